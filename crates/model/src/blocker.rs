@@ -1,0 +1,200 @@
+//! The named reasons why a run is not a pass. One table: the tests, `docs/blockers/` and the CLI all read it.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::verdict::Status;
+
+/// One blocker of a run, with what happened and what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct BlockerRecord {
+    /// Which of the named reasons.
+    pub blocker: Blocker,
+    /// What happened, to what.
+    pub detail: String,
+    /// What a person can do next.
+    pub next_step: String,
+}
+
+macro_rules! blockers {
+    ($($name:ident $text:literal $status:ident $summary:literal $next:literal;)*) => {
+        /// A named reason why a run is not a pass.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(rename_all = "snake_case")]
+        pub enum Blocker {
+            $(#[doc = $summary] $name,)*
+        }
+
+        impl Blocker {
+            /// Every blocker, in the order of the failure matrix.
+            pub const ALL: &[Self] = &[$(Self::$name),*];
+
+            /// The name as it is written in files and on the screen.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $(Self::$name => $text,)* }
+            }
+
+            /// The status that this blocker leads to.
+            #[must_use]
+            pub fn status(self) -> Status {
+                match self { $(Self::$name => Status::$status,)* }
+            }
+
+            /// One sentence that says what happened.
+            #[must_use]
+            pub fn summary(self) -> &'static str {
+                match self { $(Self::$name => $summary,)* }
+            }
+
+            /// One sentence that says what a person can do next.
+            #[must_use]
+            pub fn next_step(self) -> &'static str {
+                match self { $(Self::$name => $next,)* }
+            }
+        }
+    };
+}
+
+blockers! {
+    NoDiff "no_diff" Fail
+        "The contract requires a change and the engine made none."
+        "Read engine/stdout.log in the bundle: did the engine understand the brief? Then run the contract again.";
+    DisallowedFile "disallowed_file" Fail
+        "The engine changed something outside the allowed paths, or on a forbidden path."
+        "Look at the changed files in the report. Widen allowed_paths only if the change belongs to the task.";
+    VerificationFailed "verification_failed" Fail
+        "A verification command did not exit with 0 on the fresh checkout with the patch."
+        "Read test.log in the bundle.";
+    MissingRequiredEvent "missing_required_event" Fail
+        "An event that every such run must leave is not in the log, or stands in the wrong place."
+        "Treat the run as unproven and run the contract again; if it repeats, report it with the bundle.";
+    DirtyEndingTree "dirty_ending_tree" Fail
+        "The target was clean before the run and is not clean after it."
+        "Look at `git status` in the target: something changed it while the run was under way.";
+    ArtifactWriteFailure "artifact_write_failure" Fail
+        "A file of the evidence bundle could not be written."
+        "Free space on the disk that holds herma's home, or make it writable, and run the contract again.";
+    AgentProtocolError "agent_protocol_error" Fail
+        "The engine ended without the result that its protocol requires, or sent one that cannot be read."
+        "Read engine/stdout.log in the bundle.";
+    ForbiddenAction "forbidden_action" Fail
+        "The engine attempted an action that is forbidden."
+        "Look at forbidden_actions_attempted in the report; no built-in action can be permitted.";
+    SecretInOutput "secret_in_output" Fail
+        "The patch holds a secret; it was withheld."
+        "Look at the changed files in the report, remove the secret from the task's inputs, and rotate it if it was real.";
+    SourceMutated "source_mutated" Fail
+        "HEAD, refs, index or work tree of the target differ from what they were before the run."
+        "Compare source_before and source_after in the events; nothing of the run landed in the target.";
+    LifecycleTimeout "lifecycle_timeout" Fail
+        "The patch is there and verifies, but the engine had to be stopped by a limit."
+        "Raise the limit, or find out why the engine lingers; a run that had to be stopped is never a pass.";
+    EgressDenied "egress_denied" Fail
+        "The contract needed a host that was denied."
+        "Add the host to the contract's egress list and have it approved.";
+    EngineFailed "engine_failed" Fail
+        "The engine exited with an error, or said that it failed."
+        "Read engine/stderr.log in the bundle.";
+    MissingTestCommand "missing_test_command" Blocked
+        "A verification command could not be found where verification runs."
+        "Install it, name it in `toolchains`, or correct the command in `verify`.";
+    ReviewerRejected "reviewer_rejected" Blocked
+        "The engine's own reviewer rejected the work."
+        "Read engine/stdout.log in the bundle.";
+    ApprovalDenied "approval_denied" Blocked
+        "A person denied this contract."
+        "Change the contract and ask again; a denial is final for the contract as it stands.";
+    ApprovalExpired "approval_expired" Blocked
+        "The approval had expired when the run started."
+        "Ask for a new approval.";
+    ApprovalAlreadyConsumed "approval_already_consumed" Blocked
+        "The approval was already used by another run."
+        "Ask for a new approval: each is good for one run.";
+    ApprovalVoid "approval_void" Blocked
+        "There is no approval for exactly this contract, engine, target and stage."
+        "Ask for an approval of the contract as it is now.";
+    TimeoutStartup "timeout_startup" Blocked
+        "The engine showed no sign of life within the startup limit."
+        "Raise limits.startup, or look at engine/stderr.log for what it waited for.";
+    TimeoutIdle "timeout_idle" Blocked
+        "The engine was silent for longer than the idle limit."
+        "Raise limits.idle, or look at engine/stdout.log for what it waited for.";
+    TimeoutTotal "timeout_total" Blocked
+        "The run took longer than the total limit."
+        "Raise limits.total, or make the task smaller.";
+    DirtyStartingTree "dirty_starting_tree" Blocked
+        "The target has uncommitted or untracked files, so its state could not be proven afterwards."
+        "Commit, stash or ignore what `git status` lists in the target.";
+    ProviderUnavailable "provider_unavailable" Blocked
+        "The model's provider is not configured or does not answer."
+        "Remove `model` from the contract for an engine that needs none, or configure the provider.";
+    ProviderReasoningOnly "provider_reasoning_only" Blocked
+        "The model answered with reasoning and no content."
+        "Choose a model that answers with content.";
+    ModelNotAdmitted "model_not_admitted" Blocked
+        "No person has admitted this exact provider and model."
+        "Have the model admitted, or remove `model` from the contract for an engine that needs none.";
+    ModelMismatch "model_mismatch" Blocked
+        "The engine asked for another model than the admitted one."
+        "Look at model-calls.jsonl in the bundle.";
+    EngineNotAdmitted "engine_not_admitted" Blocked
+        "The engine is not registered, or no person has admitted it."
+        "Use an engine that `herma doctor` lists.";
+    EngineDigestMismatch "engine_digest_mismatch" Blocked
+        "What would run is not what was admitted."
+        "Admit the engine again as it is now, or restore the admitted one.";
+    EngineIdentityMismatch "engine_identity_mismatch" Blocked
+        "The engine's program says it is something else."
+        "Check which program the engine's path leads to.";
+    EngineDisabled "engine_disabled" Blocked
+        "The engine is registered and not enabled."
+        "Enable it, or use `fake`.";
+    StageUnproven "stage_unproven" Blocked
+        "The engine has not proven the stage that the contract asks for."
+        "Prove the stages below it first, or lower the contract's stage.";
+    TargetNotAdmitted "target_not_admitted" Blocked
+        "The target is not there, or no person has admitted it."
+        "Name a fixture, or a path relative to the contract that is a git repository.";
+    UnownedRepository "unowned_repository" Blocked
+        "The target belongs to another user."
+        "Run herma as the owner of the repository, or on a clone of your own.";
+    CriticalRepository "critical_repository" Blocked
+        "The contract's risk is higher than what may run without a person's admission of the target."
+        "Lower the risk by narrowing the task, or have the target admitted.";
+    MissingOutcome "missing_outcome" Blocked
+        "No person accepted or rejected the result in time."
+        "Accept or reject the run; without an outcome it proves nothing.";
+    RecursionDepth "recursion_depth" Blocked
+        "herma was started inside a run and cannot reach the herma outside."
+        "Start the run from outside the sandbox.";
+    DestinationUnready "destination_unready" Blocked
+        "The destination is not there, or may not be used for this engine."
+        "Run `herma doctor`: it says what is missing and how to install it.";
+    ConfinementFailed "confinement_failed" Blocked
+        "A probe inside the destination reached something that it must not reach."
+        "Look at confinement.json in the bundle for the probe that got through.";
+    BudgetExhausted "budget_exhausted" Blocked
+        "The run would have cost more than its limits allow."
+        "Raise limits.tokens or limits.usd.";
+    Interrupted "interrupted" Blocked
+        "herma was stopped before the run ended; the next herma command closed it."
+        "Run the contract again.";
+}
+
+impl Blocker {
+    /// The record of this blocker with what happened in this run.
+    #[must_use]
+    pub fn because(self, detail: impl Into<String>) -> BlockerRecord {
+        BlockerRecord { blocker: self, detail: detail.into(), next_step: self.next_step().to_owned() }
+    }
+}
+
+impl fmt::Display for Blocker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}

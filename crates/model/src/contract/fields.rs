@@ -1,0 +1,377 @@
+//! The values of a contract's front matter. Each refuses what it cannot mean while it is being parsed, so that the
+//! error points at the line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::units::{Bytes, Span, Tokens, Usd};
+
+/// A text that is checked by `$check` when it is made, and serialises as itself.
+macro_rules! checked_text {
+    ($(#[$doc:meta])* $name:ident, $check:expr) => {
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+        #[serde(try_from = "String", into = "String")]
+        #[schemars(with = "String")]
+        pub struct $name(String);
+
+        impl $name {
+            /// The text itself.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl TryFrom<String> for $name {
+            type Error = String;
+
+            fn try_from(text: String) -> Result<Self, String> {
+                let check: fn(&str) -> Result<(), String> = $check;
+                check(&text).map(|()| Self(text))
+            }
+        }
+
+        impl FromStr for $name {
+            type Err = String;
+
+            fn from_str(text: &str) -> Result<Self, String> {
+                Self::try_from(text.to_owned())
+            }
+        }
+
+        impl From<$name> for String {
+            fn from(value: $name) -> Self {
+                value.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+    };
+}
+
+checked_text!(
+    /// The contract's name.
+    ContractId,
+    |text| check_name(text, "a contract's id")
+);
+
+checked_text!(
+    /// The name of a built-in fixture.
+    FixtureName,
+    |text| check_name(text, "a fixture's name")
+);
+
+checked_text!(
+    /// A repository: a path relative to the contract (it has a `/` or starts with `.`), or the name of an admission.
+    RepoRef,
+    |text| {
+        if text.is_empty() || text.chars().any(char::is_control) {
+            return Err("`repo` is a path relative to the contract, like `../my-repo`".to_owned());
+        }
+        if text.starts_with(['/', '~']) {
+            return Err(format!(
+                "`{text}` is absolute: `repo` is a path relative to the contract, so that no bundle ever holds an \
+                 absolute one"
+            ));
+        }
+        Ok(())
+    }
+);
+
+impl RepoRef {
+    /// Whether it is a path; else it is the name of a target admission.
+    #[must_use]
+    pub fn is_path(&self) -> bool {
+        self.0.starts_with('.') || self.0.contains('/')
+    }
+}
+
+checked_text!(
+    /// A gitignore-style glob.
+    Pattern,
+    check_pattern
+);
+
+fn check_name(text: &str, what: &str) -> Result<(), String> {
+    let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
+    let sound = text.len() <= 64
+        && text.bytes().next().is_some_and(letter)
+        && text.bytes().all(|b| letter(b) || matches!(b, b'.' | b'_' | b'-'));
+    if sound {
+        return Ok(());
+    }
+    let shown: String = text.chars().take(64).collect();
+    Err(format!(
+        "`{shown}` is not {what}: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit"
+    ))
+}
+
+fn check_pattern(text: &str) -> Result<(), String> {
+    let refuse = |why: &str| Err(format!("`{text}` is not a path pattern: {why}"));
+    if text.trim() != text || text.is_empty() {
+        return refuse("it is empty, or starts or ends with a blank");
+    }
+    if text.starts_with('!') {
+        return refuse("there is no `!`; name what is forbidden in `forbidden_paths`");
+    }
+    if text.starts_with('#') {
+        return refuse("it starts with `#`; write `\\#` for a name that does");
+    }
+    if text.chars().any(char::is_control) {
+        return refuse("it holds a control character");
+    }
+    if text.contains(['{', '}']) {
+        return refuse("braces are not part of gitignore patterns; write two patterns");
+    }
+    if text.split('/').any(|part| part == ".." || part == ".") {
+        return refuse("`.` and `..` never match; paths start at the repository's root");
+    }
+    if text.trim_matches('/').is_empty() || text.contains("//") {
+        return refuse("it names no path");
+    }
+    if text.chars().rev().take_while(|c| *c == '\\').count() % 2 == 1 {
+        return refuse("it ends with a lone backslash");
+    }
+    let (mut open, mut escaped) = (false, false);
+    for c in text.chars() {
+        match c {
+            _ if escaped => escaped = false,
+            '\\' => escaped = true,
+            '[' if !open => open = true,
+            ']' => open = false,
+            '/' if open => return refuse("a `[` is closed before the next `/`"),
+            _ => {}
+        }
+    }
+    if open { refuse("a `[` is not closed") } else { Ok(()) }
+}
+
+/// At least one pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "Vec<Pattern>", into = "Vec<Pattern>")]
+#[schemars(with = "Vec<Pattern>", extend("minItems" = 1))]
+pub struct Patterns(Vec<Pattern>);
+
+impl Patterns {
+    /// The patterns.
+    #[must_use]
+    pub fn as_slice(&self) -> &[Pattern] {
+        &self.0
+    }
+}
+
+impl TryFrom<Vec<Pattern>> for Patterns {
+    type Error = &'static str;
+
+    fn try_from(patterns: Vec<Pattern>) -> Result<Self, &'static str> {
+        if patterns.is_empty() {
+            return Err("`allowed_paths` is empty: name at least one path that may change, for example `src/**`");
+        }
+        Ok(Self(patterns))
+    }
+}
+
+impl From<Patterns> for Vec<Pattern> {
+    fn from(patterns: Patterns) -> Self {
+        patterns.0
+    }
+}
+
+/// What a contract is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "TargetFields", into = "TargetFields")]
+#[schemars(with = "TargetFields")]
+pub enum Target {
+    /// A repository that is built into herma.
+    Fixture(FixtureName),
+    /// A git repository.
+    Repo {
+        /// Where it is.
+        repo: RepoRef,
+        /// The revision to start from; the checked-out one if nothing is said.
+        base: Option<String>,
+    },
+}
+
+#[derive(Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct TargetFields {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    fixture: Option<FixtureName>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    repo: Option<RepoRef>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    base: Option<String>,
+}
+
+impl TryFrom<TargetFields> for Target {
+    type Error = String;
+
+    fn try_from(fields: TargetFields) -> Result<Self, String> {
+        match fields {
+            TargetFields { fixture: Some(name), repo: None, base: None } => Ok(Self::Fixture(name)),
+            TargetFields { fixture: None, repo: Some(repo), base } => match base {
+                Some(base) if base.starts_with('-') || base.chars().any(|c| c.is_control() || c == ' ') => {
+                    Err(format!("`{}` is not a revision", base.escape_debug()))
+                }
+                base => Ok(Self::Repo { repo, base }),
+            },
+            _ => Err("`target` is either { fixture: NAME } or { repo: PATH, base: REVISION }".to_owned()),
+        }
+    }
+}
+
+impl From<Target> for TargetFields {
+    fn from(target: Target) -> Self {
+        match target {
+            Target::Fixture(name) => Self { fixture: Some(name), repo: None, base: None },
+            Target::Repo { repo, base } => Self { fixture: None, repo: Some(repo), base },
+        }
+    }
+}
+
+/// Something an agent can try to do to the world.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Action {
+    /// Send commits to a remote.
+    Push,
+    /// Merge branches.
+    Merge,
+    /// Put something into production.
+    Deploy,
+    /// Close something that others opened.
+    Close,
+    /// Open a pull request.
+    PrOpen,
+    /// Close an issue.
+    IssueClose,
+    /// Publish a package, a page or a message.
+    PublicPublication,
+    /// Change a credential.
+    CredentialChange,
+    /// Change vendored sources.
+    VendorSourceMutation,
+    /// Make a tag.
+    Tag,
+}
+
+impl Action {
+    /// The actions that every contract forbids.
+    pub const BUILT_IN: [Self; 9] = [
+        Self::Push,
+        Self::Merge,
+        Self::Deploy,
+        Self::Close,
+        Self::PrOpen,
+        Self::IssueClose,
+        Self::PublicPublication,
+        Self::CredentialChange,
+        Self::VendorSourceMutation,
+    ];
+}
+
+/// How much is at stake.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Risk {
+    /// A mistake costs little.
+    #[default]
+    Low,
+    /// A mistake costs time.
+    Medium,
+    /// A mistake costs money or trust.
+    High,
+    /// A mistake must not happen.
+    Critical,
+}
+
+/// Programs that verification needs, mounted read-only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Toolchain {
+    /// `python3` and its standard library.
+    Python,
+    /// `cargo` and `rustc`.
+    Rust,
+}
+
+/// How long a run may take and how much it may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct Limits {
+    /// From start to end of the engine, and again for verification.
+    pub total: Span,
+    /// Until the engine's first output.
+    pub startup: Span,
+    /// Between two outputs of the engine.
+    pub idle: Span,
+    /// Memory of each process.
+    pub memory: Option<Bytes>,
+    /// Model tokens.
+    #[serde(deserialize_with = "number_or_text")]
+    pub tokens: Option<Tokens>,
+    /// Model cost.
+    #[serde(deserialize_with = "number_or_text")]
+    pub usd: Option<Usd>,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            total: Span(20 * 60_000),
+            startup: Span(60_000),
+            idle: Span(5 * 60_000),
+            memory: None,
+            tokens: None,
+            usd: None,
+        }
+    }
+}
+
+/// People write `tokens: 5000` and `usd: 2.50` without quotes, which YAML reads as numbers.
+fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+where
+    D: Deserializer<'de>,
+    T: FromStr,
+    T::Err: fmt::Display,
+{
+    #[derive(Deserialize)]
+    #[serde(untagged, expecting = "expected a number, like 5000 or 2.50, or a text, like 200k")]
+    enum Written {
+        Whole(u64),
+        Decimal(f64),
+        Text(String),
+    }
+    let text = match Option::<Written>::deserialize(deserializer)? {
+        None => return Ok(None),
+        Some(Written::Whole(n)) => n.to_string(),
+        Some(Written::Decimal(n)) => n.to_string(),
+        Some(Written::Text(text)) => text,
+    };
+    text.parse().map(Some).map_err(serde::de::Error::custom)
+}
+
+/// The model that an engine may use.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelChoice {
+    /// Who serves it.
+    pub provider: String,
+    /// Its exact name.
+    pub model: String,
+    /// Models to fall back to, in order.
+    #[serde(default)]
+    pub fallback: Vec<String>,
+    /// Models for side work, such as titles.
+    #[serde(default)]
+    pub auxiliary: Vec<String>,
+}

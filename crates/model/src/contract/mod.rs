@@ -1,0 +1,116 @@
+//! The contract: the task an agent is given. A Markdown file with YAML front matter; the body is the brief.
+
+mod fields;
+mod parse;
+mod template;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use fields::{
+    Action, ContractId, FixtureName, Limits, ModelChoice, Pattern, Patterns, RepoRef, Risk, Target, Toolchain,
+};
+pub use parse::{BadContract, MAX_BYTES};
+pub use template::template;
+
+use crate::digest::Digest;
+use crate::engine::DestinationKind;
+use crate::stage::Stage;
+
+/// A contract as it was written: front matter and brief.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Contract {
+    /// The front matter.
+    pub terms: Terms,
+    /// The body: what the engine is told.
+    pub brief: String,
+}
+
+/// The front matter of a contract. Unknown keys are errors.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// The contract's name: lower-case letters, digits, `.`, `_` and `-`.
+    pub id: ContractId,
+    /// The task in one line.
+    pub title: String,
+    /// What the contract is about.
+    pub target: Target,
+    /// The rung of the proof ladder that the run stands on.
+    pub stage: Stage,
+    /// What may change: gitignore-style globs, at least one.
+    pub allowed_paths: Patterns,
+    /// What may not change, added to the built-in list; deny wins over allow.
+    #[serde(default)]
+    pub forbidden_paths: Vec<Pattern>,
+    /// Built-in forbidden paths that are lifted for this contract: the only way to lift one.
+    #[serde(default)]
+    pub lift_paths: Vec<Pattern>,
+    /// Actions that are forbidden, added to the built-in list; no built-in one can be permitted.
+    #[serde(default)]
+    pub forbidden_actions: Vec<Action>,
+    /// Shell commands that must exit with 0 on a fresh checkout with the patch.
+    #[serde(default)]
+    pub verify: Vec<String>,
+    /// What a reader of the result should find, in sentences.
+    #[serde(default)]
+    pub success: Vec<String>,
+    /// Whether a run without a change is a failure.
+    #[serde(default = "yes")]
+    pub require_diff: bool,
+    /// How much is at stake.
+    #[serde(default)]
+    pub risk: Risk,
+    /// Who or what asked for it.
+    #[serde(default)]
+    pub authority: Option<String>,
+    /// How to take it back.
+    #[serde(default)]
+    pub rollback: Option<String>,
+    /// How long and how much.
+    #[serde(default)]
+    pub limits: Limits,
+    /// The model that the engine may use; without it the run needs none.
+    #[serde(default)]
+    pub model: Option<ModelChoice>,
+    /// Where the engine runs; `sandbox` if nothing is said.
+    #[serde(default)]
+    pub destination: Option<DestinationKind>,
+    /// Hosts that the engine may reach through the egress proxy.
+    #[serde(default)]
+    pub egress: Vec<String>,
+    /// Read-only mounts of what verification needs.
+    #[serde(default)]
+    pub toolchains: Vec<Toolchain>,
+    /// Engine capabilities without which the run is blocked.
+    #[serde(default)]
+    pub needs: Vec<String>,
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// The canonical form, over which the digest is taken.
+#[derive(Serialize)]
+struct Canonical<'a> {
+    schema: &'static str,
+    terms: &'a Terms,
+    brief: &'a str,
+}
+
+impl Contract {
+    /// The canonical form: RFC 8785 JSON of the parsed front matter, defaults filled in, plus the exact brief.
+    ///
+    /// Two files that say the same in another order or with other comments have the same canonical form.
+    pub fn canonical(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let canonical =
+            Canonical { schema: "herma.contract/v1", terms: &self.terms, brief: &self.brief };
+        serde_json_canonicalizer::to_vec(&canonical)
+    }
+
+    /// SHA-256 over the canonical form. Approvals, decisions and evidence name it.
+    pub fn digest(&self) -> Result<Digest, serde_json::Error> {
+        Ok(Digest::of(&self.canonical()?))
+    }
+}

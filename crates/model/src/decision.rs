@@ -1,0 +1,161 @@
+//! The eligibility decision: may this engine start on this contract?
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::blocker::{Blocker, BlockerRecord};
+use crate::contract::{ContractId, Risk};
+use crate::digest::Digest;
+use crate::engine::EngineName;
+use crate::gate::{Finding, Gate};
+use crate::stage::{MutationScope, Stage};
+
+/// The decision as it stands in `decision.json`. herma makes it; no engine ever makes or changes one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Decision {
+    /// `herma.decision/v1`.
+    pub schema: DecisionSchema,
+    /// `decision-` and the run's name: one run has one decision.
+    pub decision_id: String,
+    /// The contract's name.
+    pub contract_id: ContractId,
+    /// The contract's digest.
+    pub contract_digest: Digest,
+    /// The engine that may start; none where a gate is missing.
+    pub selected_engine: Option<EngineName>,
+    /// Engines that may not start, each with its reasons.
+    pub denied_engines: BTreeMap<String, Vec<String>>,
+    /// The contract's risk.
+    pub risk: Risk,
+    /// Every gate that this run has to pass.
+    pub required_gates: Vec<Gate>,
+    /// The gates that hold.
+    pub passed_gates: Vec<Gate>,
+    /// The gates that do not hold, all of them.
+    pub missing_gates: Vec<MissingGate>,
+    /// The gates that were not reached; that blocks.
+    pub not_evaluated: Vec<Gate>,
+    /// The gates that do not apply to this run, with the reason.
+    pub not_applicable: BTreeMap<String, String>,
+    /// What the run may change.
+    pub allowed_mutation_scope: MutationScope,
+    /// Whether a person's approval is needed.
+    pub approval_required: bool,
+    /// The decision in sentences.
+    pub reasons: Vec<String>,
+    /// Who to ask, or what to do, where it blocks.
+    pub escalation_path: Vec<String>,
+}
+
+/// The version of the decision's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum DecisionSchema {
+    /// The first version.
+    #[serde(rename = "herma.decision/v1")]
+    V1,
+}
+
+/// A gate that does not hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct MissingGate {
+    /// Which one.
+    pub gate: Gate,
+    /// The blocker that it leads to.
+    pub blocker: Blocker,
+    /// What is missing.
+    pub reason: String,
+    /// What a person can do next.
+    pub next_step: String,
+}
+
+impl MissingGate {
+    fn new(gate: Gate, because: BlockerRecord) -> Self {
+        let BlockerRecord { blocker, detail, next_step } = because;
+        Self { gate, blocker, reason: detail, next_step }
+    }
+
+    /// The blocker that the run has because of this gate.
+    #[must_use]
+    pub fn record(&self) -> BlockerRecord {
+        BlockerRecord {
+            blocker: self.blocker,
+            detail: format!("gate {}: {}", self.gate.as_str(), self.reason),
+            next_step: self.next_step.clone(),
+        }
+    }
+}
+
+/// What a decision is about.
+#[derive(Clone, Debug)]
+pub struct Question<'a> {
+    /// Becomes part of the decision's name.
+    pub run_id: crate::RunId,
+    /// The contract's name.
+    pub contract_id: &'a ContractId,
+    /// The contract's digest.
+    pub contract_digest: Digest,
+    /// The engine that was named, or the default.
+    pub engine: &'a EngineName,
+    /// The contract's stage.
+    pub stage: Stage,
+    /// The contract's risk.
+    pub risk: Risk,
+}
+
+impl Decision {
+    /// Draws the decision from the findings. A gate without a finding was not evaluated.
+    #[must_use]
+    pub fn draw(question: &Question<'_>, findings: &BTreeMap<Gate, Finding>) -> Self {
+        let mut decision = Self {
+            schema: DecisionSchema::V1,
+            decision_id: format!("decision-{}", question.run_id),
+            contract_id: question.contract_id.clone(),
+            contract_digest: question.contract_digest,
+            selected_engine: None,
+            denied_engines: BTreeMap::new(),
+            risk: question.risk,
+            required_gates: Vec::new(),
+            passed_gates: Vec::new(),
+            missing_gates: Vec::new(),
+            not_evaluated: Vec::new(),
+            not_applicable: BTreeMap::new(),
+            allowed_mutation_scope: question.stage.mutation_scope(),
+            approval_required: question.stage.needs_approval(),
+            reasons: Vec::new(),
+            escalation_path: Vec::new(),
+        };
+        for gate in Gate::ALL {
+            match findings.get(&gate) {
+                Some(Finding::NotApplicable(reason)) => {
+                    decision.not_applicable.insert(gate.as_str().to_owned(), reason.clone());
+                    continue;
+                }
+                Some(Finding::Passed) => decision.passed_gates.push(gate),
+                Some(Finding::Missing(because)) => {
+                    decision.reasons.push(format!("{}: {}", gate.as_str(), because.detail));
+                    decision.escalation_path.push(because.next_step.clone());
+                    decision.missing_gates.push(MissingGate::new(gate, because.clone()));
+                }
+                None => decision.not_evaluated.push(gate),
+            }
+            decision.required_gates.push(gate);
+        }
+        if decision.is_eligible() {
+            decision.reasons.push(format!("all {} required gates hold", decision.required_gates.len()));
+            decision.selected_engine = Some(question.engine.clone());
+        } else {
+            decision.denied_engines.insert(question.engine.to_string(), decision.reasons.clone());
+        }
+        decision
+    }
+
+    /// Whether the engine may start: every required gate was evaluated and holds.
+    #[must_use]
+    pub fn is_eligible(&self) -> bool {
+        self.missing_gates.is_empty() && self.not_evaluated.is_empty()
+    }
+}

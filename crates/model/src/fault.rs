@@ -1,0 +1,33 @@
+//! Faults that a run can be told to meet, so that the failure matrix and the kill test run on the real binary.
+//! A fault can only make a run worse: there is none that skips a gate or a check.
+
+use std::str::FromStr;
+
+use crate::event::EventType;
+use crate::step::Step;
+
+/// One fault of one run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// herma kills itself with SIGKILL after this step was written and before it is taken: `kill:engine`.
+    Kill(Step),
+    /// This event is not written: `drop-event:diff.checked`.
+    DropEvent(EventType),
+    /// Writing this file of the bundle fails as on a broken disk: `fail-write:patch.diff`.
+    FailWrite(String),
+}
+
+impl FromStr for Fault {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.split_once(':') {
+            Some(("kill", step)) => step.parse().map(Self::Kill),
+            Some(("drop-event", event)) => event.parse().map(Self::DropEvent),
+            Some(("fail-write", file)) if !file.is_empty() => Ok(Self::FailWrite(file.to_owned())),
+            _ => Err(format!(
+                "`{text}` is not a fault: expected kill:STEP, drop-event:EVENT or fail-write:FILE"
+            )),
+        }
+    }
+}

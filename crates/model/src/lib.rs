@@ -1,0 +1,40 @@
+//! The words of herma as types. Nothing here knows files, clocks, processes or sockets: values come in, values
+//! go out. Every other crate stands on this one.
+
+pub mod blocker;
+pub mod clock;
+pub mod contract;
+pub mod decision;
+pub mod digest;
+pub mod engine;
+pub mod event;
+pub mod fault;
+pub mod gate;
+pub mod id;
+pub mod path;
+pub mod report;
+pub mod secret;
+pub mod stage;
+pub mod step;
+pub mod store;
+pub mod units;
+pub mod verdict;
+
+pub use blocker::Blocker;
+pub use clock::Clock;
+pub use contract::Contract;
+pub use decision::Decision;
+pub use digest::Digest;
+pub use event::{Event, EventType};
+pub use fault::Fault;
+pub use gate::Gate;
+pub use id::RunId;
+pub use jiff::Timestamp;
+pub use path::RepoPath;
+pub use report::Report;
+pub use stage::Stage;
+pub use step::Step;
+pub use verdict::{Status, Verdict};
+
+/// The version of herma, recorded in every run.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");

@@ -1,0 +1,360 @@
+//! The report of a run, as it stands in `report.json`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::blocker::BlockerRecord;
+use crate::contract::{Action, ContractId};
+use crate::digest::Digest;
+use crate::engine::{DestinationKind, EngineExit, EngineName};
+use crate::id::RunId;
+use crate::path::RepoPath;
+use crate::stage::{MutationScope, Stage};
+use crate::units::Usd;
+use crate::verdict::Status;
+
+/// The report of a run. What does not apply is `null` and named in `not_applicable` with its reason.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Report {
+    /// `herma.report/v1`.
+    pub schema: ReportSchema,
+    /// The version of herma that wrote it.
+    pub herma_version: String,
+    /// The run's name.
+    pub run_id: RunId,
+    /// The run that this one continues.
+    pub parent_run: Option<RunId>,
+    /// The contract's name.
+    pub contract_id: ContractId,
+    /// The contract's digest.
+    pub contract_digest: Digest,
+    /// The verdict's status.
+    pub status: Status,
+    /// The engine.
+    pub engine: EngineName,
+    /// The engine's version.
+    pub engine_version: String,
+    /// The digest of what ran.
+    pub engine_digest: Digest,
+    /// Whether the engine's process was started.
+    pub engine_started: bool,
+    /// How it ended.
+    pub engine_exit: Option<EngineExit>,
+    /// The contract's stage.
+    pub stage: Stage,
+    /// What the run could change.
+    pub mutation_scope: MutationScope,
+    /// Where the engine ran.
+    pub destination: DestinationKind,
+    /// What held it in there.
+    pub walls: Vec<String>,
+    /// The contract's provider.
+    pub model_provider: Option<String>,
+    /// The contract's model.
+    pub model: Option<String>,
+    /// The provider that really answered.
+    pub model_runtime_provider: Option<String>,
+    /// Whether the model was admitted.
+    pub model_admission: Admission,
+    /// Whether the engine was admitted.
+    pub engine_admission: Admission,
+    /// Whether the target was admitted.
+    pub target_admission: Admission,
+    /// The state of the approval.
+    pub approval_status: ApprovalStatus,
+    /// When the run started.
+    pub run_started_at: Timestamp,
+    /// When the run ended.
+    pub run_finished_at: Timestamp,
+    /// The parentless commit that the workspace started from.
+    pub baseline_commit: Option<String>,
+    /// The tree that the engine left, without what never lands.
+    pub result_tree: Option<String>,
+    /// One commit of that tree on the baseline.
+    pub result_commit: Option<String>,
+    /// What the engine changed.
+    pub changed_files: Vec<ChangedFile>,
+    /// Which of these look like tests: a green test that the agent rewrote is shown as such.
+    pub changed_tests: Vec<RepoPath>,
+    /// New files that the baseline's ignore rules cover: recorded, never part of the patch.
+    pub ignored_files: Vec<RepoPath>,
+    /// Whether every change lies on an allowed path.
+    pub allowed_paths_passed: Option<bool>,
+    /// Whether no change lies on a forbidden path.
+    pub forbidden_paths_passed: Option<bool>,
+    /// Every path that broke a rule.
+    pub path_violations: Vec<PathViolation>,
+    /// Forbidden actions that the engine attempted.
+    pub forbidden_actions_attempted: Vec<Action>,
+    /// Whether all events that such a run must leave are there, in order.
+    pub required_events_passed: bool,
+    /// The verification commands and how each ended.
+    pub verification: Vec<Verification>,
+    /// Whether the target was clean before.
+    pub target_clean_start: Option<bool>,
+    /// Whether the target was clean after.
+    pub target_clean_end: Option<bool>,
+    /// Whether anything in the target changed.
+    pub source_mutated: Option<bool>,
+    /// The operator's word on the result.
+    pub outcome: OutcomeState,
+    /// What the run used of models.
+    pub usage: Usage,
+    /// Why it is not a pass.
+    pub blockers: Vec<BlockerRecord>,
+    /// What does not apply to this run, with the reason.
+    pub not_applicable: BTreeMap<String, String>,
+    /// Every other file of the bundle except the attestation.
+    pub artifacts: BTreeMap<String, Artifact>,
+    /// Whether all files were written inside the run.
+    pub freshness: Freshness,
+    /// Always false: nothing in herma switches a default.
+    pub runtime_default_activation: NeverActivated,
+}
+
+/// The version of the report's format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ReportSchema {
+    /// The first version.
+    #[serde(rename = "herma.report/v1")]
+    V1,
+}
+
+/// The only value that `runtime_default_activation` can have: `false`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "bool", into = "bool")]
+#[schemars(with = "bool", extend("const" = false))]
+pub struct NeverActivated;
+
+impl TryFrom<bool> for NeverActivated {
+    type Error = &'static str;
+
+    fn try_from(value: bool) -> Result<Self, &'static str> {
+        if value { Err("runtime_default_activation is always false") } else { Ok(Self) }
+    }
+}
+
+impl From<NeverActivated> for bool {
+    fn from(_: NeverActivated) -> Self {
+        false
+    }
+}
+
+/// Whether a record lets something in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Admission {
+    /// A person let it in.
+    Admitted,
+    /// It is part of herma itself: the engine `fake`, a built-in fixture.
+    BuiltIn,
+    /// No record is needed at this stage, or the contract names nothing to admit.
+    NotApplicable,
+    /// There is no record.
+    MissingAdmission,
+    /// There is a record of something else.
+    Mismatch,
+    /// The record cannot be read.
+    InvalidAdmission,
+    /// There is a record that does not let it in.
+    NotAdmitted,
+    /// The record's time is over.
+    Expired,
+}
+
+/// The state of the approval.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalStatus {
+    /// The stage needs none.
+    NotRequired,
+    /// There is none.
+    Missing,
+    /// It was used by this run.
+    Consumed,
+}
+
+/// The operator's word on the result. A pass is not an acceptance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeState {
+    /// An operator has to accept or reject.
+    Pending,
+    /// The stage needs no outcome.
+    NotRequired,
+}
+
+/// One changed path. A rename is a deletion and an addition, because both ends are judged.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedFile {
+    /// Where.
+    pub path: RepoPath,
+    /// What it was; none if it was added.
+    pub old: Option<Entry>,
+    /// What it is now; none if it was deleted.
+    pub new: Option<Entry>,
+}
+
+/// What git records of a path.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Entry {
+    /// Kind and permissions.
+    pub mode: Mode,
+    /// The blob's name, or for a submodule the commit's.
+    pub id: String,
+}
+
+/// The modes that git records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+pub enum Mode {
+    /// A regular file.
+    #[serde(rename = "100644")]
+    File,
+    /// A regular file that can be executed.
+    #[serde(rename = "100755")]
+    Executable,
+    /// A symbolic link.
+    #[serde(rename = "120000")]
+    Symlink,
+    /// A submodule.
+    #[serde(rename = "160000")]
+    Submodule,
+}
+
+impl Mode {
+    /// The six octal digits.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::File => "100644",
+            Self::Executable => "100755",
+            Self::Symlink => "120000",
+            Self::Submodule => "160000",
+        }
+    }
+
+    /// The mode of these digits. The old group-writable mode is read as a regular file, as git itself does.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        match digits {
+            "100644" | "100664" => Some(Self::File),
+            "100755" => Some(Self::Executable),
+            "120000" => Some(Self::Symlink),
+            "160000" => Some(Self::Submodule),
+            _ => None,
+        }
+    }
+}
+
+/// One path that broke one rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PathViolation {
+    /// Where.
+    pub path: RepoPath,
+    /// Which rule.
+    pub rule: PathRule,
+    /// What about it, in words.
+    pub detail: String,
+}
+
+/// The rules for changed paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PathRule {
+    /// No pattern of `allowed_paths` matches.
+    NotAllowed,
+    /// A pattern of `forbidden_paths` or of the built-in list matches.
+    Forbidden,
+    /// A symbolic link leads out of the workspace.
+    SymlinkEscape,
+    /// Another path differs only in case.
+    CaseTwin,
+    /// A new name is not printable UTF-8.
+    UnprintableName,
+    /// A FIFO, socket or device.
+    SpecialFile,
+    /// A repository inside the repository.
+    NestedRepository,
+    /// A submodule, or something inside one.
+    Submodule,
+    /// Too large to be shown in a patch.
+    TooLarge,
+}
+
+/// One verification command and how it ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Verification {
+    /// As the contract says it.
+    pub command: String,
+    /// How it ended.
+    pub status: VerificationStatus,
+    /// Its exit code, where it exited by itself.
+    pub exit_code: Option<i32>,
+    /// How long it took.
+    pub duration_ms: u64,
+}
+
+/// How a verification command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum VerificationStatus {
+    /// It exited with 0.
+    Passed,
+    /// It exited with something else, or was killed.
+    Failed,
+    /// The shell could not find or run it.
+    CommandMissing,
+    /// It took longer than the total limit.
+    TimedOut,
+}
+
+/// What a run used of models, as the router counted it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Usage {
+    /// Calls that reached a model.
+    pub requests: u64,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// What it cost.
+    pub usd: Usd,
+}
+
+impl Usage {
+    /// Nothing was used.
+    pub const NONE: Self = Self { requests: 0, input_tokens: 0, output_tokens: 0, usd: Usd(0) };
+}
+
+/// One file of the bundle.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Artifact {
+    /// Its digest.
+    pub sha256: Digest,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When herma finished writing it.
+    pub written_at: Timestamp,
+}
+
+/// Whether all files were written inside the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Freshness {
+    /// The earliest `written_at`.
+    pub oldest: Timestamp,
+    /// The latest `written_at`.
+    pub newest: Timestamp,
+    /// Whether both lie between the run's start and its end.
+    pub passed: bool,
+}
