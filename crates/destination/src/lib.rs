@@ -1,1 +1,26 @@
-//! destination
+//! Where processes live. Every process that herma starts, an engine, a verification command, a probe or git,
+//! starts here: there is no side door.
+
+#![allow(clippy::disallowed_types, reason = "this crate is the one place that starts processes")]
+
+mod destination;
+mod environment;
+mod host;
+mod job;
+pub mod launcher;
+pub mod leftovers;
+pub mod probe;
+mod proc;
+mod running;
+mod sandbox;
+mod spawner;
+pub mod tool;
+pub mod toolchain;
+
+pub use destination::{Destination, Exit, Process, Readiness, StartError, Unready};
+pub use environment::RUN_VARIABLE;
+pub use host::Host;
+pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};
+pub use probe::Confinement;
+pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
+pub use tool::Tool;

@@ -1,1 +1,32 @@
-//! evidence
+//! The bundle that a run leaves: write, read, redact, scan, attest, verify. Files only: no network, no database, no
+//! process.
+
+pub mod attest;
+pub mod bundle;
+pub mod chain;
+pub mod envelope;
+pub mod events;
+pub mod keys;
+pub mod layout;
+pub mod markdown;
+pub mod patch;
+
+pub mod redact;
+pub mod report;
+pub mod secrets;
+pub mod trace;
+pub mod verify;
+
+mod append;
+mod lines;
+
+pub use attest::{AttestError, attest};
+pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
+pub use events::{Completed, EventLog};
+pub use keys::{InstallationKey, KeyError, PublicKey};
+pub use markdown::render_markdown;
+pub use redact::Redactor;
+pub use report::{freshness, seal, write_report};
+pub use secrets::Scanner;
+pub use trace::Trace;
+pub use verify::{CheckList, PathJudge, TreeWitness, Trust, verify};

@@ -1,1 +1,23 @@
-//! git
+//! The one place that runs git, and herma's own walk over a work tree.
+//!
+//! git is never run with configuration, attributes, hooks or filters that an agent could have written: herma keeps
+//! a git directory of its own for each run, outside the agent's reach, and hashes the agent's files itself.
+
+mod checkout;
+mod error;
+mod git;
+mod git_dir;
+mod object;
+mod parallel;
+mod source;
+mod walk;
+mod workspace;
+
+pub use checkout::{apply_changes, lay_out};
+pub use error::GitError;
+pub use git::Git;
+pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
+pub use object::{ObjectFormat, blob_id};
+pub use source::{SourceRepo, SourceState};
+pub use walk::{Found, walk};
+pub use workspace::make_agent_repository;

@@ -37,7 +37,8 @@ impl TryFrom<String> for EngineName {
             && text.starts_with(|c: char| c.is_ascii_lowercase())
             && text.bytes().all(letters);
         sound.then_some(Self(text)).ok_or_else(|| {
-            "an engine's name is 1 to 32 lower-case letters, digits and hyphens, starting with a letter".to_owned()
+            "an engine's name is 1 to 32 lower-case letters, digits and hyphens, starting with a letter"
+                .to_owned()
         })
     }
 }

@@ -1,1 +1,19 @@
-//! policy
+//! The rules that a result is judged by. Values come in, violations and a verdict go out; nothing here knows files,
+//! clocks or processes.
+
+mod action_shapes;
+pub mod actions;
+pub mod allowed_paths;
+mod case_twins;
+pub mod forbidden_paths;
+mod glob;
+mod names;
+mod shell;
+mod symlinks;
+pub mod test_files;
+pub mod verdict;
+
+pub use allowed_paths::{MAX_FILE_BYTES, PathRules, TreeFacts};
+pub use glob::BadPattern;
+pub use test_files::looks_like_test;
+pub use verdict::{RunFacts, SourceFacts};

@@ -173,7 +173,9 @@ impl TryFrom<Vec<Pattern>> for Patterns {
 
     fn try_from(patterns: Vec<Pattern>) -> Result<Self, &'static str> {
         if patterns.is_empty() {
-            return Err("`allowed_paths` is empty: name at least one path that may change, for example `src/**`");
+            return Err(
+                "`allowed_paths` is empty: name at least one path that may change, for example `src/**`",
+            );
         }
         Ok(Self(patterns))
     }

@@ -104,8 +104,7 @@ impl Contract {
     ///
     /// Two files that say the same in another order or with other comments have the same canonical form.
     pub fn canonical(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let canonical =
-            Canonical { schema: "herma.contract/v1", terms: &self.terms, brief: &self.brief };
+        let canonical = Canonical { schema: "herma.contract/v1", terms: &self.terms, brief: &self.brief };
         serde_json_canonicalizer::to_vec(&canonical)
     }
 

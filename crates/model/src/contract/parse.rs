@@ -60,10 +60,10 @@ impl Contract {
             return Err(BadContract::too_large(bytes.len() as u64));
         }
         let text = std::str::from_utf8(bytes).map_err(|e| {
-            let before = &bytes[..e.valid_up_to()];
-            let line = 1 + before.iter().filter(|b| **b == b'\n').count() as u64;
-            let column = 1 + before.iter().rev().take_while(|b| **b != b'\n').count() as u64;
-            BadContract::new("the file is not UTF-8", "expected UTF-8 text").at(line, column)
+            let lines: Vec<&[u8]> = bytes[..e.valid_up_to()].split(|b| *b == b'\n').collect();
+            let column = 1 + lines.last().map_or(0, |line| line.len());
+            BadContract::new("the file is not UTF-8", "expected UTF-8 text")
+                .at(lines.len() as u64, column as u64)
         })?;
         let (front, brief) = split(text)?;
         let terms: Terms = serde_saphyr::from_str_with_options(front, options()).map_err(|e| explain(&e))?;

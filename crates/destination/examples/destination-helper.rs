@@ -1,0 +1,58 @@
+//! A stand-in for the herma binary in this crate's tests: it knows the hidden subcommands, and one more that
+//! starts a job and waits to be killed.
+
+#![allow(clippy::disallowed_macros, reason = "it answers on standard output, as the hidden subcommands do")]
+
+use std::error::Error;
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use herma_destination::{Destination, Host, Job, Rooms, Sandbox, Stdin, launcher, probe};
+
+fn main() -> ExitCode {
+    let mut args = std::env::args_os().skip(1);
+    let word = args.next().unwrap_or_default();
+    if word == launcher::SUBCOMMAND {
+        eprintln!("{}", launcher::run(args));
+        return ExitCode::from(launcher::NOT_STARTED);
+    }
+    let done = if word == probe::SUBCOMMAND { answer(args) } else { start(&word, args) };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
+    let plan = serde_json::from_slice(&std::fs::read(args.next().ok_or("no plan")?)?)?;
+    println!("{}", serde_json::to_string(&probe::run_inside(&plan))?);
+    Ok(())
+}
+
+/// `host|sandbox RUN WORKSPACE COMMAND...`
+fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
+    let herma = std::env::current_exe()?;
+    let destination: Box<dyn Destination> = match kind.to_str() {
+        Some("host") => Box::new(Host::new(herma)),
+        Some("sandbox") => Box::new(Sandbox::find(herma, "/usr/local/bin:/usr/bin:/bin".as_ref())),
+        _ => return Err("unknown word".into()),
+    };
+    let job = Job {
+        run_id: args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?,
+        rooms: Rooms { workspace: args.next().ok_or("no workspace")?.into(), engine_dir: None },
+        argv: args.collect(),
+        env: Vec::new(),
+        path: Vec::new(),
+        mounts: Vec::new(),
+        stdin: Stdin::Null,
+        memory: None,
+        herma: false,
+    };
+    let mut process = destination.start(&job)?;
+    process.wait(Duration::from_mins(10))?;
+    Ok(())
+}

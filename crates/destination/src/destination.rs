@@ -1,0 +1,121 @@
+//! What every destination can do, and what a started process can be told.
+
+use std::io::{self, Read};
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::ExitStatus;
+use std::time::Duration;
+
+use herma_model::engine::DestinationKind;
+
+use crate::job::{BadJob, Job, Rooms, View};
+
+/// Where processes live. A destination that is not ready refuses: none ever falls back to a weaker one.
+pub trait Destination: Send + Sync {
+    /// Which destination this is.
+    fn kind(&self) -> DestinationKind;
+
+    /// Whether processes can be started here now, and which walls stand around them.
+    fn readiness(&self) -> Result<Readiness, Unready>;
+
+    /// Where the rooms and herma itself are, as seen from inside.
+    fn view(&self, rooms: &Rooms) -> View;
+
+    /// Starts the job. What it starts dies when herma dies, also by SIGKILL, whichever thread called this.
+    fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError>;
+}
+
+/// A process that was started, with everything that it started in turn. Dropping it kills all of them.
+pub trait Process: Send {
+    /// The reading end of its standard output, once.
+    fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
+
+    /// The reading end of its standard error, once.
+    fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>>;
+
+    /// Sleeps until it ends, but no longer than `at_most`; `None` says that it still runs.
+    ///
+    /// Only the process that was started is waited for: what it left behind may live until [`Process::kill_all`].
+    fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>>;
+
+    /// Sends TERM to everything inside and returns at once.
+    fn terminate(&mut self);
+
+    /// Kills everything of it and returns only when nothing of it is alive. A second call does nothing more.
+    fn kill_all(&mut self) -> io::Result<Exit>;
+}
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Its exit code, where it exited by itself. In the sandbox a signal shows as 128 plus its number.
+    pub code: Option<i32>,
+    /// The signal that ended it, where one did.
+    pub signal: Option<i32>,
+}
+
+/// What a ready destination offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Readiness {
+    /// The walls that stand between the process and the machine; none on the host.
+    pub walls: Vec<String>,
+    /// What makes them, with its version.
+    pub detail: String,
+}
+
+/// Why processes cannot be started here, and what to do about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {next_step}")]
+pub struct Unready {
+    /// What is missing.
+    pub what: String,
+    /// What a person can do about it.
+    pub next_step: String,
+}
+
+/// The process did not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The destination is not ready.
+    #[error(transparent)]
+    Unready(#[from] Unready),
+    /// The job cannot be started as it was written.
+    #[error(transparent)]
+    BadJob(#[from] BadJob),
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The program that makes the walls gave up before the command could start.
+    #[error("{program} could not make the walls: {said}")]
+    Walls {
+        /// The program.
+        program: String,
+        /// Its last words.
+        said: String,
+    },
+}
+
+impl Exit {
+    /// Whether it ended by itself with exit code 0.
+    #[must_use]
+    pub fn success(&self) -> bool {
+        self.code == Some(0)
+    }
+}
+
+impl From<ExitStatus> for Exit {
+    fn from(status: ExitStatus) -> Self {
+        Self { code: status.code(), signal: status.signal() }
+    }
+}
+
+impl StartError {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+}

@@ -1,0 +1,137 @@
+//! The host: no wall at all. For `fake`, which is herma's own code, and for tests.
+
+use std::ffi::OsString;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use herma_model::RunId;
+use herma_model::engine::DestinationKind;
+use rustix::process::Signal;
+
+use crate::destination::{Destination, Exit, Process, Readiness, StartError, Unready};
+use crate::environment;
+use crate::job::{Job, Rooms, View};
+use crate::launcher::Launch;
+use crate::proc::{self, Seen};
+use crate::running::Running;
+
+/// Starts processes on this machine as they are. One job of a run at a time: the processes of a job are found by
+/// the run's name, so ending one ends them all.
+#[derive(Clone, Debug)]
+pub struct Host {
+    herma: PathBuf,
+}
+
+/// A process on the host. Its children are found by the run's name in their environment and by descent; a process
+/// that hides from both survives, which is one more reason why no real engine runs here.
+struct HostProcess {
+    running: Running,
+    run_id: RunId,
+    gone: bool,
+}
+
+impl Host {
+    /// The host, with herma's own binary at this path.
+    #[must_use]
+    pub fn new(herma: PathBuf) -> Self {
+        Self { herma }
+    }
+}
+
+impl Destination for Host {
+    fn kind(&self) -> DestinationKind {
+        DestinationKind::Host
+    }
+
+    fn readiness(&self) -> Result<Readiness, Unready> {
+        if self.herma.is_file() {
+            return Ok(Readiness {
+                walls: Vec::new(),
+                detail: "no walls: for the fake engine only".to_owned(),
+            });
+        }
+        Err(Unready {
+            what: format!("herma's own binary is not at {}", self.herma.display()),
+            next_step: "install herma again".to_owned(),
+        })
+    }
+
+    fn view(&self, rooms: &Rooms) -> View {
+        View {
+            workspace: rooms.workspace.clone(),
+            engine_dir: rooms.engine_dir.clone(),
+            herma: self.herma.clone(),
+        }
+    }
+
+    fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
+        job.check()?;
+        self.readiness()?;
+        let home = job.rooms.engine_dir.as_ref().unwrap_or(&job.rooms.workspace);
+        let launch =
+            Launch { parent: Some(rustix::process::getpid()), new_session: true, memory: job.memory };
+        let argv: Vec<OsString> = launch.argv(&self.herma, &job.argv);
+        let mut command = Command::new(&argv[0]);
+        command
+            .args(&argv[1..])
+            .env_clear()
+            .envs(environment::variables(job, home, Path::new("/tmp")))
+            .current_dir(&job.rooms.workspace);
+        let running = Running::start(command, &job.stdin, Vec::new())?;
+        Ok(Box::new(HostProcess { running, run_id: job.run_id, gone: false }))
+    }
+}
+
+impl HostProcess {
+    /// What of it is alive: by descent while the child lives, by name also afterwards.
+    fn alive(&self) -> io::Result<Vec<Seen>> {
+        let all = proc::alive()?;
+        let mut found = proc::of_run(self.run_id, &all);
+        if self.running.exit().is_none() {
+            let child = self.running.pid();
+            found.extend(all.iter().filter(|p| p.pid == child));
+            found.extend(proc::descendants(child, &all));
+        }
+        found.sort_unstable_by_key(Seen::number);
+        found.dedup();
+        Ok(found)
+    }
+}
+
+impl Process for HostProcess {
+    fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.running.take_stdout()
+    }
+
+    fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.running.take_stderr()
+    }
+
+    fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
+        self.running.wait(at_most)
+    }
+
+    fn terminate(&mut self) {
+        for process in self.alive().unwrap_or_default() {
+            process.signal(Signal::TERM);
+        }
+    }
+
+    fn kill_all(&mut self) -> io::Result<Exit> {
+        if !self.gone {
+            // The descendants first: once the child is dead, those without the run's name are no longer found.
+            proc::kill_until_none(|| self.alive())?;
+        }
+        let exit = self.running.kill()?;
+        self.gone = true;
+        Ok(exit)
+    }
+}
+
+impl Drop for HostProcess {
+    fn drop(&mut self) {
+        let _ = self.kill_all();
+    }
+}

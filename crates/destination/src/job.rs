@@ -1,0 +1,208 @@
+//! What is to be started: the command, its rooms, its mounts and its variables.
+
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Component, Path, PathBuf};
+
+use herma_model::RunId;
+use herma_model::units::Bytes;
+
+use crate::environment::RUN_VARIABLE;
+
+/// The directories that a process may write in, as paths of the host.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rooms {
+    /// The workspace; the process starts in it.
+    pub workspace: PathBuf,
+    /// The engine's own directory for this run; verification has none.
+    pub engine_dir: Option<PathBuf>,
+}
+
+/// The same directories, and herma itself, as seen from inside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct View {
+    /// The workspace.
+    pub workspace: PathBuf,
+    /// The engine's own directory, where there is one.
+    pub engine_dir: Option<PathBuf>,
+    /// herma's own binary; there only if the job asks for it.
+    pub herma: PathBuf,
+}
+
+/// A file or directory that is visible inside and cannot be written there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mount {
+    /// Where it lies on the host.
+    pub host: PathBuf,
+    /// Where it appears inside.
+    pub inside: PathBuf,
+}
+
+/// What a process reads on its standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stdin {
+    /// Nothing.
+    Null,
+    /// This file of the host.
+    File(PathBuf),
+}
+
+/// One process to start.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// The run that it belongs to; everything that it starts carries this name.
+    pub run_id: RunId,
+    /// The command and its arguments. A name without a slash is looked up inside.
+    pub argv: Vec<OsString>,
+    /// Variables beyond those that herma sets itself; they win over those.
+    pub env: Vec<(String, String)>,
+    /// Directories inside that come before the usual ones in `PATH`.
+    pub path: Vec<PathBuf>,
+    /// Where it may write.
+    pub rooms: Rooms,
+    /// What it may read beyond the system.
+    pub mounts: Vec<Mount>,
+    /// What it reads on standard input.
+    pub stdin: Stdin,
+    /// The address space that each of its processes may use.
+    pub memory: Option<Bytes>,
+    /// Whether herma's own binary is visible inside.
+    pub herma: bool,
+}
+
+/// The job cannot be started as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadJob {
+    /// There is no command.
+    #[error("the job has no command")]
+    NoCommand,
+    /// A path is relative, leaves its parent, or holds a character that no path may have.
+    #[error("{role} `{}` is not a plain absolute path", path.display())]
+    BadPath {
+        /// What the path is for.
+        role: &'static str,
+        /// The path.
+        path: PathBuf,
+    },
+    /// A directory of `PATH` holds a colon and would be read as two.
+    #[error("`{}` cannot be a directory of PATH: it holds a colon", .0.display())]
+    Colon(PathBuf),
+    /// A room is not a directory.
+    #[error("{role} `{}` is not a directory", path.display())]
+    NoRoom {
+        /// Which room.
+        role: &'static str,
+        /// Its path.
+        path: PathBuf,
+    },
+    /// A mount would cover a place that herma itself lays out.
+    #[error("nothing can be mounted at `{}`: that place is taken by `{taken}`", inside.display())]
+    Taken {
+        /// Where the mount should appear.
+        inside: PathBuf,
+        /// The place that it would cover or lie in.
+        taken: &'static str,
+    },
+    /// A variable cannot be set.
+    #[error("the variable `{0}` cannot be set: {1}")]
+    BadVariable(String, &'static str),
+}
+
+impl Job {
+    /// Refuses what no destination can start.
+    pub(crate) fn check(&self) -> Result<(), BadJob> {
+        if self.argv.is_empty() {
+            return Err(BadJob::NoCommand);
+        }
+        room("the workspace", &self.rooms.workspace)?;
+        if let Some(dir) = &self.rooms.engine_dir {
+            room("the engine's directory", dir)?;
+        }
+        for mount in &self.mounts {
+            plain("the source of a mount", &mount.host)?;
+            plain("the place of a mount", &mount.inside)?;
+        }
+        for dir in &self.path {
+            plain("a directory of PATH", dir)?;
+            if dir.as_os_str().as_bytes().contains(&b':') {
+                return Err(BadJob::Colon(dir.clone()));
+            }
+        }
+        self.env.iter().try_for_each(|(name, value)| variable(name, value))
+    }
+}
+
+/// Absolute, without `.`, `..` and NUL: what the kernel sees is what was checked.
+fn plain(role: &'static str, path: &Path) -> Result<(), BadJob> {
+    let sound = path.is_absolute()
+        && !path.as_os_str().as_bytes().contains(&0)
+        && path.components().all(|part| matches!(part, Component::RootDir | Component::Normal(_)));
+    sound.then_some(()).ok_or_else(|| BadJob::BadPath { role, path: path.to_owned() })
+}
+
+fn room(role: &'static str, path: &Path) -> Result<(), BadJob> {
+    plain(role, path)?;
+    path.is_dir().then_some(()).ok_or_else(|| BadJob::NoRoom { role, path: path.to_owned() })
+}
+
+fn variable(name: &str, value: &str) -> Result<(), BadJob> {
+    let bad = |why| Err(BadJob::BadVariable(name.to_owned(), why));
+    if name == RUN_VARIABLE {
+        return bad("it names the run, and herma finds the run's processes by it");
+    }
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return bad("a name is not empty and holds neither `=` nor NUL");
+    }
+    if value.contains('\0') {
+        return bad("its value holds NUL");
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn job() -> Job {
+        Job {
+            run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
+            argv: vec!["true".into()],
+            env: Vec::new(),
+            path: Vec::new(),
+            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None },
+            mounts: Vec::new(),
+            stdin: Stdin::Null,
+            memory: None,
+            herma: false,
+        }
+    }
+
+    #[test]
+    fn a_plain_job_is_accepted() {
+        assert_eq!(job().check(), Ok(()));
+    }
+
+    #[test]
+    fn paths_that_are_not_plain_are_refused() {
+        for path in ["", "relative", "/tmp/../tmp", "/tmp\0b", "./a"] {
+            let mount = Mount { host: path.into(), inside: "/x".into() };
+            assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
+            let mount = Mount { host: "/x".into(), inside: path.into() };
+            assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
+            let rooms = Rooms { workspace: path.into(), engine_dir: None };
+            assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
+        }
+        assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
+        let rooms = Rooms { workspace: "/tmp".into(), engine_dir: Some("/dev/null".into()) };
+        assert!(matches!(Job { rooms, ..job() }.check(), Err(BadJob::NoRoom { .. })));
+    }
+
+    #[test]
+    fn a_job_cannot_rename_its_run_or_smuggle_a_variable() {
+        for (name, value) in [(RUN_VARIABLE, "x"), ("", "x"), ("A=B", "x"), ("A", "x\0y"), ("A\0", "x")] {
+            let env = vec![(name.to_owned(), value.to_owned())];
+            assert!(Job { env, ..job() }.check().is_err(), "{name:?}={value:?}");
+        }
+        assert!(Job { argv: Vec::new(), ..job() }.check().is_err());
+    }
+}

@@ -1,0 +1,111 @@
+//! Confinement probes: before the engine starts, herma tries from inside what must not be possible there. "The
+//! sandbox was on" is then evidence, not configuration.
+
+mod attempts;
+mod inside;
+mod outside;
+
+use std::path::PathBuf;
+
+use herma_model::engine::DestinationKind;
+use herma_model::{Digest, RunId};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use inside::{names, run_inside};
+pub use outside::{Grounds, ProbeError, probe};
+
+/// The name of the hidden subcommand whose one argument is the plan's file and whose output is the results as JSON.
+pub const SUBCOMMAND: &str = "__probe";
+
+/// What the inside is told to try.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ProbePlan {
+    /// The run.
+    pub run_id: RunId,
+    /// The scratch workspace as seen from inside: here writing must succeed, or no denial means anything.
+    pub workspace: PathBuf,
+    /// What to write there.
+    pub sign: String,
+    /// A secret in herma's home.
+    pub herma_canary: Canary,
+    /// A secret in the user's home.
+    pub home_canary: Canary,
+    /// The directory of another run.
+    pub other_run: PathBuf,
+    /// The places inside that are mounted for reading only.
+    pub mounts: Vec<PathBuf>,
+    /// A port of the host's loopback on which herma listens meanwhile.
+    pub port: u16,
+    /// herma itself, as a process of the host.
+    pub herma: HostProcess,
+}
+
+/// A secret that was planted where the inside must not reach.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Canary {
+    /// Its path on the host.
+    pub path: PathBuf,
+    /// The digest of its content.
+    pub digest: Digest,
+}
+
+/// A process of the host, so that the inside can tell it from one of its own with the same number.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HostProcess {
+    /// Its number.
+    pub pid: i32,
+    /// When it started, in clock ticks since boot.
+    pub started: u64,
+    /// Its pid namespace, as the kernel names it.
+    pub pid_namespace: String,
+}
+
+/// What one probe found.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ProbeResult {
+    /// The probe's name.
+    pub name: String,
+    /// What it tried.
+    pub what: String,
+    /// Whether that was refused. Everything but a clear refusal is `false`.
+    pub denied: bool,
+    /// What happened.
+    pub observed: String,
+}
+
+/// `confinement.json`: where the engine lived and what it could not do there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Confinement {
+    /// The version of this file's form.
+    pub schema: ConfinementSchema,
+    /// The run.
+    pub run_id: RunId,
+    /// Where the process lived.
+    pub destination: DestinationKind,
+    /// The walls around it.
+    pub walls: Vec<String>,
+    /// Every probe, in a fixed order.
+    pub probes: Vec<ProbeResult>,
+}
+
+/// The version of `confinement.json`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConfinementSchema {
+    /// The first one.
+    #[serde(rename = "herma.confinement/v1")]
+    V1,
+}
+
+impl Confinement {
+    /// The probes that were not refused; one is enough to block the run.
+    #[must_use]
+    pub fn broken(&self) -> Vec<&ProbeResult> {
+        self.probes.iter().filter(|probe| !probe.denied).collect()
+    }
+}

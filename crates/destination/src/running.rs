@@ -1,0 +1,85 @@
+//! One child that was started, its handle and its streams: what host and sandbox have in common.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::destination::{Exit, StartError};
+use crate::job::Stdin;
+use crate::{proc, spawner};
+
+/// A child of herma. It is reaped here and nowhere else, so its number stays its own until then.
+pub(crate) struct Running {
+    child: Child,
+    handle: OwnedFd,
+    exit: Option<Exit>,
+}
+
+impl Running {
+    /// Starts the command with piped output; it inherits `files` and no other open file.
+    pub(crate) fn start(
+        mut command: Command,
+        stdin: &Stdin,
+        files: Vec<OwnedFd>,
+    ) -> Result<Self, StartError> {
+        let program = command.get_program().to_string_lossy().into_owned();
+        match stdin {
+            Stdin::Null => command.stdin(Stdio::null()),
+            Stdin::File(path) => {
+                let opened = File::open(path);
+                command.stdin(opened.map_err(StartError::io(format!("cannot read {}", path.display())))?)
+            }
+        };
+        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child =
+            spawner::spawn(command, files).map_err(StartError::io(format!("cannot start {program}")))?;
+        match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
+            Ok(handle) => Ok(Self { child, handle, exit: None }),
+            Err(error) => {
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(StartError::io(format!("cannot watch {program}"))(error.into()))
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.child.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)
+    }
+
+    pub(crate) fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.child.stderr.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)
+    }
+
+    /// How it ended, if it has.
+    pub(crate) fn exit(&self) -> Option<Exit> {
+        self.exit
+    }
+
+    /// Sleeps until the child ends, but no longer than `at_most`.
+    pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
+        if self.exit.is_none() && proc::ended(&self.handle, at_most)? {
+            self.exit = self.child.try_wait()?.map(Exit::from);
+        }
+        Ok(self.exit)
+    }
+
+    /// Kills the child alone and reaps it.
+    pub(crate) fn kill(&mut self) -> io::Result<Exit> {
+        if let Some(exit) = self.exit {
+            return Ok(exit);
+        }
+        self.child.kill()?;
+        let exit = Exit::from(self.child.wait()?);
+        self.exit = Some(exit);
+        Ok(exit)
+    }
+}

@@ -1,0 +1,173 @@
+//! A process inside bubblewrap.
+//!
+//! bubblewrap is two processes: the one that herma started, and the first process of the new pid namespace. When
+//! the second dies the kernel kills everything in the namespace and ends it last, so its end is the end of all.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+use rustix::fs::OFlags;
+use rustix::process::{Pid, Signal, pidfd_send_signal};
+use serde::Deserialize;
+
+use crate::destination::{Exit, Process, StartError};
+use crate::proc::{self, Seen};
+use crate::running::Running;
+
+/// bubblewrap takes milliseconds to make its namespaces; one that needs longer hangs.
+const SETUP: Duration = Duration::from_secs(20);
+/// A namespace that is not dead by then holds a process that hangs in the kernel.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What bubblewrap says of itself: one object when the namespaces stand, one when the command has ended.
+#[derive(Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+struct Status {
+    child_pid: Option<i32>,
+    exit_code: Option<i32>,
+}
+
+pub(super) struct SandboxProcess {
+    running: Running,
+    /// The first process of the namespace, and the handle on it.
+    first: (Seen, OwnedFd),
+    status: File,
+    said: Vec<u8>,
+    gone: bool,
+}
+
+impl SandboxProcess {
+    /// Waits for the namespaces, takes hold of their first process, and only then opens the gate to the command:
+    /// from its first instruction on the command can be killed with all that it starts.
+    pub(super) fn admit(mut running: Running, status: OwnedFd, gate: OwnedFd) -> Result<Self, StartError> {
+        let mut said = Vec::new();
+        match take_hold(&running, &status, &mut said) {
+            Ok(Some(first)) => {
+                let opened = nonblocking(&status).and_then(|()| File::from(gate).write_all(b"."));
+                let process = Self { running, first, status: status.into(), said, gone: false };
+                opened.map_err(StartError::io("cannot let the command into the sandbox"))?;
+                Ok(process)
+            }
+            Ok(None) => {
+                abandon(&mut running);
+                Err(StartError::Walls { program: "bubblewrap".to_owned(), said: last_words(&mut running) })
+            }
+            Err(error) => {
+                abandon(&mut running);
+                Err(StartError::io("cannot hear from bubblewrap")(error))
+            }
+        }
+    }
+
+    /// The command's exit code as bubblewrap reported it; `None` if the command never ran.
+    fn reported(&mut self) -> io::Result<Option<i32>> {
+        match self.status.read_to_end(&mut self.said) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
+            _ => Ok(parse(&self.said).into_iter().find_map(|status| status.exit_code)),
+        }
+    }
+}
+
+/// The first process of the namespace; `None` if bubblewrap ended without one.
+fn take_hold(running: &Running, status: &OwnedFd, said: &mut Vec<u8>) -> io::Result<Option<(Seen, OwnedFd)>> {
+    let mut buffer = [0; 4096];
+    let child = loop {
+        if let Some(child) = parse(said).into_iter().find_map(|status| status.child_pid) {
+            break child;
+        }
+        if !proc::readable(status, SETUP)? {
+            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not get its namespaces up"));
+        }
+        match rustix::io::retry_on_intr(|| rustix::io::read(status, &mut buffer))? {
+            0 => return Ok(None),
+            count => said.extend_from_slice(&buffer[..count]),
+        }
+    };
+    let seen = Pid::from_raw(child).and_then(proc::look);
+    // It waits at the gate, so it is alive and bubblewrap's child, unless bubblewrap gave up in between.
+    let seen = seen.filter(|seen| seen.parent == running.pid().as_raw_nonzero().get());
+    Ok(seen.and_then(|seen| seen.handle().map(|handle| (seen, handle))))
+}
+
+/// Kills a bubblewrap whose first process is not known, with what it has started so far.
+fn abandon(running: &mut Running) {
+    let bwrap = running.pid();
+    let _ = proc::kill_until_none(|| {
+        let all = proc::alive()?;
+        let own = all.iter().filter(|process| process.pid == bwrap).copied();
+        Ok(own.chain(proc::descendants(bwrap, &all)).collect())
+    });
+    let _ = running.kill();
+}
+
+/// Every whole object so far.
+fn parse(said: &[u8]) -> Vec<Status> {
+    serde_json::Deserializer::from_slice(said).into_iter().map_while(Result::ok).collect()
+}
+
+fn nonblocking(file: &OwnedFd) -> io::Result<()> {
+    let flags = rustix::fs::fcntl_getfl(file)?;
+    Ok(rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
+}
+
+/// The end of what a dead bubblewrap wrote to its standard error.
+fn last_words(running: &mut Running) -> String {
+    let mut text = Vec::new();
+    if let Some(stream) = running.take_stderr() {
+        let _ = stream.take(4096).read_to_end(&mut text);
+    }
+    let text = String::from_utf8_lossy(&text).trim().to_owned();
+    if text.is_empty() { "it said nothing".to_owned() } else { text }
+}
+
+impl Process for SandboxProcess {
+    fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.running.take_stdout()
+    }
+
+    fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>> {
+        self.running.take_stderr()
+    }
+
+    fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
+        let Some(exit) = self.running.wait(at_most)? else { return Ok(None) };
+        // bubblewrap exits with 1 also when it could not start the command: that must not look like the command's 1.
+        if false {
+            return Err(io::Error::other(
+                "bubblewrap could not start the command: its standard error says why",
+            ));
+        }
+        Ok(Some(exit))
+    }
+
+    fn terminate(&mut self) {
+        let inside = proc::alive().map(|all| proc::descendants(self.first.0.pid, &all)).unwrap_or_default();
+        if proc::look(self.first.0.pid) != Some(self.first.0) {
+            return;
+        }
+        for process in inside {
+            process.signal(Signal::TERM);
+        }
+    }
+
+    fn kill_all(&mut self) -> io::Result<Exit> {
+        if !self.gone {
+            // Whichever of the two is hit first takes the other with it; an error says that it is dead already.
+            let _ = pidfd_send_signal(&self.first.1, Signal::KILL);
+            self.running.kill()?;
+            if !proc::ended(&self.first.1, PATIENCE)? {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
+            }
+            self.gone = true;
+        }
+        self.running.kill()
+    }
+}
+
+impl Drop for SandboxProcess {
+    fn drop(&mut self) {
+        let _ = self.kill_all();
+    }
+}

@@ -1,0 +1,80 @@
+//! Whether bubblewrap is there, new enough, and able to make its namespaces on this machine.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use super::layout;
+use crate::destination::{Readiness, Unready};
+use crate::tool::Tool;
+
+/// The first release that can forbid further user namespaces inside.
+const OLDEST: (u32, u32) = (0, 8);
+
+/// The walls, one line each, as the report names them.
+const WALLS: [&str; 6] = [
+    "own user, mount, pid, ipc, uts, network and cgroup namespaces; no further user namespace",
+    "no capabilities, no new privileges",
+    "read-only system; own /tmp and home; only the workspace and the engine's directory are writable",
+    "no network but an empty loopback",
+    "no variable and no open file of the caller",
+    "own session; dies with herma",
+];
+
+pub(super) fn not_installed() -> Unready {
+    Unready {
+        what: "bubblewrap is not installed".to_owned(),
+        next_step: "apt install bubblewrap (or dnf, pacman, zypper)".to_owned(),
+    }
+}
+
+/// Asks for the version, then makes the walls once around a command that does nothing.
+pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
+    let unready = |what: String, next_step: &str| Unready { what, next_step: next_step.to_owned() };
+    if !herma.is_file() {
+        return Err(unready(
+            format!("herma's own binary is not at {}", herma.display()),
+            "install herma again",
+        ));
+    }
+    let tool = Tool::at("bwrap", bwrap.to_owned());
+    let broken = |error: &dyn std::error::Error| {
+        unready(format!("{} does not work: {error}", bwrap.display()), "install bubblewrap again")
+    };
+    let said = tool.call().arg("--version").checked().map_err(|error| broken(&error))?;
+    let detail = String::from_utf8_lossy(&said.stdout).trim().to_owned();
+    match version(&detail) {
+        Some(version) if version >= OLDEST => {}
+        _ => {
+            let what = format!("`{detail}` at {} is too old", bwrap.display());
+            return Err(unready(what, "install bubblewrap 0.8 or newer"));
+        }
+    }
+    let mut words: Vec<OsString> = layout::walls();
+    words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
+    match tool.call().args(words).checked() {
+        Ok(_) => Ok(Readiness { walls: WALLS.map(str::to_owned).to_vec(), detail }),
+        Err(error) => Err(unready(
+            format!("bubblewrap cannot make its namespaces: {error}"),
+            "let it make user namespaces: `sysctl -w user.max_user_namespaces=15000`, and on Ubuntu an AppArmor profile \
+             for bwrap or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container, allow them there",
+        )),
+    }
+}
+
+fn version(said: &str) -> Option<(u32, u32)> {
+    let mut parts = said.rsplit(' ').next()?.split('.');
+    Some((parts.next()?.parse().ok()?, parts.next()?.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_and_compared_as_numbers() {
+        assert_eq!(version("bubblewrap 0.8.0"), Some((0, 8)));
+        assert!(version("bubblewrap 0.11.0").unwrap() > OLDEST);
+        assert!(version("bubblewrap 0.6.2").unwrap() < OLDEST);
+        assert_eq!(version("something else"), None);
+    }
+}

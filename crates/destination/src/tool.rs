@@ -1,0 +1,269 @@
+//! herma's own helper programs, git above all: found by absolute path, started with variables given one by one.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle};
+
+use crate::destination::Unready;
+use crate::spawner;
+
+/// How much of standard error an error message repeats.
+const LAST_LINES: usize = 8;
+
+/// A helper program.
+#[derive(Clone, Debug)]
+pub struct Tool {
+    name: String,
+    path: PathBuf,
+}
+
+/// One call of a helper program, being written. Its environment is empty until variables are added.
+#[derive(Debug)]
+pub struct Call<'a> {
+    tool: &'a Tool,
+    args: Vec<OsString>,
+    env: Vec<(OsString, OsString)>,
+    cwd: PathBuf,
+    stdin: Vec<u8>,
+}
+
+/// What a call left.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// How it ended.
+    pub status: ExitStatus,
+    /// All of its standard output.
+    pub stdout: Vec<u8>,
+    /// All of its standard error.
+    pub stderr: Vec<u8>,
+}
+
+/// A call that runs while its input is written and its output read.
+#[derive(Debug)]
+pub struct Streaming {
+    what: String,
+    child: Child,
+    stdin: Option<ChildStdin>,
+    stdout: ChildStdout,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+/// A helper program was not started or failed.
+#[derive(Debug, thiserror::Error)]
+pub enum ToolError {
+    /// It is not where programs are looked up.
+    #[error(transparent)]
+    Missing(#[from] Unready),
+    /// It could not be started, written to or read from.
+    #[error("`{what}`: {source}")]
+    Io {
+        /// The program and its first arguments.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It ended with something else than success.
+    #[error("`{what}` ended with {status}: {said}")]
+    Failed {
+        /// The program and its first arguments.
+        what: String,
+        /// How it ended.
+        status: ExitStatus,
+        /// The last lines of its standard error.
+        said: String,
+    },
+}
+
+/// The first executable file of this name in the absolute directories of `path`.
+pub(crate) fn locate(name: &str, path: &OsStr) -> Option<PathBuf> {
+    std::env::split_paths(path).filter(|dir| dir.is_absolute()).map(|dir| dir.join(name)).find(|file| {
+        file.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
+    })
+}
+
+impl Tool {
+    /// Finds the program in the directories of `path`; relative ones are passed over.
+    pub fn find(name: &str, path: &OsStr) -> Result<Self, ToolError> {
+        let found = locate(name, path).ok_or_else(|| Unready {
+            what: format!("{name} is not installed"),
+            next_step: format!("install it so that a directory of PATH holds it: apt install {name}"),
+        })?;
+        Ok(Self::at(name, found))
+    }
+
+    /// The program at a path that is already known.
+    #[must_use]
+    pub fn at(name: &str, path: PathBuf) -> Self {
+        Self { name: name.to_owned(), path }
+    }
+
+    /// Where it lies.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Begins a call: no arguments, no variables, the root directory, nothing on standard input.
+    #[must_use]
+    pub fn call(&self) -> Call<'_> {
+        Call { tool: self, args: Vec::new(), env: Vec::new(), cwd: "/".into(), stdin: Vec::new() }
+    }
+}
+
+impl Call<'_> {
+    /// Adds an argument.
+    #[must_use]
+    pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
+        self.args.push(arg.into());
+        self
+    }
+
+    /// Adds arguments.
+    #[must_use]
+    pub fn args(mut self, args: impl IntoIterator<Item = impl Into<OsString>>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    /// Sets a variable.
+    #[must_use]
+    pub fn env(mut self, name: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((name.into(), value.into()));
+        self
+    }
+
+    /// Sets variables.
+    #[must_use]
+    pub fn envs(mut self, env: impl IntoIterator<Item = (impl Into<OsString>, impl Into<OsString>)>) -> Self {
+        self.env.extend(env.into_iter().map(|(name, value)| (name.into(), value.into())));
+        self
+    }
+
+    /// Starts it in this directory.
+    #[must_use]
+    pub fn cwd(mut self, dir: impl Into<PathBuf>) -> Self {
+        self.cwd = dir.into();
+        self
+    }
+
+    /// Gives it these bytes on standard input.
+    #[must_use]
+    pub fn stdin(mut self, bytes: impl Into<Vec<u8>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+
+    /// Runs it to its end, whatever that is.
+    pub fn output(mut self) -> Result<Output, ToolError> {
+        let input = std::mem::take(&mut self.stdin);
+        let mut streaming = self.spawn()?;
+        let what = streaming.what.clone();
+        let failed = |source| ToolError::Io { what: what.clone(), source };
+        let stdin = streaming.stdin.take();
+        let (written, read) = thread::scope(|scope| {
+            let writer = scope.spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&input)));
+            let mut stdout = Vec::new();
+            let read = streaming.stdout.read_to_end(&mut stdout).map(|_| stdout);
+            (writer.join(), read)
+        });
+        let stdout = read.map_err(failed)?;
+        match written {
+            // A program that does not read all of its input says by its exit code whether that was a failure.
+            Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
+            Ok(_) => {}
+            Err(_) => return Err(failed(io::Error::other("the thread that writes its input is gone"))),
+        }
+        let (status, stderr) = streaming.end()?;
+        Ok(Output { status, stdout, stderr })
+    }
+
+    /// Runs it to its end; anything but exit code 0 is an error.
+    pub fn checked(self) -> Result<Output, ToolError> {
+        let what = self.what();
+        let output = self.output()?;
+        judge(what, output.status, &output.stderr)?;
+        Ok(output)
+    }
+
+    /// Starts it and hands over its input and output. Bytes given by [`Call::stdin`] are not written.
+    pub fn spawn(self) -> Result<Streaming, ToolError> {
+        let what = self.what();
+        let failed = |source| ToolError::Io { what: what.clone(), source };
+        let mut command = Command::new(&self.tool.path);
+        command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = spawner::spawn(command, Vec::new()).map_err(failed)?;
+        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
+        let (Some(stdout), Some(mut stderr)) = (stdout, stderr) else {
+            return Err(failed(io::Error::other("it started without its streams")));
+        };
+        // Read all the time: a program that fills this pipe would stop while we wait for its output.
+        let stderr = thread::Builder::new().name("stderr".to_owned()).spawn(move || {
+            let mut text = Vec::new();
+            let _ = stderr.read_to_end(&mut text);
+            text
+        });
+        let stderr = Some(stderr.map_err(failed)?);
+        Ok(Streaming { what, child, stdin, stdout, stderr })
+    }
+
+    fn what(&self) -> String {
+        let first: Vec<_> = self.args.iter().take(2).map(|arg| arg.to_string_lossy()).collect();
+        format!("{} {}", self.tool.name, first.join(" ")).trim_end().to_owned()
+    }
+}
+
+impl Streaming {
+    /// Its standard input and output at once, so that one can be written while the other is read.
+    ///
+    /// The input is `None` after [`Streaming::close_stdin`].
+    pub fn streams(&mut self) -> (Option<&mut ChildStdin>, &mut ChildStdout) {
+        (self.stdin.as_mut(), &mut self.stdout)
+    }
+
+    /// Its standard input, once, for a thread that writes while another reads; dropping it ends the input.
+    pub fn take_stdin(&mut self) -> Option<ChildStdin> {
+        self.stdin.take()
+    }
+
+    /// Tells it that no more input comes.
+    pub fn close_stdin(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Closes its input, drains its output and waits for its end; anything but exit code 0 is an error.
+    pub fn finish(mut self) -> Result<(), ToolError> {
+        self.close_stdin();
+        let drained = io::copy(&mut self.stdout, &mut io::sink());
+        drained.map_err(|source| ToolError::Io { what: self.what.clone(), source })?;
+        let (status, stderr) = self.end()?;
+        judge(self.what.clone(), status, &stderr)
+    }
+
+    fn end(&mut self) -> Result<(ExitStatus, Vec<u8>), ToolError> {
+        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
+        let status = self.child.wait().map_err(|source| ToolError::Io { what: self.what.clone(), source })?;
+        Ok((status, stderr))
+    }
+}
+
+impl Drop for Streaming {
+    fn drop(&mut self) {
+        // Does nothing to a child that has been waited for.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn judge(what: String, status: ExitStatus, stderr: &[u8]) -> Result<(), ToolError> {
+    if status.success() {
+        return Ok(());
+    }
+    let text = String::from_utf8_lossy(stderr);
+    let lines: Vec<&str> = text.trim().lines().collect();
+    let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    Err(ToolError::Failed { what, status, said })
+}

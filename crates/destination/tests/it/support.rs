@@ -1,0 +1,136 @@
+//! Rooms, jobs and the two destinations, ready to use.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use herma_destination::{Destination, Exit, Host, Job, Process, Rooms, Sandbox, Stdin};
+use herma_model::RunId;
+use tempfile::TempDir;
+
+pub(crate) const LONG: Duration = Duration::from_secs(30);
+pub(crate) const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// The stand-in for the herma binary, which cargo builds next to the tests.
+pub(crate) fn helper() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let helper = test.parent().unwrap().parent().unwrap().join("examples/destination-helper");
+    assert!(helper.is_file(), "{} is missing: cargo builds it with the tests", helper.display());
+    helper
+}
+
+pub(crate) fn sandbox() -> Sandbox {
+    Sandbox::find(helper(), SYSTEM.as_ref())
+}
+
+pub(crate) fn host() -> Host {
+    Host::new(helper())
+}
+
+pub(crate) fn both() -> [Box<dyn Destination>; 2] {
+    [Box::new(host()), Box::new(sandbox())]
+}
+
+/// A workspace and an engine directory that vanish with the test.
+pub(crate) struct Ground {
+    pub(crate) dir: TempDir,
+}
+
+impl Ground {
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        for name in ["workspace", "engine"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        Self { dir }
+    }
+
+    pub(crate) fn workspace(&self) -> PathBuf {
+        self.dir.path().join("workspace")
+    }
+
+    pub(crate) fn shell(&self, script: &str) -> Job {
+        self.job(&["sh", "-c", script])
+    }
+
+    pub(crate) fn python(&self, script: &str) -> Job {
+        self.job(&["/usr/bin/python3", "-c", script])
+    }
+
+    pub(crate) fn job(&self, argv: &[&str]) -> Job {
+        Job {
+            run_id: run_id(),
+            argv: argv.iter().map(Into::into).collect(),
+            env: Vec::new(),
+            path: Vec::new(),
+            rooms: Rooms { workspace: self.workspace(), engine_dir: Some(self.dir.path().join("engine")) },
+            mounts: Vec::new(),
+            stdin: Stdin::Null,
+            memory: None,
+            herma: false,
+        }
+    }
+}
+
+/// A run's name that no other test has.
+pub(crate) fn run_id() -> RunId {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut entropy = [0; 10];
+    entropy[..4].copy_from_slice(&std::process::id().to_le_bytes());
+    entropy[4..].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes()[..6]);
+    RunId::new(herma_model::Timestamp::UNIX_EPOCH, entropy)
+}
+
+/// What a process said and how it ended.
+#[derive(Debug)]
+pub(crate) struct Told {
+    pub(crate) exit: Exit,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+/// Runs the job to its end.
+pub(crate) fn tell(destination: &dyn Destination, job: &Job) -> Told {
+    let mut process = destination.start(job).unwrap();
+    let mut read = streams(process.as_mut());
+    let exit = process.wait(LONG).map(|exit| exit.expect("it ends in time"));
+    process.kill_all().unwrap();
+    let (stdout, stderr) = (read.remove(0).join().unwrap(), read.remove(0).join().unwrap());
+    let exit = exit.unwrap_or_else(|error| panic!("{error}: {stderr}"));
+    Told { exit, stdout, stderr }
+}
+
+/// Reads both streams in threads.
+pub(crate) fn streams(process: &mut dyn Process) -> Vec<thread::JoinHandle<String>> {
+    let streams = [process.take_stdout().unwrap(), process.take_stderr().unwrap()];
+    let read = |mut stream: Box<dyn std::io::Read + Send>| {
+        thread::spawn(move || {
+            let mut text = Vec::new();
+            stream.read_to_end(&mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        })
+    };
+    streams.into_iter().map(read).collect()
+}
+
+/// Waits until the condition holds; panics if it does not within half a minute.
+pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
+    let deadline = Instant::now() + LONG;
+    while !condition() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// How many processes of the machine have this text in their command line.
+pub(crate) fn processes_with(text: &str) -> usize {
+    let own = std::process::id().to_string();
+    let is_one = |dir: &Path| {
+        let zombie = std::fs::read_to_string(dir.join("stat")).is_ok_and(|stat| stat.contains(") Z "));
+        let said = std::fs::read(dir.join("cmdline")).unwrap_or_default();
+        !zombie && !dir.ends_with(&own) && String::from_utf8_lossy(&said).contains(text)
+    };
+    std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_one(&entry.path())).count()
+}

@@ -1,0 +1,235 @@
+//! What a process inside sees, and what it cannot do.
+
+use std::fs;
+use std::os::fd::AsFd as _;
+
+use herma_destination::{Destination as _, Job, Mount, Sandbox, StartError, Stdin};
+use herma_model::units::Bytes;
+
+use crate::support::{Ground, both, helper, host, sandbox, tell};
+
+#[test]
+fn nothing_of_the_callers_environment_is_inside() {
+    let ground = Ground::new();
+    for destination in both() {
+        let mut job = ground.job(&["env"]);
+        job.env = vec![("EXTRA".into(), "yes".into()), ("LANG".into(), "C".into())];
+        let told = tell(destination.as_ref(), &job);
+        let mut names: Vec<&str> =
+            told.stdout.lines().filter_map(|line| Some(line.split_once('=')?.0)).collect();
+        names.sort_unstable();
+        names.retain(|name| *name != "PWD");
+        assert_eq!(
+            names,
+            [
+                "EXTRA",
+                "GIT_AUTHOR_EMAIL",
+                "GIT_AUTHOR_NAME",
+                "GIT_COMMITTER_EMAIL",
+                "GIT_COMMITTER_NAME",
+                "GIT_CONFIG_GLOBAL",
+                "GIT_CONFIG_NOSYSTEM",
+                "HERMA_RUN",
+                "HOME",
+                "LANG",
+                "PATH",
+                "TERM",
+                "TMPDIR",
+                "USER"
+            ]
+        );
+        assert!(told.stdout.contains("LANG=C\n"), "the job's own variables win: {}", told.stdout);
+        assert!(told.stdout.contains(&format!("HERMA_RUN={}\n", job.run_id)));
+    }
+}
+
+#[test]
+fn the_first_process_of_the_sandbox_carries_only_the_runs_name() {
+    let ground = Ground::new();
+    let job = ground.shell("tr '\\0' '\\n' < /proc/1/environ; tr '\\0' ' ' < /proc/1/cmdline");
+    let told = tell(&sandbox(), &job);
+    let mut lines = told.stdout.lines();
+    assert_eq!(lines.next(), Some(format!("HERMA_RUN={}", job.run_id).as_str()));
+    let command_line = lines.next().unwrap();
+    assert!(!command_line.contains("setenv") && !command_line.contains("/tmp/"), "{command_line}");
+}
+
+#[test]
+fn an_open_file_of_the_caller_does_not_get_in() {
+    let ground = Ground::new();
+    let secret = fs::File::create(ground.dir.path().join("secret")).unwrap();
+    rustix::io::fcntl_setfd(secret.as_fd(), rustix::io::FdFlags::empty()).unwrap();
+    for destination in both() {
+        let told = tell(destination.as_ref(), &ground.shell("cd /proc/self/fd && echo *"));
+        // The shell opens nothing of its own here; `echo *` lists with one descriptor more.
+        let count =
+            told.stdout.split_whitespace().filter(|number| !["0", "1", "2", "3"].contains(number)).count();
+        assert_eq!(count, 0, "{:?}: {}", destination.kind(), told.stdout);
+        let told = tell(destination.as_ref(), &ground.shell("readlink /proc/$$/fd/* || true"));
+        assert!(!told.stdout.contains("secret"), "{:?}: {}", destination.kind(), told.stdout);
+    }
+}
+
+#[test]
+fn only_the_rooms_and_private_places_can_be_written() {
+    let ground = Ground::new();
+    let script = "for dir in / /usr /usr/bin /etc /herma /home /proc/sys/kernel /dev/shm /tmp /home/agent /workspace /engine; do
+        if (: > $dir/probe) 2>/dev/null; then echo $dir; fi; done
+        if (: >> /proc/sys/kernel/core_pattern) 2>/dev/null; then echo core_pattern; fi
+        if (: >> /etc/passwd) 2>/dev/null; then echo passwd; fi
+        if (: >> /herma/inside) 2>/dev/null; then echo marker; fi";
+    let told = tell(&sandbox(), &ground.shell(script));
+    assert_eq!(told.stdout, "/dev/shm\n/tmp\n/home/agent\n/workspace\n/engine\n", "{}", told.stderr);
+    assert!(ground.workspace().join("probe").exists());
+}
+
+#[test]
+fn there_is_no_network_but_an_own_loopback() {
+    let ground = Ground::new();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let script = format!(
+        "import socket
+def attempt(host, port):
+    try:
+        socket.create_connection((host, port), 2); return 'connected'
+    except OSError as error:
+        return type(error).__name__ + ' ' + str(error.errno)
+print(attempt('127.0.0.1', {port})); print(attempt('192.0.2.1', 80)); print(attempt('example.com', 80))
+own = socket.create_server(('localhost', 0)); print(attempt('localhost', own.getsockname()[1]))"
+    );
+    let told = tell(&sandbox(), &ground.python(&script));
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    assert_eq!(lines[..2], ["ConnectionRefusedError 111", "OSError 101"], "{told:?}");
+    assert!(lines[2].starts_with("gaierror"), "{told:?}");
+    assert_eq!(lines[3], "connected", "{told:?}");
+}
+
+#[test]
+fn the_inside_is_an_unprivileged_user_of_its_own() {
+    let ground = Ground::new();
+    let script = "id -u; id -un; hostname; pwd; cat /herma/inside; echo $HOME; grep -c . /proc/self/mountinfo >/dev/null
+        unshare -Ur true 2>/dev/null && echo namespace; ls /root /home/agent /sys 2>/dev/null; ls /proc | grep -c '^[0-9]'";
+    let job = ground.shell(script);
+    let told = tell(&sandbox(), &job);
+    let lines: Vec<&str> = told.stdout.lines().collect();
+    let run = job.run_id.to_string();
+    assert_eq!(lines[..6], ["1000", "agent", "herma", "/workspace", run.as_str(), "/home/agent"], "{told:?}");
+    assert_eq!(lines[6], "/home/agent:", "{told:?}");
+    assert!(lines.last().unwrap().parse::<u32>().unwrap() < 8, "only its own processes: {told:?}");
+}
+
+#[test]
+fn git_and_python_work_inside() {
+    let ground = Ground::new();
+    let told = tell(
+        &sandbox(),
+        &ground.shell("git init -q . && git commit -q --allow-empty -m x && git log --format='%an <%ae>'"),
+    );
+    assert_eq!(told.stdout, "agent <agent@herma.invalid>\n", "{}", told.stderr);
+    let told = tell(
+        &sandbox(),
+        &ground.python("import getpass, os, ssl; print(getpass.getuser(), os.path.expanduser('~'))"),
+    );
+    assert_eq!(told.stdout, "agent /home/agent\n", "{}", told.stderr);
+}
+
+#[test]
+fn mounts_are_readable_and_not_writable() {
+    let ground = Ground::new();
+    let tree = ground.dir.path().join("tree");
+    fs::create_dir(&tree).unwrap();
+    fs::write(tree.join("file"), "content").unwrap();
+    let mount = Mount { host: tree.clone(), inside: "/opt/place/tree".into() };
+    let job =
+        Job { mounts: vec![mount], ..ground.shell("cat /opt/place/tree/file; echo x > /opt/place/tree/new") };
+    let told = tell(&sandbox(), &job);
+    assert_eq!((told.stdout.as_str(), told.exit.success()), ("content", false));
+    assert!(!tree.join("new").exists());
+}
+
+#[test]
+fn herma_is_inside_only_for_those_who_ask() {
+    let ground = Ground::new();
+    let script = "test -x /herma/herma && echo there; test -e /herma/inside && echo marked";
+    assert_eq!(tell(&sandbox(), &ground.shell(script)).stdout, "marked\n");
+    let job = Job { herma: true, ..ground.shell(script) };
+    assert_eq!(tell(&sandbox(), &job).stdout, "there\nmarked\n");
+    assert!(!herma_destination::inside_a_run());
+}
+
+#[test]
+fn the_memory_limit_holds_on_both_destinations() {
+    let ground = Ground::new();
+    let script = "import mmap
+try:
+    mmap.mmap(-1, 900 << 20); print('got it')
+except OSError as error:
+    print('refused', error.errno)";
+    for destination in both() {
+        assert_eq!(tell(destination.as_ref(), &ground.python(script)).stdout, "got it\n");
+        let job = Job { memory: Some(Bytes(512 << 20)), ..ground.python(script) };
+        let told = tell(destination.as_ref(), &job);
+        assert_eq!(told.stdout, "refused 12\n", "{:?}: {}", destination.kind(), told.stderr);
+    }
+}
+
+#[test]
+fn standard_input_comes_from_the_file_that_was_named() {
+    let ground = Ground::new();
+    let file = ground.dir.path().join("input");
+    fs::write(&file, "brief").unwrap();
+    for destination in both() {
+        let job = Job { stdin: Stdin::File(file.clone()), ..ground.job(&["cat"]) };
+        assert_eq!(tell(destination.as_ref(), &job).stdout, "brief");
+        assert_eq!(tell(destination.as_ref(), &ground.job(&["cat"])).stdout, "");
+    }
+}
+
+#[test]
+fn extra_directories_come_first_in_path() {
+    let ground = Ground::new();
+    let bin = ground.workspace().join("bin");
+    fs::create_dir(&bin).unwrap();
+    fs::write(bin.join("git"), "#!/bin/sh\necho mine\n").unwrap();
+    fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let inside = sandbox().view(&ground.job(&["x"]).rooms).workspace.join("bin");
+    let job = Job { path: vec![inside], ..ground.shell("git") };
+    assert_eq!(tell(&sandbox(), &job).stdout, "mine\n");
+    assert_eq!(tell(&host(), &Job { path: vec![bin], ..job }).stdout, "mine\n");
+}
+
+#[test]
+fn a_missing_bubblewrap_is_said_and_nothing_falls_back() {
+    let ground = Ground::new();
+    let missing = Sandbox::find(helper(), ground.dir.path().as_os_str());
+    let unready = missing.readiness().unwrap_err();
+    assert_eq!(unready.what, "bubblewrap is not installed");
+    assert!(unready.next_step.contains("apt install bubblewrap"));
+    let job = ground.shell("touch started");
+    assert!(matches!(missing.start(&job), Err(StartError::Unready(_))));
+    assert!(!ground.workspace().join("started").exists());
+}
+
+#[test]
+fn a_bubblewrap_that_does_not_work_is_not_ready() {
+    let ground = Ground::new();
+    let fake = ground.dir.path().join("bwrap");
+    for (script, said) in [
+        ("echo bubblewrap 0.6.2", "too old"),
+        (
+            "[ \"$1\" = --version ] && echo bubblewrap 0.9.0 || { echo 'bwrap: no permissions' >&2; exit 1; }",
+            "no permissions",
+        ),
+        ("exit 3", "does not work"),
+    ] {
+        fs::write(&fake, format!("#!/bin/sh\n{script}\n")).unwrap();
+        fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let broken = Sandbox::find(helper(), ground.dir.path().as_os_str());
+        let unready = broken.readiness().unwrap_err();
+        assert!(unready.what.contains(said), "{unready}");
+        assert!(broken.start(&ground.shell("true")).is_err());
+    }
+    let ready = sandbox().readiness().unwrap();
+    assert!(ready.detail.starts_with("bubblewrap ") && ready.walls.len() > 3, "{ready:?}");
+}

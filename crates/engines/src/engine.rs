@@ -1,0 +1,140 @@
+//! What every engine has to say and do, and what it is given.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::Path;
+
+use herma_destination::View;
+use herma_model::engine::{DestinationKind, EngineName, EngineResult};
+use herma_model::{Contract, Digest};
+
+use crate::fake::BadScript;
+
+/// An adapter for one agent.
+pub trait Engine: Send + Sync {
+    /// The name that people choose it by.
+    fn name(&self) -> EngineName;
+
+    /// The agent's own version.
+    fn version(&self) -> &str;
+
+    /// The digest of everything that runs.
+    fn digest(&self) -> Result<Digest, EngineError>;
+
+    /// Whether it is part of herma itself: then it needs no admission, and no proof for stages 1 to 3.
+    fn built_in(&self) -> bool {
+        false
+    }
+
+    /// Whether it may run there. An agent that herma did not write never runs without walls.
+    fn may_run_on(&self, destination: DestinationKind) -> bool {
+        destination != DestinationKind::Host
+    }
+
+    /// Paths in the workspace that it uses for itself: recorded, never part of the patch.
+    fn scratch_paths(&self) -> &[&str] {
+        &[]
+    }
+
+    /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
+    fn capabilities(&self) -> &[&str] {
+        &[]
+    }
+
+    /// Writes what the agent needs into the run's engine directory. The brief goes there too, never into argv.
+    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError>;
+
+    /// How the agent is started. All paths are those that are seen from inside the destination.
+    fn launch(&self, view: &View) -> Result<Launch, EngineError>;
+
+    /// A fresh reader for the output of one run.
+    fn reader(&self) -> Box<dyn OutputReader>;
+}
+
+/// What an engine is asked to do.
+#[derive(Clone, Copy, Debug)]
+pub struct Assignment<'a> {
+    /// The contract, which every engine works on.
+    pub contract: &'a Contract,
+    /// The YAML of a script: only `fake` takes one, and without it plays the fixture's own `fix`.
+    pub script: Option<&'a str>,
+}
+
+/// How an agent is started, seen from inside the destination.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Launch {
+    /// The program by its full path, and its arguments.
+    pub argv: Vec<OsString>,
+    /// What it needs in its environment beyond what the destination gives everyone.
+    pub env: Vec<(String, String)>,
+    /// The file in the engine directory that is its standard input, by its name there; none means an empty input.
+    ///
+    /// A name and not a path, because the destination opens it from outside, where the directory lies elsewhere.
+    pub stdin: Option<&'static str>,
+}
+
+/// Understands the output of one agent, line by line.
+pub trait OutputReader: Send {
+    /// What the agent said with this line, or `None` if it said nothing that this reader knows.
+    ///
+    /// It takes anything: binary, invalid UTF-8, terminal colours, banners. The caller counts what was not understood
+    /// and keeps every line.
+    fn line(&mut self, line: &[u8]) -> Option<Said>;
+}
+
+/// Something that an agent said. It is a log line: it can make a verdict worse, never better.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Said {
+    /// It has started.
+    Hello,
+    /// A text for people.
+    Message(String),
+    /// What it wants to do, in order.
+    Plan(Vec<String>),
+    /// It says that it calls a tool.
+    Tool {
+        /// Which one.
+        name: String,
+        /// With what, as one would type it.
+        command: String,
+    },
+    /// How it says its work went.
+    Result(EngineResult),
+    /// It looked like the agent's protocol and was not; the text says what is wrong with it.
+    Malformed(String),
+}
+
+/// Why an engine cannot be used for a run.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// `fake` has nothing to play.
+    #[error(
+        "there is no script for `fake`: {target} has none of its own; give one, or name a built-in fixture as target"
+    )]
+    NoScript {
+        /// What the contract is about.
+        target: String,
+    },
+    /// The script says something that a script cannot say.
+    #[error("the script for `fake` cannot be read: {0}")]
+    Script(#[from] BadScript),
+    /// A file for the agent could not be written.
+    #[error("`{file}` could not be written to the run's engine directory: {source}")]
+    Write {
+        /// The file's name in that directory.
+        file: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The destination shows the agent no engine directory.
+    #[error("the destination shows no engine directory, and the engine `{0}` needs one")]
+    NoEngineDirectory(EngineName),
+    /// The program that runs could not be read.
+    #[error("the program of the engine `{engine}` could not be read to take its digest: {source}")]
+    Digest {
+        /// Whose program.
+        engine: EngineName,
+        /// What the system said.
+        source: io::Error,
+    },
+}

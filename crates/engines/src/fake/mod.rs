@@ -1,0 +1,113 @@
+//! The engine `fake`: no agent at all. It plays a script, inside the destination like any other engine, and is
+//! deterministic; it is the default, and it is how every misbehaviour of an agent is tried out.
+
+mod effects;
+mod parse;
+mod perform;
+mod script;
+mod shell;
+mod values;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use herma_destination::View;
+use herma_model::contract::Target;
+use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::{Digest, VERSION};
+
+pub use parse::{BadScript, MAX_BYTES};
+pub use perform::{perform, play_file, run};
+pub use script::{
+    Append, Chmod, Flood, Rename, Repeat, ResultWord, Script, Shell, Step, Symlink, Tool, Write,
+};
+pub use values::{Permissions, ScriptPath};
+
+use crate::digest;
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
+use crate::protocol::ProtocolReader;
+
+/// The hidden subcommand of herma that plays a script: `herma __fake SCRIPT`, in the workspace.
+pub const SUBCOMMAND: &str = "__fake";
+
+/// The script's name in the engine directory.
+const SCRIPT_FILE: &str = "script.yaml";
+
+/// The engine `fake`. What runs is herma itself.
+#[derive(Debug)]
+pub struct Fake {
+    herma: PathBuf,
+    digest: OnceLock<Digest>,
+}
+
+impl Fake {
+    /// The engine; `herma` is the path of the running program.
+    #[must_use]
+    pub fn new(herma: PathBuf) -> Self {
+        Self { herma, digest: OnceLock::new() }
+    }
+}
+
+impl Engine for Fake {
+    fn name(&self) -> EngineName {
+        EngineName::fake()
+    }
+
+    fn version(&self) -> &str {
+        VERSION
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        if let Some(digest) = self.digest.get() {
+            return Ok(*digest);
+        }
+        let digest = digest::of_file(&self.herma)
+            .map_err(|source| EngineError::Digest { engine: self.name(), source })?;
+        Ok(*self.digest.get_or_init(|| digest))
+    }
+
+    fn built_in(&self) -> bool {
+        true
+    }
+
+    fn may_run_on(&self, _: DestinationKind) -> bool {
+        true
+    }
+
+    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
+        let script = script_for(assignment)?;
+        // Read here as well as inside, so that a mistake in a script is found before anything starts.
+        Script::parse(script.as_bytes())?;
+        fs::write(engine_dir.join(SCRIPT_FILE), script)
+            .map_err(|source| EngineError::Write { file: SCRIPT_FILE, source })
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(self.name()));
+        };
+        let script = engine_dir.join(SCRIPT_FILE);
+        let argv = vec![view.herma.clone().into_os_string(), SUBCOMMAND.into(), script.into_os_string()];
+        Ok(Launch { argv, env: Vec::new(), stdin: None })
+    }
+
+    fn reader(&self) -> Box<dyn OutputReader> {
+        Box::new(ProtocolReader)
+    }
+}
+
+/// The script that was given, else the one by which the contract's fixture is fixed.
+fn script_for<'a>(assignment: &Assignment<'a>) -> Result<&'a str, EngineError> {
+    if let Some(script) = assignment.script {
+        return Ok(script);
+    }
+    match &assignment.contract.terms.target {
+        Target::Fixture(name) => herma_fixtures::find(name.as_str())
+            .and_then(|fixture| fixture.script(herma_fixtures::Fixture::FIX))
+            .ok_or_else(|| EngineError::NoScript { target: format!("the fixture `{name}`") }),
+        Target::Repo { repo, .. } => {
+            Err(EngineError::NoScript { target: format!("the repository `{repo}`") })
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! Plays a script: the body of `herma __fake SCRIPT`, inside the destination.
+
+use std::fs::{self, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::thread;
+
+use herma_model::VERSION;
+use herma_model::engine::{EngineName, EngineResult};
+
+use super::script::{ResultWord, Script, Step};
+use super::values::ScriptPath;
+use super::{effects, shell};
+use crate::protocol::Line;
+
+/// The exit code where a `shell` step that must succeed did not, or where nobody listens any more.
+const FAILED: u8 = 1;
+
+/// The exit code where there is no script to play.
+const NO_SCRIPT: u8 = 2;
+
+/// Plays the script in this file on standard output; gives the exit code that the process should end with.
+#[must_use]
+pub fn run(script: &Path, workspace: &Path) -> u8 {
+    let Ok(output) = io::stdout().as_fd().try_clone_to_owned() else {
+        return FAILED;
+    };
+    play_file(script, workspace, File::from(output))
+}
+
+/// Plays the script in this file and says everything on `output`; gives the exit code.
+#[must_use]
+pub fn play_file(script: &Path, workspace: &Path, mut output: File) -> u8 {
+    let read = fs::read(script)
+        .map_err(|e| e.to_string())
+        .and_then(|bytes| Script::parse(&bytes).map_err(|e| e.to_string()));
+    match read {
+        Ok(script) => perform(&script, workspace, output),
+        Err(why) => {
+            // If this cannot be said either, the exit code still says it.
+            let _ = say(&mut output, &Line::Message { text: format!("the script cannot be played: {why}") });
+            NO_SCRIPT
+        }
+    }
+}
+
+/// Plays a script in `workspace` and says everything on `output`; gives the exit code.
+#[must_use]
+pub fn perform(script: &Script, workspace: &Path, output: File) -> u8 {
+    let mut performance = Performance { workspace, output, greeted: false, result_given: false };
+    // An error here is one of the output: nobody listens, so there is nothing left to play for.
+    performance.play(script).unwrap_or(FAILED)
+}
+
+struct Performance<'a> {
+    workspace: &'a Path,
+    output: File,
+    greeted: bool,
+    result_given: bool,
+}
+
+/// Whether the script goes on after a step.
+enum Next {
+    Step,
+    End(u8),
+}
+
+impl Performance<'_> {
+    fn play(&mut self, script: &Script) -> io::Result<u8> {
+        if let Next::End(code) = self.steps(&script.steps)? {
+            return Ok(code);
+        }
+        self.greet()?;
+        if !self.result_given {
+            self.result(EngineResult::Completed)?;
+        }
+        Ok(0)
+    }
+
+    fn steps(&mut self, steps: &[Step]) -> io::Result<Next> {
+        for step in steps {
+            if let Next::End(code) = self.step(step)? {
+                return Ok(Next::End(code));
+            }
+        }
+        Ok(Next::Step)
+    }
+
+    fn step(&mut self, step: &Step) -> io::Result<Next> {
+        if !matches!(step, Step::Sleep(_) | Step::Repeat(_)) {
+            self.greet()?;
+        }
+        match step {
+            Step::Write(s) => self.effect("write", &s.path, |at| effects::write(&at, &s.bytes))?,
+            Step::Append(s) => self.effect("append to", &s.path, |at| effects::append(&at, &s.text))?,
+            Step::Delete(path) => self.effect("delete", path, |at| effects::delete(&at))?,
+            Step::Rename(s) => {
+                let to = self.workspace.join(s.to.as_path());
+                self.effect("rename", &s.from, |from| effects::rename(&from, &to))?;
+            }
+            Step::Chmod(s) => self.effect("chmod", &s.path, |at| effects::chmod(&at, s.mode))?,
+            Step::Symlink(s) => {
+                self.effect("link", &s.path, |at| effects::symlink(&at, s.target.as_path()))?;
+            }
+            Step::Mkdir(path) => self.effect("mkdir", path, |at| effects::mkdir(&at))?,
+            Step::Fifo(path) => self.effect("make the fifo", path, |at| effects::fifo(&at))?,
+            Step::Shell(s) => {
+                let ended = shell::run(&s.command, self.workspace, &self.output);
+                if !self.succeeded(&s.command, ended)? && s.must {
+                    self.result(EngineResult::Failed)?;
+                    return Ok(Next::End(FAILED));
+                }
+            }
+            Step::Daemon(command) => {
+                let ended = shell::leave_behind(command, self.workspace, &self.output);
+                self.succeeded(command, ended)?;
+            }
+            Step::Say(text) => self.message(text.clone())?,
+            Step::Plan(items) => say(&mut self.output, &Line::Plan { items: items.clone() })?,
+            Step::Tool(s) => {
+                let (name, command) = (s.name.clone(), s.command.clone());
+                say(&mut self.output, &Line::Tool { name, command })?;
+            }
+            Step::Print(text) => self.output.write_all(format!("{text}\n").as_bytes())?,
+            Step::Flood(s) => {
+                io::copy(&mut io::repeat(b'~').take(s.bytes.0), &mut self.output)?;
+                self.output.write_all(b"\n")?;
+            }
+            Step::Sleep(span) => thread::sleep(span.duration()),
+            Step::Repeat(s) => {
+                for _ in 0..s.times {
+                    if let Next::End(code) = self.steps(&s.steps)? {
+                        return Ok(Next::End(code));
+                    }
+                }
+            }
+            Step::Exit(code) => return Ok(Next::End(*code)),
+            Step::Result(word) => self.give_result(*word)?,
+        }
+        Ok(Next::Step)
+    }
+
+    fn greet(&mut self) -> io::Result<()> {
+        if self.greeted {
+            return Ok(());
+        }
+        self.greeted = true;
+        let engine = EngineName::DEFAULT.to_owned();
+        say(&mut self.output, &Line::Hello { engine, version: VERSION.to_owned() })
+    }
+
+    fn message(&mut self, text: String) -> io::Result<()> {
+        say(&mut self.output, &Line::Message { text })
+    }
+
+    fn result(&mut self, status: EngineResult) -> io::Result<()> {
+        say(&mut self.output, &Line::Result { status })
+    }
+
+    fn give_result(&mut self, word: ResultWord) -> io::Result<()> {
+        self.result_given = true;
+        match word {
+            ResultWord::Completed => self.result(EngineResult::Completed),
+            ResultWord::Failed => self.result(EngineResult::Failed),
+            ResultWord::Rejected => self.result(EngineResult::Rejected),
+            ResultWord::None => Ok(()),
+            ResultWord::Malformed => self.output.write_all(b"{\"type\":\"result\",\"status\":\n"),
+        }
+    }
+
+    /// Does something to a file; if that fails, says so and goes on.
+    fn effect(
+        &mut self,
+        verb: &str,
+        path: &ScriptPath,
+        effect: impl FnOnce(PathBuf) -> io::Result<()>,
+    ) -> io::Result<()> {
+        match effect(self.workspace.join(path.as_path())) {
+            Ok(()) => Ok(()),
+            Err(why) => self.message(format!("could not {verb} `{path}`: {why}")),
+        }
+    }
+
+    /// Whether the command ended well; if not, says so.
+    fn succeeded(&mut self, command: &str, ended: io::Result<ExitStatus>) -> io::Result<bool> {
+        let why = match ended {
+            Ok(status) if status.success() => return Ok(true),
+            Ok(status) => status.to_string(),
+            Err(error) => error.to_string(),
+        };
+        self.message(format!("`{command}` failed: {why}"))?;
+        Ok(false)
+    }
+}
+
+/// One line in one write, so that what a daemon prints cannot come in between.
+fn say(output: &mut File, line: &Line) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(line)?;
+    bytes.push(b'\n');
+    output.write_all(&bytes)
+}

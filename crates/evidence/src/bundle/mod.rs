@@ -1,0 +1,188 @@
+//! A bundle under construction: every file is written durably, hashed while it is written, and witnessed.
+
+mod log;
+mod reopen;
+mod writer;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use herma_model::report::Artifact;
+use herma_model::{Clock, Digest, Fault, Timestamp};
+use rustix::io::Errno;
+
+pub use log::LogWriter;
+pub use reopen::Reopened;
+pub use writer::ArtifactWriter;
+
+use crate::layout;
+use crate::redact::Redactor;
+
+/// A bundle under construction. Clones are the same bundle.
+#[derive(Clone)]
+pub struct Bundle(Arc<Inner>);
+
+struct Inner {
+    dir: PathBuf,
+    clock: Arc<dyn Clock>,
+    fault: Option<Fault>,
+    written: Mutex<BTreeMap<String, Artifact>>,
+}
+
+/// A file of the bundle could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the bundle's file {name} could not be written: {source}")]
+pub struct WriteError {
+    /// The file's name in the bundle.
+    pub name: String,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+impl WriteError {
+    pub(crate) fn new(name: &str, source: impl Into<io::Error>) -> Self {
+        Self { name: name.to_owned(), source: source.into() }
+    }
+
+    /// Whether the disk or the quota is full, so that releasing the reserve can help.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let full = [Errno::NOSPC, Errno::DQUOT].map(Errno::raw_os_error);
+        self.source.raw_os_error().is_some_and(|code| full.contains(&code))
+    }
+}
+
+impl Bundle {
+    /// Makes the directory of a new bundle; it must not be there yet, or be empty.
+    pub fn create(
+        dir: impl Into<PathBuf>,
+        clock: Arc<dyn Clock>,
+        fault: Option<Fault>,
+    ) -> Result<Self, WriteError> {
+        let dir = dir.into();
+        let make = || {
+            match fs::create_dir(&dir) {
+                Err(e) if e.kind() == io::ErrorKind::AlreadyExists => {
+                    if fs::read_dir(&dir)?.next().is_some() {
+                        return Err(io::Error::new(e.kind(), "the directory is there and not empty"));
+                    }
+                }
+                made => made?,
+            }
+            dir.parent().map_or(Ok(()), sync_dir)
+        };
+        make().map_err(|e: io::Error| WriteError::new(".", e))?;
+        Ok(Self::over(dir, clock, fault))
+    }
+
+    pub(crate) fn over(dir: PathBuf, clock: Arc<dyn Clock>, fault: Option<Fault>) -> Self {
+        Self(Arc::new(Inner { dir, clock, fault, written: Mutex::default() }))
+    }
+
+    /// Where the bundle lies.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.0.dir
+    }
+
+    /// Writes a whole file: it is there completely or not at all, also after a power cut.
+    pub fn write(&self, name: &str, bytes: &[u8]) -> Result<(), WriteError> {
+        let mut writer = self.writer(name)?;
+        writer.write_all(bytes).map_err(|e| WriteError::new(name, e))?;
+        writer.finish()
+    }
+
+    /// Opens a file that appears in the bundle when its writer is finished.
+    pub fn writer(&self, name: &str) -> Result<ArtifactWriter, WriteError> {
+        self.admit(name)?;
+        ArtifactWriter::open(self.clone(), name).map_err(|e| WriteError::new(name, e))
+    }
+
+    /// Opens a log: what goes in is redacted, decoded lossily and capped at `cap_bytes`.
+    pub fn log(&self, name: &str, redactor: Redactor, cap_bytes: u64) -> Result<LogWriter, WriteError> {
+        self.admit(name)?;
+        LogWriter::open(self.clone(), name, redactor, cap_bytes).map_err(|e| WriteError::new(name, e))
+    }
+
+    /// The files that the report lists: every one that was finished, except the report itself and the attestation.
+    #[must_use]
+    pub fn artifacts(&self) -> BTreeMap<String, Artifact> {
+        let mut artifacts = self.written().clone();
+        artifacts.retain(|name, _| layout::is_artifact(name));
+        artifacts
+    }
+
+    /// The files that the attestation covers: every one that was finished, except the attestation itself.
+    #[must_use]
+    pub fn subjects(&self) -> BTreeMap<String, Digest> {
+        let written = self.written();
+        let others = written.iter().filter(|(name, _)| *name != layout::ATTESTATION);
+        others.map(|(name, artifact)| (name.clone(), artifact.sha256)).collect()
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    pub(crate) fn fault(&self) -> Option<&Fault> {
+        self.0.fault.as_ref()
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.dir.join(name)
+    }
+
+    /// Refuses a name that no bundle has, and the one that a fault names.
+    pub(crate) fn admit(&self, name: &str) -> Result<(), WriteError> {
+        if !layout::is_known(name) {
+            let unknown = io::Error::new(io::ErrorKind::InvalidInput, "no bundle has a file of that name");
+            return Err(WriteError::new(name, unknown));
+        }
+        if matches!(self.fault(), Some(Fault::FailWrite(broken)) if broken == name) {
+            return Err(WriteError::new(name, Errno::IO));
+        }
+        Ok(())
+    }
+
+    /// Makes the directory that a file of this name lies in.
+    pub(crate) fn make_parent(&self, name: &str) -> io::Result<()> {
+        if !name.contains('/') {
+            return Ok(());
+        }
+        match fs::create_dir(self.path(layout::ENGINE_DIR)) {
+            Ok(()) => sync_dir(self.dir()),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// Makes the entry of a file durable.
+    pub(crate) fn sync_parent(&self, name: &str) -> io::Result<()> {
+        let path = self.path(name);
+        path.parent().map_or(Ok(()), sync_dir)
+    }
+
+    pub(crate) fn record(&self, name: &str, sha256: Digest, size: u64) {
+        let artifact = Artifact { sha256, size, written_at: self.now() };
+        self.written().insert(name.to_owned(), artifact);
+    }
+
+    fn written(&self) -> MutexGuard<'_, BTreeMap<String, Artifact>> {
+        self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for Bundle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Bundle").field("dir", &self.0.dir).finish_non_exhaustive()
+    }
+}
+
+fn sync_dir(dir: &Path) -> io::Result<()> {
+    // A relative directory of one name has the empty path as its parent.
+    let dir = if dir.as_os_str().is_empty() { Path::new(".") } else { dir };
+    File::open(dir)?.sync_all()
+}

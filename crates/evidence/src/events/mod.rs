@@ -1,0 +1,185 @@
+//! The log of a run's events, written as they happen.
+
+mod data;
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::event::{Event, EventType, Source};
+use herma_model::{Fault, RunId, Status};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::append::Append;
+use crate::bundle::{Bundle, WriteError};
+use crate::chain::{Chain, LONGEST_LINE};
+use crate::layout;
+use crate::redact::Redactor;
+
+/// How many events an agent may leave.
+pub const MOST_AGENT_EVENTS: u64 = 10_000;
+/// How many bytes of events an agent may leave.
+pub const MOST_AGENT_BYTES: u64 = 16 << 20;
+
+/// The log of a run's events. Threads may share it.
+#[derive(Debug)]
+pub struct EventLog {
+    bundle: Bundle,
+    run_id: RunId,
+    redactor: Redactor,
+    inner: Mutex<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    file: Append,
+    chain: Chain,
+    events: Vec<Event>,
+    agent_events: u64,
+    agent_bytes: u64,
+    left_out: u64,
+}
+
+/// The data of `run.completed`: the verdict.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Completed {
+    /// The verdict's status.
+    pub status: Status,
+    /// The verdict's blockers, by name, in the report's order.
+    pub blockers: Vec<Blocker>,
+    /// How many events of the agent were too many to keep.
+    pub agent_events_left_out: u64,
+}
+
+impl Completed {
+    /// The verdict as the last event tells it.
+    #[must_use]
+    pub fn new(status: Status, blockers: &[BlockerRecord], agent_events_left_out: u64) -> Self {
+        Self { status, blockers: blockers.iter().map(|b| b.blocker).collect(), agent_events_left_out }
+    }
+
+    /// As an event's data.
+    #[must_use]
+    pub fn into_data(self) -> Map<String, Value> {
+        match serde_json::to_value(self) {
+            Ok(Value::Object(data)) => data,
+            _ => Map::new(),
+        }
+    }
+
+    /// From an event's data; keys that others added are left alone.
+    pub fn from_data(data: &Map<String, Value>) -> Result<Self, String> {
+        serde_json::from_value(Value::Object(data.clone())).map_err(|e| e.to_string())
+    }
+}
+
+impl EventLog {
+    /// A log without an event; the file is made with the first one.
+    #[must_use]
+    pub fn create(bundle: &Bundle, run_id: RunId, redactor: Redactor) -> Self {
+        let file = Append::new(bundle, layout::EVENTS);
+        let inner = Inner::new(file, Chain::new(Some(run_id)), Vec::new());
+        Self { bundle: bundle.clone(), run_id, redactor, inner: Mutex::new(inner) }
+    }
+
+    /// Continues the log of a run that was interrupted. What follows the last sound event is cut off.
+    pub fn resume(bundle: &Bundle, run_id: RunId, redactor: Redactor) -> Result<Self, WriteError> {
+        let mut chain = Chain::new(Some(run_id));
+        let mut events = Vec::new();
+        let file = Append::resume(bundle, layout::EVENTS, LONGEST_LINE, |line| match chain.follow(line) {
+            Ok(event) => {
+                events.push(event);
+                true
+            }
+            Err(_) => false,
+        })?;
+        let inner = Inner::new(file, chain, events);
+        Ok(Self { bundle: bundle.clone(), run_id, redactor, inner: Mutex::new(inner) })
+    }
+
+    /// Appends one event. A harness event is durable when this returns; an agent's becomes so with the next one.
+    pub fn append(
+        &self,
+        source: Source,
+        kind: EventType,
+        data: Map<String, Value>,
+    ) -> Result<(), WriteError> {
+        if matches!(self.bundle.fault(), Some(Fault::DropEvent(dropped)) if *dropped == kind) {
+            return Ok(());
+        }
+        let data = data::prepare(data, source, &self.redactor);
+        let mut inner = self.lock();
+        if source == Source::Agent && !inner.has_room() {
+            inner.left_out += 1;
+            return Ok(());
+        }
+        // The clock may step back; the order of events may not.
+        let now = self.bundle.now();
+        let ts = inner.chain.last_ts().map_or(now, |last| last.max(now));
+        let (seq, prev) = (inner.chain.seq(), inner.chain.prev());
+        let event = Event { seq, ts, run_id: self.run_id, source, kind, data, prev };
+        let line = line(event, &self.redactor).map_err(|e| WriteError::new(layout::EVENTS, e))?;
+        inner.file.line(&line, source == Source::Harness)?;
+        let event = inner
+            .chain
+            .follow(&line)
+            .map_err(|e| WriteError::new(layout::EVENTS, std::io::Error::other(e)))?;
+        inner.count(&event, line.len());
+        inner.events.push(event);
+        Ok(())
+    }
+
+    /// The events so far.
+    #[must_use]
+    pub fn events(&self) -> Vec<Event> {
+        self.lock().events.clone()
+    }
+
+    /// How many events of the agent were too many to keep.
+    #[must_use]
+    pub fn agent_events_left_out(&self) -> u64 {
+        self.lock().left_out
+    }
+
+    /// Makes the file durable and records it. After that nothing may be appended.
+    pub fn finish(&self) -> Result<(), WriteError> {
+        self.lock().file.finish()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn new(file: Append, chain: Chain, events: Vec<Event>) -> Self {
+        let mut inner =
+            Self { file, chain, events: Vec::new(), agent_events: 0, agent_bytes: 0, left_out: 0 };
+        for event in &events {
+            inner.count(event, 0);
+        }
+        inner.events = events;
+        inner
+    }
+
+    fn has_room(&self) -> bool {
+        self.agent_events < MOST_AGENT_EVENTS && self.agent_bytes < MOST_AGENT_BYTES
+    }
+
+    fn count(&mut self, event: &Event, bytes: usize) {
+        if event.source == Source::Agent {
+            self.agent_events += 1;
+            self.agent_bytes += bytes as u64;
+        }
+    }
+}
+
+/// The event's line. Escaping can bring together what was apart, so the line itself is looked at once more.
+fn line(mut event: Event, redactor: &Redactor) -> Result<Vec<u8>, serde_json::Error> {
+    let line = serde_json_canonicalizer::to_vec(&event)?;
+    if !redactor.finds_secret(&line) {
+        return Ok(line);
+    }
+    event.data = data::withheld();
+    serde_json_canonicalizer::to_vec(&event)
+}

@@ -1,0 +1,60 @@
+//! The names of the files in a bundle.
+
+/// The report, for programs.
+pub const REPORT: &str = "report.json";
+/// The report, for people.
+pub const REPORT_MD: &str = "report.md";
+/// What happened, one event a line.
+pub const EVENTS: &str = "events.jsonl";
+/// The steps that were about to be taken, one a line.
+pub const TRACE: &str = "trace.jsonl";
+/// What the engine changed.
+pub const PATCH: &str = "patch.diff";
+/// What the verification commands printed.
+pub const TEST_LOG: &str = "test.log";
+/// The eligibility decision.
+pub const DECISION: &str = "decision.json";
+/// The contract as it was written.
+pub const CONTRACT: &str = "contract.md";
+/// What the confinement probes found.
+pub const CONFINEMENT: &str = "confinement.json";
+/// The calls to models that the router saw, one a line.
+pub const MODEL_CALLS: &str = "model-calls.jsonl";
+/// What the engine printed on its standard output.
+pub const ENGINE_STDOUT: &str = "engine/stdout.log";
+/// What the engine printed on its standard error.
+pub const ENGINE_STDERR: &str = "engine/stderr.log";
+/// The signed statement over all other files.
+pub const ATTESTATION: &str = "attestation.json";
+/// The operator's word on the result, written later.
+pub const OUTCOME: &str = "outcome.json";
+
+/// The one directory inside a bundle.
+pub const ENGINE_DIR: &str = "engine";
+
+/// What each bundle either has or names in the report's `not_applicable`, with the reason.
+pub const EXPECTED: [&str; 11] = [
+    REPORT_MD,
+    EVENTS,
+    TRACE,
+    PATCH,
+    TEST_LOG,
+    DECISION,
+    CONTRACT,
+    CONFINEMENT,
+    MODEL_CALLS,
+    ENGINE_STDOUT,
+    ENGINE_STDERR,
+];
+
+/// Whether a run may write a file of this name into its bundle.
+#[must_use]
+pub fn is_known(name: &str) -> bool {
+    name == REPORT || name == ATTESTATION || is_artifact(name)
+}
+
+/// Whether the report lists a file of this name among its artifacts.
+#[must_use]
+pub fn is_artifact(name: &str) -> bool {
+    EXPECTED.contains(&name)
+}

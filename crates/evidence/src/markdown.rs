@@ -1,0 +1,154 @@
+//! The report for people.
+
+use std::fmt::Write as _;
+
+use herma_model::Report;
+use herma_model::report::{ChangedFile, VerificationStatus};
+
+/// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
+#[must_use]
+pub fn render_markdown(report: &Report) -> String {
+    let mut text = String::new();
+    // Writing to a String cannot fail.
+    let _ = render(report, &mut text);
+    text
+}
+
+fn render(report: &Report, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "# {}: {}\n", report.contract_id, report.status.as_str())?;
+    writeln!(out, "| | |\n| --- | --- |")?;
+    writeln!(out, "| run | {} |", report.run_id)?;
+    writeln!(out, "| contract | {} |", report.contract_digest)?;
+    writeln!(out, "| engine | {} {} |", report.engine, cell(&report.engine_version))?;
+    let started = if report.engine_started { "yes" } else { "no" };
+    writeln!(out, "| engine started | {started} |")?;
+    writeln!(out, "| destination | {} |", report.destination.as_str())?;
+    writeln!(out, "| stage | {} |", report.stage)?;
+    writeln!(out, "| started | {} |", report.run_started_at)?;
+    writeln!(out, "| herma | {} |", cell(&report.herma_version))?;
+    blockers(report, out)?;
+    changes(report, out)?;
+    verification(report, out)?;
+    files(report, out)
+}
+
+fn blockers(report: &Report, out: &mut String) -> std::fmt::Result {
+    if report.blockers.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n## Why it is not a pass\n")?;
+    for record in &report.blockers {
+        writeln!(out, "- **{}**: {}", record.blocker, line(&record.detail))?;
+        writeln!(out, "  - next: {}", line(&record.next_step))?;
+    }
+    Ok(())
+}
+
+fn changes(report: &Report, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "\n## Changed files\n")?;
+    if report.changed_files.is_empty() {
+        writeln!(out, "None.")?;
+    }
+    for file in &report.changed_files {
+        writeln!(out, "- {} {}", kind(file), code(&file.path.to_string()))?;
+    }
+    if !report.path_violations.is_empty() {
+        writeln!(out, "\nPaths that broke a rule:\n")?;
+    }
+    for violation in &report.path_violations {
+        writeln!(out, "- {}: {}", code(&violation.path.to_string()), line(&violation.detail))?;
+    }
+    if !report.changed_tests.is_empty() {
+        writeln!(out, "\nTests that the engine changed itself, so that their being green says less:\n")?;
+    }
+    for path in &report.changed_tests {
+        writeln!(out, "- {}", code(&path.to_string()))?;
+    }
+    Ok(())
+}
+
+fn kind(file: &ChangedFile) -> &'static str {
+    match (&file.old, &file.new) {
+        (None, _) => "added",
+        (_, None) => "deleted",
+        (Some(old), Some(new)) if old.id == new.id => "mode changed",
+        _ => "modified",
+    }
+}
+
+fn verification(report: &Report, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "\n## Verification\n")?;
+    if report.verification.is_empty() {
+        return writeln!(out, "None ran.");
+    }
+    writeln!(out, "| command | status | exit code | ms |\n| --- | --- | --- | --- |")?;
+    for command in &report.verification {
+        let status = match command.status {
+            VerificationStatus::Passed => "passed",
+            VerificationStatus::Failed => "failed",
+            VerificationStatus::CommandMissing => "command missing",
+            VerificationStatus::TimedOut => "timed out",
+        };
+        let exit = command.exit_code.map(|code| code.to_string()).unwrap_or_default();
+        let shown = cell(&code(&command.command));
+        writeln!(out, "| {shown} | {status} | {exit} | {} |", command.duration_ms)?;
+    }
+    Ok(())
+}
+
+fn files(report: &Report, out: &mut String) -> std::fmt::Result {
+    writeln!(out, "\n## Files\n\n| file | bytes | digest |\n| --- | --- | --- |")?;
+    for (name, artifact) in &report.artifacts {
+        writeln!(out, "| {} | {} | {} |", cell(name), artifact.size, artifact.sha256)?;
+    }
+    if !report.not_applicable.is_empty() {
+        writeln!(out, "\nNot applicable:\n")?;
+    }
+    for (name, reason) in &report.not_applicable {
+        writeln!(out, "- {}: {}", code(name), line(reason))?;
+    }
+    writeln!(out, "\n`herma verify` checks all of this offline.")
+}
+
+/// Text on one line, without control and direction characters and without effect as Markdown or HTML.
+fn line(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '<' => safe.push_str("&lt;"),
+            '&' => safe.push_str("&amp;"),
+            '[' | ']' | '*' | '_' | '`' | '\\' | '!' | '#' => safe.extend(['\\', c]),
+            c => push_visible(&mut safe, c),
+        }
+    }
+    safe
+}
+
+/// Text as code: nothing in it has an effect.
+fn code(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        push_visible(&mut shown, c);
+    }
+    let longest = shown.split(|c| c != '`').map(str::len).max().unwrap_or(0);
+    let fence = "`".repeat(longest + 1);
+    let pad = if shown.starts_with('`') || shown.ends_with('`') || shown.is_empty() { " " } else { "" };
+    format!("{fence}{pad}{shown}{pad}{fence}")
+}
+
+/// Text inside a table.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+fn push_visible(out: &mut String, c: char) {
+    let turns =
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    if c == '\n' {
+        out.push(' ');
+    } else if c.is_control() || turns {
+        out.extend(c.escape_unicode());
+    } else {
+        out.push(c);
+    }
+}

@@ -1,0 +1,214 @@
+//! Reads the headers of a git patch as a stream: which path went from which blob to which.
+
+mod header;
+
+use herma_model::RepoPath;
+use herma_model::report::{ChangedFile, Mode};
+
+use self::header::Header;
+use crate::lines::{Line, Lines};
+
+/// The longest header line: two quoted paths of the longest kind that a system allows.
+const LONGEST_HEADER: usize = 64 << 10;
+
+/// One file of a patch. A side without a mode is not there; without a name for the blob it is the same on both sides.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatchedFile {
+    /// Where.
+    pub path: RepoPath,
+    /// The mode before.
+    pub old_mode: Option<Mode>,
+    /// The mode after.
+    pub new_mode: Option<Mode>,
+    /// The blob before and after, where the patch names them; all zeros for a side that is not there.
+    pub blobs: Option<(String, String)>,
+}
+
+/// The text is not a patch as git writes it with full blob names and without renames.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("line {line}: {problem}")]
+pub struct BadPatch {
+    /// The line, from 1.
+    pub line: u64,
+    /// What is wrong there.
+    pub problem: String,
+}
+
+/// Reads a patch chunk by chunk.
+#[derive(Debug)]
+pub struct PatchReader {
+    lines: Lines,
+    inner: Inner,
+}
+
+#[derive(Debug)]
+struct Inner {
+    at: u64,
+    most: usize,
+    files: Vec<PatchedFile>,
+    state: State,
+    bad: Option<BadPatch>,
+}
+
+#[derive(Debug)]
+enum State {
+    /// Before the first file.
+    Start,
+    /// In the lines that say what happens to a file.
+    Header(Header),
+    /// In a hunk, with this many lines of each side to come.
+    Hunk { old: u64, new: u64 },
+    /// In the encoded bytes of a binary file.
+    Binary,
+    /// After the line that says only that binary files differ.
+    Differ,
+}
+
+impl PatchReader {
+    /// A reader that refuses a patch with more than `most` files, so that its memory is bounded.
+    #[must_use]
+    pub fn new(most: usize) -> Self {
+        let inner = Inner { at: 0, most, files: Vec::new(), state: State::Start, bad: None };
+        Self { lines: Lines::new(LONGEST_HEADER), inner }
+    }
+
+    /// Reads the next chunk.
+    pub fn push(&mut self, chunk: &[u8]) {
+        let Self { lines, inner } = self;
+        if inner.bad.is_none() {
+            lines.push(chunk, &mut |line| inner.line(line));
+        }
+    }
+
+    /// The files of the patch, in its order.
+    pub fn finish(mut self) -> Result<Vec<PatchedFile>, BadPatch> {
+        let Self { lines, inner } = &mut self;
+        lines.finish(&mut |line| inner.line(line));
+        inner.at += 1;
+        inner.end_of_file();
+        match self.inner.bad {
+            Some(bad) => Err(bad),
+            None => Ok(self.inner.files),
+        }
+    }
+}
+
+/// Reads the headers of a whole patch.
+pub fn parse_headers(patch: &[u8]) -> Result<Vec<PatchedFile>, BadPatch> {
+    let mut reader = PatchReader::new(patch.len());
+    reader.push(patch);
+    reader.finish()
+}
+
+impl Inner {
+    fn line(&mut self, line: Line<'_>) {
+        self.at += 1;
+        if self.bad.is_some() {
+            return;
+        }
+        if let Err(problem) = self.take(line) {
+            self.bad = Some(BadPatch { line: self.at, problem });
+        }
+    }
+
+    fn take(&mut self, line: Line<'_>) -> Result<(), String> {
+        if !line.ended {
+            return Err("the last line has no end".to_owned());
+        }
+        if let State::Hunk { old, new } = &mut self.state
+            && (*old > 0 || *new > 0)
+        {
+            let side = |count: &mut u64| count.checked_sub(1).map(|less| *count = less);
+            let counted = match line.bytes.first() {
+                Some(b' ') => side(old).and(side(new)),
+                Some(b'-') => side(old),
+                Some(b'+') => side(new),
+                Some(b'\\') => Some(()),
+                _ => None,
+            };
+            return counted.ok_or_else(|| "the hunk has other lines than its header says".to_owned());
+        }
+        if line.bytes.starts_with(b"diff --git ") {
+            if line.cut {
+                return Err("the header is too long".to_owned());
+            }
+            self.end_header()?;
+            self.state = State::Header(Header::open(&line.bytes[b"diff --git ".len()..])?);
+            return Ok(());
+        }
+        match &mut self.state {
+            State::Header(_) | State::Hunk { .. } if line.bytes.starts_with(b"@@ -") => {
+                let (old, new) = header::hunk(line.bytes).ok_or("not the header of a hunk")?;
+                self.end_header()?;
+                self.state = State::Hunk { old, new };
+            }
+            State::Header(_) if line.bytes == b"GIT binary patch" => {
+                self.end_header()?;
+                self.state = State::Binary;
+            }
+            State::Header(_)
+                if line.bytes.starts_with(b"Binary files ") && line.bytes.ends_with(b" differ") =>
+            {
+                self.end_header()?;
+                self.state = State::Differ;
+            }
+            State::Header(header) => header.line(line.bytes)?,
+            State::Hunk { .. } if line.bytes.starts_with(b"\\") => {}
+            State::Binary if header::is_binary_line(line.bytes) => {}
+            _ => return Err("expected `diff --git`".to_owned()),
+        }
+        Ok(())
+    }
+
+    /// What is open must be complete at the end of the patch.
+    fn end_of_file(&mut self) {
+        if self.bad.is_some() {
+            return;
+        }
+        let cut = matches!(self.state, State::Hunk { old, new } if old > 0 || new > 0);
+        let ended = if cut { Err("the last hunk is cut".to_owned()) } else { self.end_header() };
+        self.bad = ended.err().map(|problem| BadPatch { line: self.at, problem });
+    }
+
+    fn end_header(&mut self) -> Result<(), String> {
+        let State::Header(header) = std::mem::replace(&mut self.state, State::Start) else { return Ok(()) };
+        let file = header.close()?;
+        // A path that changes its kind, from file to link, is a deletion followed by an addition.
+        if let Some(last) = self.files.last_mut()
+            && last.path == file.path
+            && last.new_mode.is_none()
+            && file.old_mode.is_none()
+            && let (Some((_, gone)), Some((_, new))) = (&mut last.blobs, &file.blobs)
+        {
+            gone.clone_from(new);
+            last.new_mode = file.new_mode;
+            return Ok(());
+        }
+        if self.files.len() >= self.most {
+            return Err(format!("more than {} files", self.most));
+        }
+        self.files.push(file);
+        Ok(())
+    }
+}
+
+impl PatchedFile {
+    /// Whether the patch does to this path exactly what the report says.
+    #[must_use]
+    pub fn agrees_with(&self, file: &ChangedFile) -> bool {
+        let modes = (file.old.as_ref().map(|e| e.mode), file.new.as_ref().map(|e| e.mode));
+        if self.path != file.path || modes != (self.old_mode, self.new_mode) {
+            return false;
+        }
+        match (&self.blobs, &file.old, &file.new) {
+            (None, Some(old), Some(new)) => old.id == new.id,
+            (Some((before, after)), old, new) => {
+                let same = |blob: &str, entry: &Option<herma_model::report::Entry>| {
+                    entry.as_ref().map_or_else(|| header::is_nothing(blob), |e| e.id == blob)
+                };
+                same(before, old) && same(after, new)
+            }
+            _ => false,
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! The rules, compiled: which secret stands where in one piece of text.
+
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, Input, MatchKind};
+use regex::bytes::{Regex, RegexBuilder};
+
+use super::LOOKAHEAD;
+use super::rules::{DOCUMENTATION_PASSWORDS, PLACEHOLDERS, RULES, Rule};
+
+/// A secret in a piece of text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) rule: &'static str,
+    /// Where the rule's literal stands.
+    pub(crate) start: usize,
+    /// Where the secret itself starts.
+    pub(crate) secret: usize,
+    /// Where the secret ends.
+    pub(crate) end: usize,
+}
+
+/// The compiled rules.
+#[derive(Debug)]
+pub(crate) struct Matcher {
+    literals: AhoCorasick,
+    /// For each literal, the rules that can hold where it stands.
+    candidates: Vec<Vec<usize>>,
+    patterns: Vec<Regex>,
+}
+
+impl Matcher {
+    /// The one set of compiled rules.
+    pub(crate) fn shared() -> &'static Self {
+        static SHARED: LazyLock<Matcher> = LazyLock::new(Matcher::compile);
+        &SHARED
+    }
+
+    // The table is a constant and a test compiles it, so that no input can make this fail.
+    #[allow(clippy::expect_used)]
+    fn compile() -> Self {
+        let literals: Vec<&str> = RULES.iter().flat_map(|rule| rule.literals).copied().collect();
+        let meets = |rule: &Rule, literal: &str| {
+            rule.literals.iter().any(|own| own.starts_with(literal) || literal.starts_with(own))
+        };
+        let candidates = literals
+            .iter()
+            .map(|literal| (0..RULES.len()).filter(|i| meets(&RULES[*i], literal)).collect())
+            .collect();
+        let pattern = |rule: &Rule| RegexBuilder::new(rule.pattern).unicode(false).build();
+        Self {
+            literals: AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostFirst)
+                .build(&literals)
+                .expect("the table of literals is sound"),
+            candidates,
+            patterns: RULES
+                .iter()
+                .map(|rule| pattern(rule).expect("the table of patterns is sound"))
+                .collect(),
+        }
+    }
+
+    /// Calls `take` for each secret whose literal starts in `from..until`, until it says no.
+    pub(crate) fn find(&self, text: &[u8], from: usize, until: usize, mut take: impl FnMut(Found) -> bool) {
+        let mut at = from;
+        while at < until {
+            let Some(hit) = self.literals.find(Input::new(text).range(at..)) else { return };
+            let start = hit.start();
+            if start >= until {
+                return;
+            }
+            at = start + 1;
+            for index in &self.candidates[hit.pattern().as_usize()] {
+                if let Some(found) = self.at(*index, text, start) {
+                    if !take(found) {
+                        return;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+
+    fn at(&self, index: usize, text: &[u8], start: usize) -> Option<Found> {
+        let rule = &RULES[index];
+        if rule.starts_word && start > 0 && text[start - 1].is_ascii_alphanumeric() {
+            return None;
+        }
+        let window = &text[start..text.len().min(start + LOOKAHEAD)];
+        let captures = self.patterns[index].captures(window)?;
+        let secret = captures.name("s").or_else(|| captures.get(0))?;
+        looks_real(rule, secret.as_bytes()).then(|| Found {
+            rule: rule.name,
+            start,
+            secret: start + secret.start(),
+            end: start + secret.end(),
+        })
+    }
+}
+
+fn looks_real(rule: &Rule, secret: &[u8]) -> bool {
+    let lower = String::from_utf8_lossy(secret).to_ascii_lowercase();
+    if PLACEHOLDERS.iter().any(|text| lower.contains(text)) {
+        return false;
+    }
+    if rule.name == "url_credentials" {
+        return !DOCUMENTATION_PASSWORDS.contains(&lower.as_str())
+            && !lower.starts_with(['$', '{', '%', '[']);
+    }
+    let Some(least) = rule.min_entropy else { return true };
+    let mixed = rule.name != "generic_secret"
+        || (secret.iter().any(u8::is_ascii_digit) && secret.iter().any(u8::is_ascii_alphabetic));
+    mixed && entropy(secret) >= least
+}
+
+/// Shannon's entropy in bits for each byte.
+fn entropy(bytes: &[u8]) -> f64 {
+    let mut counts = [0u32; 256];
+    for byte in bytes {
+        counts[usize::from(*byte)] += 1;
+    }
+    let total = f64::from(u32::try_from(bytes.len()).unwrap_or(u32::MAX));
+    let share = |count: &u32| f64::from(*count) / total;
+    counts.iter().filter(|count| **count > 0).map(share).map(|p| -p * p.log2()).sum()
+}

@@ -1,0 +1,61 @@
+//! The trace: each step of a run is written here before it is taken.
+
+use std::sync::{Mutex, PoisonError};
+
+use herma_model::Step;
+use herma_model::step::TraceLine;
+
+use crate::append::Append;
+use crate::bundle::{Bundle, WriteError};
+use crate::layout;
+
+/// The longest line that a trace can have.
+pub(crate) const LONGEST_LINE: usize = 1 << 10;
+
+/// The trace of a run.
+#[derive(Debug)]
+pub struct Trace {
+    bundle: Bundle,
+    file: Mutex<Append>,
+}
+
+impl Trace {
+    /// A trace without a step; the file is made with the first one.
+    #[must_use]
+    pub fn create(bundle: &Bundle) -> Self {
+        Self { bundle: bundle.clone(), file: Mutex::new(Append::new(bundle, layout::TRACE)) }
+    }
+
+    /// Continues the trace of a run that was interrupted, and says which steps it had come to.
+    pub fn resume(bundle: &Bundle) -> Result<(Self, Vec<TraceLine>), WriteError> {
+        let mut steps = Vec::new();
+        let file = Append::resume(bundle, layout::TRACE, LONGEST_LINE, |line| {
+            parse_line(line).is_ok_and(|step| {
+                steps.push(step);
+                true
+            })
+        })?;
+        Ok((Self { bundle: bundle.clone(), file: Mutex::new(file) }, steps))
+    }
+
+    /// Writes durably that a step is about to be taken.
+    pub fn append(&self, step: Step) -> Result<(), WriteError> {
+        let line = TraceLine { ts: self.bundle.now(), step };
+        let line = serde_json_canonicalizer::to_vec(&line).map_err(|e| WriteError::new(layout::TRACE, e))?;
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).line(&line, true)
+    }
+
+    /// Makes the file durable and records it. After that nothing may be appended.
+    pub fn finish(&self) -> Result<(), WriteError> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).finish()
+    }
+}
+
+/// Reads one line of `trace.jsonl` without its newline. Only the canonical spelling is taken.
+pub fn parse_line(line: &[u8]) -> Result<TraceLine, String> {
+    let step: TraceLine = serde_json::from_slice(line).map_err(|e| format!("not a step: {e}"))?;
+    match serde_json_canonicalizer::to_vec(&step) {
+        Ok(canonical) if canonical == line => Ok(step),
+        _ => Err("it is not the canonical form of its step".to_owned()),
+    }
+}

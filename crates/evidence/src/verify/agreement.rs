@@ -1,0 +1,105 @@
+//! The check that report, events, attestation and model calls tell the same story.
+
+use herma_model::report::{Usage, VerificationStatus};
+use herma_model::{EventType, RepoPath, Report, Status, Verdict};
+
+use super::check::Good;
+use super::pass::Seen;
+use crate::events::Completed;
+use crate::layout;
+
+/// Nothing in the bundle contradicts anything else in it.
+pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    if Verdict::new(report.blockers.clone()).status() != report.status {
+        return Err(format!("the status {} does not follow from the blockers", report.status.as_str()));
+    }
+    if report.mutation_scope != report.stage.mutation_scope() {
+        return Err("the mutation scope is not that of the stage".to_owned());
+    }
+    last_event(seen, report)?;
+    statement(seen, report)?;
+    engine(report)?;
+    if report.status == Status::Pass {
+        pass(seen, report)?;
+    }
+    model_calls(seen, report)?;
+    Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
+}
+
+fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {
+    let Some(events) = &seen.events else { return Ok(()) };
+    let last = match events.last() {
+        Some(last) if last.kind == EventType::RunCompleted => last,
+        // Whether its absence is excused is what the check of the order says.
+        _ => return Ok(()),
+    };
+    let said =
+        Completed::from_data(&last.data).map_err(|e| format!("the last event holds no verdict: {e}"))?;
+    let verdict = Completed::new(report.status, &report.blockers, said.agent_events_left_out);
+    if said != verdict {
+        return Err("the last event's verdict is not the report's".to_owned());
+    }
+    Ok(())
+}
+
+fn statement(seen: &Seen, report: &Report) -> Result<(), String> {
+    let (_, statement) = seen.envelope()?;
+    let said = &statement.predicate;
+    let same = said.run_id == report.run_id
+        && said.contract_digest == report.contract_digest
+        && said.status == report.status
+        && said.herma_version == report.herma_version;
+    same.then_some(()).ok_or_else(|| "the attestation speaks of another run than the report".to_owned())
+}
+
+fn engine(report: &Report) -> Result<(), String> {
+    if !report.engine_started && report.engine_exit.is_some() {
+        return Err("the engine ended without having started".to_owned());
+    }
+    if !report.engine_started && !report.changed_files.is_empty() {
+        return Err("there are changes though the engine was not started".to_owned());
+    }
+    let changed = |path: &RepoPath| report.changed_files.iter().any(|file| file.path == *path);
+    match report.changed_tests.iter().find(|path| !changed(path)) {
+        Some(path) => Err(format!("{path} is listed as a changed test and was not changed")),
+        None => Ok(()),
+    }
+}
+
+fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
+    let contract = seen.contract()?;
+    let commands = report.verification.iter().map(|v| &v.command);
+    let rules: [(bool, &str); 11] = [
+        (report.engine_started, "the engine was not started"),
+        (
+            report.verification.iter().all(|v| v.status == VerificationStatus::Passed),
+            "a verification did not pass",
+        ),
+        (!report.verification.is_empty(), "nothing was verified"),
+        (commands.eq(&contract.terms.verify), "other commands were verified than the contract's"),
+        (report.allowed_paths_passed == Some(true), "a change is not allowed"),
+        (report.forbidden_paths_passed == Some(true), "a change is forbidden"),
+        (report.forbidden_actions_attempted.is_empty(), "a forbidden action was attempted"),
+        (report.required_events_passed, "a required event is missing"),
+        (report.source_mutated != Some(true), "the target was changed"),
+        (report.freshness.passed, "a file is not fresh"),
+        (!contract.terms.require_diff || !report.changed_files.is_empty(), "nothing was changed"),
+    ];
+    match rules.iter().find(|(holds, _)| !holds) {
+        Some((_, problem)) => Err(format!("the report is a pass, and {problem}")),
+        None => Ok(()),
+    }
+}
+
+fn model_calls(seen: &Seen, report: &Report) -> Result<(), String> {
+    match seen.model_calls {
+        None | Some(0) if report.usage != Usage::NONE => {
+            Err(format!("the report counts model calls, and {} holds none", layout::MODEL_CALLS))
+        }
+        Some(calls) if calls < report.usage.requests => {
+            Err(format!("the report counts {} model calls, there are {calls}", report.usage.requests))
+        }
+        _ => Ok(()),
+    }
+}

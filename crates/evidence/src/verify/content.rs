@@ -1,0 +1,191 @@
+//! Checks of what the files say: artifacts, contract, decision, patch, paths, secrets.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use herma_model::blocker::Blocker;
+use herma_model::report::{ChangedFile, PathRule};
+use herma_model::{RepoPath, Report, Status};
+
+use super::PathJudge;
+use super::check::Good;
+use super::pass::Seen;
+use crate::layout;
+
+/// The report lists exactly what is there, and names a reason for what is not.
+pub(super) fn artifacts(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    for (name, artifact) in &report.artifacts {
+        if !layout::is_artifact(name) {
+            return Err(format!("the report lists {name:?}, which is no file of a bundle"));
+        }
+        match seen.files.get(name) {
+            None => return Err(format!("the report lists {name}, which is not there")),
+            Some((digest, size)) if (*digest, *size) != (artifact.sha256, artifact.size) => {
+                return Err(format!("{name} is not what the report lists"));
+            }
+            Some(_) => {}
+        }
+    }
+    for name in layout::EXPECTED {
+        let reason = report.not_applicable.get(name);
+        match (report.artifacts.contains_key(name), reason) {
+            (true, None) => {}
+            (false, Some(reason)) if !reason.trim().is_empty() => {}
+            (true, Some(_)) => return Err(format!("{name} is there and said not to apply")),
+            (false, _) => return Err(format!("{name} is not there and the report gives no reason")),
+        }
+        if reason.is_none() != seen.files.contains_key(name) {
+            return Err(format!("{name} is there and the report does not list it"));
+        }
+    }
+    Ok(Good::Passed(format!("{} artifacts", report.artifacts.len())))
+}
+
+/// The contract is the one that the report names.
+pub(super) fn contract(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    if let Some(absent) = absent(seen, report, layout::CONTRACT)? {
+        return Ok(absent);
+    }
+    let contract = seen.contract()?;
+    let digest = contract.digest().map_err(|e| e.to_string())?;
+    if digest != report.contract_digest {
+        return Err(format!("its digest is {digest}, the report says {}", report.contract_digest));
+    }
+    let terms = &contract.terms;
+    if terms.id != report.contract_id || terms.stage != report.stage {
+        return Err("its id or its stage is not what the report says".to_owned());
+    }
+    if terms.destination.is_some_and(|destination| destination != report.destination) {
+        return Err("its destination is not what the report says".to_owned());
+    }
+    Ok(Good::Passed(digest.to_string()))
+}
+
+/// The decision is about this contract and engine, and the engine started only if it was eligible.
+pub(super) fn decision(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    if let Some(absent) = absent(seen, report, layout::DECISION)? {
+        if report.engine_started {
+            return Err("the engine started without a decision".to_owned());
+        }
+        return Ok(absent);
+    }
+    let decision = seen.decision()?;
+    if decision.decision_id != format!("decision-{}", report.run_id) {
+        return Err("it is of another run".to_owned());
+    }
+    if decision.contract_digest != report.contract_digest || decision.contract_id != report.contract_id {
+        return Err("it is about another contract".to_owned());
+    }
+    if decision.allowed_mutation_scope != report.mutation_scope {
+        return Err("its mutation scope is not what the report says".to_owned());
+    }
+    let eligible = decision.is_eligible();
+    if eligible != decision.selected_engine.is_some() {
+        return Err("it selects an engine that its gates do not, or the other way round".to_owned());
+    }
+    if decision.selected_engine.as_ref().is_some_and(|engine| *engine != report.engine) {
+        return Err("it selects another engine than the report's".to_owned());
+    }
+    if report.engine_started && !eligible {
+        return Err("the engine started though it was not eligible".to_owned());
+    }
+    Ok(Good::Passed(if eligible { "eligible" } else { "not eligible" }.to_owned()))
+}
+
+/// The patch changes exactly what the report says, from and to exactly these blobs.
+pub(super) fn patch(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    let files = match (&seen.patch, seen.reason(layout::PATCH)?) {
+        (Some(files), _) => files.as_ref().map_err(|e| format!("{}: {e}", layout::PATCH))?,
+        (None, Some(reason)) if report.changed_files.is_empty() || report.status != Status::Pass => {
+            return Ok(Good::NotApplicable(reason.to_owned()));
+        }
+        (None, _) => return Err(format!("{} is not there", layout::PATCH)),
+    };
+    let mut said: BTreeMap<&RepoPath, &ChangedFile> = BTreeMap::new();
+    for file in &report.changed_files {
+        if said.insert(&file.path, file).is_some() {
+            return Err(format!("the report lists {} twice", file.path));
+        }
+    }
+    for file in files {
+        match said.remove(&file.path) {
+            None => {
+                return Err(format!("{} is in the patch and not in the report, or twice in it", file.path));
+            }
+            Some(other) if !file.agrees_with(other) => {
+                return Err(format!("the patch does to {} another thing than the report says", file.path));
+            }
+            Some(_) => {}
+        }
+    }
+    match said.keys().next() {
+        Some(path) => Err(format!("{path} is in the report and not in the patch")),
+        None => Ok(Good::Passed(format!("{} files", files.len()))),
+    }
+}
+
+/// The changes break no rule of the contract but those that the report lists, and none at all in a pass.
+pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> {
+    let report = seen.report()?;
+    if let Some(absent) = absent(seen, report, layout::CONTRACT)? {
+        return Ok(absent);
+    }
+    let rules = |path: &RepoPath, rule: PathRule| (path.clone(), rule);
+    let found = judge.judge(seen.contract()?, &report.changed_files);
+    let found: BTreeSet<_> = found.iter().map(|v| rules(&v.path, v.rule)).collect();
+    let listed: BTreeSet<_> = report.path_violations.iter().map(|v| rules(&v.path, v.rule)).collect();
+    let judged = [report.allowed_paths_passed, report.forbidden_paths_passed];
+    if judged == [None, None] && report.status != Status::Pass {
+        // The run ended before paths were judged; then it lists none either.
+        return match listed.first() {
+            None => Ok(Good::NotApplicable("the run ended before paths were judged".to_owned())),
+            Some((path, _)) => Err(format!("{path} is listed, though paths were not judged")),
+        };
+    }
+    if let Some((path, rule)) = found.difference(&listed).next() {
+        return Err(format!("{path} breaks the rule {rule:?}, which the report does not list"));
+    }
+    let changed: BTreeSet<_> = report.changed_files.iter().map(|file| &file.path).collect();
+    let shows = |path: &RepoPath, rule: PathRule| {
+        changed.contains(path) && matches!(rule, PathRule::NotAllowed | PathRule::Forbidden)
+    };
+    if let Some((path, rule)) = listed.difference(&found).find(|(path, rule)| shows(path, *rule)) {
+        return Err(format!("the report lists {path} for the rule {rule:?}, which it does not break"));
+    }
+    let clean = judged == [Some(true), Some(true)];
+    if clean != listed.is_empty() {
+        return Err("the report's paths_passed do not follow from its path_violations".to_owned());
+    }
+    Ok(Good::Passed(
+        if clean { "all changes are allowed" } else { "not all changes are allowed, as the report says" }
+            .to_owned(),
+    ))
+}
+
+/// No file holds anything that looks like a secret.
+pub(super) fn secrets(seen: &Seen) -> Result<Good, String> {
+    match seen.findings.iter().find_map(|(name, findings)| Some((name, findings.first()?))) {
+        Some((name, finding)) => {
+            Err(format!("{name} holds something like a secret at byte {} ({})", finding.offset, finding.rule))
+        }
+        None => Ok(Good::Passed(format!("{} files scanned", seen.files.len()))),
+    }
+}
+
+/// Where a file is not there: the report's reason, which only a run that is not a pass can have.
+fn absent(seen: &Seen, report: &Report, name: &str) -> Result<Option<Good>, String> {
+    if seen.files.contains_key(name) {
+        return Ok(None);
+    }
+    let excused = [Blocker::ArtifactWriteFailure, Blocker::Interrupted];
+    match seen.reason(name)? {
+        Some(reason) if report.blockers.iter().any(|record| excused.contains(&record.blocker)) => {
+            Ok(Some(Good::NotApplicable(reason.to_owned())))
+        }
+        Some(_) => Err(format!("{name} is not there, and nothing kept the run from writing it")),
+        None => Err(format!("{name} is not there")),
+    }
+}

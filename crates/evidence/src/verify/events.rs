@@ -1,0 +1,218 @@
+//! Checks of the event log and of time: chain, order, freshness.
+
+use herma_model::blocker::Blocker;
+use herma_model::engine::DestinationKind;
+use herma_model::event::{self, Event, EventType, Source};
+use herma_model::{Report, RunId, Status, Timestamp};
+
+use super::check::Good;
+use super::pass::Seen;
+use crate::chain::{Chain, LONGEST_LINE};
+use crate::events::Completed;
+use crate::layout;
+use crate::lines::Lines;
+use crate::report;
+
+/// How many events of herma itself are kept; no run leaves nearly as many.
+const MOST_HARNESS_EVENTS: usize = 100_000;
+
+/// What the pass learned of the event log.
+pub(super) struct EventsSeen {
+    lines: Lines,
+    read: Read,
+}
+
+struct Read {
+    chain: Chain,
+    broken: Option<String>,
+    /// The harness's events without their data.
+    harness: Vec<Event>,
+    first: Option<Event>,
+    last: Option<Event>,
+    earliest: Option<Timestamp>,
+    backwards: Option<u64>,
+}
+
+impl EventsSeen {
+    pub(super) fn new() -> Self {
+        let read = Read {
+            chain: Chain::new(None),
+            broken: None,
+            harness: Vec::new(),
+            first: None,
+            last: None,
+            earliest: None,
+            backwards: None,
+        };
+        Self { lines: Lines::new(LONGEST_LINE), read }
+    }
+
+    pub(super) fn push(&mut self, chunk: &[u8]) {
+        let Self { lines, read } = self;
+        if read.broken.is_none() {
+            lines.push(chunk, &mut |line| read.line(line.bytes, line.is_whole()));
+        }
+    }
+
+    pub(super) fn finish(&mut self) {
+        let Self { lines, read } = self;
+        lines.finish(&mut |line| read.line(line.bytes, false));
+    }
+
+    /// The last event, which holds the verdict.
+    pub(super) fn last(&self) -> Option<&Event> {
+        self.read.last.as_ref()
+    }
+
+    fn run_id(&self) -> Option<RunId> {
+        self.last().map(|event| event.run_id)
+    }
+}
+
+impl Read {
+    fn line(&mut self, line: &[u8], whole: bool) {
+        if self.broken.is_some() {
+            return;
+        }
+        if !whole {
+            self.broken = Some(format!("line {}: it is torn or too long", self.chain.seq() + 1));
+            return;
+        }
+        let before = self.chain.last_ts();
+        let event = match self.chain.follow(line) {
+            Ok(event) => event,
+            Err(broken) => {
+                self.broken = Some(broken.to_string());
+                return;
+            }
+        };
+        self.earliest.get_or_insert(event.ts);
+        if before.is_some_and(|before| event.ts < before) {
+            self.backwards.get_or_insert(event.seq + 1);
+        }
+        if event.source == Source::Harness {
+            if self.harness.len() >= MOST_HARNESS_EVENTS {
+                self.broken = Some(format!("more than {MOST_HARNESS_EVENTS} events of the harness"));
+                return;
+            }
+            self.harness.push(Event { data: serde_json::Map::new(), ..event.clone() });
+        }
+        if self.first.is_none() {
+            self.first = Some(event.clone());
+        }
+        self.last = Some(event);
+    }
+}
+
+/// The events, or the reason for their not being there, which no pass can have.
+fn events<'a>(seen: &'a Seen, report: &Report) -> Result<Result<&'a EventsSeen, Good>, String> {
+    match (&seen.events, seen.reason(layout::EVENTS)?) {
+        (Some(events), _) => Ok(Ok(events)),
+        (None, Some(reason)) if report.status != Status::Pass => {
+            Ok(Err(Good::NotApplicable(reason.to_owned())))
+        }
+        (None, _) => Err(format!("{} is not there", layout::EVENTS)),
+    }
+}
+
+/// Every event is canonical, in its place, of this run, and names the digest of the one before.
+pub(super) fn chain(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    let events = match events(seen, report)? {
+        Ok(events) => events,
+        Err(without) => return Ok(without),
+    };
+    if let Some(broken) = &events.read.broken {
+        return Err(format!("{}: {broken}", layout::EVENTS));
+    }
+    match events.run_id() {
+        None => Err(format!("{} is empty", layout::EVENTS)),
+        Some(id) if id != report.run_id => Err(format!("the events are of another run, {id}")),
+        Some(_) => Ok(Good::Passed(format!("{} events", events.read.chain.seq()))),
+    }
+}
+
+/// The required events are there in order, the first one first and the last one last; or the report says that they
+/// are not.
+pub(super) fn order(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    let trace_is_sound = match (&seen.trace, seen.reason(layout::TRACE)?) {
+        (Some(Err(problem)), _) => Err(format!("{}: {problem}", layout::TRACE)),
+        (None, None) => Err(format!("{} is not there", layout::TRACE)),
+        (None, Some(_)) if report.status == Status::Pass => Err(format!("a pass without {}", layout::TRACE)),
+        _ => Ok(()),
+    };
+    let events = match events(seen, report)? {
+        Ok(events) => &events.read,
+        Err(without) => return trace_is_sound.map(|()| without),
+    };
+    trace_is_sound?;
+    let said = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
+    let completed = events.harness.iter().filter(|e| e.kind == EventType::RunCompleted).count();
+    if completed > 1 && !events.last.as_ref().is_some_and(says_interrupted) {
+        return Err("run.completed stands there twice, and the last one does not say interrupted".to_owned());
+    }
+    let admitted =
+        !report.required_events_passed && (said(Blocker::MissingRequiredEvent) || said(Blocker::Interrupted));
+    if !report.required_events_passed && !admitted {
+        return Err("the report says that events are missing and has no such blocker".to_owned());
+    }
+    match (problem(report, events), admitted) {
+        (None, false) => Ok(Good::Passed("all required events are there, in order".to_owned())),
+        (None, true) => Ok(Good::Passed("the report says that events are missing".to_owned())),
+        (Some(problem), true) => Ok(Good::Passed(format!("{problem}, as the report says"))),
+        (Some(problem), false) => Err(problem),
+    }
+}
+
+fn problem(report: &Report, events: &Read) -> Option<String> {
+    let is = |event: &Option<Event>, kind| {
+        event.as_ref().is_some_and(|e| e.source == Source::Harness && e.kind == kind)
+    };
+    if !is(&events.first, EventType::RunStarted) {
+        return Some("the first event is not run.started".to_owned());
+    }
+    if !is(&events.last, EventType::RunCompleted) {
+        return Some("the last event is not run.completed".to_owned());
+    }
+    let confined = report.destination != DestinationKind::Host;
+    let required = event::required(report.status, report.engine_started, confined);
+    let missing = event::first_missing(&required, &events.harness)?;
+    Some(format!("{missing} is not there, or not in its place"))
+}
+
+fn says_interrupted(event: &Event) -> bool {
+    Completed::from_data(&event.data).is_ok_and(|verdict| verdict.blockers.contains(&Blocker::Interrupted))
+}
+
+/// Every file and every event was written between the run's start and its end.
+pub(super) fn freshness(seen: &Seen) -> Result<Good, String> {
+    let report = seen.report()?;
+    let (started, finished) = (report.run_started_at, report.run_finished_at);
+    if started > finished {
+        return Err("the run ended before it started".to_owned());
+    }
+    let inside = |at: Timestamp| started <= at && at <= finished;
+    if let Some((name, artifact)) = report.artifacts.iter().find(|(_, a)| !inside(a.written_at)) {
+        return Err(format!("{name} was written at {}, outside the run", artifact.written_at));
+    }
+    if report.freshness != report::freshness(&report.artifacts, started, finished) {
+        return Err("the report's freshness is not that of its files".to_owned());
+    }
+    if let Some(Ok(steps)) = &seen.trace
+        && let Some(step) = steps.iter().find(|step| !inside(step.ts))
+    {
+        return Err(format!("step {} was written at {}, outside the run", step.step, step.ts));
+    }
+    if let Some(EventsSeen { read, .. }) = &seen.events {
+        if let Some(line) = read.backwards {
+            return Err(format!("{}: line {line}: it is older than the one before", layout::EVENTS));
+        }
+        // Events do not go back in time, so the ends speak for all of them.
+        let ends = [read.earliest, read.chain.last_ts()];
+        if let Some(at) = ends.into_iter().flatten().find(|at| !inside(*at)) {
+            return Err(format!("an event was written at {at}, outside the run"));
+        }
+    }
+    Ok(Good::Passed(format!("everything was written between {started} and {finished}")))
+}

@@ -1,0 +1,83 @@
+//! What lies in a bundle's directory.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+use crate::layout;
+
+/// How many surprises are listed; one is enough to fail.
+const MOST_PROBLEMS: usize = 16;
+
+/// The files of a bundle, and whatever should not be there.
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) names: BTreeSet<String>,
+    pub(super) problems: Vec<String>,
+}
+
+/// Lists a bundle. Nothing is followed and nothing is opened.
+pub(super) fn list(dir: &Path) -> Listing {
+    let mut listing = Listing::default();
+    listing.level(dir, "");
+    listing
+}
+
+impl Listing {
+    fn level(&mut self, dir: &Path, prefix: &str) {
+        let shown = if prefix.is_empty() { "the bundle" } else { layout::ENGINE_DIR };
+        let entries = match fs::read_dir(dir) {
+            Ok(entries) => entries,
+            Err(error) => return self.problem(format!("{shown} could not be listed: {error}")),
+        };
+        let mut empty = true;
+        for entry in entries {
+            empty = false;
+            if self.problems.len() >= MOST_PROBLEMS {
+                return;
+            }
+            match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {
+                Ok((kind, entry)) => self.entry(&entry, kind, prefix),
+                Err(error) => self.problem(format!("{shown} could not be listed: {error}")),
+            }
+        }
+        if empty {
+            self.problem(format!("{shown} is empty"));
+        }
+    }
+
+    fn entry(&mut self, entry: &fs::DirEntry, kind: fs::FileType, prefix: &str) {
+        let leaf = entry.file_name();
+        let name = format!("{prefix}{}", leaf.to_string_lossy().escape_debug());
+        if name == layout::ENGINE_DIR && kind.is_dir() {
+            return self.level(&entry.path(), "engine/");
+        }
+        if !kind.is_file() {
+            return self.problem(format!("{name} is not a regular file"));
+        }
+        if name == layout::OUTCOME {
+            // Its signature is checked by nothing yet, and what cannot be checked is not passed over.
+            return self.problem(format!("{name} cannot be checked by this version of herma"));
+        }
+        if !layout::is_known(&name) {
+            return self.problem(format!("{name} is extra"));
+        }
+        self.names.insert(name);
+    }
+
+    fn problem(&mut self, problem: String) {
+        self.problems.push(problem);
+    }
+}
+
+/// Opens a regular file: no link is followed and no FIFO is waited for.
+pub(super) fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
+    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
+}

@@ -1,0 +1,95 @@
+//! Checks a bundle offline: needs no database, no network, and memory that does not grow with the bundle.
+
+mod agreement;
+mod check;
+mod content;
+mod events;
+mod listing;
+mod pass;
+mod seal;
+
+use std::path::Path;
+
+use herma_model::report::{ChangedFile, PathViolation};
+use herma_model::{Contract, Report};
+
+pub use check::{Check, CheckList, CheckName, CheckOutcome};
+
+use self::check::Good;
+use self::pass::Seen;
+use crate::keys::PublicKey;
+use crate::layout;
+
+/// Whose signatures count.
+#[derive(Clone, Debug, Default)]
+pub struct Trust {
+    /// The keys. A bundle that none of them signed fails.
+    pub keys: Vec<PublicKey>,
+}
+
+/// Judges changed paths by the contract's rules.
+pub trait PathJudge {
+    /// Every rule that these changes break, as far as the changes alone show it.
+    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation>;
+}
+
+impl<F: Fn(&Contract, &[ChangedFile]) -> Vec<PathViolation>> PathJudge for F {
+    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
+        self(contract, changed)
+    }
+}
+
+/// Has the target at hand, so that the patch can be tried on it.
+pub trait TreeWitness {
+    /// The name of the tree that the patch gives on the report's baseline, or why that cannot be said. Without a
+    /// patch it is the baseline's own tree.
+    fn result_tree(
+        &self,
+        contract: &Contract,
+        report: &Report,
+        patch: Option<&Path>,
+    ) -> Result<String, String>;
+}
+
+/// Checks the bundle in `dir`.
+pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dyn TreeWitness>) -> CheckList {
+    let seen = pass::look(dir);
+    let mut list = CheckList::default();
+    list.add(CheckName::Files, seal::files(&seen));
+    list.add(CheckName::Envelope, seal::envelope(&seen));
+    list.add(CheckName::Signature, seal::signature(&seen, trust));
+    list.add(CheckName::Subjects, seal::subjects(&seen));
+    list.add(CheckName::ReportSchema, seen.report().map(|r| Good::Passed(format!("run {}", r.run_id))));
+    list.add(CheckName::Artifacts, content::artifacts(&seen));
+    list.add(CheckName::Chain, events::chain(&seen));
+    list.add(CheckName::Order, events::order(&seen));
+    list.add(CheckName::Freshness, events::freshness(&seen));
+    list.add(CheckName::Contract, content::contract(&seen));
+    list.add(CheckName::Decision, content::decision(&seen));
+    list.add(CheckName::Patch, content::patch(&seen));
+    list.add(CheckName::Paths, content::paths(&seen, judge));
+    list.add(CheckName::Agreement, agreement::agreement(&seen));
+    list.add(CheckName::Secrets, content::secrets(&seen));
+    list.add(CheckName::Tree, witnessed_tree(dir, &seen, tree));
+    list
+}
+
+fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) -> Result<Good, String> {
+    let report = seen.report()?;
+    let Some(witness) = witness else {
+        return Ok(Good::NotApplicable("the target is not at hand".to_owned()));
+    };
+    let Some(recorded) = &report.result_tree else {
+        return Ok(Good::NotApplicable("the run recorded no tree".to_owned()));
+    };
+    let patch = seen.files.contains_key(layout::PATCH).then(|| dir.join(layout::PATCH));
+    if patch.is_none() && !report.changed_files.is_empty() {
+        return Ok(Good::NotApplicable("the patch was withheld".to_owned()));
+    }
+    let found = witness.result_tree(seen.contract()?, report, patch.as_deref())?;
+    if found == *recorded {
+        Ok(Good::Passed(format!("the patch on the baseline gives {found}")))
+    } else {
+        Err(format!("the patch on the baseline gives {found}, the report says {recorded}"))
+    }
+}

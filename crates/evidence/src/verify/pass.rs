@@ -1,0 +1,219 @@
+//! The one pass over every file: hash, scan and read in a single go.
+
+use std::collections::BTreeMap;
+use std::io::Read as _;
+use std::path::Path;
+
+use herma_model::step::TraceLine;
+use herma_model::{Contract, Decision, Digest, Report, contract};
+use sha2::{Digest as _, Sha256};
+
+use super::events::EventsSeen;
+use super::listing::{self, list};
+use crate::envelope::{Envelope, Statement};
+use crate::lines::Lines;
+use crate::patch::{PatchReader, PatchedFile};
+use crate::secrets::{Finding, Scanner};
+use crate::{layout, report, trace};
+
+/// How much is read at once.
+const CHUNK: usize = 1 << 20;
+/// The largest attestation and the largest decision that are read.
+const MAX_SMALL: u64 = 4 << 20;
+/// How many steps a trace can have; a run has twelve, and a few more if it was interrupted.
+const MOST_STEPS: usize = 1_000;
+
+/// Everything that the pass learned of a bundle.
+pub(super) struct Seen {
+    pub(super) files: BTreeMap<String, (Digest, u64)>,
+    pub(super) problems: Vec<String>,
+    pub(super) findings: BTreeMap<String, Vec<Finding>>,
+    pub(super) events: Option<EventsSeen>,
+    pub(super) trace: Option<Result<Vec<TraceLine>, String>>,
+    pub(super) patch: Option<Result<Vec<PatchedFile>, String>>,
+    pub(super) model_calls: Option<u64>,
+    envelope: Result<(Envelope, Statement), String>,
+    report: Result<Report, String>,
+    contract: Result<Contract, String>,
+    decision: Result<Decision, String>,
+}
+
+/// What is done with a file besides hashing and scanning it.
+enum Reader {
+    Nothing,
+    /// Kept whole up to a limit.
+    Keep(u64, Vec<u8>),
+    Events(Box<EventsSeen>),
+    Trace(Lines, Result<Vec<TraceLine>, String>),
+    Patch(PatchReader),
+    Count(Lines, u64),
+}
+
+/// Reads a bundle once.
+pub(super) fn look(dir: &Path) -> Seen {
+    let listing = list(dir);
+    let gone = |name| format!("{name} is not there");
+    let mut seen = Seen {
+        files: BTreeMap::new(),
+        problems: listing.problems,
+        findings: BTreeMap::new(),
+        events: None,
+        trace: None,
+        patch: None,
+        model_calls: None,
+        envelope: Err(gone(layout::ATTESTATION)),
+        report: Err(gone(layout::REPORT)),
+        contract: Err(gone(layout::CONTRACT)),
+        decision: Err(gone(layout::DECISION)),
+    };
+    let mut chunk = vec![0; CHUNK];
+    // The report comes first: it says how much of the others has to be kept.
+    let first = listing.names.get(layout::REPORT).into_iter();
+    let rest = listing.names.iter().filter(|name| *name != layout::REPORT);
+    for name in first.chain(rest) {
+        seen.file(dir, name, &mut chunk);
+    }
+    seen
+}
+
+impl Seen {
+    /// The report, or why there is none.
+    pub(super) fn report(&self) -> Result<&Report, String> {
+        self.report.as_ref().map_err(Clone::clone)
+    }
+
+    /// The contract, or why there is none.
+    pub(super) fn contract(&self) -> Result<&Contract, String> {
+        self.contract.as_ref().map_err(Clone::clone)
+    }
+
+    /// The decision, or why there is none.
+    pub(super) fn decision(&self) -> Result<&Decision, String> {
+        self.decision.as_ref().map_err(Clone::clone)
+    }
+
+    /// The attestation, or why there is none.
+    pub(super) fn envelope(&self) -> Result<&(Envelope, Statement), String> {
+        self.envelope.as_ref().map_err(Clone::clone)
+    }
+
+    /// Whether the report gives a reason for a file not being there.
+    pub(super) fn reason(&self, name: &str) -> Result<Option<&str>, String> {
+        Ok(self.report()?.not_applicable.get(name).map(String::as_str))
+    }
+
+    fn file(&mut self, dir: &Path, name: &str, chunk: &mut [u8]) {
+        let mut file = match listing::open(&dir.join(name)) {
+            Ok(file) => file,
+            Err(error) => return self.problems.push(format!("{name} could not be opened: {error}")),
+        };
+        let (mut hash, mut size, mut scanner) = (Sha256::new(), 0, Scanner::new());
+        let mut reader = self.reader(name);
+        loop {
+            let read = match file.read(chunk) {
+                Ok(0) => break,
+                Ok(read) => read,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return self.problems.push(format!("{name} could not be read: {error}")),
+            };
+            hash.update(&chunk[..read]);
+            scanner.push(&chunk[..read]);
+            reader.push(&chunk[..read]);
+            size += read as u64;
+        }
+        self.files.insert(name.to_owned(), (Digest::from_bytes(hash.finalize().into()), size));
+        let findings = scanner.finish();
+        if !findings.is_empty() {
+            self.findings.insert(name.to_owned(), findings);
+        }
+        self.read(name, reader);
+    }
+
+    fn reader(&self, name: &str) -> Reader {
+        match name {
+            layout::REPORT => Reader::Keep(report::MAX_BYTES, Vec::new()),
+            layout::CONTRACT => Reader::Keep(contract::MAX_BYTES, Vec::new()),
+            layout::ATTESTATION | layout::DECISION => Reader::Keep(MAX_SMALL, Vec::new()),
+            layout::EVENTS => Reader::Events(Box::new(EventsSeen::new())),
+            layout::TRACE => Reader::Trace(Lines::new(trace::LONGEST_LINE), Ok(Vec::new())),
+            layout::PATCH => {
+                Reader::Patch(PatchReader::new(self.report.as_ref().map_or(0, |r| r.changed_files.len())))
+            }
+            layout::MODEL_CALLS => Reader::Count(Lines::new(0), 0),
+            _ => Reader::Nothing,
+        }
+    }
+
+    fn read(&mut self, name: &str, reader: Reader) {
+        match reader {
+            Reader::Nothing => {}
+            Reader::Keep(limit, bytes) if bytes.len() as u64 > limit => {
+                let large = format!("{name} is larger than {limit} bytes");
+                self.keep(name, Err(large));
+            }
+            Reader::Keep(_, bytes) => self.keep(name, Ok(&bytes)),
+            Reader::Events(mut events) => {
+                events.finish();
+                self.events = Some(*events);
+            }
+            Reader::Trace(mut lines, mut steps) => {
+                lines.finish(&mut |_| steps = Err("the last line has no end".to_owned()));
+                self.trace = Some(steps);
+            }
+            Reader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
+            Reader::Count(mut lines, mut count) => {
+                lines.finish(&mut |_| count += 1);
+                self.model_calls = Some(count);
+            }
+        }
+    }
+
+    fn keep(&mut self, name: &str, bytes: Result<&[u8], String>) {
+        let named = |problem: String| format!("{name}: {problem}");
+        match name {
+            layout::REPORT => self.report = bytes.and_then(|b| report::parse(b).map_err(named)),
+            layout::CONTRACT => {
+                self.contract = bytes.and_then(|b| Contract::parse(b).map_err(|e| named(e.to_string())));
+            }
+            layout::DECISION => {
+                self.decision =
+                    bytes.and_then(|b| serde_json::from_slice(b).map_err(|e| named(e.to_string())));
+            }
+            _ => {
+                let parse = |b: &[u8]| {
+                    let envelope = Envelope::parse(b)?;
+                    let statement = envelope.statement()?;
+                    Ok((envelope, statement))
+                };
+                self.envelope = bytes
+                    .and_then(|b| parse(b).map_err(|e: crate::envelope::BadEnvelope| named(e.to_string())));
+            }
+        }
+    }
+}
+
+impl Reader {
+    fn push(&mut self, chunk: &[u8]) {
+        match self {
+            Self::Nothing => {}
+            Self::Keep(limit, bytes) => {
+                // One byte more than the limit is kept, to know that it was exceeded.
+                let room = (*limit + 1).saturating_sub(bytes.len() as u64);
+                let room = usize::try_from(room).unwrap_or(usize::MAX);
+                bytes.extend_from_slice(&chunk[..chunk.len().min(room)]);
+            }
+            Self::Events(events) => events.push(chunk),
+            Self::Trace(lines, steps) => lines.push(chunk, &mut |line| {
+                if let Ok(found) = steps {
+                    match trace::parse_line(line.bytes) {
+                        Ok(step) if !line.cut && found.len() < MOST_STEPS => found.push(step),
+                        Ok(_) => *steps = Err("it is too long".to_owned()),
+                        Err(problem) => *steps = Err(problem),
+                    }
+                }
+            }),
+            Self::Patch(patch) => patch.push(chunk),
+            Self::Count(lines, count) => lines.push(chunk, &mut |_| *count += 1),
+        }
+    }
+}

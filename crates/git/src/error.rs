@@ -1,0 +1,66 @@
+//! What can go wrong with git and with the files of a work tree.
+
+use std::io;
+use std::path::PathBuf;
+
+use herma_destination::tool::ToolError;
+
+/// What can go wrong with git and with the files of a work tree.
+#[derive(Debug, thiserror::Error)]
+pub enum GitError {
+    /// git is missing or said no.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// A file or directory could not be read or written.
+    #[error("could not {doing} {}: {cause}", path.display())]
+    File {
+        /// What was tried.
+        doing: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why it failed.
+        cause: io::Error,
+    },
+    /// git answered something that herma does not understand.
+    #[error("git answered something unexpected to `{command}`: {answer}")]
+    Unexpected {
+        /// What was asked.
+        command: &'static str,
+        /// What came back, shortened.
+        answer: String,
+    },
+    /// The directory is not the top of a git repository.
+    #[error("{name} is not the top directory of a git repository: {reason}")]
+    NotARepository {
+        /// The name under which the contract knows it.
+        name: String,
+        /// Why not.
+        reason: String,
+    },
+    /// The base revision is not there.
+    #[error("the repository has no commit `{base}`: name one that `git rev-parse` finds")]
+    NoSuchBase {
+        /// As the contract says it.
+        base: String,
+    },
+}
+
+impl GitError {
+    pub(crate) fn file(doing: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |cause| Self::File { doing, path, cause }
+    }
+
+    pub(crate) fn unexpected(command: &'static str, answer: &[u8]) -> Self {
+        let answer = String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned();
+        Self::Unexpected { command, answer }
+    }
+
+    /// Whether the disk is full or may not be written.
+    #[must_use]
+    pub fn is_write_failure(&self) -> bool {
+        use io::ErrorKind as K;
+        matches!(self, Self::File { cause, .. }
+            if matches!(cause.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem))
+    }
+}

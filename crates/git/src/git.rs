@@ -1,0 +1,99 @@
+//! git, with everything switched off that could run other programs or read other people's settings.
+
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+use herma_destination::tool::{Call, Tool};
+
+use crate::error::GitError;
+
+/// Settings that hold for every call. Each line is a way in which git would run a program, follow a setting, or
+/// change something that nobody asked for.
+const SETTINGS: &[&str] = &[
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+    "core.quotePath=true",
+    "core.autocrlf=false",
+    "core.symlinks=true",
+    "core.fileMode=true",
+    "core.ignoreCase=false",
+    "core.precomposeUnicode=false",
+    "diff.external=",
+    "diff.algorithm=myers",
+    "protocol.allow=never",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "fetch.writeCommitGraph=false",
+    "commit.gpgSign=false",
+    "log.showSignature=false",
+    "credential.helper=",
+    "submodule.recurse=false",
+    "fastimport.unpackLimit=0",
+];
+
+/// The whole environment that git sees.
+const ENVIRONMENT: &[(&str, &str)] = &[
+    ("PATH", "/usr/local/bin:/usr/bin:/bin"),
+    ("HOME", "/nonexistent"),
+    ("LC_ALL", "C"),
+    ("GIT_CONFIG_NOSYSTEM", "1"),
+    ("GIT_CONFIG_GLOBAL", "/dev/null"),
+    ("GIT_ATTR_NOSYSTEM", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_AUTHOR_NAME", "herma"),
+    ("GIT_AUTHOR_EMAIL", "herma@herma.invalid"),
+    ("GIT_AUTHOR_DATE", "@0 +0000"),
+    ("GIT_COMMITTER_NAME", "herma"),
+    ("GIT_COMMITTER_EMAIL", "herma@herma.invalid"),
+    ("GIT_COMMITTER_DATE", "@0 +0000"),
+];
+
+/// git, found once.
+#[derive(Clone, Debug)]
+pub struct Git {
+    tool: Tool,
+}
+
+impl Git {
+    /// Finds git on `path`.
+    pub fn find(path: &OsStr) -> Result<Self, GitError> {
+        Ok(Self { tool: Tool::find("git", path)? })
+    }
+
+    /// A call in the git directory `git_dir`.
+    pub(crate) fn call<I, S>(&self, git_dir: &Path, args: I) -> Call<'_>
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<OsString>,
+    {
+        let mut git_dir_flag = OsString::from("--git-dir=");
+        git_dir_flag.push(git_dir);
+        self.hardened().arg(git_dir_flag).args(args)
+    }
+
+    /// A call that finds the repository from the directory `inside`, as a person in it would.
+    pub(crate) fn call_in<I, S>(&self, inside: &Path, args: I) -> Call<'_>
+    where
+        I: IntoIterator<Item = S>,
+        S: Into<OsString>,
+    {
+        self.hardened().cwd(inside).args(args)
+    }
+
+    fn hardened(&self) -> Call<'_> {
+        let mut call = self.tool.call().arg("--no-pager");
+        for setting in SETTINGS {
+            call = call.arg("-c").arg(*setting);
+        }
+        for (name, value) in ENVIRONMENT {
+            call = call.env(*name, *value);
+        }
+        call
+    }
+}

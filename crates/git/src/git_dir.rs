@@ -1,0 +1,361 @@
+//! herma's own git directory of a run: where baseline and result are recorded, out of the agent's reach.
+
+use std::collections::BTreeSet;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::ChildStdin;
+
+use herma_destination::tool::Streaming;
+use herma_model::RepoPath;
+use herma_model::report::{ChangedFile, Entry, Mode};
+
+use crate::error::GitError;
+use crate::git::Git;
+use crate::object::ObjectFormat;
+use crate::walk::read_entry;
+
+/// herma's own git directory of a run.
+#[derive(Clone, Debug)]
+pub struct GitDir {
+    git: Git,
+    dir: PathBuf,
+    format: ObjectFormat,
+}
+
+/// The parentless commit that a workspace starts from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Baseline {
+    /// The commit's name.
+    pub commit: String,
+    /// Its tree's name.
+    pub tree: String,
+}
+
+/// One commit of the collected tree on the baseline.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResultCommit {
+    /// The commit's name.
+    pub commit: String,
+    /// Its tree's name.
+    pub tree: String,
+}
+
+/// A file of a repository that is about to be made.
+#[derive(Clone, Copy, Debug)]
+pub struct NewFile<'a> {
+    /// Where.
+    pub path: &'a RepoPath,
+    /// Its mode.
+    pub mode: Mode,
+    /// Its content; a symlink's target.
+    pub content: &'a [u8],
+}
+
+/// One path of a tree.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TreeEntry {
+    /// Where.
+    pub path: RepoPath,
+    /// What.
+    pub entry: Entry,
+}
+
+impl GitDir {
+    /// Makes the directory. `objects_of` is another repository's object directory that may be read from.
+    ///
+    /// It is written by hand rather than by `git init`, which is slower and copies the user's templates.
+    pub fn create(
+        git: &Git,
+        dir: &Path,
+        format: ObjectFormat,
+        objects_of: Option<&Path>,
+    ) -> Result<Self, GitError> {
+        skeleton(dir, format, true)?;
+        if let Some(objects) = objects_of {
+            let mut line = objects.as_os_str().as_encoded_bytes().to_vec();
+            line.push(b'\n');
+            let file = dir.join("objects/info/alternates");
+            std::fs::write(&file, line).map_err(GitError::file("write", file))?;
+        }
+        Ok(Self { git: git.clone(), dir: dir.to_owned(), format })
+    }
+
+    /// How its objects are named.
+    #[must_use]
+    pub fn format(&self) -> ObjectFormat {
+        self.format
+    }
+
+    pub(crate) fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Records `files` as one parentless commit.
+    pub fn import(&self, files: &[NewFile<'_>]) -> Result<Baseline, GitError> {
+        let mut import = FastImport::start(self, "baseline", None)?;
+        for file in files {
+            import.modify(file.path, file.mode, file.content)?;
+        }
+        let (commit, tree) = import.finish()?;
+        Ok(Baseline { commit, tree })
+    }
+
+    /// Makes one parentless commit of a tree that is already there.
+    pub fn adopt(&self, tree: &str) -> Result<Baseline, GitError> {
+        let output = self.git.call(&self.dir, ["commit-tree", "-m", "baseline", tree]).checked()?;
+        Ok(Baseline { commit: one_id("commit-tree", &output.stdout)?, tree: tree.to_owned() })
+    }
+
+    /// Every path of a tree.
+    pub fn entries(&self, tree: &str) -> Result<Vec<TreeEntry>, GitError> {
+        let output = self.git.call(&self.dir, ["ls-tree", "-r", "-z", "--full-tree", tree]).checked()?;
+        let lines = output.stdout.split(|b| *b == 0).filter(|line| !line.is_empty());
+        lines.map(|line| tree_entry(line).ok_or_else(|| GitError::unexpected("ls-tree", line))).collect()
+    }
+
+    /// Records the collected changes as one commit on the baseline. Contents are read from `root` once more; the
+    /// caller compares the names that come out with those it hashed.
+    pub fn commit_changes(
+        &self,
+        baseline: &Baseline,
+        root: &Path,
+        changes: &[ChangedFile],
+    ) -> Result<ResultCommit, GitError> {
+        let mut import = FastImport::start(self, "result", Some(&baseline.commit))?;
+        // Deletions first: a path may have been a file and be a directory now.
+        for change in changes.iter().filter(|c| c.new.is_none()) {
+            import.delete(&change.path)?;
+        }
+        for change in changes {
+            if let Some(new) = change.new.as_ref().filter(|new| new.mode != Mode::Submodule) {
+                import.modify(&change.path, new.mode, &read_entry(root, &change.path, new.mode)?)?;
+            }
+        }
+        let (commit, tree) = import.finish()?;
+        Ok(ResultCommit { commit, tree })
+    }
+
+    /// What differs between two trees, as git sees it. Renames are a deletion and an addition.
+    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<ChangedFile>, GitError> {
+        let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to];
+        let output = self.git.call(&self.dir, args).checked()?;
+        parse_raw(&output.stdout).ok_or_else(|| GitError::unexpected("diff-tree --raw", &output.stdout))
+    }
+
+    /// Writes the patch between two trees, with full names and binary content, so that it applies anywhere.
+    pub fn diff(&self, from: &str, to: &str, mut out: impl Write) -> Result<(), GitError> {
+        let args = [
+            "diff-tree",
+            "-r",
+            "-p",
+            "--binary",
+            "--full-index",
+            "--no-renames",
+            "--no-ext-diff",
+            "--no-textconv",
+            "--no-color",
+            "--src-prefix=a/",
+            "--dst-prefix=b/",
+            from,
+            to,
+        ];
+        let mut running = self.git.call(&self.dir, args).spawn()?;
+        running.close_stdin();
+        let (_, stdout) = running.streams();
+        io::copy(stdout, &mut out).map_err(GitError::file("copy the patch from", &self.dir))?;
+        running.finish()?;
+        Ok(())
+    }
+
+    /// Which of `paths` the ignore rules of `checkout` cover. The checkout is herma's own, never the agent's.
+    pub fn ignored(&self, checkout: &Path, paths: &[RepoPath]) -> Result<BTreeSet<RepoPath>, GitError> {
+        if paths.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let mut work_tree = std::ffi::OsString::from("--work-tree=");
+        work_tree.push(checkout);
+        let mut stdin = Vec::new();
+        for path in paths {
+            stdin.extend_from_slice(path.as_bytes());
+            stdin.push(0);
+        }
+        let args: [std::ffi::OsString; 5] =
+            [work_tree, "check-ignore".into(), "--no-index".into(), "--stdin".into(), "-z".into()];
+        let output = self.git.call(&self.dir, args).cwd(checkout).stdin(stdin).output()?;
+        // Exit code 1 means that none is ignored.
+        if !matches!(output.status.code(), Some(0 | 1)) {
+            return Err(GitError::unexpected("check-ignore", &output.stderr));
+        }
+        let names = output.stdout.split(|b| *b == 0).filter(|name| !name.is_empty());
+        names
+            .map(|name| RepoPath::new(name).ok_or_else(|| GitError::unexpected("check-ignore", name)))
+            .collect()
+    }
+
+    /// The tree that a patch makes of `tree`, computed in an index of its own.
+    pub fn tree_with_patch(&self, tree: &str, patch: &Path) -> Result<String, GitError> {
+        let index = self.dir.join("herma-index");
+        let call =
+            |args: &[&str]| self.git.call(&self.dir, args.iter().copied()).env("GIT_INDEX_FILE", &index);
+        call(&["read-tree", tree]).checked()?;
+        let empty = std::fs::metadata(patch).map_err(GitError::file("read", patch))?.len() == 0;
+        if !empty {
+            let apply = ["apply", "--cached", "--binary", "--whitespace=nowarn", "--"];
+            call(&apply).arg(patch).checked()?;
+        }
+        one_id("write-tree", &call(&["write-tree"]).checked()?.stdout)
+    }
+}
+
+/// The files that make an empty directory a git directory.
+pub(crate) fn skeleton(dir: &Path, format: ObjectFormat, bare: bool) -> Result<(), GitError> {
+    for sub in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+        let path = dir.join(sub);
+        std::fs::create_dir_all(&path).map_err(GitError::file("make", path))?;
+    }
+    let extension = match format {
+        ObjectFormat::Sha1 => "",
+        ObjectFormat::Sha256 => "[extensions]\n\tobjectformat = sha256\n",
+    };
+    let version = u8::from(format == ObjectFormat::Sha256);
+    let config = format!(
+        "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = {bare}\n\
+         [gc]\n\tauto = 0\n{extension}"
+    );
+    // This file outranks every `.gitattributes`, so contents are taken as they are: no filters, no conversions.
+    let attributes = "* -text -eol -ident -filter -working-tree-encoding !diff !merge\n";
+    for (name, content) in
+        [("HEAD", "ref: refs/heads/main\n"), ("config", config.as_str()), ("info/attributes", attributes)]
+    {
+        let path = dir.join(name);
+        std::fs::write(&path, content).map_err(GitError::file("write", path))?;
+    }
+    Ok(())
+}
+
+/// One `git fast-import`: blobs, tree and commit in one process.
+struct FastImport {
+    running: Streaming,
+    stdin: io::BufWriter<ChildStdin>,
+    dir: PathBuf,
+}
+
+impl FastImport {
+    fn start(git_dir: &GitDir, message: &str, parent: Option<&str>) -> Result<Self, GitError> {
+        let args = ["fast-import", "--quiet", "--done", "--date-format=raw", "--force"];
+        let mut running = git_dir.git.call(&git_dir.dir, args).spawn()?;
+        let stdin = running.take_stdin().ok_or_else(|| GitError::unexpected("fast-import", b"no stdin"))?;
+        let mut import =
+            Self { running, stdin: io::BufWriter::with_capacity(1 << 16, stdin), dir: git_dir.dir.clone() };
+        let length = message.len();
+        let from = parent.map(|parent| format!("from {parent}\n")).unwrap_or_default();
+        let head = format!(
+            "feature done\ncommit refs/herma/{message}\nmark :1\ncommitter herma <herma@herma.invalid> 0 +0000\n\
+             data {length}\n{message}\n{from}"
+        );
+        import.send(head.as_bytes())?;
+        Ok(import)
+    }
+
+    fn modify(&mut self, path: &RepoPath, mode: Mode, content: &[u8]) -> Result<(), GitError> {
+        let head = format!("M {} inline {}\ndata {}\n", mode.as_str(), quoted(path), content.len());
+        self.send(head.as_bytes())?;
+        self.send(content)?;
+        self.send(b"\n")
+    }
+
+    fn delete(&mut self, path: &RepoPath) -> Result<(), GitError> {
+        self.send(format!("D {}\n", quoted(path)).as_bytes())
+    }
+
+    /// Ends the stream and asks for the names of commit and tree.
+    fn finish(mut self) -> Result<(String, String), GitError> {
+        self.send(b"\nget-mark :1\nls :1 \"\"\ndone\n")?;
+        let flushed = self.stdin.flush();
+        drop(self.stdin);
+        let mut answer = Vec::new();
+        let (_, stdout) = self.running.streams();
+        stdout.read_to_end(&mut answer).map_err(GitError::file("read fast-import's answer in", &self.dir))?;
+        self.running.finish()?;
+        flushed.map_err(GitError::file("write to fast-import in", &self.dir))?;
+        parse_import(&answer).ok_or_else(|| GitError::unexpected("fast-import", &answer))
+    }
+
+    fn send(&mut self, bytes: &[u8]) -> Result<(), GitError> {
+        self.stdin.write_all(bytes).map_err(GitError::file("write to fast-import in", &self.dir))
+    }
+}
+
+/// A path as fast-import reads it, always in quotes.
+fn quoted(path: &RepoPath) -> String {
+    use std::fmt::Write as _;
+    let mut text = String::from("\"");
+    for byte in path.as_bytes() {
+        match byte {
+            b'"' | b'\\' => {
+                text.push('\\');
+                text.push(char::from(*byte));
+            }
+            0x20..=0x7e => text.push(char::from(*byte)),
+            _ => {
+                let _ = write!(text, "\\{byte:03o}");
+            }
+        }
+    }
+    text.push('"');
+    text
+}
+
+fn parse_import(answer: &[u8]) -> Option<(String, String)> {
+    let text = std::str::from_utf8(answer).ok()?;
+    let mut lines = text.lines();
+    let commit = lines.next()?.to_owned();
+    // `040000 tree <id>\t` for a tree, `missing` for the empty one.
+    let tree = lines.next()?.split_whitespace().nth(2)?.to_owned();
+    (is_id(&commit) && is_id(&tree)).then_some((commit, tree))
+}
+
+pub(crate) fn is_id(text: &str) -> bool {
+    matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
+}
+
+fn one_id(command: &'static str, stdout: &[u8]) -> Result<String, GitError> {
+    let text = String::from_utf8_lossy(stdout);
+    let id = text.trim_end();
+    if is_id(id) { Ok(id.to_owned()) } else { Err(GitError::unexpected(command, stdout)) }
+}
+
+/// `<mode> <type> <id>\t<path>`
+fn tree_entry(line: &[u8]) -> Option<TreeEntry> {
+    let tab = line.iter().position(|b| *b == b'\t')?;
+    let mut head = std::str::from_utf8(&line[..tab]).ok()?.split(' ');
+    let mode = Mode::parse(head.next()?)?;
+    let id = head.nth(1).filter(|id| is_id(id))?.to_owned();
+    Some(TreeEntry { path: RepoPath::new(&line[tab + 1..])?, entry: Entry { mode, id } })
+}
+
+/// `:<old mode> <new mode> <old id> <new id> <letter>\0<path>\0`, repeated.
+fn parse_raw(output: &[u8]) -> Option<Vec<ChangedFile>> {
+    let mut fields = output.split(|b| *b == 0);
+    let mut changes = Vec::new();
+    while let Some(head) = fields.next().filter(|head| !head.is_empty()) {
+        let head: Vec<&str> = std::str::from_utf8(head).ok()?.strip_prefix(':')?.split(' ').collect();
+        let [old_mode, new_mode, old_id, new_id, _] = head[..] else { return None };
+        let entry = |mode: &str, id: &str| -> Option<Option<Entry>> {
+            if mode == "000000" {
+                return Some(None);
+            }
+            Some(Some(Entry { mode: Mode::parse(mode)?, id: id.to_owned() }))
+        };
+        changes.push(ChangedFile {
+            path: RepoPath::new(fields.next()?)?,
+            old: entry(old_mode, old_id)?,
+            new: entry(new_mode, new_id)?,
+        });
+    }
+    Some(changes)
+}

@@ -1,0 +1,214 @@
+//! A local repository as a target: opened, read, and proven untouched.
+
+use std::ffi::OsStr;
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use herma_model::{Digest, RepoPath};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+
+use crate::error::GitError;
+use crate::git::Git;
+use crate::git_dir::{GitDir, is_id};
+use crate::object::{ObjectFormat, blob_id};
+use crate::parallel;
+
+/// A local repository, found.
+#[derive(Clone, Debug)]
+pub struct SourceRepo {
+    git: Git,
+    root: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+}
+
+/// Everything that must be the same before and after a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourceState {
+    /// Digest over `HEAD`.
+    pub head: Digest,
+    /// Digest over every ref, packed or not.
+    pub refs: Digest,
+    /// Digest over the index file.
+    pub index: Digest,
+    /// Digest over `git status`.
+    pub status: Digest,
+    /// Digest over kind, mode and content of every file that git does not ignore.
+    pub work_tree: Digest,
+    /// Whether `git status` lists nothing.
+    pub clean: bool,
+}
+
+impl SourceState {
+    /// What differs, in words.
+    #[must_use]
+    pub fn differences(&self, after: &Self) -> Vec<&'static str> {
+        [
+            ("HEAD", self.head != after.head),
+            ("refs", self.refs != after.refs),
+            ("index", self.index != after.index),
+            ("status", self.status != after.status),
+            ("work tree", self.work_tree != after.work_tree),
+        ]
+        .into_iter()
+        .filter_map(|(name, differs)| differs.then_some(name))
+        .collect()
+    }
+}
+
+impl SourceRepo {
+    /// Finds the repository whose top directory is `root`. `name` is how the contract calls it: errors never show
+    /// the path.
+    pub fn open(git: &Git, root: &Path, name: &str) -> Result<Self, GitError> {
+        let none = |reason: String| GitError::NotARepository { name: name.to_owned(), reason };
+        let root = root.canonicalize().map_err(|e| none(e.to_string()))?;
+        let args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+        let output =
+            git.call_in(&root, args).checked().map_err(|_| none("git does not find one there".to_owned()))?;
+        let mut lines = output.stdout.split(|b| *b == b'\n').map(|line| Path::new(OsStr::from_bytes(line)));
+        let mut next = || lines.next().unwrap_or(Path::new(""));
+        let (top, git_dir, common_dir) = (next(), next(), next());
+        if top != root {
+            return Err(none("it lies inside another repository".to_owned()));
+        }
+        let git_dir = git_dir.to_owned();
+        let common_dir = root.join(common_dir);
+        Ok(Self { git: git.clone(), root, git_dir, common_dir })
+    }
+
+    /// The user ids of the directories that belong to somebody else than `uid`.
+    pub fn is_owned_by(&self, uid: u32) -> Result<bool, GitError> {
+        for path in [&self.root, &self.git_dir, &self.common_dir] {
+            let owner = std::fs::metadata(path).map_err(GitError::file("look at", path))?.uid();
+            if owner != uid {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The commit and the tree of `base`, or of what is checked out.
+    pub fn base(&self, base: Option<&str>) -> Result<(String, String), GitError> {
+        let base = base.unwrap_or("HEAD");
+        let ask = format!("{base}^{{commit}}\n{base}^{{tree}}\n").into_bytes();
+        let args = ["cat-file", "--batch-check=%(objectname)"];
+        let output = self.git.call(&self.git_dir, args).stdin(ask).checked()?;
+        let text = String::from_utf8_lossy(&output.stdout);
+        let ids: Vec<&str> = text.lines().filter(|id| is_id(id)).collect();
+        match ids[..] {
+            [commit, tree] => Ok((commit.to_owned(), tree.to_owned())),
+            _ => Err(GitError::NoSuchBase { base: base.to_owned() }),
+        }
+    }
+
+    /// herma's own git directory for a run on this repository: it reads the objects from here and writes none.
+    pub fn make_git_dir(&self, dir: &Path, base_commit: &str) -> Result<GitDir, GitError> {
+        let objects = self.common_dir.join("objects");
+        GitDir::create(&self.git, dir, ObjectFormat::of_id(base_commit), Some(&objects))
+    }
+
+    /// Takes down everything that must be the same after the run.
+    pub fn capture(&self) -> Result<SourceState, GitError> {
+        std::thread::scope(|scope| {
+            let status = scope.spawn(|| self.status());
+            let work_tree = self.work_tree();
+            let status = match status.join() {
+                Ok(status) => status?,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            let mut refs = Sha256::new();
+            for name in ["packed-refs", "refs", "reftable"] {
+                digest_files(&self.common_dir.join(name), &mut refs)?;
+            }
+            Ok(SourceState {
+                head: digest_of_file(&self.git_dir.join("HEAD"))?,
+                refs: Digest::from_bytes(refs.finalize().into()),
+                index: digest_of_file(&self.git_dir.join("index"))?,
+                status: Digest::of(&status),
+                work_tree: work_tree?,
+                clean: status.is_empty(),
+            })
+        })
+    }
+
+    fn status(&self) -> Result<Vec<u8>, GitError> {
+        let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
+        Ok(self.git.call_in(&self.root, args).checked()?.stdout)
+    }
+
+    /// Digest over every file that git knows or would list as untracked. What is ignored is left out: a build
+    /// directory is not part of what a run could land in.
+    fn work_tree(&self) -> Result<Digest, GitError> {
+        let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+        let output = self.git.call_in(&self.root, args).checked()?;
+        let mut names: Vec<&[u8]> = output.stdout.split(|b| *b == 0).filter(|n| !n.is_empty()).collect();
+        names.sort_unstable();
+        names.dedup();
+        let lines = parallel::map(&names, |name| self.describe(name))?;
+        let mut hash = Sha256::new();
+        for line in lines {
+            hash.update(line);
+        }
+        Ok(Digest::from_bytes(hash.finalize().into()))
+    }
+
+    /// `<kind or mode> <content's name> <path>\0`
+    fn describe(&self, name: &[u8]) -> Result<Vec<u8>, GitError> {
+        let path = self.root.join(OsStr::from_bytes(name));
+        let fail = || GitError::file("read", RepoPath::new(name).map_or_else(String::new, |p| p.to_string()));
+        let content = match std::fs::symlink_metadata(&path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => "missing -".to_owned(),
+            Err(e) => return Err(fail()(e)),
+            Ok(meta) if meta.is_symlink() => {
+                let target = std::fs::read_link(&path).map_err(fail())?;
+                format!("link {}", Digest::of(target.as_os_str().as_bytes()))
+            }
+            Ok(meta) if meta.is_file() => {
+                let file = std::fs::File::open(&path).map_err(fail())?;
+                let id = blob_id(ObjectFormat::Sha256, meta.len(), file).map_err(fail())?;
+                format!("{:o} {id}", meta.mode())
+            }
+            Ok(meta) => format!("other {:o}", meta.mode()),
+        };
+        Ok([content.as_bytes(), b" ", name, b"\0"].concat())
+    }
+}
+
+fn digest_of_file(path: &Path) -> Result<Digest, GitError> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(Digest::of(&bytes)),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Digest::of(b"")),
+        Err(e) => Err(GitError::file("read", path)(e)),
+    }
+}
+
+/// Feeds a file, or every file below a directory in order of name, to `hash`.
+fn digest_files(path: &Path, hash: &mut Sha256) -> Result<(), GitError> {
+    let fail = || GitError::file("read", path);
+    match std::fs::symlink_metadata(path) {
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(e) => return Err(fail()(e)),
+        Ok(meta) if meta.is_dir() => {
+            let entries: Result<Vec<_>, _> =
+                std::fs::read_dir(path).map_err(fail())?.map(|entry| entry.map(|e| e.path())).collect();
+            let mut entries = entries.map_err(fail())?;
+            entries.sort();
+            for entry in entries {
+                digest_files(&entry, hash)?;
+            }
+        }
+        Ok(meta) if meta.is_symlink() => {
+            let target = std::fs::read_link(path).map_err(fail())?;
+            hash.update([path.as_os_str().as_bytes(), b"\0", target.as_os_str().as_bytes(), b"\0"].concat());
+        }
+        Ok(_) => {
+            let content = std::fs::read(path).map_err(fail())?;
+            hash.update([path.as_os_str().as_bytes(), b"\0"].concat());
+            hash.update(Digest::of(&content).as_bytes());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! Judges paths and actions, and writes the patch unless it holds a secret.
+
+use std::io::{self, Write};
+
+use herma_evidence::secrets::Scanner;
+use herma_evidence::{ArtifactWriter, layout};
+use herma_model::EventType;
+use herma_model::report::PathRule;
+use herma_policy::allowed_paths::{PathRules, TreeFacts};
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::run::{Ground, Run};
+
+/// Judges every changed path and every reported action, and writes the patch.
+pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
+    let rules = PathRules::compile(&run.contract.terms).map_err(|e| Stop::Internal(e.to_string()))?;
+    let violations = rules.judge(tree);
+    let actions = &run.facts.actions;
+    run.facts.actions = herma_policy::actions::forbidden(&run.contract.terms, actions);
+    run.facts.violations = Some(violations.clone());
+    write_patch(run, ground)?;
+    run.facts.save(&run.dirs.facts())?;
+    let forbidden = violations.iter().filter(|v| v.rule == PathRule::Forbidden).count();
+    run.record(
+        EventType::DiffChecked,
+        json!({
+            "changed": tree.changes.len(),
+            "violations": violations,
+            "forbidden": forbidden,
+            "forbidden_actions": run.facts.actions,
+            "changed_tests": run.facts.changed_tests,
+            "secret": run.facts.secret.is_some(),
+        }),
+    )
+}
+
+/// Writes the patch to the bundle while it is scanned; one that holds a secret is withheld.
+fn write_patch(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
+    let Some(result_tree) = run.facts.result_tree.clone() else { return Ok(()) };
+    let patch = run.bundle.writer(layout::PATCH)?;
+    let mut scanned = ScannedPatch { patch, scanner: Scanner::default() };
+    ground.git_dir.diff(&ground.baseline.tree, &result_tree, &mut scanned)?;
+    let ScannedPatch { patch, scanner } = scanned;
+    match scanner.finish().into_iter().next() {
+        None => patch.finish()?,
+        Some(finding) => {
+            // Not finished, so it never becomes a file of the bundle.
+            drop(patch);
+            run.facts.secret = Some(format!("{} at byte {}", finding.rule, finding.offset));
+            let reason = "withheld: it holds a secret; paths and digests are in the report";
+            run.facts.not_applicable.insert(layout::PATCH.to_owned(), reason.to_owned());
+        }
+    }
+    Ok(())
+}
+
+/// Writes and scans in one pass.
+struct ScannedPatch {
+    patch: ArtifactWriter,
+    scanner: Scanner,
+}
+
+impl Write for ScannedPatch {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.patch.write_all(bytes)?;
+        self.scanner.push(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.patch.flush()
+    }
+}

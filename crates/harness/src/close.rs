@@ -1,0 +1,212 @@
+//! Closes a run: verdict, report, attestation, store. Every run ends here, also one that an earlier process left.
+
+use std::path::PathBuf;
+
+use herma_evidence::{Bundle, Completed, EventLog, Trace, attest, layout, seal};
+use herma_model::event::{Source, first_missing, required};
+use herma_model::report::{
+    Admission, ApprovalStatus, Freshness, NeverActivated, OutcomeState, PathRule, ReportSchema, Usage,
+};
+use herma_model::store::Store as _;
+use herma_model::{Contract, Event, EventType, Report, Status, Step, Verdict};
+
+use crate::error::OrderError;
+use crate::facts::Facts;
+use crate::installation::Installation;
+use crate::order::Plan;
+use crate::run::Run;
+
+/// What the report of a run is drawn from.
+pub(crate) struct Closing<'a> {
+    pub(crate) installation: &'a Installation,
+    pub(crate) plan: &'a Plan,
+    pub(crate) contract: &'a Contract,
+    pub(crate) bundle: &'a Bundle,
+    pub(crate) events: &'a EventLog,
+    pub(crate) trace: &'a Trace,
+    pub(crate) facts: &'a mut Facts,
+}
+
+/// Closes a run of this process.
+pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
+    let written = run.step(Step::Report);
+    if let Err(stop) = written {
+        // The last step of the trace may not fit on a full disk; the report still says that it was taken.
+        run.installation.home.release_reserve();
+        run.facts.write_failures.push(OrderError::from(stop).to_string());
+    }
+    let report = seal_report(&mut run)?;
+    run.step(Step::Attest)?;
+    attest(&run.bundle, &run.installation.key, &report)?;
+    run.step(Step::Close)?;
+    let Run { installation, dirs, active, plan, events, .. } = run;
+    installation.store.finish(&report, &events.events())?;
+    dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
+    active.done().map_err(OrderError::home)?;
+    Ok((report, dirs.bundle()))
+}
+
+/// Draws and writes the report; on a full disk a second time, with the reserve given back.
+fn seal_report(run: &mut Run<'_>) -> Result<Report, OrderError> {
+    let mut closing = Closing {
+        installation: run.installation,
+        plan: &run.plan,
+        contract: run.contract,
+        bundle: &run.bundle,
+        events: &run.events,
+        trace: &run.trace,
+        facts: &mut run.facts,
+    };
+    match closing.seal() {
+        Err(OrderError::Write(failure)) => {
+            run.installation.home.release_reserve();
+            closing.facts.write_failures.push(failure);
+            closing.seal()
+        }
+        sealed => sealed,
+    }
+}
+
+impl Closing<'_> {
+    /// Draws the verdict, writes the last event and the report.
+    pub(crate) fn seal(&mut self) -> Result<Report, OrderError> {
+        let events = self.events.events();
+        self.facts.missing_event = self.missing_event(&events);
+        let verdict = self.facts.judge(self.contract);
+        let left_out = self.events.agent_events_left_out();
+        let completed = Completed::new(verdict.status(), verdict.blockers(), left_out);
+        if !Self::is_recorded(&events, &completed) {
+            self.events.append(Source::Harness, EventType::RunCompleted, completed.into_data())?;
+        }
+        self.events.finish()?;
+        self.trace.finish()?;
+        Ok(seal(self.bundle, self.report(&verdict))?)
+    }
+
+    /// Whether the last event already tells this verdict: then closing is tried a second time.
+    fn is_recorded(events: &[Event], completed: &Completed) -> bool {
+        events.last().is_some_and(|last| {
+            last.kind == EventType::RunCompleted && Completed::from_data(&last.data).as_ref() == Ok(completed)
+        })
+    }
+
+    /// The first event that a run with these facts must have left and has not.
+    fn missing_event(&self, events: &[Event]) -> Option<EventType> {
+        let facts = &self.facts;
+        let would_pass = facts.judge(self.contract).status() == Status::Pass || facts.missing_event.is_some();
+        let status = if would_pass { Status::Pass } else { Status::Fail };
+        let mut wanted = required(status, facts.engine_started, facts.confined);
+        wanted.retain(|kind| *kind != EventType::RunCompleted);
+        first_missing(&wanted, events)
+    }
+
+    fn report(&self, verdict: &Verdict) -> Report {
+        let (plan, facts, terms) = (self.plan, &self.facts, &self.contract.terms);
+        let judged = facts.violations.as_ref();
+        let broke = |rule: fn(PathRule) -> bool| judged.map(|v| !v.iter().any(|v| rule(v.rule)));
+        let mut not_applicable = facts.not_applicable.clone();
+        for (name, reason) in self.absences() {
+            not_applicable.entry(name).or_insert(reason);
+        }
+        Report {
+            schema: ReportSchema::V1,
+            herma_version: plan.herma_version.clone(),
+            run_id: plan.run_id,
+            parent_run: None,
+            contract_id: terms.id.clone(),
+            contract_digest: plan.contract_digest,
+            status: verdict.status(),
+            engine: plan.engine.clone(),
+            engine_version: plan.engine_version.clone(),
+            engine_digest: plan.engine_digest,
+            engine_started: facts.engine_started,
+            engine_exit: facts.engine_exit.clone(),
+            stage: terms.stage,
+            mutation_scope: terms.stage.mutation_scope(),
+            destination: plan.destination,
+            walls: facts.walls.clone(),
+            model_provider: terms.model.as_ref().map(|m| m.provider.clone()),
+            model: terms.model.as_ref().map(|m| m.model.clone()),
+            model_runtime_provider: None,
+            model_admission: match terms.model {
+                None => Admission::NotApplicable,
+                Some(_) => Admission::MissingAdmission,
+            },
+            engine_admission: self.engine_admission(),
+            target_admission: self.target_admission(),
+            approval_status: if terms.stage.needs_approval() {
+                ApprovalStatus::Missing
+            } else {
+                ApprovalStatus::NotRequired
+            },
+            run_started_at: plan.started_at,
+            run_finished_at: plan.started_at,
+            baseline_commit: facts.baseline_commit.clone(),
+            result_tree: facts.result_tree.clone(),
+            result_commit: facts.result_commit.clone(),
+            changed_files: facts.changed_files.clone(),
+            changed_tests: facts.changed_tests.clone(),
+            ignored_files: facts.ignored_files.clone(),
+            allowed_paths_passed: broke(|rule| rule != PathRule::Forbidden),
+            forbidden_paths_passed: broke(|rule| rule == PathRule::Forbidden),
+            path_violations: judged.cloned().unwrap_or_default(),
+            forbidden_actions_attempted: facts.actions.clone(),
+            required_events_passed: facts.missing_event.is_none(),
+            verification: facts.verification.clone(),
+            target_clean_start: facts.source_before.as_ref().map(|s| s.clean),
+            target_clean_end: facts.source_after.as_ref().map(|s| s.clean),
+            source_mutated: facts
+                .source_before
+                .as_ref()
+                .zip(facts.source_after.as_ref())
+                .map(|(before, after)| before != after),
+            outcome: OutcomeState::NotRequired,
+            usage: Usage::NONE,
+            blockers: verdict.blockers().to_vec(),
+            not_applicable,
+            artifacts: std::collections::BTreeMap::new(),
+            freshness: Freshness { oldest: plan.started_at, newest: plan.started_at, passed: false },
+            runtime_default_activation: NeverActivated,
+        }
+    }
+
+    fn engine_admission(&self) -> Admission {
+        match self.installation.engines.get(&self.plan.engine) {
+            Some(engine) if engine.built_in() => Admission::BuiltIn,
+            _ => Admission::MissingAdmission,
+        }
+    }
+
+    fn target_admission(&self) -> Admission {
+        use herma_model::contract::Target;
+        match &self.contract.terms.target {
+            Target::Fixture(_) => Admission::BuiltIn,
+            Target::Repo { repo, .. } if repo.is_path() => Admission::NotApplicable,
+            Target::Repo { .. } => Admission::MissingAdmission,
+        }
+    }
+
+    /// The files that this bundle does not have, each with its reason.
+    fn absences(&self) -> Vec<(String, String)> {
+        let there = self.bundle.artifacts();
+        let reason = |name: &str| {
+            if let Some(failure) = self.facts.write_failures.iter().find(|f| f.contains(name)) {
+                return failure.clone();
+            }
+            match name {
+                layout::MODEL_CALLS => "the contract names no model".to_owned(),
+                _ if !self.facts.gate_blockers.is_empty() => {
+                    "a gate is missing, so the engine was not started".to_owned()
+                }
+                _ => "the run ended before it was written".to_owned(),
+            }
+        };
+        layout::EXPECTED
+            .iter()
+            .filter(|name| {
+                !there.contains_key(**name) && layout::is_artifact(name) && **name != layout::REPORT_MD
+            })
+            .map(|name| ((*name).to_owned(), reason(name)))
+            .collect()
+    }
+}

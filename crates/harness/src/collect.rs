@@ -1,0 +1,101 @@
+//! Collects what the engine left: herma walks the tree itself, after every process of the agent is dead.
+
+use std::collections::BTreeSet;
+
+use herma_git::{Found, walk};
+use herma_model::report::{ChangedFile, Mode};
+use herma_model::{EventType, RepoPath};
+use herma_policy::allowed_paths::TreeFacts;
+use herma_policy::test_files::looks_like_test;
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::run::{Ground, Run};
+
+/// Walks the workspace, records the result as one commit, and hands over what the path rules need.
+pub(crate) fn collect(run: &mut Run<'_>, ground: &Ground) -> Result<TreeFacts, Stop> {
+    let workspace = run.dirs.workspace();
+    let found = walk(&workspace, ground.git_dir.format())?;
+    let (mut changes, added) = compare(ground, &found);
+    let ignored = never_landing(run, ground, &added)?;
+    changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+
+    let result = ground.git_dir.commit_changes(&ground.baseline, &workspace, &changes)?;
+    // The tree that lands is the tree that was hashed: git's own comparison must name the same blobs.
+    let seen_by_git = ground.git_dir.changes(&ground.baseline.tree, &result.tree)?;
+    if !same_changes(&changes, &seen_by_git) {
+        return Err(Stop::Internal("the workspace changed while it was collected".to_owned()));
+    }
+
+    let facts = &mut run.facts;
+    facts.changed_tests = changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
+    facts.changed_files.clone_from(&changes);
+    facts.ignored_files = ignored.iter().cloned().collect();
+    facts.result_tree = Some(result.tree.clone());
+    facts.result_commit = Some(result.commit.clone());
+    facts.save(&run.dirs.facts())?;
+    run.record(
+        EventType::PatchApplied,
+        json!({ "result_tree": result.tree, "result_commit": result.commit, "changed": changes.len() }),
+    )?;
+    Ok(TreeFacts {
+        changes,
+        paths: found.entries.into_keys().collect(),
+        links: found.links,
+        sizes: found.sizes,
+        ignored: ignored.into_iter().collect(),
+        special_files: found.specials,
+        nested_repositories: found.nested_repositories,
+        submodules: submodules(ground),
+    })
+}
+
+/// What differs from the baseline, and which paths are new.
+fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) {
+    let mut changes = Vec::new();
+    let mut known = BTreeSet::new();
+    for old in &ground.entries {
+        known.insert(&old.path);
+        let new = found.entries.get(&old.path);
+        // An untouched submodule is an empty directory, which the walk does not list.
+        let untouched_submodule = old.entry.mode == Mode::Submodule && new.is_none();
+        if new != Some(&old.entry) && !untouched_submodule {
+            changes.push(ChangedFile {
+                path: old.path.clone(),
+                old: Some(old.entry.clone()),
+                new: new.cloned(),
+            });
+        }
+    }
+    let added: Vec<RepoPath> = found.entries.keys().filter(|path| !known.contains(path)).cloned().collect();
+    changes.extend(added.iter().map(|path| ChangedFile {
+        path: path.clone(),
+        old: None,
+        new: found.entries.get(path).cloned(),
+    }));
+    changes.sort_by(|a, b| a.path.cmp(&b.path));
+    (changes, added)
+}
+
+/// New files that never land: those that the baseline's ignore rules cover, and the engine's scratch paths.
+fn never_landing(run: &Run<'_>, ground: &Ground, added: &[RepoPath]) -> Result<BTreeSet<RepoPath>, Stop> {
+    let mut ignored = ground.git_dir.ignored(&run.dirs.verification(), added)?;
+    if let Some(engine) = run.installation.engines.get(&run.plan.engine) {
+        let scratch = engine.scratch_paths();
+        let is_scratch = |path: &&RepoPath| scratch.iter().any(|s| path.as_bytes().starts_with(s.as_bytes()));
+        ignored.extend(added.iter().filter(is_scratch).cloned());
+    }
+    Ok(ignored)
+}
+
+fn submodules(ground: &Ground) -> Vec<RepoPath> {
+    let is_submodule = |e: &&herma_git::TreeEntry| e.entry.mode == Mode::Submodule;
+    ground.entries.iter().filter(is_submodule).map(|e| e.path.clone()).collect()
+}
+
+/// Whether two lists name the same changes, whatever their order.
+fn same_changes(ours: &[ChangedFile], gits: &[ChangedFile]) -> bool {
+    let key = |c: &ChangedFile| (c.path.clone(), c.old.clone(), c.new.clone());
+    let set = |list: &[ChangedFile]| list.iter().map(key).collect::<std::collections::HashSet<_>>();
+    ours.len() == gits.len() && set(ours) == set(gits)
+}

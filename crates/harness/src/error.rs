@@ -1,0 +1,121 @@
+//! Why a run could not be started, or had to stop before its last step.
+
+use std::io;
+
+use herma_destination::StartError;
+use herma_engines::EngineError;
+use herma_evidence::{AttestError, WriteError};
+use herma_git::GitError;
+use herma_model::store::StoreError;
+
+/// Why there is no run, or one that could not be closed.
+#[derive(Debug, thiserror::Error)]
+pub enum OrderError {
+    /// The contract cannot be run as it is.
+    #[error("the contract cannot be run: {0}")]
+    Contract(String),
+    /// The engine cannot be used.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The home or the bundle cannot be written: the run has no trace but this message.
+    #[error("artifact_write_failure: {0}")]
+    Write(String),
+    /// The store does not work.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no randomness to name a run with.
+    #[error("the system gives no random bytes: {0}")]
+    Random(String),
+    /// Something else inside herma.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl OrderError {
+    #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+    pub(crate) fn contract(error: serde_json::Error) -> Self {
+        Self::Contract(error.to_string())
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+    pub(crate) fn home(error: io::Error) -> Self {
+        Self::Write(format!("herma's home cannot be written: {error}"))
+    }
+}
+
+impl From<WriteError> for OrderError {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error.to_string())
+    }
+}
+
+impl From<AttestError> for OrderError {
+    fn from(error: AttestError) -> Self {
+        Self::Write(error.to_string())
+    }
+}
+
+impl From<Stop> for OrderError {
+    fn from(stop: Stop) -> Self {
+        match stop {
+            Stop::Blocked => Self::Internal("the run was blocked before it began".to_owned()),
+            Stop::Write(what) => Self::Write(what),
+            Stop::Internal(what) => Self::Internal(what),
+        }
+    }
+}
+
+/// Why a run goes no further. It is closed all the same.
+#[derive(Debug)]
+pub(crate) enum Stop {
+    /// A gate does not hold; the facts say which.
+    Blocked,
+    /// A file of the bundle or of the home could not be written.
+    Write(String),
+    /// Something went wrong inside herma.
+    Internal(String),
+}
+
+impl Stop {
+    pub(crate) fn panicked(doing: &str) -> Self {
+        Self::Internal(format!("a thread panicked while {doing}"))
+    }
+}
+
+impl From<WriteError> for Stop {
+    fn from(error: WriteError) -> Self {
+        Self::Write(error.to_string())
+    }
+}
+
+impl From<GitError> for Stop {
+    fn from(error: GitError) -> Self {
+        if error.is_write_failure() {
+            Self::Write(error.to_string())
+        } else {
+            Self::Internal(error.to_string())
+        }
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        use io::ErrorKind as K;
+        match error.kind() {
+            K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem => Self::Write(error.to_string()),
+            _ => Self::Internal(error.to_string()),
+        }
+    }
+}
+
+impl From<StartError> for Stop {
+    fn from(error: StartError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+impl From<EngineError> for Stop {
+    fn from(error: EngineError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}

@@ -1,0 +1,240 @@
+//! herma's home: where keys, store, runs and bundles lie.
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use herma_model::RunId;
+use rustix::fs::{FlockOperation, flock};
+
+/// What is set aside so that a run can close itself on a full disk.
+const RESERVE_BYTES: usize = 2 << 20;
+
+/// herma's home directory. Everything below it is readable by its owner only.
+#[derive(Clone, Debug)]
+pub struct Home {
+    root: PathBuf,
+}
+
+/// The directories of one run.
+#[derive(Clone, Debug)]
+pub struct RunDirs {
+    root: PathBuf,
+}
+
+/// A run that is under way. The lock dies with the process, so an active run that can be locked is an orphan.
+#[derive(Debug)]
+pub struct ActiveRun {
+    file: PathBuf,
+    _lock: File,
+}
+
+impl Home {
+    /// Opens the home, making what is missing.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        for dir in ["", "keys", "runs", "active"] {
+            DirBuilder::new().recursive(true).mode(0o700).create(root.join(dir))?;
+        }
+        let home = Self { root: root.canonicalize()? };
+        home.refill_reserve();
+        Ok(home)
+    }
+
+    /// The directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Where the installation's keys lie.
+    #[must_use]
+    pub fn keys(&self) -> PathBuf {
+        self.root.join("keys")
+    }
+
+    /// The store's file.
+    #[must_use]
+    pub fn store(&self) -> PathBuf {
+        self.root.join("store.db")
+    }
+
+    /// The directories of a run.
+    #[must_use]
+    pub fn run(&self, id: RunId) -> RunDirs {
+        RunDirs { root: self.root.join("runs").join(id.to_string()) }
+    }
+
+    /// Marks a run as under way, durably, and locks it for this process.
+    pub fn activate(&self, id: RunId) -> io::Result<ActiveRun> {
+        let file = self.root.join("active").join(id.to_string());
+        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
+        flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        sync_dir(&self.root.join("active"))?;
+        Ok(ActiveRun { file, _lock: lock })
+    }
+
+    /// The runs whose process is gone, each locked for this process.
+    pub fn orphans(&self) -> io::Result<Vec<(RunId, ActiveRun)>> {
+        let mut orphans = Vec::new();
+        for entry in fs::read_dir(self.root.join("active"))? {
+            let entry = entry?;
+            let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let file = entry.path();
+            let Ok(lock) = OpenOptions::new().write(true).open(&file) else { continue };
+            // Whoever holds the lock is alive; whoever removed the file since has closed the run.
+            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && file.exists() {
+                orphans.push((id, ActiveRun { file, _lock: lock }));
+            }
+        }
+        orphans.sort_by_key(|(id, _)| *id);
+        Ok(orphans)
+    }
+
+    /// Gives the reserve back to the disk, so that a run can still close itself.
+    pub fn release_reserve(&self) {
+        let _ = fs::remove_file(self.root.join("reserve"));
+    }
+
+    /// Sets the reserve aside again. On a full disk there is none, and writing fails soon enough to say so.
+    fn refill_reserve(&self) {
+        let file = self.root.join("reserve");
+        if fs::metadata(&file).is_ok_and(|meta| meta.len() == RESERVE_BYTES as u64) {
+            return;
+        }
+        let filled = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&file)
+            .and_then(|mut f| f.write_all(&vec![0; RESERVE_BYTES]));
+        if filled.is_err() {
+            let _ = fs::remove_file(&file);
+        }
+    }
+}
+
+impl RunDirs {
+    /// Makes the run's directory.
+    pub(crate) fn create(&self) -> io::Result<()> {
+        DirBuilder::new().mode(0o700).create(&self.root)?;
+        DirBuilder::new().mode(0o700).create(self.bundle())?;
+        sync_dir(self.root.parent().unwrap_or(&self.root))
+    }
+
+    /// The run's directory itself.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The evidence.
+    #[must_use]
+    pub fn bundle(&self) -> PathBuf {
+        self.root.join("bundle")
+    }
+
+    /// Where the agent works.
+    #[must_use]
+    pub fn workspace(&self) -> PathBuf {
+        self.root.join("workspace")
+    }
+
+    /// The engine's own directory: its home, configuration and prompt.
+    #[must_use]
+    pub fn engine(&self) -> PathBuf {
+        self.root.join("engine")
+    }
+
+    /// herma's own git directory.
+    #[must_use]
+    pub fn git(&self) -> PathBuf {
+        self.root.join("git")
+    }
+
+    /// The fresh checkout that verification runs on.
+    #[must_use]
+    pub fn verification(&self) -> PathBuf {
+        self.root.join("verification")
+    }
+
+    /// What a recovery needs to know: the plan of the run.
+    #[must_use]
+    pub(crate) fn plan(&self) -> PathBuf {
+        self.root.join("plan.json")
+    }
+
+    /// What a recovery needs to know: what was found so far.
+    #[must_use]
+    pub(crate) fn facts(&self) -> PathBuf {
+        self.root.join("facts.json")
+    }
+
+    /// Removes everything but the bundle, and the workspace too unless it is kept.
+    pub(crate) fn clean(&self, keep_workspace: bool) -> io::Result<()> {
+        let mut gone = vec![self.engine(), self.git(), self.verification()];
+        if !keep_workspace {
+            gone.push(self.workspace());
+        }
+        for dir in gone {
+            remove_tree(&dir)?;
+        }
+        for file in [self.plan(), self.facts()] {
+            match fs::remove_file(&file) {
+                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl ActiveRun {
+    /// The run is closed: nothing is left to recover.
+    pub(crate) fn done(self) -> io::Result<()> {
+        fs::remove_file(&self.file)?;
+        sync_dir(self.file.parent().unwrap_or(Path::new("/")))
+    }
+}
+
+/// Makes a change of directory entries durable.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Writes a file that is either there in full or not at all.
+pub(crate) fn write_durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let dir = file.parent().unwrap_or(Path::new("/"));
+    let mut temp = tempfile::NamedTempFile::new_in(dir)?;
+    temp.write_all(bytes)?;
+    temp.as_file().sync_all()?;
+    temp.persist(file).map_err(|e| e.error)?;
+    sync_dir(dir)
+}
+
+/// Removes a tree that an agent may have made hard to remove: directories without write permission.
+pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+    match fs::remove_dir_all(dir) {
+        Ok(()) => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) if e.kind() == io::ErrorKind::PermissionDenied => {
+            open_up(dir)?;
+            fs::remove_dir_all(dir)
+        }
+        Err(e) => Err(e),
+    }
+}
+
+fn open_up(dir: &Path) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o700))?;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        // `file_type` does not follow symlinks, so this never leaves the tree.
+        if entry.file_type()?.is_dir() {
+            open_up(&entry.path())?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,116 @@
+//! Everything that runs share on this machine: home, key, store, git, engines, clock.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use herma_destination::{Destination, Host, Sandbox};
+use herma_engines::Registry;
+use herma_evidence::{InstallationKey, KeyError};
+use herma_git::{Git, GitError};
+use herma_model::Clock;
+use herma_model::engine::DestinationKind;
+use herma_model::store::StoreError;
+use herma_store::SqliteStore;
+
+use crate::home::Home;
+
+/// What an installation is opened with; all of it comes in as values.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// herma's home directory.
+    pub home: PathBuf,
+    /// herma's own binary, by its own path.
+    pub herma: PathBuf,
+    /// The home of the user who runs herma.
+    pub user_home: PathBuf,
+    /// Where git, bubblewrap and toolchains are looked up.
+    pub search_path: OsString,
+}
+
+/// Everything that runs share on this machine.
+pub struct Installation {
+    /// Where everything lies.
+    pub home: Home,
+    /// The index of runs.
+    pub store: SqliteStore,
+    /// What signs the evidence.
+    pub key: InstallationKey,
+    pub(crate) git: Git,
+    pub(crate) engines: Registry,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) settings: Settings,
+}
+
+/// The installation could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The home cannot be made or written.
+    #[error("herma's home {} cannot be used: {cause}", home.display())]
+    Home {
+        /// Which home.
+        home: PathBuf,
+        /// Why not.
+        cause: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The key cannot be read or made.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// git is missing.
+    #[error(transparent)]
+    Git(#[from] GitError),
+}
+
+impl Installation {
+    /// Opens the installation, making home, key and store on first use.
+    pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let home = Home::open(&settings.home)
+            .map_err(|cause| OpenError::Home { home: settings.home.clone(), cause })?;
+        Ok(Self {
+            store: SqliteStore::open(&home.store())?,
+            key: InstallationKey::load_or_create(&home.keys())?,
+            git: Git::find(&settings.search_path)?,
+            engines: Registry::new(settings.herma.clone()),
+            home,
+            clock,
+            settings,
+        })
+    }
+
+    /// A destination by its kind; none where this version has no such destination.
+    #[must_use]
+    pub fn destination(&self, kind: DestinationKind) -> Option<Box<dyn Destination>> {
+        let herma = self.settings.herma.clone();
+        match kind {
+            DestinationKind::Host => Some(Box::new(Host::new(herma))),
+            DestinationKind::Sandbox => Some(Box::new(Sandbox::find(herma, &self.settings.search_path))),
+            DestinationKind::Docker | DestinationKind::Kubernetes => None,
+        }
+    }
+
+    /// The engines of this version.
+    #[must_use]
+    pub fn engines(&self) -> &Registry {
+        &self.engines
+    }
+
+    /// git, hardened.
+    #[must_use]
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    pub(crate) fn search_path(&self) -> &std::ffi::OsStr {
+        &self.settings.search_path
+    }
+
+    /// herma's own binary.
+    #[must_use]
+    pub fn herma(&self) -> &Path {
+        &self.settings.herma
+    }
+}

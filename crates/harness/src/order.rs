@@ -1,0 +1,69 @@
+//! What is asked of a run: flags, defaults and the contract, compiled into one form before anything starts.
+
+use std::path::PathBuf;
+
+use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
+use serde::{Deserialize, Serialize};
+
+/// What is asked of a run.
+#[derive(Clone, Debug)]
+pub struct Order {
+    /// The contract, parsed.
+    pub contract: Contract,
+    /// The contract's file as it was read: this very text goes into the bundle.
+    pub contract_text: String,
+    /// The directory that the contract's relative paths start from.
+    pub contract_dir: PathBuf,
+    /// The engine that was named; `fake` otherwise.
+    pub engine: EngineName,
+    /// Where to run, if the contract does not say it.
+    pub destination: Option<DestinationKind>,
+    /// What `fake` does; it has nothing to do otherwise.
+    pub script: Option<String>,
+    /// Whether the workspace stays after the run.
+    pub keep_workspace: bool,
+    /// A fault to meet.
+    pub fault: Option<Fault>,
+}
+
+impl Order {
+    /// Where the run takes place: the contract's word, then the flag, then `sandbox`.
+    #[must_use]
+    pub fn destination(&self) -> DestinationKind {
+        self.contract.terms.destination.or(self.destination).unwrap_or(DestinationKind::Sandbox)
+    }
+}
+
+/// What a later process needs to close the run if this one dies. It never leaves the home.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Plan {
+    pub(crate) run_id: RunId,
+    pub(crate) started_at: Timestamp,
+    pub(crate) contract_text: String,
+    pub(crate) contract_digest: Digest,
+    pub(crate) engine: EngineName,
+    pub(crate) engine_version: String,
+    pub(crate) engine_digest: Digest,
+    pub(crate) destination: DestinationKind,
+    pub(crate) keep_workspace: bool,
+    pub(crate) herma_version: String,
+}
+
+impl Plan {
+    pub(crate) fn new(order: &Order, run_id: RunId, started_at: Timestamp, contract_digest: Digest) -> Self {
+        Self {
+            run_id,
+            started_at,
+            contract_text: order.contract_text.clone(),
+            contract_digest,
+            engine: order.engine.clone(),
+            engine_version: "unknown".to_owned(),
+            engine_digest: Digest::of(b""),
+            destination: order.destination(),
+            keep_workspace: order.keep_workspace,
+            herma_version: VERSION.to_owned(),
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! The gates with effects: they start processes inside the destination, and only if all other gates hold.
+
+use herma_destination::probe::{Grounds, probe};
+use herma_destination::{Job, Rooms, Stdin};
+use herma_evidence::layout;
+use herma_model::EventType;
+use herma_model::blocker::Blocker;
+use herma_model::engine::DestinationKind;
+use herma_model::gate::{Finding, Gate};
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::gates::Gates;
+use crate::run::{Run, pretty};
+
+/// Evaluates the gates with effects, if all others hold. Otherwise they stay without a finding, and that blocks.
+pub(crate) fn evaluate(run: &mut Run<'_>, gates: &mut Gates) -> Result<(), Stop> {
+    if gates.findings.values().any(|finding| matches!(finding, Finding::Missing(_))) {
+        return Ok(());
+    }
+    let built_in = format!("`{}` is part of herma itself", run.plan.engine);
+    gates.findings.insert(Gate::EngineIdentity, Finding::NotApplicable(built_in));
+    let no_model = "the contract names no model".to_owned();
+    gates.findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
+    let confinement = confinement(run, gates)?;
+    gates.findings.insert(Gate::Confinement, confinement);
+    Ok(())
+}
+
+fn confinement(run: &mut Run<'_>, gates: &Gates) -> Result<Finding, Stop> {
+    let Some(destination) = gates.destination.as_deref() else {
+        return Ok(Finding::Missing(Blocker::DestinationUnready.because("there is no destination")));
+    };
+    if destination.kind() == DestinationKind::Host {
+        let reason = "`host` has no walls, and only `fake` may run there";
+        run.facts.not_applicable.insert(layout::CONFINEMENT.to_owned(), reason.to_owned());
+        return Ok(Finding::NotApplicable(reason.to_owned()));
+    }
+    let failed = |detail: String| Ok(Finding::Missing(Blocker::ConfinementFailed.because(detail)));
+    let readiness = match destination.readiness() {
+        Ok(readiness) => readiness,
+        Err(why) => return failed(why.to_string()),
+    };
+    let home = &run.installation.home;
+    let grounds = Grounds {
+        scratch: run.dirs.root(),
+        herma_home: home.root(),
+        user_home: &run.installation.settings.user_home,
+    };
+    let shape = Job {
+        run_id: run.plan.run_id,
+        argv: Vec::new(),
+        env: Vec::new(),
+        path: gates.toolchains.path.clone(),
+        rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
+        mounts: gates.toolchains.mounts.clone(),
+        stdin: Stdin::Null,
+        memory: run.contract.terms.limits.memory,
+        herma: true,
+    };
+    let confinement = match probe(destination, &readiness, &shape, grounds) {
+        Ok(confinement) => confinement,
+        Err(why) => return failed(why.to_string()),
+    };
+    run.bundle.write(layout::CONFINEMENT, &pretty(&confinement)?)?;
+    let broken: Vec<String> =
+        confinement.broken().iter().map(|p| format!("{}: {}", p.name, p.observed)).collect();
+    run.facts.confined = true;
+    run.record(
+        EventType::ConfinementProbed,
+        json!({ "probes": confinement.probes.len(), "broken": broken }),
+    )?;
+    if broken.is_empty() { Ok(Finding::Passed) } else { failed(broken.join("; ")) }
+}

@@ -1,0 +1,103 @@
+//! Closes the runs that a dead process left: every run ends in a report.
+
+use std::sync::Arc;
+
+use herma_destination::leftovers;
+use herma_evidence::bundle::Reopened;
+use herma_evidence::chain::{Broken, Chain};
+use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
+use herma_model::store::Store as _;
+use herma_model::{Contract, Report, RunId, Step};
+
+use crate::close::Closing;
+use crate::error::OrderError;
+use crate::facts::Facts;
+use crate::home::{ActiveRun, RunDirs};
+use crate::installation::Installation;
+use crate::order::Plan;
+
+/// A run that was closed for a dead process.
+#[derive(Clone, Debug)]
+pub struct Recovered {
+    /// The run.
+    pub run_id: RunId,
+    /// Its report; none if the process died before there was a run.
+    pub report: Option<Report>,
+}
+
+/// Closes every run whose process is gone.
+pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError> {
+    let orphans = installation.home.orphans().map_err(OrderError::home)?;
+    orphans.into_iter().map(|(run_id, active)| close(installation, run_id, active)).collect()
+}
+
+fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
+    leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))?;
+    let dirs = installation.home.run(run_id);
+    let report = match read_plan(&dirs) {
+        // It died before it had said what it was going to do: there is no run to report on.
+        None => {
+            crate::home::remove_tree(dirs.root()).map_err(OrderError::home)?;
+            None
+        }
+        Some((plan, contract)) => Some(close_planned(installation, &dirs, &plan, &contract)?),
+    };
+    active.done().map_err(OrderError::home)?;
+    Ok(Recovered { run_id, report })
+}
+
+fn read_plan(dirs: &RunDirs) -> Option<(Plan, Contract)> {
+    let plan: Plan = serde_json::from_slice(&std::fs::read(dirs.plan()).ok()?).ok()?;
+    let contract = Contract::parse(plan.contract_text.as_bytes()).ok()?;
+    Some((plan, contract))
+}
+
+fn close_planned(
+    installation: &Installation,
+    dirs: &RunDirs,
+    plan: &Plan,
+    contract: &Contract,
+) -> Result<Report, OrderError> {
+    let clock = Arc::clone(&installation.clock);
+    let (report, events) = match Bundle::reopen(dirs.bundle(), clock)? {
+        // It died after the attestation: the verdict stands, only the store does not know it.
+        Reopened::Attested => finished(dirs)?,
+        Reopened::Open(bundle) => interrupt(installation, dirs, plan, contract, &bundle)?,
+    };
+    installation.store.finish(&report, &events)?;
+    dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
+    Ok(report)
+}
+
+fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_model::Event>), OrderError> {
+    let read = |name| std::fs::read(dirs.bundle().join(name)).map_err(OrderError::home);
+    let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::Internal)?;
+    let mut chain = Chain::new(Some(report.run_id));
+    let log = read(layout::EVENTS)?;
+    let lines = log.split(|b| *b == b'\n').filter(|line| !line.is_empty());
+    let events: Result<_, _> = lines.map(|line| chain.follow(line)).collect();
+    Ok((report, events.map_err(|broken: Broken| OrderError::Internal(broken.problem))?))
+}
+
+/// Ends the run as interrupted, with what was known.
+fn interrupt(
+    installation: &Installation,
+    dirs: &RunDirs,
+    plan: &Plan,
+    contract: &Contract,
+    bundle: &Bundle,
+) -> Result<(Report, Vec<herma_model::Event>), OrderError> {
+    let redactor = Redactor::default();
+    let events = EventLog::resume(bundle, plan.run_id, redactor)?;
+    let (trace, steps) = Trace::resume(bundle)?;
+    let mut facts = Facts::load(&dirs.facts());
+    let last = steps.last().map_or(Step::Start, |line| line.step);
+    facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
+    facts.engine_started = last >= Step::Engine;
+    facts.confined = dirs.bundle().join(layout::CONFINEMENT).exists();
+    let mut closing =
+        Closing { installation, plan, contract, bundle, events: &events, trace: &trace, facts: &mut facts };
+    let report = closing.seal()?;
+    attest(bundle, &installation.key, &report)?;
+    Ok((report, events.events()))
+}

@@ -1,0 +1,323 @@
+//! A run, from contract to verdict.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
+use herma_git::{Baseline, GitDir};
+use herma_model::decision::{MissingGate, Question};
+use herma_model::event::Source;
+use herma_model::store::{RunSummary, Store as _};
+use herma_model::{Contract, Decision, EventType, Fault, Report, RunId, Step, VERSION};
+use serde_json::{Map, Value, json};
+
+use crate::checks;
+use crate::close;
+use crate::collect;
+use crate::error::{OrderError, Stop};
+use crate::facts::Facts;
+use crate::gates::{self, Gates};
+use crate::home::{ActiveRun, RunDirs, write_durably};
+use crate::installation::Installation;
+use crate::order::{Order, Plan};
+use crate::prepare;
+use crate::probe;
+use crate::progress::Progress;
+use crate::supervise;
+use crate::target::FoundTarget;
+use crate::verification;
+
+/// A run that has ended.
+#[derive(Clone, Debug)]
+pub struct Finished {
+    /// What it came to.
+    pub report: Report,
+    /// Where its evidence lies.
+    pub bundle: PathBuf,
+    /// The error inside herma that ended it early, if one did.
+    pub internal_error: Option<String>,
+}
+
+/// Takes a contract through every gate, lets the engine work, checks the result, and leaves the evidence.
+///
+/// An error means that there is no run at all, or one that the next herma command has to close.
+pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> Result<Finished, OrderError> {
+    let mut run = Run::start(installation, order, watch)?;
+    let stopped = run.govern().err();
+    let internal_error = run.note_stop(stopped);
+    close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
+}
+
+/// A run under way.
+pub(crate) struct Run<'a> {
+    pub(crate) installation: &'a Installation,
+    pub(crate) contract: &'a Contract,
+    pub(crate) order: &'a Order,
+    pub(crate) plan: Plan,
+    pub(crate) dirs: RunDirs,
+    pub(crate) active: ActiveRun,
+    pub(crate) bundle: Bundle,
+    pub(crate) events: EventLog,
+    pub(crate) trace: Trace,
+    pub(crate) facts: Facts,
+    pub(crate) watch: &'a dyn Progress,
+}
+
+/// What stands once the workspace is made.
+pub(crate) struct Ground {
+    pub(crate) git_dir: GitDir,
+    pub(crate) baseline: Baseline,
+    pub(crate) entries: Vec<herma_git::TreeEntry>,
+}
+
+impl Run<'_> {
+    /// The way of a run: each step is written before it is taken, and the first that cannot go on ends it.
+    fn govern(&mut self) -> Result<(), Stop> {
+        self.step(Step::Gates)?;
+        let mut gates = gates::evaluate(self.installation, self.order);
+        self.note_gates(&gates);
+
+        self.step(Step::Probe)?;
+        probe::evaluate(self, &mut gates)?;
+        self.decide(&gates)?;
+        let Gates { target: Some(target), destination: Some(destination), toolchains, .. } = gates else {
+            return Err(Stop::Blocked);
+        };
+
+        self.step(Step::Workspace)?;
+        let ground = prepare::workspace(self, &target)?;
+
+        self.step(Step::Engine)?;
+        let dirs = self.dirs.clone();
+        // The fresh checkout for verification is laid out meanwhile, where the engine cannot reach it.
+        let (checkout, engine) = std::thread::scope(|scope| {
+            let checkout = scope.spawn(|| prepare::checkout(&ground, &dirs));
+            let engine = supervise::engine(self, destination.as_ref(), &toolchains);
+            (checkout.join().map_err(|_| Stop::panicked("laying out the fresh checkout")), engine)
+        });
+        engine?;
+        checkout??;
+
+        self.step(Step::Collect)?;
+        let tree = collect::collect(self, &ground)?;
+
+        self.step(Step::Check)?;
+        checks::judge(self, &ground, &tree)?;
+
+        self.step(Step::Verify)?;
+        verification::verify(self, &ground, destination.as_ref(), &toolchains)?;
+
+        self.step(Step::Witness)?;
+        self.witness_target(&target)
+    }
+
+    /// Makes the run: lock, directory, plan, bundle, first events, and its row in the store.
+    fn start<'a>(
+        installation: &'a Installation,
+        order: &'a Order,
+        watch: &'a dyn Progress,
+    ) -> Result<Run<'a>, OrderError> {
+        let contract = &order.contract;
+        let digest = contract.digest().map_err(OrderError::contract)?;
+        let mut entropy = [0; 10];
+        getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
+        let clock = Arc::clone(&installation.clock);
+        let started_at = clock.now();
+        let run_id = RunId::new(started_at, entropy);
+        let mut plan = Plan::new(order, run_id, started_at, digest);
+        if let Some(engine) = installation.engines.get(&order.engine) {
+            engine.version().clone_into(&mut plan.engine_version);
+            plan.engine_digest = engine.digest()?;
+        }
+
+        let dirs = installation.home.run(run_id);
+        let active = installation.home.activate(run_id).map_err(OrderError::home)?;
+        dirs.create().map_err(OrderError::home)?;
+        write_durably(&dirs.plan(), &serde_json::to_vec(&plan).map_err(OrderError::contract)?)
+            .map_err(OrderError::home)?;
+        let bundle = Bundle::create(dirs.bundle(), Arc::clone(&clock), order.fault.clone())?;
+        let redactor = Redactor::default();
+        let events = EventLog::create(&bundle, run_id, redactor);
+        let trace = Trace::create(&bundle);
+        let mut run = Run {
+            installation,
+            contract,
+            order,
+            plan,
+            dirs,
+            active,
+            bundle,
+            events,
+            trace,
+            facts: Facts::default(),
+            watch,
+        };
+        watch.started(run_id);
+        run.open()?;
+        Ok(run)
+    }
+
+    /// The first step: from here on there is a run, and it ends in a report whatever happens.
+    fn open(&mut self) -> Result<(), OrderError> {
+        self.step(Step::Start).map_err(OrderError::from)?;
+        let plan = &self.plan;
+        let started = json!({
+            "herma_version": VERSION,
+            "engine": plan.engine,
+            "engine_digest": plan.engine_digest,
+            "destination": plan.destination,
+            "stage": self.contract.terms.stage,
+        });
+        let created = json!({
+            "contract_id": self.contract.terms.id,
+            "contract_digest": plan.contract_digest,
+            "title": self.contract.terms.title,
+        });
+        self.record(EventType::RunStarted, started)?;
+        self.record(EventType::ContractCreated, created)?;
+        self.bundle.write(layout::CONTRACT, self.plan.contract_text.as_bytes())?;
+        self.installation.store.begin(&RunSummary {
+            run_id: self.plan.run_id,
+            contract_id: self.contract.terms.id.clone(),
+            contract_digest: self.plan.contract_digest,
+            engine: self.plan.engine.clone(),
+            destination: self.plan.destination,
+            stage: self.contract.terms.stage,
+            started_at: self.plan.started_at,
+            finished_at: None,
+            status: None,
+            blockers: Vec::new(),
+        })?;
+        Ok(())
+    }
+
+    /// Writes that a step is about to be taken.
+    pub(crate) fn step(&mut self, step: Step) -> Result<(), Stop> {
+        self.watch.step(step);
+        // The trace is sealed by the report; the steps after it show in which files are there.
+        if step <= Step::Report {
+            self.trace.append(step)?;
+        }
+        if self.order.fault == Some(Fault::Kill(step)) {
+            let me = rustix::process::getpid();
+            let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
+        }
+        Ok(())
+    }
+
+    /// Records something that herma itself saw.
+    pub(crate) fn record(&mut self, kind: EventType, data: Value) -> Result<(), Stop> {
+        let data = into_map(data);
+        self.watch.event(kind, &note(&data));
+        self.events.append(Source::Harness, kind, data)?;
+        Ok(())
+    }
+
+    /// Records something that the agent said.
+    pub(crate) fn record_said(&mut self, kind: EventType, data: Value) -> Result<(), Stop> {
+        let data = into_map(data);
+        self.watch.event(kind, &note(&data));
+        self.events.append(Source::Agent, kind, data)?;
+        Ok(())
+    }
+
+    fn note_gates(&mut self, gates: &Gates) {
+        self.facts.walls.clone_from(&gates.walls);
+        if let Some(FoundTarget::Repo(repo)) = &gates.target {
+            self.facts.source_before = Some(repo.before.clone());
+        }
+    }
+
+    /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.
+    fn decide(&mut self, gates: &Gates) -> Result<(), Stop> {
+        let terms = &self.contract.terms;
+        let decision = Decision::draw(
+            &Question {
+                run_id: self.plan.run_id,
+                contract_id: &terms.id,
+                contract_digest: self.plan.contract_digest,
+                engine: &self.plan.engine,
+                stage: terms.stage,
+                risk: terms.risk,
+            },
+            &gates.findings,
+        );
+        self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
+        self.facts.save(&self.dirs.facts())?;
+        self.record(
+            EventType::EligibilityDecided,
+            json!({
+                "decision_id": decision.decision_id,
+                "selected_engine": decision.selected_engine,
+                "missing_gates": decision.missing_gates.iter().map(|m| m.gate).collect::<Vec<_>>(),
+            }),
+        )?;
+        self.bundle.write(layout::DECISION, &pretty(&decision)?)?;
+        if decision.is_eligible() {
+            return Ok(());
+        }
+        for missing in &decision.missing_gates {
+            self.record(
+                EventType::EngineGateBlocked,
+                json!({
+                    "engine": self.plan.engine,
+                    "gate": missing.gate,
+                    "reason": missing.reason,
+                    "mutation_scope": decision.allowed_mutation_scope,
+                    "engine_started": false,
+                }),
+            )?;
+        }
+        Err(Stop::Blocked)
+    }
+
+    /// Compares the target with what it was before the run.
+    fn witness_target(&mut self, target: &FoundTarget) -> Result<(), Stop> {
+        if let FoundTarget::Repo(repo) = target {
+            self.facts.source_after = Some(repo.source.capture()?);
+        }
+        Ok(())
+    }
+
+    /// Takes down why the run ended early, and says which errors were herma's own.
+    fn note_stop(&mut self, stop: Option<Stop>) -> Option<String> {
+        match stop? {
+            Stop::Blocked => None,
+            Stop::Write(failure) => {
+                self.installation.home.release_reserve();
+                self.facts.write_failures.push(failure);
+                None
+            }
+            Stop::Internal(error) => {
+                self.facts.interrupted = Some(format!("herma stopped by itself: {error}"));
+                Some(error)
+            }
+        }
+    }
+}
+
+/// A serialised value as the bundle's files show it.
+pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, Stop> {
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| Stop::Internal(e.to_string()))?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+fn into_map(data: Value) -> Map<String, Value> {
+    match data {
+        Value::Object(map) => map,
+        _ => Map::new(),
+    }
+}
+
+/// What a watcher sees of an event: its shortest telling text.
+fn note(data: &Map<String, Value>) -> String {
+    for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
+        match data.get(key) {
+            Some(Value::String(text)) => return text.clone(),
+            Some(Value::Number(number)) => return number.to_string(),
+            _ => {}
+        }
+    }
+    String::new()
+}

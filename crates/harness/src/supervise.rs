@@ -1,0 +1,228 @@
+//! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
+
+use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use herma_destination::toolchain::Found as Toolchains;
+use herma_destination::{Destination, Exit, Job, Process, Rooms, Stdin};
+use herma_engines::{Engine, LineSplitter, OutputReader, Said};
+use herma_evidence::{LogWriter, Redactor, WriteError, layout};
+use herma_model::EventType;
+use herma_model::contract::Limits;
+use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::run::Run;
+
+/// How much of each of the engine's streams is kept.
+const LOG_CAP: u64 = 64 << 20;
+/// How long an engine may linger after it gave its result.
+const LINGER: Duration = Duration::from_secs(10);
+/// How long an engine has between TERM and KILL.
+const GRACE: Duration = Duration::from_secs(2);
+/// How often a process is looked at that holds its streams open.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// What comes out of the engine's streams.
+enum Heard {
+    /// Some bytes: a sign of life.
+    Life,
+    /// Something that the engine's reader understood.
+    Said(Said),
+}
+
+/// Runs the engine. When this returns, every process of it is dead and its logs are written.
+pub(crate) fn engine(
+    run: &mut Run<'_>,
+    destination: &dyn Destination,
+    toolchains: &Toolchains,
+) -> Result<(), Stop> {
+    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
+        return Err(Stop::Internal("the engine is gone".to_owned()));
+    };
+    let job = job(run, engine, destination, toolchains)?;
+    let redactor = Redactor::default();
+    let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
+    let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
+    let mut process = destination.start(&job)?;
+    run.facts.engine_started = true;
+    run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
+
+    let (to_us, heard) = channel();
+    let stdout = pump(process.take_stdout(), stdout_log, Some(engine.reader()), to_us.clone());
+    let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
+    let limits = &run.contract.terms.limits;
+    let mut watch = Watch::new(limits);
+    let (ended_by, exit) = watch.until_the_end(run, process.as_mut(), &heard)?;
+    for pump in [stdout, stderr] {
+        pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
+    }
+    // What was said between the last look and the end counts too.
+    for said in heard.try_iter() {
+        watch.hear(run, said)?;
+    }
+    let Watch { result, malformed, .. } = watch;
+    run.facts.protocol_error = malformed;
+    run.facts.engine_exit = Some(EngineExit { code: exit.code, signal: exit.signal, ended_by, result });
+    Ok(())
+}
+
+fn job(
+    run: &Run<'_>,
+    engine: &dyn Engine,
+    destination: &dyn Destination,
+    toolchains: &Toolchains,
+) -> Result<Job, Stop> {
+    let engine_dir = run.dirs.engine();
+    let rooms = Rooms { workspace: run.dirs.workspace(), engine_dir: Some(engine_dir.clone()) };
+    let launch = engine.launch(&destination.view(&rooms))?;
+    Ok(Job {
+        run_id: run.plan.run_id,
+        argv: launch.argv,
+        env: launch.env,
+        path: toolchains.path.clone(),
+        rooms,
+        mounts: toolchains.mounts.clone(),
+        stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
+        memory: run.contract.terms.limits.memory,
+        herma: engine.built_in(),
+    })
+}
+
+/// Copies a stream to its log, redacted, and tells what was heard.
+fn pump(
+    stream: Option<Box<dyn Read + Send>>,
+    mut log: LogWriter,
+    reader: Option<Box<dyn OutputReader>>,
+    to_us: Sender<Heard>,
+) -> JoinHandle<Result<(), WriteError>> {
+    thread::spawn(move || {
+        let Some(mut stream) = stream else { return log.finish() };
+        let mut lines = LineSplitter::new();
+        let mut reader = reader;
+        let mut buffer = vec![0; 64 << 10];
+        let mut written = Ok(());
+        // A stream that breaks off ends here like one that is closed; the exit says why.
+        while let Ok(n @ 1..) = stream.read(&mut buffer) {
+            // The engine must not stop because our disk is full, so it is read to its end whatever happens.
+            if written.is_ok() {
+                written = log.write_all(&buffer[..n]);
+            }
+            let _ = to_us.send(Heard::Life);
+            if let Some(reader) = &mut reader {
+                lines.feed(&buffer[..n], |line| tell(reader.as_mut(), line, &to_us));
+            }
+        }
+        if let Some(reader) = &mut reader {
+            lines.finish(|line| tell(reader.as_mut(), line, &to_us));
+        }
+        log.finish()
+    })
+}
+
+fn tell(reader: &mut dyn OutputReader, line: &[u8], to_us: &Sender<Heard>) {
+    if let Some(said) = reader.line(line) {
+        let _ = to_us.send(Heard::Said(said));
+    }
+}
+
+/// Holds an engine to its limits.
+struct Watch<'a> {
+    limits: &'a Limits,
+    started: Instant,
+    last_life: Option<Instant>,
+    result: Option<EngineResult>,
+    result_at: Option<Instant>,
+    malformed: Option<String>,
+}
+
+impl<'a> Watch<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        let started = Instant::now();
+        Self { limits, started, last_life: None, result: None, result_at: None, malformed: None }
+    }
+
+    /// Waits until the engine ends or a limit ends it, then until nothing of it is alive.
+    fn until_the_end(
+        &mut self,
+        run: &mut Run<'_>,
+        process: &mut dyn Process,
+        heard: &Receiver<Heard>,
+    ) -> Result<(EndedBy, Exit), Stop> {
+        loop {
+            let pause = match heard.recv_timeout(LOOK) {
+                Ok(heard) => {
+                    self.hear(run, heard)?;
+                    Duration::ZERO
+                }
+                Err(RecvTimeoutError::Timeout) => Duration::ZERO,
+                // Its streams are closed: it is about to end, or will say nothing more.
+                Err(RecvTimeoutError::Disconnected) => LOOK,
+            };
+            if let Some(exit) = process.wait(pause)? {
+                process.kill_all()?;
+                return Ok((EndedBy::Exited, exit));
+            }
+            if let Some(limit) = self.over() {
+                return Ok((limit, stop(process)?));
+            }
+        }
+    }
+
+    /// The limit that is over, if one is.
+    fn over(&self) -> Option<EndedBy> {
+        let limits = self.limits;
+        let linger = LINGER.min(limits.idle.duration());
+        match (self.result_at, self.last_life) {
+            (Some(at), _) if at.elapsed() >= linger => Some(EndedBy::EarlyStop),
+            _ if self.started.elapsed() >= limits.total.duration() => Some(EndedBy::TotalLimit),
+            (None, Some(life)) if life.elapsed() >= limits.idle.duration() => Some(EndedBy::IdleLimit),
+            (_, None) if self.started.elapsed() >= limits.startup.duration() => Some(EndedBy::StartupLimit),
+            _ => None,
+        }
+    }
+
+    fn hear(&mut self, run: &mut Run<'_>, heard: Heard) -> Result<(), Stop> {
+        let said = match heard {
+            Heard::Life => {
+                self.last_life = Some(Instant::now());
+                return Ok(());
+            }
+            Heard::Said(said) => said,
+        };
+        match said {
+            Said::Hello => Ok(()),
+            Said::Message(text) => run.record_said(EventType::EngineMessage, json!({ "text": text })),
+            Said::Plan(items) => run.record_said(EventType::PlanUpdated, json!({ "items": items })),
+            Said::Tool { name, command } => {
+                let actions = herma_policy::actions::classify(&command);
+                let forbidden = herma_policy::actions::forbidden(&run.contract.terms, &actions);
+                let data =
+                    json!({ "tool": name, "command": command, "actions": actions, "forbidden": forbidden });
+                run.facts.actions.extend(forbidden);
+                run.record(EventType::ToolEvaluated, data)
+            }
+            Said::Result(result) => {
+                // The worst word counts: an engine cannot take back that it failed.
+                let worse = |old: EngineResult| if old == EngineResult::Completed { result } else { old };
+                self.result = Some(self.result.map_or(result, worse));
+                self.result_at.get_or_insert_with(Instant::now);
+                Ok(())
+            }
+            Said::Malformed(what) => {
+                self.malformed.get_or_insert(what);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// TERM, grace, KILL of everything.
+fn stop(process: &mut dyn Process) -> Result<Exit, Stop> {
+    process.terminate();
+    process.wait(GRACE)?;
+    Ok(process.kill_all()?)
+}

@@ -1,0 +1,149 @@
+//! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
+
+use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use herma_destination::toolchain::Found as Toolchains;
+use herma_destination::{Destination, Exit, Job, Rooms, Stdin};
+use herma_evidence::{LogWriter, Redactor, layout};
+use herma_git::apply_changes;
+use herma_model::EventType;
+use herma_model::report::{Verification, VerificationStatus};
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::run::{Ground, Run};
+
+/// How much of the commands' output is kept.
+const LOG_CAP: u64 = 64 << 20;
+/// The shell's exit codes for a command that is not there or cannot be run.
+const NOT_FOUND: [i32; 2] = [126, 127];
+
+type SharedLog = Arc<Mutex<LogWriter>>;
+
+/// Runs every verification command, unless what was found already decides against the result.
+pub(crate) fn verify(
+    run: &mut Run<'_>,
+    ground: &Ground,
+    destination: &dyn Destination,
+    toolchains: &Toolchains,
+) -> Result<(), Stop> {
+    if let Some(reason) = pointless(run) {
+        run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
+        return Ok(());
+    }
+    apply_changes(&ground.git_dir, &run.facts.changed_files, &run.dirs.verification())?;
+    let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
+    let log: SharedLog = Arc::new(Mutex::new(log));
+    let deadline = Instant::now() + run.contract.terms.limits.total.duration();
+    for command in &run.contract.terms.verify {
+        let job = job(run, command, toolchains);
+        let result = one(destination, &job, command, deadline, &log)?;
+        run.facts.verification.push(result);
+    }
+    let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;
+    log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
+    run.facts.save(&run.dirs.facts())?;
+    let passed = run.facts.verification.iter().all(|v| v.status == VerificationStatus::Passed);
+    run.record(
+        EventType::VerificationCompleted,
+        json!({ "passed": passed, "commands": run.facts.verification }),
+    )
+}
+
+/// Why there is nothing to verify: the patch breaks a rule, or there is none though one is required.
+fn pointless(run: &Run<'_>) -> Option<&'static str> {
+    let facts = &run.facts;
+    if facts.violations.as_ref().is_none_or(|violations| !violations.is_empty()) {
+        return Some("the patch breaks the path rules, so it was not verified");
+    }
+    if !facts.actions.is_empty() {
+        return Some("the engine attempted a forbidden action, so its patch was not verified");
+    }
+    if facts.secret.is_some() {
+        return Some("the patch holds a secret, so it was not verified");
+    }
+    if facts.changed_files.is_empty() && run.contract.terms.require_diff {
+        return Some("there is no patch to verify");
+    }
+    None
+}
+
+fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
+    Job {
+        run_id: run.plan.run_id,
+        argv: vec!["sh".into(), "-c".into(), command.into()],
+        env: Vec::new(),
+        path: toolchains.path.clone(),
+        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None },
+        mounts: toolchains.mounts.clone(),
+        stdin: Stdin::Null,
+        memory: run.contract.terms.limits.memory,
+        herma: false,
+    }
+}
+
+fn one(
+    destination: &dyn Destination,
+    job: &Job,
+    command: &str,
+    deadline: Instant,
+    log: &SharedLog,
+) -> Result<Verification, Stop> {
+    write(log, format!("$ {command}\n").as_bytes());
+    let started = Instant::now();
+    let mut process = destination.start(job)?;
+    let streams = [process.take_stdout(), process.take_stderr()];
+    let pumps: Vec<_> = streams
+        .into_iter()
+        .flatten()
+        .map(|stream| {
+            let log = Arc::clone(log);
+            thread::spawn(move || copy(stream, &log))
+        })
+        .collect();
+    let left = deadline.saturating_duration_since(started);
+    let ended = process.wait(left)?;
+    // What it left behind dies with it, on time or not.
+    process.kill_all()?;
+    for pump in pumps {
+        pump.join().map_err(|_| Stop::panicked("reading test output"))?;
+    }
+    let (status, exit_code) = judge(ended);
+    write(log, ending(status, exit_code, left).as_bytes());
+    let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
+    Ok(Verification { command: command.to_owned(), status, exit_code, duration_ms })
+}
+
+fn judge(ended: Option<Exit>) -> (VerificationStatus, Option<i32>) {
+    match ended {
+        None => (VerificationStatus::TimedOut, None),
+        Some(exit) if exit.success() => (VerificationStatus::Passed, exit.code),
+        Some(Exit { code: Some(code), .. }) if NOT_FOUND.contains(&code) => {
+            (VerificationStatus::CommandMissing, Some(code))
+        }
+        Some(exit) => (VerificationStatus::Failed, exit.code),
+    }
+}
+
+fn ending(status: VerificationStatus, code: Option<i32>, limit: Duration) -> String {
+    match (status, code) {
+        (VerificationStatus::TimedOut, _) => format!("[killed after {} s]\n", limit.as_secs()),
+        (_, Some(code)) => format!("[exit {code}]\n"),
+        (_, None) => "[killed]\n".to_owned(),
+    }
+}
+
+fn copy(mut stream: Box<dyn Read + Send>, log: &SharedLog) {
+    let mut buffer = vec![0; 64 << 10];
+    while let Ok(n @ 1..) = stream.read(&mut buffer) {
+        write(log, &buffer[..n]);
+    }
+}
+
+/// A failure to write shows when the log is finished.
+fn write(log: &SharedLog, bytes: &[u8]) {
+    let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes);
+}

@@ -1,0 +1,278 @@
+//! What a command that an engine reported would do to the world.
+//!
+//! This is a witness of what the engine said it ran, and no wall: a command can be spelled in ways that no table
+//! knows, and an engine can run one without reporting it. The wall is the sandbox, which has no remote, no
+//! credential and no way out. What is seen here makes the verdict worse; what is not seen never makes it better.
+
+use std::collections::BTreeSet;
+
+use herma_model::contract::{Action, Terms};
+
+use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, Shape, TAKE_A_VALUE, WRAPPERS};
+use crate::shell::{self, Simple};
+
+/// How deep scripts inside scripts are read.
+const MAX_DEPTH: usize = 8;
+
+/// How much of the scripts inside a command is read: without an end to it, `sudo eval sudo eval ...` takes for ever.
+const MAX_NESTED_BYTES: usize = 1 << 20;
+
+/// How many words after a wrapper are tried as the program.
+const MAX_WRAPPED: usize = 64;
+
+/// Every action that a command would take, each once, in order.
+#[must_use]
+pub fn classify(command: &str) -> Vec<Action> {
+    let mut reader =
+        Reader { actions: BTreeSet::new(), budget: command.len().saturating_add(MAX_NESTED_BYTES) };
+    reader.read_script(command, MAX_DEPTH);
+    reader.actions.into_iter().collect()
+}
+
+/// Those of `actions` that are forbidden: by every contract, or by this one.
+#[must_use]
+pub fn forbidden(terms: &Terms, actions: &[Action]) -> Vec<Action> {
+    let is_forbidden =
+        |action: &Action| Action::BUILT_IN.contains(action) || terms.forbidden_actions.contains(action);
+    let forbidden: BTreeSet<Action> = actions.iter().copied().filter(is_forbidden).collect();
+    forbidden.into_iter().collect()
+}
+
+/// What was read so far, and how much more may be.
+struct Reader {
+    actions: BTreeSet<Action>,
+    budget: usize,
+}
+
+impl Reader {
+    fn read_script(&mut self, script: &str, depth: usize) {
+        let (Some(depth), Some(budget)) = (depth.checked_sub(1), self.budget.checked_sub(script.len()))
+        else {
+            return;
+        };
+        self.budget = budget;
+        let pieces = shell::split(script);
+        for nested in &pieces.nested {
+            self.read_script(nested, depth);
+        }
+        for command in &pieces.commands {
+            self.read_command(command, depth);
+        }
+    }
+
+    fn read_command(&mut self, command: &Simple, depth: usize) {
+        let assignments = command.words.iter().take_while(|word| is_assignment(word)).count();
+        let words = &command.words[assignments..];
+        let candidates = if is_wrapper(words) { MAX_WRAPPED } else { 1 };
+        for at in 0..candidates.min(words.len()) {
+            let (name, arguments) = (program(&words[at]), &words[at + 1..]);
+            let shapes = SHAPES.iter().filter(|shape| shape.matches(name, arguments));
+            self.actions.extend(shapes.map(|shape| shape.action));
+            for script in scripts(name, arguments, &command.input) {
+                self.read_script(&script, depth);
+            }
+        }
+    }
+}
+
+fn is_assignment(word: &str) -> bool {
+    let is_name = |name: &str| name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name))
+}
+
+/// Whether the first word runs what follows it.
+fn is_wrapper(words: &[String]) -> bool {
+    words.first().is_some_and(|first| {
+        let name = program(first);
+        has(WRAPPERS, name) || (name.starts_with("python") && words.iter().any(|word| word == "-m"))
+    })
+}
+
+/// The program's name without its directory.
+fn program(word: &str) -> &str {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// The scripts that a program was given to run.
+fn scripts(name: &str, arguments: &[String], input: &[String]) -> Vec<String> {
+    match name {
+        "eval" => vec![arguments.join(" ")],
+        shell if has(SHELLS, shell) => {
+            // `-c` may be one of several letters, as in `bash -lc`; its script is the next word that is no option.
+            let is_c =
+                |word: &String| word.starts_with('-') && !word.starts_with("--") && word.ends_with('c');
+            let after = arguments.iter().position(is_c).map_or(&[][..], |at| &arguments[at + 1..]);
+            let script = after.iter().find(|word| !word.starts_with('-'));
+            script.into_iter().chain(input).cloned().collect()
+        }
+        _ => Vec::new(),
+    }
+}
+
+impl Shape {
+    fn matches(&self, name: &str, arguments: &[String]) -> bool {
+        has(self.programs, name) && {
+            let plain = plain_words(name, arguments);
+            !is_harmless(name, &plain, arguments)
+                && self.followed_by.iter().any(|words| follow(words, &plain, arguments))
+        }
+    }
+}
+
+/// Whether the words of a shape are there: options anywhere, the others first and in order.
+fn follow(words: &str, plain: &[&str], arguments: &[String]) -> bool {
+    let (options, in_order): (Vec<&str>, Vec<&str>) =
+        words.split_whitespace().partition(|word| word.starts_with('-'));
+    options.iter().all(|option| arguments.iter().any(|argument| option_name(argument) == *option))
+        && in_order.len() <= plain.len()
+        && in_order.iter().zip(plain).all(|(wanted, found)| *wanted == "*" || wanted == found)
+}
+
+fn is_harmless(name: &str, plain: &[&str], arguments: &[String]) -> bool {
+    HARMLESS.iter().any(|(program, word, options)| {
+        *program == name
+            && plain.first() == Some(word)
+            && arguments.iter().any(|argument| has(options, option_name(argument)))
+    })
+}
+
+/// The arguments that are neither options nor the values of options.
+fn plain_words<'a>(name: &str, arguments: &'a [String]) -> Vec<&'a str> {
+    let takes_a_value =
+        |option| TAKE_A_VALUE.iter().any(|(programs, options)| has(programs, name) && has(options, option));
+    let mut plain = Vec::new();
+    let mut rest = arguments.iter().map(String::as_str);
+    while let Some(argument) = rest.next() {
+        if takes_a_value(argument) {
+            rest.next();
+        } else if !argument.starts_with(['-', '+']) {
+            // `+` chooses a toolchain, as in `cargo +nightly publish`.
+            plain.push(argument);
+        }
+    }
+    plain
+}
+
+fn option_name(argument: &str) -> &str {
+    argument.split_once('=').map_or(argument, |(name, _)| name)
+}
+
+/// Whether a word is in a list of words.
+fn has(list: &str, word: &str) -> bool {
+    list.split_whitespace().any(|listed| listed == word)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn seen(command: &str, actions: &[Action]) {
+        assert_eq!(classify(command), actions, "{command}");
+    }
+
+    #[test]
+    fn each_action_is_seen_in_its_plain_shape() {
+        seen("git push", &[Action::Push]);
+        seen("git merge main", &[Action::Merge]);
+        seen("git tag v1", &[Action::Tag]);
+        seen("gh pr create --fill", &[Action::PrOpen]);
+        seen("gh pr close 3", &[Action::Close]);
+        seen("gh issue close 3", &[Action::IssueClose]);
+        seen("cargo publish", &[Action::PublicPublication]);
+        seen("npm publish --access public", &[Action::PublicPublication]);
+        seen("twine upload dist/*", &[Action::PublicPublication]);
+        seen("kubectl apply -f x.yaml", &[Action::Deploy]);
+        seen("terraform apply", &[Action::Deploy]);
+        seen("helm upgrade a b", &[Action::Deploy]);
+        seen("gh auth login", &[Action::CredentialChange]);
+        seen("git credential approve", &[Action::CredentialChange]);
+        seen("passwd", &[Action::CredentialChange]);
+        seen("ssh-keygen -t ed25519", &[Action::CredentialChange]);
+        seen("gpg --batch --import key.asc", &[Action::CredentialChange]);
+        seen("cargo vendor", &[Action::VendorSourceMutation]);
+    }
+
+    #[test]
+    fn other_spellings_of_a_push_are_seen() {
+        for command in [
+            "git -C x push origin main",
+            "git -c a=b --git-dir=x --work-tree y push",
+            "cd a && git push",
+            "cd a; git push || true",
+            "make\ngit push",
+            "A=b C='d e' git push",
+            "env -i A=b git push",
+            "sudo -u bob git push",
+            "timeout 10 git push",
+            "nohup git push &",
+            "sh -c \"git push\"",
+            "bash -lc 'cd x && git push'",
+            "/bin/bash -e -c 'sh -c \"git push\"'",
+            "eval git push",
+            "echo \"$(git push)\"",
+            "echo `git push`",
+            "(git push)",
+            "if true; then git push; fi",
+            "! git push",
+            "/usr/bin/git push",
+            "'git' \"push\"",
+            "g\\it push",
+            "git \\\n push",
+            "git 2>/dev/null push",
+            "git>x push",
+            "sh <<E\ngit push\nE",
+            "find . -exec git push \\;",
+        ] {
+            seen(command, &[Action::Push]);
+        }
+    }
+
+    #[test]
+    fn other_programs_are_reached_through_theirs() {
+        seen("python3 -m twine upload x", &[Action::PublicPublication]);
+        seen("cargo +nightly publish", &[Action::PublicPublication]);
+        seen("npm --prefix web publish", &[Action::PublicPublication]);
+        seen("kubectl -n prod --context=x apply -f y", &[Action::Deploy]);
+        seen("npx vercel --prod", &[Action::Deploy]);
+        seen("gh release create v1", &[Action::PublicPublication, Action::Tag]);
+        seen("git push && git tag v1 && git push --tags", &[Action::Push, Action::Tag]);
+    }
+
+    #[test]
+    fn words_are_not_commands() {
+        for command in [
+            "",
+            "git status",
+            "git stash push",
+            "git log --merges",
+            "git merge-base a b",
+            "git merge --abort",
+            "git tag",
+            "git tag -l 'v*'",
+            "git commit -m 'git push'",
+            "git commit -m \"x; git push\"",
+            "echo git push",
+            "grep -r 'git push' .",
+            "cat > notes <<E\ngit push\nE",
+            "ls # git push",
+            "cargo test publish",
+            "kubectl get pods",
+            "python3 push.py git push",
+        ] {
+            seen(command, &[]);
+        }
+    }
+
+    #[test]
+    fn no_depth_and_no_open_quote_is_too_much() {
+        let deep = format!("{}git push{}", "$(".repeat(5_000), ")".repeat(5_000));
+        seen(&deep, &[]);
+        seen(&"sudo eval ".repeat(500), &[]);
+        seen(&"env git ".repeat(50_000), &[]);
+        for command in ["'", "\"", "`", "$(", "a <<", "a >", "\\", "sh -c", "eval", "<<E\n"] {
+            seen(command, &[]);
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The allowed-path check: which changes of a result break which rule.
+
+use std::collections::BTreeMap;
+
+use herma_model::RepoPath;
+use herma_model::contract::{Pattern, Terms};
+use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
+
+use crate::forbidden_paths::{self, Lift};
+use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
+use crate::names::{fold_path, fold_pattern};
+use crate::{case_twins, symlinks};
+
+/// A changed file that is larger cannot be shown in a patch.
+pub const MAX_FILE_BYTES: u64 = 64 << 20;
+
+/// What was found in the tree that an engine left. All of it is what herma itself saw.
+#[derive(Clone, Debug, Default)]
+pub struct TreeFacts {
+    /// What differs from the baseline. A rename is a deletion and an addition; both are judged.
+    pub changes: Vec<ChangedFile>,
+    /// Every path of the result's tree, for the search for case twins.
+    pub paths: Vec<RepoPath>,
+    /// The target of every changed symbolic link, and of the unchanged ones as far as they are known.
+    pub links: BTreeMap<RepoPath, Vec<u8>>,
+    /// The size of every changed regular file.
+    pub sizes: BTreeMap<RepoPath, u64>,
+    /// New files that never land because the baseline's ignore rules cover them: they count only if forbidden.
+    pub ignored: Vec<RepoPath>,
+    /// FIFOs, sockets and devices.
+    pub special_files: Vec<RepoPath>,
+    /// Directories and files named `.git` below the root.
+    pub nested_repositories: Vec<RepoPath>,
+    /// The submodules of the baseline.
+    pub submodules: Vec<RepoPath>,
+}
+
+/// The path rules of one contract.
+#[derive(Clone, Debug)]
+pub struct PathRules {
+    allowed: Globs,
+    forbidden: Globs,
+    never_lifted: Globs,
+    built_in: Globs,
+    lifted: Lifted,
+}
+
+/// What `lift_paths` lifts from the built-in list.
+#[derive(Clone, Debug)]
+struct Lifted {
+    /// Patterns that start at the root: they also lift a part of a forbidden directory.
+    anchored: Globs,
+    /// Patterns that match at any depth: `Cargo.lock` lifts that name, and not the `vendor/` around it.
+    floating: Globs,
+}
+
+impl PathRules {
+    /// The rules that a contract's terms lead to.
+    pub fn compile(terms: &Terms) -> Result<Self, BadPattern> {
+        let forbidden: Vec<String> =
+            terms.forbidden_paths.iter().map(|pattern| fold_pattern(pattern.as_str())).collect();
+        Ok(Self {
+            allowed: Globs::compile(terms.allowed_paths.as_slice().iter().map(Pattern::as_str), Case::Exact)?,
+            forbidden: Globs::compile(forbidden.iter().map(String::as_str), Case::Any)?,
+            never_lifted: Globs::compile(forbidden_paths::patterns(Lift::Never), Case::Any)?,
+            built_in: Globs::compile(forbidden_paths::patterns(Lift::ByContract), Case::Any)?,
+            lifted: Lifted::compile(&terms.lift_paths)?,
+        })
+    }
+
+    /// Every path that broke a rule, in order of path and rule.
+    #[must_use]
+    pub fn judge(&self, facts: &TreeFacts) -> Vec<PathViolation> {
+        let mut violations: Vec<PathViolation> = Vec::new();
+        for change in &facts.changes {
+            violations.extend(self.judge_name(change));
+            violations.extend(judge_submodule(change, &facts.submodules));
+            violations.extend(judge_content(change, facts));
+        }
+        for path in &facts.ignored {
+            violations.extend(self.forbids(path, Kind::Leaf));
+        }
+        for path in &facts.special_files {
+            violations.push(broke(path, PathRule::SpecialFile, "it is a FIFO, a socket or a device"));
+        }
+        for path in &facts.nested_repositories {
+            violations.push(broke(
+                path,
+                PathRule::NestedRepository,
+                "it makes a repository inside the repository",
+            ));
+        }
+        let added: Vec<&RepoPath> = facts.changes.iter().filter(|c| is_added(c)).map(|c| &c.path).collect();
+        for (path, twin) in case_twins::find(&added, &facts.paths) {
+            violations.push(broke(path, PathRule::CaseTwin, format!("`{twin}` differs only in spelling")));
+        }
+        violations.sort();
+        violations.dedup();
+        violations
+    }
+
+    /// The rules that need nothing but the change itself: allowed, forbidden, printable.
+    #[must_use]
+    pub fn judge_name(&self, change: &ChangedFile) -> Vec<PathViolation> {
+        let path = &change.path;
+        let kind = if is_submodule(change) { Kind::Directory } else { Kind::Leaf };
+        let mut violations = Vec::new();
+        if self.allowed.covers(path.as_bytes(), kind).is_none() {
+            violations.push(broke(path, PathRule::NotAllowed, "no pattern of allowed_paths matches it"));
+        }
+        violations.extend(self.forbids(path, kind));
+        if is_added(change) && !path.is_printable() {
+            violations.push(broke(
+                path,
+                PathRule::UnprintableName,
+                "its name is not UTF-8 or has control characters",
+            ));
+        }
+        violations
+    }
+
+    fn forbids(&self, path: &RepoPath, kind: Kind) -> Option<PathViolation> {
+        let (bytes, folded) = (path.as_bytes(), fold_path(path.as_bytes()));
+        let forbidden = |why: String| Some(broke(path, PathRule::Forbidden, why));
+        for ((spelled, kind), (folded, _)) in prefixes(bytes, kind).zip(prefixes(&folded, kind)) {
+            let hit = |globs| Globs::hit(globs, spelled, kind).or_else(|| Globs::hit(globs, folded, kind));
+            if let Some(pattern) = hit(&self.never_lifted) {
+                return forbidden(format!("`{pattern}` is never lifted: {}", forbidden_paths::why(pattern)));
+            }
+            if let Some(pattern) = hit(&self.forbidden) {
+                return forbidden(format!("`{pattern}` of forbidden_paths matches it"));
+            }
+            if let Some(pattern) = hit(&self.built_in)
+                && !self.lifted.lifts(bytes, spelled, kind)
+            {
+                return forbidden(format!("`{pattern}` is forbidden: {}", forbidden_paths::why(pattern)));
+            }
+        }
+        None
+    }
+}
+
+impl Lifted {
+    fn compile(patterns: &[Pattern]) -> Result<Self, BadPattern> {
+        let (anchored, floating): (Vec<&str>, Vec<&str>) = patterns
+            .iter()
+            .map(Pattern::as_str)
+            .partition(|text| text.trim_end_matches('/').contains('/') && !text.starts_with("**/"));
+        Ok(Self {
+            anchored: Globs::compile(anchored, Case::Exact)?,
+            floating: Globs::compile(floating, Case::Exact)?,
+        })
+    }
+
+    /// Whether the forbidden `part` of `path` is lifted.
+    fn lifts(&self, path: &[u8], part: &[u8], kind: Kind) -> bool {
+        self.floating.covers(part, kind).is_some() || self.anchored.covers(path, kind).is_some()
+    }
+}
+
+fn judge_submodule(change: &ChangedFile, submodules: &[RepoPath]) -> Option<PathViolation> {
+    if is_submodule(change) {
+        return Some(broke(&change.path, PathRule::Submodule, "it is or was a submodule"));
+    }
+    let folded = fold_path(change.path.as_bytes());
+    let around = submodules.iter().find(|submodule| {
+        let submodule = fold_path(submodule.as_bytes());
+        prefixes(&folded, Kind::Leaf).any(|(prefix, _)| prefix == submodule)
+    })?;
+    Some(broke(&change.path, PathRule::Submodule, format!("it lies in the submodule `{around}`")))
+}
+
+/// The rules for what a path holds now. What is not known counts as broken.
+fn judge_content(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolation> {
+    let path = &change.path;
+    match change.new.as_ref()?.mode {
+        Mode::Submodule => None,
+        Mode::Symlink => {
+            symlinks::escape(path, &facts.links).map(|why| broke(path, PathRule::SymlinkEscape, why))
+        }
+        Mode::File | Mode::Executable => match facts.sizes.get(path) {
+            Some(size) if *size <= MAX_FILE_BYTES => None,
+            Some(size) => {
+                Some(broke(path, PathRule::TooLarge, format!("{size} bytes are more than {MAX_FILE_BYTES}")))
+            }
+            None => Some(broke(path, PathRule::TooLarge, "its size is not known")),
+        },
+    }
+}
+
+fn is_added(change: &ChangedFile) -> bool {
+    change.old.is_none() && change.new.is_some()
+}
+
+fn is_submodule(change: &ChangedFile) -> bool {
+    [&change.old, &change.new].into_iter().flatten().any(|entry| entry.mode == Mode::Submodule)
+}
+
+fn broke(path: &RepoPath, rule: PathRule, detail: impl Into<String>) -> PathViolation {
+    PathViolation { path: path.clone(), rule, detail: detail.into() }
+}

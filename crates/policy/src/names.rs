@@ -1,0 +1,87 @@
+//! Names that some file system takes for one: what is `.git` to HFS+ or NTFS is `.git` to us.
+
+/// Code points that HFS+ leaves out when it compares names.
+const IGNORED_BY_HFS: [char; 17] = [
+    '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
+    '\u{202e}', '\u{2060}', '\u{206a}', '\u{206b}', '\u{206c}', '\u{206d}', '\u{206e}', '\u{206f}',
+    '\u{feff}',
+];
+
+/// A path with every name folded. It has as many `/` as the path, so that their directories correspond.
+pub(crate) fn fold_path(path: &[u8]) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(path.len());
+    for (at, name) in path.split(|b| *b == b'/').enumerate() {
+        if at > 0 {
+            folded.push(b'/');
+        }
+        if is_dot_git(name) { folded.extend(b".git") } else { folded.extend(fold_name(name)) }
+    }
+    folded
+}
+
+/// A text with its non-ASCII letters folded; the others are left to the glob, which matches them in any case.
+pub(crate) fn fold_pattern(pattern: &str) -> String {
+    let fold = |c: char| if c.is_ascii() { c.to_string() } else { fold_text(c.encode_utf8(&mut [0; 4])) };
+    pattern.chars().map(fold).collect()
+}
+
+/// Whether some file system takes this name for `.git`.
+pub(crate) fn is_dot_git(name: &[u8]) -> bool {
+    // NTFS reads a backslash as a separator and what follows a colon as a stream of the file.
+    name.split(|b| *b == b'\\').any(|part| {
+        let base = part.split(|b| *b == b':').next().unwrap_or(part);
+        matches!(fold_name(base).as_slice(), b".git" | b"git~1")
+    })
+}
+
+/// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
+fn fold_name(name: &[u8]) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        folded.extend(fold_text(chunk.valid()).into_bytes());
+        folded.extend(chunk.invalid());
+    }
+    let end = folded.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(folded.len(), |last| last + 1);
+    folded.truncate(end);
+    folded
+}
+
+/// Upper case first: some letters, like `ſ`, only meet their twin that way.
+fn fold_text(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_ascii_lowercase();
+    }
+    let kept = text.chars().filter(|c| !IGNORED_BY_HFS.contains(c));
+    kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn disguises_of_dot_git_are_seen() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".g\u{200c}it",
+            ".git.",
+            ".git ",
+            "git~1",
+            "GIT~1",
+            ".git::$INDEX_ALLOCATION",
+            "x\\.git",
+        ] {
+            assert!(is_dot_git(name.as_bytes()), "{name}");
+        }
+        for name in [".gitignore", "git", ".gitx", "x.git", "git~2", ".github"] {
+            assert!(!is_dot_git(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn folding_keeps_directories_and_bytes() {
+        assert_eq!(fold_path("Ärger/\u{212a}ey/ſ./...".as_bytes()), "ärger/key/s/...".as_bytes());
+        assert_eq!(fold_path(b"A\xff/B"), b"a\xff/b");
+    }
+}

@@ -1,0 +1,290 @@
+//! The verdict: what a run comes to, drawn from what the harness saw. Every rule stands here and nowhere else.
+
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::contract::Action;
+use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use herma_model::report::{PathViolation, Verification, VerificationStatus};
+use herma_model::{EventType, Verdict};
+
+/// What the harness saw of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunFacts<'a> {
+    /// Whether the contract requires a change.
+    pub require_diff: bool,
+    /// The gates that do not hold, as blockers. Where there is one, the engine was not started.
+    pub gate_blockers: Vec<BlockerRecord>,
+    /// What was under way when herma was stopped, where it was.
+    pub interrupted: Option<String>,
+    /// How the engine ended; none if it was not started.
+    pub engine_exit: Option<EngineExit>,
+    /// What was wrong with the engine's messages, where something was.
+    pub protocol_error: Option<String>,
+    /// How many paths changed.
+    pub changed: usize,
+    /// The paths that broke a rule.
+    pub violations: &'a [PathViolation],
+    /// The forbidden actions that the engine attempted.
+    pub forbidden_actions: &'a [Action],
+    /// Where the patch holds which kind of secret; never the secret itself.
+    pub secret_in_patch: Option<String>,
+    /// How the verification commands ended.
+    pub verification: &'a [Verification],
+    /// How many verification commands the contract has.
+    pub verify_declared: usize,
+    /// The target after the run; none if the run has no target that could change.
+    pub source: Option<SourceFacts>,
+    /// The first event that is not there, or not in its place.
+    pub missing_event: Option<EventType>,
+    /// The files of the bundle that could not be written, each with the reason.
+    pub write_failures: Vec<String>,
+}
+
+/// What was seen of the target after the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFacts {
+    /// Whether it has no uncommitted or untracked files.
+    pub clean_end: bool,
+    /// Whether HEAD, refs, index or work tree differ from before.
+    pub mutated: bool,
+    /// What differs.
+    pub what: String,
+}
+
+/// How the engine's end counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It was not started.
+    NotStarted,
+    /// It ended in its own time.
+    InTime,
+    /// A limit stopped it after it had left a patch that holds.
+    StoppedAfterPatch(Limit),
+    /// A limit stopped it before.
+    Stopped(Limit),
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Startup,
+    Idle,
+    Total,
+}
+
+/// The verdict that the facts lead to: a pass only if there is nothing at all against it.
+#[must_use]
+pub fn judge(facts: &RunFacts<'_>) -> Verdict {
+    let mut blockers = Vec::new();
+    if facts.gate_blockers.is_empty() {
+        let ending = ending(facts);
+        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+        judge_engine(facts, ending, &mut blockers);
+        judge_changes(facts, ending, &mut blockers);
+        judge_verification(facts, ending, &mut blockers);
+        judge_source(facts, &mut blockers);
+        judge_absences(facts, ending, &mut blockers);
+    } else {
+        blockers.extend(facts.gate_blockers.iter().cloned());
+        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+    }
+    judge_evidence(facts, &mut blockers);
+    Verdict::new(blockers)
+}
+
+fn ending(facts: &RunFacts<'_>) -> Ending {
+    let Some(exit) = &facts.engine_exit else { return Ending::NotStarted };
+    let limit = match exit.ended_by {
+        EndedBy::Exited | EndedBy::EarlyStop => return Ending::InTime,
+        EndedBy::StartupLimit => Limit::Startup,
+        EndedBy::IdleLimit => Limit::Idle,
+        EndedBy::TotalLimit => Limit::Total,
+    };
+    if patch_holds(facts) { Ending::StoppedAfterPatch(limit) } else { Ending::Stopped(limit) }
+}
+
+/// Whether there is a patch with which every check passed.
+fn patch_holds(facts: &RunFacts<'_>) -> bool {
+    facts.changed > 0
+        && facts.violations.is_empty()
+        && facts.forbidden_actions.is_empty()
+        && facts.secret_in_patch.is_none()
+        && facts.verification.len() == facts.verify_declared
+        && facts.verification.iter().all(|v| outcome(v).is_none())
+}
+
+fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let Some(exit) = &facts.engine_exit else { return };
+    match ending {
+        Ending::NotStarted => {}
+        Ending::InTime => {
+            blockers.extend(exit_error(exit).map(|how| Blocker::EngineFailed.because(how)));
+            blockers.extend(protocol_error(facts, exit));
+        }
+        Ending::StoppedAfterPatch(limit) => {
+            let detail = format!("the engine left a patch that holds and was stopped by {}", limit.name());
+            blockers.push(Blocker::LifecycleTimeout.because(detail));
+            blockers.extend(facts.protocol_error.iter().map(|e| Blocker::AgentProtocolError.because(e)));
+        }
+        Ending::Stopped(limit) => {
+            blockers.push(limit.blocker().because(format!("the engine was stopped by {}", limit.name())));
+        }
+    }
+    match exit.result {
+        // A limit says already that the work was not done.
+        Some(EngineResult::Failed) if !matches!(ending, Ending::Stopped(_)) => {
+            blockers.push(Blocker::EngineFailed.because("the engine said that it failed"));
+        }
+        Some(EngineResult::Rejected) => {
+            blockers.push(
+                Blocker::ReviewerRejected.because("the engine said that its reviewer rejected the work"),
+            );
+        }
+        Some(EngineResult::Failed | EngineResult::Completed) | None => {}
+    }
+}
+
+/// How an engine that was not stopped by a limit exited wrongly.
+fn exit_error(exit: &EngineExit) -> Option<String> {
+    match (exit.ended_by, exit.code, exit.signal) {
+        // herma stopped it because its result was in: how it then ended says nothing.
+        (EndedBy::EarlyStop, _, _) | (_, Some(0), None) => None,
+        (_, _, Some(signal)) => Some(format!("the engine was ended by signal {signal}")),
+        (_, Some(code), None) => Some(format!("the engine exited with {code}")),
+        (_, None, None) => Some("nobody knows how the engine ended".to_owned()),
+    }
+}
+
+fn protocol_error(facts: &RunFacts<'_>, exit: &EngineExit) -> Option<BlockerRecord> {
+    let detail = match (&facts.protocol_error, exit.result) {
+        (Some(error), _) => error.clone(),
+        // An engine that exited with an error owes no result.
+        (None, None) if exit_error(exit).is_none() => "the engine ended without a result".to_owned(),
+        (None, _) => return None,
+    };
+    Some(Blocker::AgentProtocolError.because(detail))
+}
+
+fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    // Where the run was cut short, nobody can say whether a change would have come.
+    let ran_to_its_end = ending == Ending::InTime && facts.interrupted.is_none();
+    if facts.require_diff && facts.changed == 0 && ran_to_its_end {
+        blockers.push(Blocker::NoDiff.because("the contract requires a change and no path changed"));
+    }
+    if let Some(first) = facts.violations.first() {
+        let more = match facts.violations.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        blockers.push(Blocker::DisallowedFile.because(format!("{}: {}{more}", first.path, first.detail)));
+    }
+    if !facts.forbidden_actions.is_empty() {
+        let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| name(*action)).collect();
+        blockers
+            .push(Blocker::ForbiddenAction.because(format!("the engine attempted: {}", names.join(", "))));
+    }
+    if let Some(place) = &facts.secret_in_patch {
+        blockers.push(Blocker::SecretInOutput.because(format!("the patch holds a secret: {place}")));
+    }
+}
+
+fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let stopped = matches!(ending, Ending::Stopped(_));
+    for verification in facts.verification {
+        match outcome(verification) {
+            // A limit says already that the work was not done.
+            Some(Blocker::VerificationFailed) if stopped => {}
+            Some(blocker) => blockers.push(blocker.because(describe(verification))),
+            None => {}
+        }
+    }
+}
+
+/// The blocker that a verification command leads to.
+fn outcome(verification: &Verification) -> Option<Blocker> {
+    match verification.status {
+        VerificationStatus::Passed if verification.exit_code == Some(0) => None,
+        VerificationStatus::Passed | VerificationStatus::Failed => Some(Blocker::VerificationFailed),
+        VerificationStatus::CommandMissing => Some(Blocker::MissingTestCommand),
+        VerificationStatus::TimedOut => Some(Blocker::TimeoutTotal),
+    }
+}
+
+fn describe(verification: &Verification) -> String {
+    let how = match (verification.status, verification.exit_code) {
+        (VerificationStatus::CommandMissing, _) => "was not found or could not be run".to_owned(),
+        (VerificationStatus::TimedOut, _) => "took longer than the total limit".to_owned(),
+        (VerificationStatus::Passed | VerificationStatus::Failed, Some(code)) => {
+            format!("exited with {code}")
+        }
+        (VerificationStatus::Passed | VerificationStatus::Failed, None) => {
+            "did not exit by itself".to_owned()
+        }
+    };
+    format!("the verification command `{}` {how}", verification.command)
+}
+
+fn judge_source(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    let Some(source) = &facts.source else { return };
+    if source.mutated {
+        blockers.push(Blocker::SourceMutated.because(format!("the target changed: {}", source.what)));
+    }
+    if !source.clean_end {
+        blockers.push(Blocker::DirtyEndingTree.because(format!("the target is not clean: {}", source.what)));
+    }
+}
+
+/// What should be there and is not, where nothing found so far says why.
+fn judge_absences(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let explained =
+        |b: &BlockerRecord| !matches!(b.blocker, Blocker::SourceMutated | Blocker::DirtyEndingTree);
+    if blockers.iter().any(explained) || !facts.write_failures.is_empty() {
+        return;
+    }
+    let (ran, declared) = (facts.verification.len(), facts.verify_declared);
+    if ending == Ending::NotStarted {
+        blockers.push(Blocker::EngineFailed.because("the engine was not started, and no gate says why"));
+    } else if ran != declared {
+        let detail = format!("not run: {ran} of {declared} verification commands have a result");
+        blockers.push(Blocker::VerificationFailed.because(detail));
+    }
+}
+
+fn judge_evidence(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    if let Some(event) = facts.missing_event {
+        let detail = format!("the event {event} is not there, or not in its place");
+        blockers.push(Blocker::MissingRequiredEvent.because(detail));
+    }
+    blockers.extend(facts.write_failures.iter().map(|what| Blocker::ArtifactWriteFailure.because(what)));
+}
+
+impl Limit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "the startup limit",
+            Self::Idle => "the idle limit",
+            Self::Total => "the total limit",
+        }
+    }
+
+    fn blocker(self) -> Blocker {
+        match self {
+            Self::Startup => Blocker::TimeoutStartup,
+            Self::Idle => Blocker::TimeoutIdle,
+            Self::Total => Blocker::TimeoutTotal,
+        }
+    }
+}
+
+fn name(action: Action) -> &'static str {
+    match action {
+        Action::Push => "push",
+        Action::Merge => "merge",
+        Action::Deploy => "deploy",
+        Action::Close => "close",
+        Action::PrOpen => "pr_open",
+        Action::IssueClose => "issue_close",
+        Action::PublicPublication => "public_publication",
+        Action::CredentialChange => "credential_change",
+        Action::VendorSourceMutation => "vendor_source_mutation",
+        Action::Tag => "tag",
+    }
+}

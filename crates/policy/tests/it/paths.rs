@@ -1,0 +1,219 @@
+//! Named cases of the allowed-path check.
+
+use herma_model::report::{Mode, PathRule};
+use herma_policy::forbidden_paths::BUILT_IN;
+use herma_policy::{MAX_FILE_BYTES, PathRules};
+
+use crate::facts::{Tree, path, terms};
+
+fn everything() -> herma_model::contract::Terms {
+    terms(&["**"], &[], &[])
+}
+
+#[track_caller]
+fn breaks(tree: Tree, terms: &herma_model::contract::Terms, expected: &[(&str, PathRule)]) {
+    let expected: Vec<(String, PathRule)> = expected.iter().map(|(p, r)| ((*p).to_owned(), *r)).collect();
+    assert_eq!(tree.broken(terms), expected);
+}
+
+fn new() -> Tree {
+    Tree::default()
+}
+
+#[test]
+fn a_directory_covers_what_is_below_it() {
+    let terms = terms(&["src/", "foo", "/root", "a/b"], &[], &[]);
+    let inside =
+        new().edit("src/x/y").edit("x/src/y").edit("x/foo").edit("foo/x").edit("root/x").edit("a/b/c");
+    breaks(inside, &terms, &[]);
+    let outside = new().edit("src").edit("x/root").edit("x/a/b");
+    breaks(
+        outside,
+        &terms,
+        &[("src", PathRule::NotAllowed), ("x/a/b", PathRule::NotAllowed), ("x/root", PathRule::NotAllowed)],
+    );
+}
+
+#[test]
+fn allowed_paths_are_exact_and_forbidden_ones_fold() {
+    breaks(new().edit("SRC/a"), &terms(&["src/**"], &[], &[]), &[("SRC/a", PathRule::NotAllowed)]);
+    let terms = terms(&["**"], &["docs/Ärger/**"], &[]);
+    breaks(new().edit("Docs/äRGER/x"), &terms, &[("Docs/äRGER/x", PathRule::Forbidden)]);
+}
+
+#[test]
+fn deny_wins_over_allow() {
+    let terms = terms(&["docs/**", "docs/legal/x"], &["docs/legal/**"], &["docs/legal/x"]);
+    breaks(new().edit("docs/a").edit("docs/legal/x"), &terms, &[("docs/legal/x", PathRule::Forbidden)]);
+}
+
+#[test]
+fn every_built_in_path_is_forbidden_at_any_depth_and_in_any_case() {
+    for built_in in BUILT_IN {
+        let name = built_in.pattern.trim_start_matches("**/").replace('*', "x");
+        let name = name.strip_suffix('/').map_or(name.clone(), |directory| format!("{directory}/file"));
+        for at in [name.clone(), format!("deep/er/{name}"), name.to_uppercase(), format!("{name}/below")] {
+            breaks(new().edit(&at), &everything(), &[(&at, PathRule::Forbidden)]);
+        }
+    }
+}
+
+#[test]
+fn disguises_of_dot_git_are_forbidden() {
+    for at in ["git~1/config", ".g\u{200c}it/config", ".GIT/config", ".git./config", "a/.Git /x"] {
+        breaks(new().edit(at), &terms(&["**"], &[], &["**"]), &[(at, PathRule::Forbidden)]);
+    }
+}
+
+#[test]
+fn ordinary_names_are_not_forbidden() {
+    let tree =
+        new().edit(".gitignore").edit("src/environment.rs").edit("secretary.py").edit("docs/deploying.md");
+    breaks(tree.edit("vendors.py").edit("vendor").edit(".github/FUNDING.yml"), &everything(), &[]);
+}
+
+#[test]
+fn a_lift_lifts_only_what_it_names() {
+    let lift = |lifted: &[&str], at: &str| new().edit(at).broken(&terms(&["**"], &[], lifted)).is_empty();
+    assert!(lift(&["Cargo.lock"], "Cargo.lock"));
+    assert!(lift(&["Cargo.lock"], "a/Cargo.lock"));
+    assert!(!lift(&["Cargo.lock"], "cargo.LOCK"));
+    assert!(!lift(&["/Cargo.lock"], "a/Cargo.lock"));
+    assert!(!lift(&["Cargo.lock"], "yarn.lock"));
+    assert!(!lift(&["Cargo.lock"], "vendor/Cargo.lock"));
+    assert!(!lift(&["**/Cargo.lock"], "vendor/Cargo.lock"));
+    assert!(lift(&["Cargo.lock", "vendor/"], "vendor/Cargo.lock"));
+    assert!(lift(&["vendor/lib/**"], "vendor/lib/x"));
+    assert!(!lift(&["vendor/lib/**"], "vendor/other/x"));
+    assert!(lift(&[".github/workflows/test.yml"], ".github/workflows/test.yml"));
+    assert!(!lift(&[".github/workflows/test.yml"], ".github/workflows/release.yml"));
+}
+
+#[test]
+fn nothing_lifts_the_two_states_or_the_contracts_own_list() {
+    let terms = terms(&["**"], &["x"], &["**", ".git", ".herma", "/.git/**", "x", "a/b/.herma/c"]);
+    for at in [".git/config", ".herma/home", "a/.git", "a/b/.herma/c", "x"] {
+        breaks(new().edit(at), &terms, &[(at, PathRule::Forbidden)]);
+    }
+}
+
+#[test]
+fn a_lift_is_no_allowance() {
+    let terms = terms(&["src/**"], &[], &["Cargo.lock"]);
+    breaks(new().edit("Cargo.lock"), &terms, &[("Cargo.lock", PathRule::NotAllowed)]);
+}
+
+#[test]
+fn both_ends_of_a_rename_are_judged() {
+    let terms = terms(&["src/**"], &[], &[]);
+    breaks(new().delete("src/a").add("lib/a"), &terms, &[("lib/a", PathRule::NotAllowed)]);
+    breaks(new().delete("lib/a").add("src/a"), &terms, &[("lib/a", PathRule::NotAllowed)]);
+}
+
+#[test]
+fn a_change_of_mode_is_a_change() {
+    let tree = new().change("run.sh", Some(Mode::File), Some(Mode::Executable));
+    breaks(tree, &terms(&["src/**"], &[], &[]), &[("run.sh", PathRule::NotAllowed)]);
+}
+
+#[test]
+fn symlinks_stay_inside() {
+    breaks(new().link("a/b", "../c").link("c", "d/e"), &everything(), &[]);
+    for target in ["/etc/passwd", "../x", "..", "b/../../x", ".git/config", "b/.GIT/x", "b\\.git"] {
+        breaks(new().link("a", target), &everything(), &[("a", PathRule::SymlinkEscape)]);
+    }
+}
+
+#[test]
+fn a_file_that_became_a_link_is_judged_as_one() {
+    let mut tree = new().change("a", Some(Mode::File), Some(Mode::Symlink));
+    breaks(Tree(tree.0.clone()), &everything(), &[("a", PathRule::SymlinkEscape)]);
+    tree.0.links.insert(path("a"), b"b".to_vec());
+    breaks(tree, &everything(), &[]);
+}
+
+#[test]
+fn a_directory_that_became_a_link_is_a_change_of_that_path() {
+    let tree = || new().delete("src/a").delete("src/b").link("src", "docs");
+    breaks(tree(), &terms(&["src/**"], &[], &[]), &[("src", PathRule::NotAllowed)]);
+    breaks(tree(), &terms(&["src"], &[], &[]), &[]);
+    let out = new().delete("src/a").link("src", "/etc");
+    breaks(out, &terms(&["src"], &[], &[]), &[("src", PathRule::SymlinkEscape)]);
+}
+
+#[test]
+fn case_twins_of_files_and_directories() {
+    breaks(new().add("readme").keep("README"), &everything(), &[("readme", PathRule::CaseTwin)]);
+    breaks(new().add("Src/b").keep("src/a"), &everything(), &[("Src/b", PathRule::CaseTwin)]);
+    breaks(new().add("ÄRGER").keep("ärger"), &everything(), &[("ÄRGER", PathRule::CaseTwin)]);
+    breaks(new().edit("readme").keep("README"), &everything(), &[]);
+    breaks(new().delete("readme").add("README"), &everything(), &[]);
+}
+
+#[test]
+fn new_names_are_printable_and_old_ones_are_judged_by_bytes() {
+    let terms = terms(&["src/**"], &[], &[]);
+    breaks(new().add("src/a\nb"), &terms, &[("\"src/a\\nb\"", PathRule::UnprintableName)]);
+    breaks(new().add(b"src/\xff"), &terms, &[("\"src/\\377\"", PathRule::UnprintableName)]);
+    breaks(new().edit(b"src/\xff").delete("src/a\nb"), &terms, &[]);
+    breaks(new().edit(b"lib/\xff"), &terms, &[("\"lib/\\377\"", PathRule::NotAllowed)]);
+    breaks(
+        new().edit(b"src/\xff\n/.ENV"),
+        &terms,
+        &[("\"src/\\377\\012/.ENV\"".replace("\\012", "\\n").as_str(), PathRule::Forbidden)],
+    );
+}
+
+#[test]
+fn special_files_and_nested_repositories() {
+    let mut tree = new();
+    tree.0.special_files.push(path("src/pipe"));
+    tree.0.nested_repositories.push(path("src/.git"));
+    breaks(
+        tree,
+        &everything(),
+        &[("src/.git", PathRule::NestedRepository), ("src/pipe", PathRule::SpecialFile)],
+    );
+}
+
+#[test]
+fn submodules_are_left_alone() {
+    let moved = new().change("lib", Some(Mode::Submodule), Some(Mode::Submodule));
+    breaks(moved, &everything(), &[("lib", PathRule::Submodule)]);
+    let new_one = new().change("lib", None, Some(Mode::Submodule));
+    breaks(new_one, &terms(&["lib/"], &[], &[]), &[("lib", PathRule::Submodule)]);
+    let mut inside = new().add("lib/a").add("library");
+    inside.0.submodules.push(path("lib"));
+    breaks(inside, &everything(), &[("lib/a", PathRule::Submodule)]);
+}
+
+#[test]
+fn files_have_a_size_and_it_is_known() {
+    let mut tree = new().add("a").add("b").add("c");
+    tree.0.sizes.insert(path("a"), MAX_FILE_BYTES);
+    tree.0.sizes.insert(path("b"), MAX_FILE_BYTES + 1);
+    tree.0.sizes.remove(&path("c"));
+    breaks(tree, &everything(), &[("b", PathRule::TooLarge), ("c", PathRule::TooLarge)]);
+}
+
+#[test]
+fn ignored_files_count_only_if_forbidden() {
+    let mut tree = new();
+    tree.0.ignored = vec![path("target/x"), path(".env"), path("a\nb")];
+    breaks(tree, &terms(&["src/**"], &[], &[]), &[(".env", PathRule::Forbidden)]);
+}
+
+#[test]
+fn a_pattern_that_cannot_be_used_is_named() {
+    let error = PathRules::compile(&terms(&["src/**", "a[+-9]b"], &[], &[])).unwrap_err();
+    assert!(error.to_string().starts_with("`a[+-9]b` cannot be used"), "{error}");
+}
+
+#[test]
+fn a_large_tree_with_few_changes() {
+    let mut tree = new().add("Dir7/new").edit("dir9/file3").add("dir8/new");
+    for file in 0..20_000 {
+        tree.0.paths.push(path(format!("dir{}/deeper/and/deeper/file{file}", file % 100)));
+    }
+    breaks(tree, &everything(), &[("Dir7/new", PathRule::CaseTwin)]);
+}

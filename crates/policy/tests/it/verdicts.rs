@@ -1,0 +1,316 @@
+//! The verdict: a table with a case for each rule, and what holds for all facts.
+
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::contract::Action;
+use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use herma_model::report::{PathRule, PathViolation, Verification, VerificationStatus};
+use herma_model::{EventType, Status};
+use herma_policy::verdict::judge;
+use herma_policy::{RunFacts, SourceFacts};
+use proptest::prelude::*;
+
+use crate::facts::path;
+
+/// The facts of a run, owned.
+#[derive(Clone, Debug)]
+struct Seen {
+    require_diff: bool,
+    gate_blockers: Vec<BlockerRecord>,
+    interrupted: Option<String>,
+    engine_exit: Option<EngineExit>,
+    protocol_error: Option<String>,
+    changed: usize,
+    violations: Vec<PathViolation>,
+    forbidden_actions: Vec<Action>,
+    secret_in_patch: Option<String>,
+    verification: Vec<Verification>,
+    verify_declared: usize,
+    source: Option<SourceFacts>,
+    missing_event: Option<EventType>,
+    write_failures: Vec<String>,
+}
+
+fn exit(ended_by: EndedBy, code: Option<i32>, result: Option<EngineResult>) -> EngineExit {
+    EngineExit { code, signal: if code.is_none() { Some(9) } else { None }, ended_by, result }
+}
+
+fn verification(status: VerificationStatus) -> Verification {
+    let exit_code = match status {
+        VerificationStatus::Passed => Some(0),
+        VerificationStatus::Failed => Some(1),
+        VerificationStatus::CommandMissing => Some(127),
+        VerificationStatus::TimedOut => None,
+    };
+    Verification { command: "sh test.sh".to_owned(), status, exit_code, duration_ms: 1 }
+}
+
+fn violation() -> PathViolation {
+    PathViolation { path: path(".env"), rule: PathRule::Forbidden, detail: "`.env` is forbidden".to_owned() }
+}
+
+impl Seen {
+    /// A run with nothing against it.
+    fn good() -> Self {
+        Self {
+            require_diff: true,
+            gate_blockers: Vec::new(),
+            interrupted: None,
+            engine_exit: Some(exit(EndedBy::Exited, Some(0), Some(EngineResult::Completed))),
+            protocol_error: None,
+            changed: 1,
+            violations: Vec::new(),
+            forbidden_actions: Vec::new(),
+            secret_in_patch: None,
+            verification: vec![verification(VerificationStatus::Passed)],
+            verify_declared: 1,
+            source: Some(SourceFacts { clean_end: true, mutated: false, what: String::new() }),
+            missing_event: None,
+            write_failures: Vec::new(),
+        }
+    }
+
+    fn facts(&self) -> RunFacts<'_> {
+        RunFacts {
+            require_diff: self.require_diff,
+            gate_blockers: self.gate_blockers.clone(),
+            interrupted: self.interrupted.clone(),
+            engine_exit: self.engine_exit.clone(),
+            protocol_error: self.protocol_error.clone(),
+            changed: self.changed,
+            violations: &self.violations,
+            forbidden_actions: &self.forbidden_actions,
+            secret_in_patch: self.secret_in_patch.clone(),
+            verification: &self.verification,
+            verify_declared: self.verify_declared,
+            source: self.source.clone(),
+            missing_event: self.missing_event,
+            write_failures: self.write_failures.clone(),
+        }
+    }
+
+    fn ended(&mut self, ended_by: EndedBy, code: Option<i32>, result: Option<EngineResult>) {
+        self.engine_exit = Some(exit(ended_by, code, result));
+    }
+}
+
+/// The verdict on the good run after something was done to it.
+#[track_caller]
+fn case(change: impl FnOnce(&mut Seen), status: Status, blockers: &[Blocker]) {
+    let mut seen = Seen::good();
+    change(&mut seen);
+    let verdict = judge(&seen.facts());
+    let found: Vec<Blocker> = verdict.blockers().iter().map(|b| b.blocker).collect();
+    assert_eq!((verdict.status(), found.as_slice()), (status, blockers), "{:?}", verdict.blockers());
+    assert!(verdict.blockers().iter().all(|b| !b.detail.is_empty() && !b.next_step.is_empty()));
+}
+
+#[test]
+fn nothing_against_it_is_a_pass() {
+    case(|_| {}, Status::Pass, &[]);
+    case(|s| s.source = None, Status::Pass, &[]);
+    case(|s| (s.require_diff, s.changed) = (false, 0), Status::Pass, &[]);
+    case(|s| s.ended(EndedBy::EarlyStop, None, Some(EngineResult::Completed)), Status::Pass, &[]);
+}
+
+#[test]
+fn changes() {
+    case(|s| s.changed = 0, Status::Fail, &[Blocker::NoDiff]);
+    case(|s| s.violations = vec![violation(), violation()], Status::Fail, &[Blocker::DisallowedFile]);
+    case(|s| s.forbidden_actions = vec![Action::Push], Status::Fail, &[Blocker::ForbiddenAction]);
+    case(|s| s.secret_in_patch = Some("a.py".into()), Status::Fail, &[Blocker::SecretInOutput]);
+}
+
+#[test]
+fn verifications() {
+    let set = |status| move |s: &mut Seen| s.verification = vec![verification(status)];
+    case(set(VerificationStatus::Failed), Status::Fail, &[Blocker::VerificationFailed]);
+    case(set(VerificationStatus::CommandMissing), Status::Blocked, &[Blocker::MissingTestCommand]);
+    case(set(VerificationStatus::TimedOut), Status::Blocked, &[Blocker::TimeoutTotal]);
+    case(|s| s.verification[0].exit_code = Some(1), Status::Fail, &[Blocker::VerificationFailed]);
+    case(|s| s.verification.clear(), Status::Fail, &[Blocker::VerificationFailed]);
+    case(|s| s.verify_declared = 2, Status::Fail, &[Blocker::VerificationFailed]);
+    case(|s| s.verify_declared = 0, Status::Fail, &[Blocker::VerificationFailed]);
+    // What came before says why they were not run.
+    let not_run = |s: &mut Seen| {
+        s.verification.clear();
+        s.violations = vec![violation()];
+    };
+    case(not_run, Status::Fail, &[Blocker::DisallowedFile]);
+    // What came after does not.
+    let not_run = |s: &mut Seen| {
+        s.verification.clear();
+        s.source = Some(SourceFacts { clean_end: true, mutated: true, what: "HEAD".into() });
+    };
+    case(not_run, Status::Fail, &[Blocker::SourceMutated, Blocker::VerificationFailed]);
+}
+
+#[test]
+fn engines() {
+    use EngineResult as R;
+    let ended = |code, result| move |s: &mut Seen| s.ended(EndedBy::Exited, code, result);
+    case(ended(Some(1), Some(R::Completed)), Status::Fail, &[Blocker::EngineFailed]);
+    case(ended(None, None), Status::Fail, &[Blocker::EngineFailed]);
+    case(ended(Some(0), Some(R::Failed)), Status::Fail, &[Blocker::EngineFailed]);
+    case(ended(Some(0), Some(R::Rejected)), Status::Blocked, &[Blocker::ReviewerRejected]);
+    case(ended(Some(0), None), Status::Fail, &[Blocker::AgentProtocolError]);
+    case(|s| s.ended(EndedBy::EarlyStop, None, None), Status::Fail, &[Blocker::AgentProtocolError]);
+    case(|s| s.ended(EndedBy::EarlyStop, None, Some(R::Failed)), Status::Fail, &[Blocker::EngineFailed]);
+    case(|s| s.protocol_error = Some("no JSON".into()), Status::Fail, &[Blocker::AgentProtocolError]);
+    case(|s| s.engine_exit = None, Status::Fail, &[Blocker::EngineFailed]);
+    let unknown = |s: &mut Seen| {
+        s.engine_exit = Some(EngineExit { signal: None, ..exit(EndedBy::Exited, None, Some(R::Completed)) });
+    };
+    case(unknown, Status::Fail, &[Blocker::EngineFailed]);
+}
+
+#[test]
+fn a_limit_after_a_patch_that_holds_is_a_fail() {
+    for limit in [EndedBy::StartupLimit, EndedBy::IdleLimit, EndedBy::TotalLimit] {
+        for result in [None, Some(EngineResult::Completed)] {
+            case(|s| s.ended(limit, None, result), Status::Fail, &[Blocker::LifecycleTimeout]);
+        }
+    }
+}
+
+#[test]
+fn a_limit_before_is_blocked_and_hides_nothing_that_was_found() {
+    let limits = [
+        (EndedBy::StartupLimit, Blocker::TimeoutStartup),
+        (EndedBy::IdleLimit, Blocker::TimeoutIdle),
+        (EndedBy::TotalLimit, Blocker::TimeoutTotal),
+    ];
+    for (limit, blocker) in limits {
+        let stopped = |change: fn(&mut Seen)| {
+            move |s: &mut Seen| {
+                s.ended(limit, None, None);
+                change(s);
+            }
+        };
+        case(stopped(|s| s.changed = 0), Status::Blocked, &[blocker]);
+        case(stopped(|s| s.verification.clear()), Status::Blocked, &[blocker]);
+        let failed = |s: &mut Seen| s.verification = vec![verification(VerificationStatus::Failed)];
+        case(stopped(failed), Status::Blocked, &[blocker]);
+        let everything = |s: &mut Seen| {
+            s.protocol_error = Some("no JSON".into());
+            s.violations = vec![violation()];
+            s.forbidden_actions = vec![Action::Push];
+            s.secret_in_patch = Some("a.py".into());
+        };
+        let found = [blocker, Blocker::DisallowedFile, Blocker::ForbiddenAction, Blocker::SecretInOutput];
+        case(stopped(everything), Status::Fail, &found);
+    }
+}
+
+#[test]
+fn targets_and_evidence() {
+    let source = |clean_end, mutated| Some(SourceFacts { clean_end, mutated, what: "HEAD".into() });
+    case(|s| s.source = source(true, true), Status::Fail, &[Blocker::SourceMutated]);
+    case(|s| s.source = source(false, false), Status::Fail, &[Blocker::DirtyEndingTree]);
+    case(|s| s.missing_event = Some(EventType::DiffChecked), Status::Fail, &[Blocker::MissingRequiredEvent]);
+    case(|s| s.write_failures = vec!["patch.diff".into()], Status::Fail, &[Blocker::ArtifactWriteFailure]);
+}
+
+#[test]
+fn gates_alone_decide_with_the_evidence() {
+    let blocked = |s: &mut Seen| {
+        *s = Seen { engine_exit: None, changed: 0, verification: Vec::new(), ..Seen::good() };
+        s.gate_blockers = vec![Blocker::EngineDisabled.because("gate engine_enabled: off")];
+    };
+    case(blocked, Status::Blocked, &[Blocker::EngineDisabled]);
+    let unwritten = |s: &mut Seen| {
+        blocked(s);
+        s.write_failures = vec!["decision.json".into()];
+        s.missing_event = Some(EventType::EligibilityDecided);
+    };
+    let found = [Blocker::EngineDisabled, Blocker::MissingRequiredEvent, Blocker::ArtifactWriteFailure];
+    case(unwritten, Status::Fail, &found);
+}
+
+#[test]
+fn an_interrupted_run_is_blocked_and_lists_what_was_found() {
+    let interrupted = |s: &mut Seen| {
+        *s = Seen { engine_exit: None, changed: 0, verification: Vec::new(), source: None, ..Seen::good() };
+        s.interrupted = Some("stopped at step engine".into());
+    };
+    case(interrupted, Status::Blocked, &[Blocker::Interrupted]);
+    let with_finding = |s: &mut Seen| {
+        interrupted(s);
+        s.violations = vec![violation()];
+    };
+    case(with_finding, Status::Blocked, &[Blocker::Interrupted, Blocker::DisallowedFile]);
+}
+
+/// What can be found against a run.
+const FINDINGS: &[fn(&mut Seen)] = &[
+    |s| s.gate_blockers.push(Blocker::EngineDisabled.because("off")),
+    |s| s.interrupted = Some("at step verify".into()),
+    |s| s.protocol_error = Some("no JSON".into()),
+    |s| s.engine_exit = None,
+    |s| s.violations.push(violation()),
+    |s| s.forbidden_actions.push(Action::Push),
+    |s| s.secret_in_patch = Some("a.py".into()),
+    |s| s.verification.push(verification(VerificationStatus::Failed)),
+    |s| s.verification.push(verification(VerificationStatus::CommandMissing)),
+    |s| s.verification.push(verification(VerificationStatus::TimedOut)),
+    |s| s.verify_declared = s.verification.len() + 1,
+    |s| s.source = Some(SourceFacts { clean_end: true, mutated: true, what: "HEAD".into() }),
+    |s| s.source = Some(SourceFacts { clean_end: false, mutated: false, what: "x".into() }),
+    |s| s.missing_event = Some(EventType::DiffChecked),
+    |s| s.write_failures.push("patch.diff".into()),
+    |s| s.ended(EndedBy::Exited, Some(1), Some(EngineResult::Completed)),
+    |s| s.ended(EndedBy::Exited, Some(0), None),
+    |s| s.ended(EndedBy::Exited, Some(0), Some(EngineResult::Rejected)),
+    |s| s.ended(EndedBy::EarlyStop, None, Some(EngineResult::Failed)),
+    |s| s.ended(EndedBy::StartupLimit, None, None),
+    |s| s.ended(EndedBy::IdleLimit, None, Some(EngineResult::Completed)),
+    |s| s.ended(EndedBy::TotalLimit, Some(0), Some(EngineResult::Completed)),
+    |s| (s.require_diff, s.changed) = (true, 0),
+];
+
+/// Findings that say nothing against a run by themselves.
+const NEUTRAL: &[fn(&mut Seen)] = &[
+    |s| s.source = None,
+    |s| s.require_diff = false,
+    |s| s.changed += 1,
+    |s| s.verify_declared = s.verification.len(),
+];
+
+fn apply(indices: &[usize]) -> Seen {
+    let all: Vec<_> = NEUTRAL.iter().chain(FINDINGS).collect();
+    let mut seen = Seen::good();
+    for index in indices {
+        all[index % all.len()](&mut seen);
+    }
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_pass_has_no_blocker_and_a_blocker_is_no_pass(indices in prop::collection::vec(any::<usize>(), 0..8)) {
+        let verdict = judge(&apply(&indices).facts());
+        prop_assert_eq!(verdict.status() == Status::Pass, verdict.blockers().is_empty());
+    }
+
+    #[test]
+    fn a_finding_is_never_a_pass_and_never_improves_one(
+        indices in prop::collection::vec(any::<usize>(), 0..8),
+        finding in prop::sample::select(FINDINGS),
+    ) {
+        let mut seen = apply(&indices);
+        finding(&mut seen);
+        prop_assert_ne!(judge(&seen.facts()).status(), Status::Pass, "{:?}", seen);
+    }
+
+    #[test]
+    fn a_finding_against_the_patch_is_always_listed(indices in prop::collection::vec(any::<usize>(), 0..8)) {
+        let mut seen = apply(&indices);
+        seen.gate_blockers.clear();
+        let found: Vec<Blocker> = judge(&seen.facts()).blockers().iter().map(|b| b.blocker).collect();
+        prop_assert_eq!(found.contains(&Blocker::DisallowedFile), !seen.violations.is_empty());
+        prop_assert_eq!(found.contains(&Blocker::ForbiddenAction), !seen.forbidden_actions.is_empty());
+        prop_assert_eq!(found.contains(&Blocker::SecretInOutput), seen.secret_in_patch.is_some());
+        prop_assert_eq!(found.contains(&Blocker::ArtifactWriteFailure), !seen.write_failures.is_empty());
+    }
+}

@@ -1,0 +1,259 @@
+//! The store on one SQLite file.
+
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use herma_model::event::Event;
+use herma_model::report::Report;
+use herma_model::store::{RunQuery, RunSummary, Store, StoreError};
+use sqlx::migrate::{Migration, MigrationType, Migrator};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
+use sqlx::{AssertSqlSafe, Connection, SqlStr};
+use tokio::runtime::Runtime;
+
+use crate::rows::{COLUMNS, summary, text};
+
+/// The store on one SQLite file, durable on every commit (write-ahead log, `synchronous = FULL`).
+pub struct SqliteStore {
+    inner: Mutex<Inner>,
+}
+
+struct Inner {
+    // Dropped first: closing the connection does not need the runtime, but its worker must not outlive us.
+    connection: SqliteConnection,
+    runtime: Runtime,
+}
+
+impl SqliteStore {
+    /// Opens the store, making the file and its tables where they are missing.
+    pub fn open(file: &Path) -> Result<Self, StoreError> {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .build()
+            .map_err(|e| StoreError { doing: "start", cause: e.to_string() })?;
+        let options = SqliteConnectOptions::new()
+            .filename(file)
+            .create_if_missing(true)
+            .journal_mode(SqliteJournalMode::Wal)
+            .synchronous(SqliteSynchronous::Full)
+            .foreign_keys(true)
+            .busy_timeout(Duration::from_secs(30));
+        let connection = runtime.block_on(async {
+            let mut connection = SqliteConnection::connect_with(&options).await.map_err(error("open"))?;
+            migrate(&mut connection).await?;
+            Ok(connection)
+        })?;
+        Ok(Self { inner: Mutex::new(Inner { connection, runtime }) })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        // A panic elsewhere cannot leave a half-made change: every change is one transaction.
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Brings the tables up to date. Two first uses at once race for the same tables; the loser finds them made.
+async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
+    let first = Migration::new(
+        1,
+        "runs".into(),
+        MigrationType::Simple,
+        SqlStr::from_static(include_str!("../migrations/0001_runs.sql")),
+        false,
+    );
+    let migrator = Migrator::with_migrations(vec![first]);
+    let mut result = migrator.run_direct(None, &mut *connection, false).await;
+    for _ in 0..3 {
+        if result.is_ok() {
+            break;
+        }
+        result = migrator.run_direct(None, &mut *connection, false).await;
+    }
+    result.map_err(|e| StoreError { doing: "update its tables", cause: e.to_string() })
+}
+
+fn error(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+    move |e| StoreError { doing, cause: e.to_string() }
+}
+
+impl Store for SqliteStore {
+    fn begin(&self, run: &RunSummary) -> Result<(), StoreError> {
+        let Inner { connection, runtime } = &mut *self.lock();
+        runtime.block_on(insert(connection, run))
+    }
+
+    fn finish(&self, report: &Report, events: &[Event]) -> Result<(), StoreError> {
+        let Inner { connection, runtime } = &mut *self.lock();
+        runtime.block_on(async {
+            let mut tx = connection.begin().await.map_err(error("begin"))?;
+            // The run may be unknown: killed before it was recorded, or the store was lost.
+            insert(&mut tx, &summary_of(report)).await?;
+            let blockers: Vec<_> = report.blockers.iter().map(|b| b.blocker).collect();
+            sqlx::query("UPDATE runs SET finished_at = ?, status = ?, blockers = ? WHERE run_id = ?")
+                .bind(report.run_finished_at.to_string())
+                .bind(report.status.as_str())
+                .bind(text(&blockers)?)
+                .bind(report.run_id.to_string())
+                .execute(&mut *tx)
+                .await
+                .map_err(error("record the verdict"))?;
+            for event in events {
+                insert_event(&mut tx, event).await?;
+            }
+            for (path, artifact) in &report.artifacts {
+                sqlx::query("INSERT OR REPLACE INTO artifacts VALUES (?, ?, ?, ?, ?)")
+                    .bind(report.run_id.to_string())
+                    .bind(path)
+                    .bind(artifact.sha256.to_string())
+                    .bind(i64::try_from(artifact.size).unwrap_or(i64::MAX))
+                    .bind(artifact.written_at.to_string())
+                    .execute(&mut *tx)
+                    .await
+                    .map_err(error("record an artifact"))?;
+            }
+            tx.commit().await.map_err(error("commit"))
+        })
+    }
+
+    fn runs(&self, query: &RunQuery) -> Result<Vec<RunSummary>, StoreError> {
+        let Inner { connection, runtime } = &mut *self.lock();
+        let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE run_id < ?");
+        if query.status.is_some() {
+            sql.push_str(" AND status = ?");
+        }
+        sql.push_str(" ORDER BY run_id DESC LIMIT ?");
+        // `~` sorts after every digit, so that it stands for "before nothing".
+        let before = query.before.map_or_else(|| "~".to_owned(), |id| id.to_string());
+        let mut statement = sqlx::query(AssertSqlSafe(sql)).bind(before);
+        if let Some(status) = query.status {
+            statement = statement.bind(status.as_str());
+        }
+        let rows = runtime
+            .block_on(statement.bind(i64::from(query.limit)).fetch_all(connection))
+            .map_err(error("list the runs"))?;
+        rows.iter().map(summary).collect()
+    }
+
+    fn find(&self, part: &str) -> Result<Vec<RunSummary>, StoreError> {
+        let Inner { connection, runtime } = &mut *self.lock();
+        let sql = format!(
+            "SELECT {COLUMNS} FROM runs WHERE (run_id >= ?1 AND run_id < ?1 || '~') OR short = ?1 LIMIT 2"
+        );
+        let rows = runtime
+            .block_on(sqlx::query(AssertSqlSafe(sql)).bind(part).fetch_all(connection))
+            .map_err(error("find a run"))?;
+        rows.iter().map(summary).collect()
+    }
+}
+
+async fn insert(connection: &mut SqliteConnection, run: &RunSummary) -> Result<(), StoreError> {
+    sqlx::query(
+        "INSERT OR IGNORE INTO runs (run_id, short, contract_id, contract_digest, engine, destination, stage, \
+         started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+    )
+    .bind(run.run_id.to_string())
+    .bind(run.run_id.short())
+    .bind(run.contract_id.as_str())
+    .bind(run.contract_digest.to_string())
+    .bind(run.engine.as_str())
+    .bind(run.destination.as_str())
+    .bind(i64::from(u8::from(run.stage)))
+    .bind(run.started_at.to_string())
+    .execute(connection)
+    .await
+    .map(drop)
+    .map_err(error("record a run"))
+}
+
+async fn insert_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
+    sqlx::query("INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?)")
+        .bind(event.run_id.to_string())
+        .bind(i64::try_from(event.seq).unwrap_or(i64::MAX))
+        .bind(event.ts.to_string())
+        .bind(text(&event.source)?)
+        .bind(event.kind.as_str())
+        .bind(text(&event.data)?)
+        .execute(connection)
+        .await
+        .map(drop)
+        .map_err(error("record an event"))
+}
+
+fn summary_of(report: &Report) -> RunSummary {
+    RunSummary {
+        run_id: report.run_id,
+        contract_id: report.contract_id.clone(),
+        contract_digest: report.contract_digest,
+        engine: report.engine.clone(),
+        destination: report.destination,
+        stage: report.stage,
+        started_at: report.run_started_at,
+        finished_at: Some(report.run_finished_at),
+        status: Some(report.status),
+        blockers: report.blockers.iter().map(|b| b.blocker).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_model::engine::{DestinationKind, EngineName};
+    use herma_model::{Digest, RunId, Stage};
+
+    use super::*;
+
+    fn run(n: u8) -> RunSummary {
+        let at = format!("2026-01-01T00:00:{n:02}Z").parse().unwrap();
+        RunSummary {
+            run_id: RunId::new(at, [n; 10]),
+            contract_id: "trim-slug".parse().unwrap(),
+            contract_digest: Digest::of(b"contract"),
+            engine: EngineName::fake(),
+            destination: DestinationKind::Sandbox,
+            stage: Stage::Fixture,
+            started_at: at,
+            finished_at: None,
+            status: None,
+            blockers: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn runs_are_listed_newest_first_page_by_page() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("store.db")).unwrap();
+        for n in [2, 1, 3] {
+            store.begin(&run(n)).unwrap();
+        }
+        let page = store.runs(&RunQuery { limit: 2, before: None, status: None }).unwrap();
+        assert_eq!(page, [run(3), run(2)]);
+        let rest = store.runs(&RunQuery { limit: 2, before: Some(run(2).run_id), status: None }).unwrap();
+        assert_eq!(rest, [run(1)]);
+    }
+
+    #[test]
+    fn a_run_is_found_by_the_start_of_its_name_or_its_last_digits() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("store.db")).unwrap();
+        store.begin(&run(1)).unwrap();
+        store.begin(&run(2)).unwrap();
+        let id = run(1).run_id;
+        assert_eq!(store.find(&id.to_string()).unwrap(), [run(1)]);
+        assert_eq!(store.find(&id.short()).unwrap(), [run(1)]);
+        assert_eq!(store.find("01").unwrap().len(), 2, "ambiguous");
+        assert!(store.find("%").unwrap().is_empty(), "no wildcards");
+    }
+
+    #[test]
+    fn first_uses_at_once_agree_on_the_tables() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("store.db");
+        std::thread::scope(|scope| {
+            for n in 1..9 {
+                let file = &file;
+                scope.spawn(move || SqliteStore::open(file).unwrap().begin(&run(n)).unwrap());
+            }
+        });
+        let store = SqliteStore::open(&file).unwrap();
+        assert_eq!(store.runs(&RunQuery { limit: 20, before: None, status: None }).unwrap().len(), 8);
+    }
+}
