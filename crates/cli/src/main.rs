@@ -1,1 +1,7 @@
-fn main() {}
+//! The herma command.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    herma_cli::main()
+}

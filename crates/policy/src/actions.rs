@@ -15,10 +15,13 @@ use crate::shell::{self, Simple};
 const MAX_DEPTH: usize = 8;
 
 /// How much of the scripts inside a command is read: without an end to it, `sudo eval sudo eval ...` takes for ever.
-const MAX_NESTED_BYTES: usize = 1 << 20;
+const MAX_NESTED_BYTES: usize = 1 << 18;
 
 /// How many words after a wrapper are tried as the program.
 const MAX_WRAPPED: usize = 64;
+
+/// How many arguments of a program are read.
+const MAX_ARGUMENTS: usize = 256;
 
 /// Every action that a command would take, each once, in order.
 #[must_use]
@@ -66,8 +69,7 @@ impl Reader {
         let candidates = if is_wrapper(words) { MAX_WRAPPED } else { 1 };
         for at in 0..candidates.min(words.len()) {
             let (name, arguments) = (program(&words[at]), &words[at + 1..]);
-            let shapes = SHAPES.iter().filter(|shape| shape.matches(name, arguments));
-            self.actions.extend(shapes.map(|shape| shape.action));
+            self.actions.extend(actions_of(name, &arguments[..arguments.len().min(MAX_ARGUMENTS)]));
             for script in scripts(name, arguments, &command.input) {
                 self.read_script(&script, depth);
             }
@@ -110,14 +112,18 @@ fn scripts(name: &str, arguments: &[String], input: &[String]) -> Vec<String> {
     }
 }
 
-impl Shape {
-    fn matches(&self, name: &str, arguments: &[String]) -> bool {
-        has(self.programs, name) && {
-            let plain = plain_words(name, arguments);
-            !is_harmless(name, &plain, arguments)
-                && self.followed_by.iter().any(|words| follow(words, &plain, arguments))
-        }
+/// What a program with these arguments does.
+fn actions_of(name: &str, arguments: &[String]) -> Vec<Action> {
+    let of_program: Vec<&Shape> = SHAPES.iter().filter(|shape| has(shape.programs, name)).collect();
+    if of_program.is_empty() {
+        return Vec::new();
     }
+    let plain = plain_words(name, arguments);
+    if is_harmless(name, &plain, arguments) {
+        return Vec::new();
+    }
+    let matches = |shape: &&&Shape| shape.followed_by.iter().any(|words| follow(words, &plain, arguments));
+    of_program.iter().filter(matches).map(|shape| shape.action).collect()
 }
 
 /// Whether the words of a shape are there: options anywhere, the others first and in order.
@@ -192,6 +198,28 @@ mod tests {
         seen("ssh-keygen -t ed25519", &[Action::CredentialChange]);
         seen("gpg --batch --import key.asc", &[Action::CredentialChange]);
         seen("cargo vendor", &[Action::VendorSourceMutation]);
+    }
+
+    #[test]
+    fn every_shape_of_the_table_is_seen() {
+        for shape in SHAPES {
+            for program in shape.programs.split(' ') {
+                for words in shape.followed_by {
+                    let command = format!("{program} {}", words.replace('*', "x"));
+                    assert!(classify(&command).contains(&shape.action), "{command}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn forbidden_is_what_every_contract_or_this_one_forbids() {
+        let text = b"---\nid: a\ntitle: b\ntarget: { fixture: c }\nstage: 2\nallowed_paths: [d]\n---\ne\n";
+        let mut terms = herma_model::Contract::parse(text).unwrap().terms;
+        let attempted = [Action::Tag, Action::Push, Action::Push];
+        assert_eq!(forbidden(&terms, &attempted), [Action::Push]);
+        terms.forbidden_actions = vec![Action::Tag];
+        assert_eq!(forbidden(&terms, &attempted), [Action::Push, Action::Tag]);
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn harden(pattern: &str) -> Result<String, BadPattern> {
     if pattern.contains("***") {
         return Err(bad(pattern, "it has three stars in a row; write `*` or `**`"));
     }
-    let mut hard = String::with_capacity(pattern.len() + 1);
+    let mut hard = String::with_capacity(pattern.len() + 4);
     let mut rest = pattern.chars();
     while let Some(c) = rest.next() {
         hard.push(c);
@@ -92,6 +92,10 @@ fn harden(pattern: &str) -> Result<String, BadPattern> {
             '[' => rest = class(rest.as_str(), &mut hard).map_err(|why| bad(pattern, why))?.chars(),
             _ => {}
         }
+    }
+    // A class that names `/` gives the pattern a slash, and with one it would no longer match at any depth.
+    if hard != pattern && !pattern.trim_end_matches('/').contains('/') {
+        hard.insert_str(0, "**/");
     }
     Ok(hard)
 }

@@ -113,6 +113,7 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
 
 fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
     let Some(exit) = &facts.engine_exit else { return };
+    let said = |blockers: &[BlockerRecord]| blockers.iter().any(|b| b.blocker == Blocker::EngineFailed);
     match ending {
         Ending::NotStarted => {}
         Ending::InTime => {
@@ -129,8 +130,8 @@ fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocker
         }
     }
     match exit.result {
-        // A limit says already that the work was not done.
-        Some(EngineResult::Failed) if !matches!(ending, Ending::Stopped(_)) => {
+        // A limit, or the exit code, says already that the work was not done.
+        Some(EngineResult::Failed) if !said(blockers) && !matches!(ending, Ending::Stopped(_)) => {
             blockers.push(Blocker::EngineFailed.because("the engine said that it failed"));
         }
         Some(EngineResult::Rejected) => {

@@ -43,21 +43,27 @@ impl SandboxProcess {
     /// from its first instruction on the command can be killed with all that it starts.
     pub(super) fn admit(mut running: Running, status: OwnedFd, gate: OwnedFd) -> Result<Self, StartError> {
         let mut said = Vec::new();
-        match take_hold(&running, &status, &mut said) {
-            Ok(Some(first)) => {
-                let opened = nonblocking(&status).and_then(|()| File::from(gate).write_all(b"."));
-                let process = Self { running, first, status: status.into(), said, gone: false };
-                opened.map_err(StartError::io("cannot let the command into the sandbox"))?;
-                Ok(process)
-            }
+        let first = match take_hold(&running, &status, &mut said) {
+            Ok(Some(first)) => first,
             Ok(None) => {
                 abandon(&mut running);
-                Err(StartError::Walls { program: "bubblewrap".to_owned(), said: last_words(&mut running) })
+                return Err(gave_up(&mut running));
             }
             Err(error) => {
                 abandon(&mut running);
-                Err(StartError::io("cannot hear from bubblewrap")(error))
+                return Err(StartError::io("cannot hear from bubblewrap")(error));
             }
+        };
+        let opened = nonblocking(&status).and_then(|()| File::from(gate).write_all(b"."));
+        let mut process = Self { running, first, status: status.into(), said, gone: false };
+        match opened {
+            Ok(()) => Ok(process),
+            // Nobody is left behind the gate: the walls failed after the namespaces stood.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                process.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
+                Err(gave_up(&mut process.running))
+            }
+            Err(error) => Err(StartError::io("cannot let the command into the sandbox")(error)),
         }
     }
 
@@ -112,14 +118,15 @@ fn nonblocking(file: &OwnedFd) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
 
-/// The end of what a dead bubblewrap wrote to its standard error.
-fn last_words(running: &mut Running) -> String {
+/// The error of a bubblewrap that is dead, with what it wrote to its standard error.
+fn gave_up(running: &mut Running) -> StartError {
     let mut text = Vec::new();
     if let Some(stream) = running.take_stderr() {
         let _ = stream.take(4096).read_to_end(&mut text);
     }
     let text = String::from_utf8_lossy(&text).trim().to_owned();
-    if text.is_empty() { "it said nothing".to_owned() } else { text }
+    let said = if text.is_empty() { "it said nothing".to_owned() } else { text };
+    StartError::Walls { program: "bubblewrap".to_owned(), said }
 }
 
 impl Process for SandboxProcess {
@@ -134,7 +141,7 @@ impl Process for SandboxProcess {
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         let Some(exit) = self.running.wait(at_most)? else { return Ok(None) };
         // bubblewrap exits with 1 also when it could not start the command: that must not look like the command's 1.
-        if false {
+        if exit.signal.is_none() && self.reported()?.is_none() {
             return Err(io::Error::other(
                 "bubblewrap could not start the command: its standard error says why",
             ));
@@ -154,9 +161,10 @@ impl Process for SandboxProcess {
 
     fn kill_all(&mut self) -> io::Result<Exit> {
         if !self.gone {
-            // Whichever of the two is hit first takes the other with it; an error says that it is dead already.
-            let _ = pidfd_send_signal(&self.first.1, Signal::KILL);
+            // The outer one first: if the inner one died under it, it would report that as the command's own exit.
             self.running.kill()?;
+            // An error says that it is dead already.
+            let _ = pidfd_send_signal(&self.first.1, Signal::KILL);
             if !proc::ended(&self.first.1, PATIENCE)? {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
             }

@@ -4,7 +4,7 @@ use std::fs;
 use std::time::Instant;
 
 use herma_destination::probe::{self, Grounds};
-use herma_destination::{Confinement, Destination, Job, Mount};
+use herma_destination::{Confinement, Destination, Host, Job, Mount};
 
 use crate::support::{Ground, host, sandbox};
 
@@ -88,4 +88,26 @@ fn probes_that_cannot_be_run_are_an_error() {
         let grounds = Grounds { scratch, herma_home, user_home };
         assert!(probe::probe(&sandbox(), &readiness, &ground.job(&["x"]), grounds).is_err());
     }
+}
+
+#[test]
+fn an_answer_without_the_sign_in_the_workspace_is_none() {
+    let ground = Ground::new();
+    let dir = ground.dir.path();
+    // Says that everything is denied, and tries nothing.
+    let result = |(name, what): (&str, &str)| probe::ProbeResult {
+        name: name.to_owned(),
+        what: what.to_owned(),
+        denied: true,
+        observed: "trust me".to_owned(),
+    };
+    let results: Vec<_> = probe::names().map(result).collect();
+    let liar = dir.join("liar");
+    fs::write(&liar, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n", serde_json::to_string(&results).unwrap()))
+        .unwrap();
+    fs::set_permissions(&liar, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let host = Host::new(liar);
+    let grounds = Grounds { scratch: dir, herma_home: dir, user_home: dir };
+    let error = probe::probe(&host, &host.readiness().unwrap(), &ground.job(&["x"]), grounds).unwrap_err();
+    assert!(error.to_string().contains("sign"), "{error}");
 }

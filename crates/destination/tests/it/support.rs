@@ -2,7 +2,6 @@
 
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -74,12 +73,10 @@ impl Ground {
     }
 }
 
-/// A run's name that no other test has.
+/// A run's name that no other test has, nor one in another process: on the host its processes are found by it.
 pub(crate) fn run_id() -> RunId {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
     let mut entropy = [0; 10];
-    entropy[..4].copy_from_slice(&std::process::id().to_le_bytes());
-    entropy[4..].copy_from_slice(&NEXT.fetch_add(1, Ordering::Relaxed).to_le_bytes()[..6]);
+    rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty()).unwrap();
     RunId::new(herma_model::Timestamp::UNIX_EPOCH, entropy)
 }
 

@@ -59,7 +59,7 @@ impl Cleaner<'_> {
         let mut clean = self.redactor.redact(text);
         if clean.len() > self.longest_text {
             let rest = clean.split_off(clean.floor_char_boundary(self.longest_text));
-            clean.push_str(&format!("[left out: {} bytes]", rest.len()));
+            return format!("{clean}[left out: {} bytes]", rest.len());
         }
         clean
     }

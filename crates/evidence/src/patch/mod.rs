@@ -212,3 +212,75 @@ impl PatchedFile {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    const A: &str = "1111111111111111111111111111111111111111";
+    const B: &str = "2222222222222222222222222222222222222222";
+    const NONE: &str = "0000000000000000000000000000000000000000";
+
+    fn file(path: &[u8], old: Option<Mode>, new: Option<Mode>, blobs: Option<(&str, &str)>) -> PatchedFile {
+        let path = RepoPath::new(path).unwrap();
+        let blobs = blobs.map(|(old, new)| (old.to_owned(), new.to_owned()));
+        PatchedFile { path, old_mode: old, new_mode: new, blobs }
+    }
+
+    #[test]
+    fn each_kind_of_change_is_read() {
+        let patch = format!(
+            "diff --git a/a b b/a b\nindex {A}..{B} 100644\n--- a/a b\t\n+++ b/a b\t\n@@ -1,2 +1 @@ f\n x\n--- a/y\n\
+             \\ No newline at end of file\n\
+             diff --git a/new b/new\nnew file mode 100755\nindex {NONE}..{B}\n--- /dev/null\n+++ b/new\n@@ -0,0 +1 @@\n+x\n\
+             diff --git a/empty b/empty\ndeleted file mode 100644\nindex {A}..{NONE}\n\
+             diff --git a/mode b/mode\nold mode 100644\nnew mode 100755\n\
+             diff --git \"a/\\303\\244\\n\" \"b/\\303\\244\\n\"\nindex {A}..{B} 120000\n--- \"a/\\303\\244\\n\"\n+++ \"b/\\303\\244\\n\"\n@@ -1 +1 @@\n-a\n+b\n\
+             diff --git a/kind b/kind\ndeleted file mode 100644\nindex {A}..{NONE}\n--- a/kind\n+++ /dev/null\n@@ -1 +0,0 @@\n-a\n\
+             diff --git a/kind b/kind\nnew file mode 120000\nindex {NONE}..{B}\n--- /dev/null\n+++ b/kind\n@@ -0,0 +1 @@\n+b\n\\ No newline at end of file\n\
+             diff --git a/bin b/bin\nindex {A}..{B} 100644\nGIT binary patch\nliteral 3\nKcmZQz\n\nliteral 1\nIcmZPo\n\n"
+        );
+        use Mode::{Executable, File, Symlink};
+        let expected = [
+            file(b"a b", Some(File), Some(File), Some((A, B))),
+            file(b"new", None, Some(Executable), Some((NONE, B))),
+            file(b"empty", Some(File), None, Some((A, NONE))),
+            file(b"mode", Some(File), Some(Executable), None),
+            file("\u{e4}\n".as_bytes(), Some(Symlink), Some(Symlink), Some((A, B))),
+            file(b"kind", Some(File), Some(Symlink), Some((A, B))),
+            file(b"bin", Some(File), Some(File), Some((A, B))),
+        ];
+        assert_eq!(parse_headers(patch.as_bytes()).unwrap(), expected);
+    }
+
+    #[test]
+    fn what_git_apply_could_read_in_another_way_is_refused() {
+        let head =
+            format!("diff --git a/f b/f\nindex {A}..{B} 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n");
+        parse_headers(head.as_bytes()).unwrap();
+        for (what, patch) in [
+            ("a second file without its header", format!("{head}--- a/g\n+++ b/g\n@@ -1 +1 @@\n-a\n+b\n")),
+            ("two different names", head.replace("+++ b/f", "+++ b/g")),
+            ("a rename", head.replace("diff --git a/f b/f", "diff --git a/f b/g")),
+            ("short blob names", head.replace(A, "1111111")),
+            ("a path that leaves", head.replace("a/f b/f", "a/../f b/../f")),
+            ("a cut hunk", head.replace("+b\n", "")),
+            ("a torn line", head.trim_end().to_owned()),
+            ("text before", format!("hello\n{head}")),
+            ("text after", format!("{head}hello\n")),
+            ("an addition of something", head.replace("index", "new file mode 100644\nindex")),
+        ] {
+            assert!(parse_headers(patch.as_bytes()).is_err(), "{what}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn nothing_makes_it_panic(lines in prop::collection::vec(
+            "(diff --git |a/f b/f|\"|\\\\|index |1{40}|\\.\\.| 100644|@@ -1 \\+1 @@|--- |\\+\\+\\+ |[ -~]){0,6}\n", 0..12)) {
+            let _ = parse_headers(lines.concat().as_bytes());
+        }
+    }
+}

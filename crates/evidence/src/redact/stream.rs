@@ -144,10 +144,8 @@ impl Stream {
 
     /// The clean form of `text` up to about `cut`, and how much of `text` that is.
     fn clean(&mut self, text: &str, cut: usize) -> (String, usize) {
-        let (key, text, cut) = match key_header(text).filter(|at| *at < cut) {
-            Some(at) => (true, &text[..], at),
-            None => (false, text, cut),
-        };
+        let header = key_header(text).filter(|at| *at < cut);
+        let cut = header.unwrap_or(cut);
         let mut clean = String::new();
         let mut at = 0;
         for part in self.redactor.replacements(text, cut) {
@@ -162,16 +160,14 @@ impl Stream {
             clean.push_str(&text[at..cut]);
             at = cut;
         }
-        if key {
-            let newline = if text.ends_with('\n') { "\n" } else { "" };
+        if header.is_some() {
             clean.push_str(&mark(PRIVATE_KEY));
-            match text[at..].find(END) {
-                Some(end) => at = footer_end(text, at + end),
-                None => {
-                    clean.push_str(newline);
-                    at = text.len();
-                    self.state = State::InKey(0);
-                }
+            if let Some(end) = text[at..].find(END) {
+                at = footer_end(text, at + end);
+            } else {
+                clean.push_str(if text.ends_with('\n') { "\n" } else { "" });
+                at = text.len();
+                self.state = State::InKey(0);
             }
         }
         if self.redactor.finds_secret(clean.as_bytes()) {

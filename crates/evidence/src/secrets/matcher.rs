@@ -6,7 +6,10 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::LOOKAHEAD;
-use super::rules::{DOCUMENTATION_PASSWORDS, PLACEHOLDERS, RULES, Rule};
+use super::rules::{DOCUMENTATION_PASSWORDS, GENERIC_SECRET, PLACEHOLDERS, RULES, Rule, URL_CREDENTIALS};
+
+/// Below that, a value is the same few characters again and again.
+const LEAST_ENTROPY: f64 = 2.0;
 
 /// A secret in a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,17 +102,23 @@ impl Matcher {
     }
 }
 
+/// Whether the value is no stand-in. Where the prefix says enough, only a value of hardly any different characters
+/// is one; its start decides, so that nothing appended can make a secret look like a stand-in.
 fn looks_real(rule: &Rule, secret: &[u8]) -> bool {
+    if entropy(&secret[..secret.len().min(64)]) < LEAST_ENTROPY {
+        return false;
+    }
+    let Some(least) = rule.min_entropy else { return true };
     let lower = String::from_utf8_lossy(secret).to_ascii_lowercase();
     if PLACEHOLDERS.iter().any(|text| lower.contains(text)) {
         return false;
     }
-    if rule.name == "url_credentials" {
-        return !DOCUMENTATION_PASSWORDS.contains(&lower.as_str())
-            && !lower.starts_with(['$', '{', '%', '[']);
+    if rule.name == URL_CREDENTIALS
+        && (DOCUMENTATION_PASSWORDS.contains(&lower.as_str()) || lower.starts_with(['$', '{', '%']))
+    {
+        return false;
     }
-    let Some(least) = rule.min_entropy else { return true };
-    let mixed = rule.name != "generic_secret"
+    let mixed = rule.name != GENERIC_SECRET
         || (secret.iter().any(u8::is_ascii_digit) && secret.iter().any(u8::is_ascii_alphabetic));
     mixed && entropy(secret) >= least
 }

@@ -111,3 +111,99 @@ pub fn scan(text: &[u8]) -> Vec<Finding> {
     scanner.push(text);
     scanner.finish()
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One text for each rule. They are put together here, so that no scanner trips over this file.
+    fn samples() -> Vec<(&'static str, String)> {
+        let body = |n: usize| "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xY".chars().cycle().take(n).collect::<String>();
+        let letters = "aBcDeFgHiJkLmNoPqRsTuVwXyZabcdefghijk".chars().take(34).collect::<String>();
+        vec![
+            ("aws_access_key", format!("AK{}", "IAQ2X4Z6B3C5D7E2F4")),
+            ("aws_secret_key", format!("aws_secret_access_key = {}", body(40))),
+            ("github_token", format!("gh{}{}", "p_", body(36))),
+            ("github_fine_grained_token", format!("github_{}{}", "pat_", body(82))),
+            ("gitlab_token", format!("gl{}{}", "pat-", body(20))),
+            ("slack_token", format!("xo{}{}", "xb-", body(40))),
+            ("slack_webhook", format!("https://hooks.slack.com/{}/{}", "services", body(44))),
+            ("stripe_key", format!("sk{}{}", "_live_", body(24))),
+            ("anthropic_key", format!("sk-{}{}", "ant-api03-", body(95))),
+            ("openai_key", format!("sk-{}{}", "proj-", body(48))),
+            ("google_key", format!("AI{}{}", "za", body(35))),
+            ("npm_token", format!("np{}{}", "m_", body(36))),
+            ("pypi_token", format!("pypi{}{}", "-AgE", body(60))),
+            ("hugging_face_token", format!("h{}{letters}", "f_")),
+            ("private_key", format!("-----BEGIN {} KEY-----\n{}\n", "RSA PRIVATE", body(64))),
+            (
+                "jwt",
+                format!(
+                    "ey{}.ey{}.{}",
+                    format_args!("J{}", body(20)),
+                    format_args!("J{}", body(20)),
+                    body(43)
+                ),
+            ),
+            ("url_credentials", format!("postgres://me:{}@db.internal/x", "s3cr3tpw")),
+            ("generic_secret", format!("client_secret: \"{}\"", body(32))),
+        ]
+    }
+
+    fn names(text: &str) -> Vec<&'static str> {
+        scan(text.as_bytes()).iter().map(|finding| finding.rule).collect()
+    }
+
+    #[test]
+    fn every_rule_finds_its_kind() {
+        let samples = samples();
+        assert_eq!(
+            samples.iter().map(|s| s.0).collect::<Vec<_>>(),
+            RULES.iter().map(|r| r.name).collect::<Vec<_>>()
+        );
+        for (rule, text) in samples {
+            assert_eq!(names(&format!("x: {text} y")), [rule], "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_secret_is_not_found() {
+        for text in [
+            "AKIAIOSFODNN7EXAMPLE",
+            "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
+            "password = \"${DATABASE_PASSWORD_FROM_VAULT}\"",
+            "token: \"system.identity.provider.default\"",
+            "postgres://user:password@localhost/db",
+            "http://127.0.0.1:8080/@scope/name",
+            "-----BEGIN PRIVATE KEY-----\" is how a key starts",
+            "let secret_name = \"my-app-database-credentials\";",
+            "npm_config_registry_and_other_long_names_here",
+            "\"prev\":\"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
+        ] {
+            assert_eq!(names(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn the_chunks_do_not_matter(
+            which in 0..RULES.len(),
+            before in 0usize..30_000,
+            chunks in prop::collection::vec(1usize..20_000, 1..6),
+        ) {
+            let text = format!("{} {} {}", "x".repeat(before), samples()[which].1, ".".repeat(20_000)).into_bytes();
+            let whole = scan(&text);
+            prop_assert_eq!(whole.len(), 1);
+            let mut scanner = Scanner::new();
+            let (mut rest, mut sizes) = (&text[..], chunks.iter().cycle());
+            while !rest.is_empty() {
+                let (now, later) = rest.split_at(rest.len().min(*sizes.next().unwrap()));
+                scanner.push(now);
+                rest = later;
+            }
+            prop_assert_eq!(scanner.finish(), whole);
+        }
+    }
+}

@@ -14,8 +14,8 @@ pub struct Rule {
     pub pattern: &'static str,
     /// Whether a letter or digit right before the literal means that this is the middle of something else.
     pub starts_word: bool,
-    /// How random the secret has to look: bits for each character, and letters with digits. None for kinds whose
-    /// prefix says enough.
+    /// How random the secret has to look, in bits for each character, where its form alone could also be a stand-in;
+    /// then words that mark a stand-in count too. None for kinds whose prefix says enough.
     pub min_entropy: Option<f64>,
     /// Why the rule is as it is.
     pub why: &'static str,
@@ -24,14 +24,19 @@ pub struct Rule {
 /// The rule for private keys, which alone spans lines.
 pub(crate) const PRIVATE_KEY: &str = "private_key";
 
+/// The rule for passwords in addresses.
+pub(crate) const URL_CREDENTIALS: &str = "url_credentials";
+/// The rule for values beside a name that says secret.
+pub(crate) const GENERIC_SECRET: &str = "generic_secret";
+
 /// Every rule. Prefixes are those that the issuers document for exactly this purpose.
 pub const RULES: &[Rule] = &[
     Rule {
         name: "aws_access_key",
         literals: &["AKIA", "ASIA", "ABIA", "ACCA"],
-        pattern: r"\A(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16}(?:[^A-Za-z0-9]|\z)",
+        pattern: r"\A(?<s>(?:AKIA|ASIA|ABIA|ACCA)[A-Z2-7]{16})(?:[^A-Za-z0-9]|\z)",
         starts_word: true,
-        min_entropy: None,
+        min_entropy: Some(2.5),
         why: "The key's name, not the key: but it says whose account, and the key is rarely far away.",
     },
     Rule {
@@ -101,7 +106,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "openai_key",
         literals: &["sk-"],
-        pattern: r"\Ask-(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,300}|or-v1-[0-9a-f]{64}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{40,64}(?:[^A-Za-z0-9_-]|\z))",
+        pattern: r"\Ask-(?:(?:proj|svcacct|admin|None)-[A-Za-z0-9_-]{20,300}|or-v1-[0-9a-f]{64}|[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}|[A-Za-z0-9]{40,64})",
         starts_word: true,
         min_entropy: None,
         why: "Project keys, the old form with its fixed middle, and the plain form that compatible providers copied.",
@@ -109,7 +114,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "google_key",
         literals: &["AIza"],
-        pattern: r"\AAIza[A-Za-z0-9_-]{35}(?:[^A-Za-z0-9_-]|\z)",
+        pattern: r"\A(?<s>AIza[A-Za-z0-9_-]{35})(?:[^A-Za-z0-9_-]|\z)",
         starts_word: true,
         min_entropy: Some(3.0),
         why: "Exactly 39 characters; longer runs are encoded data.",
@@ -117,7 +122,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "npm_token",
         literals: &["npm_"],
-        pattern: r"\Anpm_[A-Za-z0-9]{36}(?:[^A-Za-z0-9]|\z)",
+        pattern: r"\A(?<s>npm_[A-Za-z0-9]{36})(?:[^A-Za-z0-9]|\z)",
         starts_word: true,
         min_entropy: Some(3.0),
         why: "`npm_` also starts names of variables; those hold underscores.",
@@ -133,7 +138,7 @@ pub const RULES: &[Rule] = &[
     Rule {
         name: "hugging_face_token",
         literals: &["hf_"],
-        pattern: r"\Ahf_[A-Za-z]{34}(?:[^A-Za-z0-9_]|\z)",
+        pattern: r"\A(?<s>hf_[A-Za-z]{34})(?:[^A-Za-z0-9_]|\z)",
         starts_word: true,
         min_entropy: Some(3.5),
         why: "Letters only, so entropy alone tells it from a name; names hold underscores.",
@@ -155,15 +160,15 @@ pub const RULES: &[Rule] = &[
         why: "Two encoded JSON objects and a signature: it opens something until it expires.",
     },
     Rule {
-        name: "url_credentials",
+        name: URL_CREDENTIALS,
         literals: &["://"],
         pattern: r#"\A://[^\s/:@"'<>`\\]{1,200}:(?<s>[^\s/@"'<>`\\]{3,300})@[A-Za-z0-9\[]"#,
         starts_word: false,
-        min_entropy: None,
+        min_entropy: Some(0.0),
         why: "user:password@host, the usual way for a database password to reach a log.",
     },
     Rule {
-        name: "generic_secret",
+        name: GENERIC_SECRET,
         literals: &[
             "api_key", "API_KEY", "apikey", "APIKEY", "apiKey", "ApiKey", "api-key", "Api-Key", "secret",
             "SECRET", "Secret", "token", "TOKEN", "Token", "passwd", "PASSWD", "Passwd", "password",

@@ -1,19 +1,20 @@
 //! Named cases of the allowed-path check.
 
+use herma_model::contract::Terms;
 use herma_model::report::{Mode, PathRule};
 use herma_policy::forbidden_paths::BUILT_IN;
 use herma_policy::{MAX_FILE_BYTES, PathRules};
 
 use crate::facts::{Tree, path, terms};
 
-fn everything() -> herma_model::contract::Terms {
+fn everything() -> Terms {
     terms(&["**"], &[], &[])
 }
 
 #[track_caller]
-fn breaks(tree: Tree, terms: &herma_model::contract::Terms, expected: &[(&str, PathRule)]) {
+fn breaks(tree: impl std::borrow::Borrow<Tree>, terms: &Terms, expected: &[(&str, PathRule)]) {
     let expected: Vec<(String, PathRule)> = expected.iter().map(|(p, r)| ((*p).to_owned(), *r)).collect();
-    assert_eq!(tree.broken(terms), expected);
+    assert_eq!(tree.borrow().broken(terms), expected);
 }
 
 fn new() -> Tree {
@@ -157,11 +158,7 @@ fn new_names_are_printable_and_old_ones_are_judged_by_bytes() {
     breaks(new().add(b"src/\xff"), &terms, &[("\"src/\\377\"", PathRule::UnprintableName)]);
     breaks(new().edit(b"src/\xff").delete("src/a\nb"), &terms, &[]);
     breaks(new().edit(b"lib/\xff"), &terms, &[("\"lib/\\377\"", PathRule::NotAllowed)]);
-    breaks(
-        new().edit(b"src/\xff\n/.ENV"),
-        &terms,
-        &[("\"src/\\377\\012/.ENV\"".replace("\\012", "\\n").as_str(), PathRule::Forbidden)],
-    );
+    breaks(new().edit(b"src/\xff\n/.ENV"), &terms, &[("\"src/\\377\\n/.ENV\"", PathRule::Forbidden)]);
 }
 
 #[test]

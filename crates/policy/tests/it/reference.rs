@@ -43,16 +43,15 @@ fn name_matches(part: &[u8], name: &[u8]) -> bool {
         }
         (_, []) => false,
         ([b'?', rest @ ..], [_, left @ ..]) => name_matches(rest, left),
-        ([b'\\', c, rest @ ..], [n, left @ ..]) => c == n && name_matches(rest, left),
         ([b'[', class @ ..], [n, left @ ..]) => {
-            let end = 1 + class[1..].iter().position(|b| *b == b']').unwrap();
+            let end = class.iter().skip(1).take_while(|b| **b != b']').count() + 1;
             let (members, negated) = match &class[..end] {
                 [b'!' | b'^', members @ ..] => (members, true),
                 members => (members, false),
             };
             (in_class(members, *n) != negated) && name_matches(&class[end + 1..], left)
         }
-        ([c, rest @ ..], [n, left @ ..]) => c == n && name_matches(rest, left),
+        ([b'\\', c, rest @ ..] | [c, rest @ ..], [n, left @ ..]) => c == n && name_matches(rest, left),
     }
 }
 

@@ -149,6 +149,12 @@ fn engines() {
     use EngineResult as R;
     let ended = |code, result| move |s: &mut Seen| s.ended(EndedBy::Exited, code, result);
     case(ended(Some(1), Some(R::Completed)), Status::Fail, &[Blocker::EngineFailed]);
+    case(ended(Some(1), Some(R::Failed)), Status::Fail, &[Blocker::EngineFailed]);
+    case(
+        ended(Some(1), Some(R::Rejected)),
+        Status::Fail,
+        &[Blocker::EngineFailed, Blocker::ReviewerRejected],
+    );
     case(ended(None, None), Status::Fail, &[Blocker::EngineFailed]);
     case(ended(Some(0), Some(R::Failed)), Status::Fail, &[Blocker::EngineFailed]);
     case(ended(Some(0), Some(R::Rejected)), Status::Blocked, &[Blocker::ReviewerRejected]);

@@ -1,0 +1,250 @@
+//! The command line. `docs/cli.md` is generated from it.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap_complete::Shell;
+use herma_model::contract::{ContractId, FixtureName, RepoRef};
+use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::{RunId, Status};
+
+/// Coding agents change repositories under contract, and herma proves what they did.
+#[derive(Debug, Parser)]
+#[command(name = "herma", version, max_term_width = 110)]
+pub struct Cli {
+    /// Print JSON; `herma schema` prints its schemas
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// What to do.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Take a built-in contract through a whole run and show why the result can be trusted
+    Demo(Demo),
+    /// Start using herma in a repository: write a first contract
+    Init(Init),
+    /// Run a contract
+    Run(Run),
+    /// List runs, newest first
+    Runs(Runs),
+    /// Show a run's report
+    Show(OneRun),
+    /// Show what a run changed
+    Diff(OneRun),
+    /// Show what the engine and the verification commands printed
+    Logs(Logs),
+    /// Prove or refute a bundle, offline
+    Verify(Verify),
+    /// Check, write and digest contracts
+    #[command(subcommand)]
+    Contract(Contract),
+    /// Print the JSON schemas of everything that herma writes
+    Schema(Schema),
+    /// Say what works on this machine, and how to mend what does not
+    Doctor,
+    /// Print completions for a shell
+    Completions(Completions),
+    /// Measure, side by side in one run
+    #[command(subcommand)]
+    Bench(Bench),
+}
+
+/// Arguments of `herma demo`.
+#[derive(Debug, Args)]
+pub struct Demo {
+    /// The built-in fixture to work on
+    #[arg(long, value_name = "NAME", default_value = "string-slugify")]
+    pub fixture: FixtureName,
+    /// What `fake` does, by the name of one of the fixture's scripts
+    #[arg(long, value_name = "NAME", default_value = "fix")]
+    pub script: String,
+    /// Where to run: `sandbox` where bubblewrap is there, else `host`, if nothing is said
+    #[arg(long, value_enum)]
+    pub destination: Option<DestinationArg>,
+}
+
+/// Arguments of `herma init`.
+#[derive(Debug, Args)]
+pub struct Init {
+    /// The repository
+    #[arg(default_value = ".")]
+    pub directory: PathBuf,
+}
+
+/// Arguments of `herma run`.
+#[derive(Debug, Args)]
+pub struct Run {
+    /// The contract's file, or `fixture:NAME` for a built-in one
+    pub contract: String,
+    /// The engine
+    #[arg(long, value_name = "NAME", default_value = EngineName::DEFAULT)]
+    pub engine: EngineName,
+    /// Where to run, if the contract does not say it
+    #[arg(long, value_enum)]
+    pub destination: Option<DestinationArg>,
+    /// What `fake` does: one of the fixture's scripts by name, or a file
+    #[arg(long, value_name = "NAME|FILE")]
+    pub script: Option<String>,
+    /// Keep the workspace after the run
+    #[arg(long)]
+    pub keep_workspace: bool,
+}
+
+/// Where to run.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum DestinationArg {
+    /// On this machine, without walls: for `fake` only
+    Host,
+    /// In bubblewrap's namespaces
+    Sandbox,
+}
+
+impl From<DestinationArg> for DestinationKind {
+    fn from(arg: DestinationArg) -> Self {
+        match arg {
+            DestinationArg::Host => Self::Host,
+            DestinationArg::Sandbox => Self::Sandbox,
+        }
+    }
+}
+
+/// Arguments of `herma runs`.
+#[derive(Debug, Args)]
+pub struct Runs {
+    /// At most this many
+    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub limit: u32,
+    /// Only those before this run
+    #[arg(long, value_name = "RUN")]
+    pub before: Option<RunId>,
+    /// Only those with this verdict
+    #[arg(long, value_enum)]
+    pub status: Option<StatusArg>,
+}
+
+/// A verdict.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum StatusArg {
+    /// Every gate held and every check passed
+    Pass,
+    /// Something was found wrong
+    Fail,
+    /// Something could not be started or checked
+    Blocked,
+}
+
+impl From<StatusArg> for Status {
+    fn from(arg: StatusArg) -> Self {
+        match arg {
+            StatusArg::Pass => Self::Pass,
+            StatusArg::Fail => Self::Fail,
+            StatusArg::Blocked => Self::Blocked,
+        }
+    }
+}
+
+/// A command about one run.
+#[derive(Debug, Args)]
+pub struct OneRun {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+}
+
+/// Arguments of `herma logs`.
+#[derive(Debug, Args)]
+pub struct Logs {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Only this log
+    #[arg(long, value_enum)]
+    pub only: Option<LogArg>,
+}
+
+/// One of a run's logs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogArg {
+    /// The engine's standard output
+    Stdout,
+    /// The engine's standard error
+    Stderr,
+    /// The verification commands
+    Test,
+    /// The events
+    Events,
+}
+
+/// Arguments of `herma verify`.
+#[derive(Debug, Args)]
+pub struct Verify {
+    /// The bundle's directory, or a run of this installation
+    pub bundle: String,
+    /// A public key that may have signed it (PEM); this installation's own otherwise
+    #[arg(long, value_name = "FILE")]
+    pub key: Vec<PathBuf>,
+    /// The repository that the contract is about, to apply the patch to its base
+    #[arg(long, value_name = "DIR")]
+    pub repo: Option<PathBuf>,
+}
+
+/// Commands about contracts.
+#[derive(Debug, Subcommand)]
+pub enum Contract {
+    /// Say whether a contract can be read, and what it comes to
+    Check {
+        /// The contract's file
+        file: PathBuf,
+    },
+    /// Write a contract to start from
+    New {
+        /// The contract's name
+        id: ContractId,
+        /// Where to write it; `ID.md` otherwise. A file that is there is never overwritten
+        #[arg(long, short, value_name = "FILE")]
+        output: Option<PathBuf>,
+        /// A repository, as a path relative to the contract
+        #[arg(long, value_name = "PATH", conflicts_with = "fixture")]
+        repo: Option<RepoRef>,
+        /// A built-in fixture
+        #[arg(long, value_name = "NAME")]
+        fixture: Option<FixtureName>,
+    },
+    /// Print a contract's digest
+    Digest {
+        /// The contract's file
+        file: PathBuf,
+    },
+}
+
+/// Arguments of `herma schema`.
+#[derive(Debug, Args)]
+pub struct Schema {
+    /// Which one; all names otherwise
+    pub name: Option<String>,
+}
+
+/// Arguments of `herma completions`.
+#[derive(Debug, Args)]
+pub struct Completions {
+    /// The shell
+    pub shell: Shell,
+}
+
+/// What to measure.
+#[derive(Debug, Subcommand)]
+pub enum Bench {
+    /// A governed run against the same work by hand, and `herma verify` against `sha256sum`
+    Harness {
+        /// How often each is measured; the median counts
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeat: u32,
+        /// Leave out the largest repository and bundle
+        #[arg(long)]
+        quick: bool,
+    },
+}

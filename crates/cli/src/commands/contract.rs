@@ -1,0 +1,111 @@
+//! `herma contract check|new|digest`.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use herma_model::Stage;
+use herma_model::contract::{Target, template};
+use herma_policy::PathRules;
+
+use crate::args;
+use crate::commands::Ended;
+use crate::commands::run::{ReadContract, read_contract};
+use crate::failure::Failure;
+use crate::output::{ContractOutput, WrittenOutput};
+use crate::screen::{Screen, Tone};
+
+pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
+    match command {
+        args::Contract::Check { file } => check(file, screen),
+        args::Contract::Digest { file } => digest(file, screen),
+        args::Contract::New { id, output, repo, fixture } => {
+            let target = match (repo, fixture) {
+                (_, Some(name)) => Target::Fixture(name.clone()),
+                (repo, None) => Target::Repo {
+                    repo: repo.clone().map_or_else(|| ".".parse(), Ok).map_err(Failure::bad_input)?,
+                    base: None,
+                },
+            };
+            let file = output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.md")));
+            write_new(&file, &template(id, &target))?;
+            written(&file, screen)
+        }
+    }
+}
+
+/// Says that a contract was written, and what to do with it.
+pub(crate) fn written(file: &Path, screen: &Screen) -> Ended {
+    let shown = file.display().to_string();
+    let next_step = format!("fill it in, then `herma contract check {shown}` and `herma run {shown}`");
+    if screen.is_json() {
+        screen.value(&WrittenOutput { schema: "herma.written/v1", file: shown, next_step })?;
+    } else {
+        screen.line(format_args!("wrote {shown}\nnext: {next_step}"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a file that is not there yet.
+pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
+    let cannot = |e: std::io::Error| match e.kind() {
+        std::io::ErrorKind::AlreadyExists => {
+            Failure::bad_input(format!("{} is there already and stays as it is", file.display()))
+                .hint("choose another name with --output FILE")
+        }
+        _ => Failure::bad_input(format!("{} cannot be written: {e}", file.display())),
+    };
+    let mut new = OpenOptions::new().write(true).create_new(true).open(file).map_err(cannot)?;
+    new.write_all(text.as_bytes()).and_then(|()| new.sync_all()).map_err(cannot)
+}
+
+fn check(file: &Path, screen: &Screen) -> Ended {
+    let output = summary(file)?;
+    if screen.is_json() {
+        screen.value(&output)?;
+    } else {
+        screen.line(format_args!("{}  {}", screen.paint(Tone::Good, "ok"), output.title));
+        screen.line(format_args!("  id      {}", output.contract_id));
+        screen.line(format_args!("  stage   {}", output.stage));
+        screen.line(format_args!("  digest  {}", output.contract_digest));
+        for warning in &output.warnings {
+            screen.line(format_args!("  {}  {warning}", screen.paint(Tone::Warn, "would block")));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn digest(file: &Path, screen: &Screen) -> Ended {
+    let output = summary(file)?;
+    if screen.is_json() {
+        screen.value(&output)?;
+    } else {
+        screen.line(output.contract_digest);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn summary(file: &Path) -> Result<ContractOutput, Failure> {
+    let ReadContract { contract, .. } = read_contract(&file.to_string_lossy())?;
+    let terms = &contract.terms;
+    PathRules::compile(terms).map_err(Failure::bad_input)?;
+    let mut warnings = Vec::new();
+    if terms.verify.is_empty() {
+        warnings.push("missing_test_command: `verify` names no command".to_owned());
+    }
+    if !matches!(terms.stage, Stage::Fixture | Stage::CopiedRepo) {
+        warnings.push(format!("stage_unproven: this version runs stages 2 and 3, not {}", terms.stage));
+    }
+    if terms.model.is_some() {
+        warnings.push("provider_unavailable: this version has no router, so no model can be reached".to_owned());
+    }
+    Ok(ContractOutput {
+        schema: "herma.contract-check/v1",
+        contract_id: terms.id.to_string(),
+        contract_digest: contract.digest().map_err(Failure::internal)?,
+        title: terms.title.clone(),
+        stage: terms.stage.into(),
+        warnings,
+    })
+}

@@ -1,0 +1,40 @@
+//! `herma diff`: what a run changed.
+
+use std::process::ExitCode;
+
+use herma_evidence::layout;
+
+use crate::args;
+use crate::commands::show::read_report;
+use crate::commands::{Ended, find_run, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::DiffOutput;
+use crate::screen::{Screen, safe};
+
+pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    let (run, dirs) = find_run(&installation, &args.run)?;
+    let report = read_report(&dirs.bundle())?;
+    let reason = report.not_applicable.get(layout::PATCH).cloned();
+    let patch = match reason {
+        Some(_) => None,
+        None => Some(std::fs::read(dirs.bundle().join(layout::PATCH)).map_err(Failure::internal)?),
+    };
+    if screen.is_json() {
+        let patch = patch.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let changed_files = report.changed_files;
+        let output = DiffOutput { schema: "herma.diff/v1", run_id: run.run_id, changed_files, patch, reason };
+        screen.value(&output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    match (patch, reason) {
+        // On a terminal the agent's bytes are made safe; into a file or `git apply` they go as they are.
+        (Some(patch), _) if std::io::IsTerminal::is_terminal(&std::io::stdout()) => {
+            screen.line(safe(&String::from_utf8_lossy(&patch)).trim_end());
+        }
+        (Some(patch), _) => screen.bytes(&patch),
+        (None, reason) => screen.note(format_args!("there is no patch: {}", reason.unwrap_or_default())),
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,24 @@
+//! `herma init`: a first contract for a repository.
+
+use herma_model::contract::{Target, template};
+
+use crate::args;
+use crate::commands::Ended;
+use crate::commands::contract::{write_new, written};
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
+    if !args.directory.join(".git").exists() {
+        return Err(Failure::bad_input(format!("{} is not a git repository", args.directory.display()))
+            .hint("run `herma init` at the top of a repository, or `git init` first"));
+    }
+    let contracts = args.directory.join(".herma/contracts");
+    std::fs::create_dir_all(&contracts)
+        .map_err(|e| Failure::bad_input(format!("{} cannot be made: {e}", contracts.display())))?;
+    let file = contracts.join("first.md");
+    let id = "first".parse().map_err(Failure::internal)?;
+    let repo = "../..".parse().map_err(Failure::internal)?;
+    write_new(&file, &template(&id, &Target::Repo { repo, base: None }))?;
+    written(&file, screen)
+}

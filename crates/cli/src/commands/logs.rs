@@ -1,0 +1,46 @@
+//! `herma logs`: what the engine and the verification commands printed.
+
+use std::collections::BTreeMap;
+use std::process::ExitCode;
+
+use herma_evidence::layout;
+
+use crate::args::{self, LogArg};
+use crate::commands::{Ended, find_run, open};
+use crate::environment::Environment;
+use crate::output::LogsOutput;
+use crate::screen::{Screen, Tone, safe};
+
+const LOGS: [(LogArg, &str); 4] = [
+    (LogArg::Stdout, layout::ENGINE_STDOUT),
+    (LogArg::Stderr, layout::ENGINE_STDERR),
+    (LogArg::Test, layout::TEST_LOG),
+    (LogArg::Events, layout::EVENTS),
+];
+
+pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    let (run, dirs) = find_run(&installation, &args.run)?;
+    let mut logs = BTreeMap::new();
+    for (log, name) in LOGS {
+        // The events are many and for programs: they are shown when asked for.
+        let wanted = args.only.map_or(log != LogArg::Events, |only| only == log);
+        if let Some(bytes) = std::fs::read(dirs.bundle().join(name)).ok().filter(|_| wanted) {
+            logs.insert(name.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
+        }
+    }
+    if screen.is_json() {
+        screen.value(&LogsOutput { schema: "herma.logs/v1", run_id: run.run_id, logs })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if logs.is_empty() {
+        screen.note("the run left no such log; `herma show` says why under `not applicable`");
+    }
+    for (name, text) in logs {
+        if args.only.is_none() {
+            screen.line(screen.paint(Tone::Bold, format_args!("== {name}")));
+        }
+        screen.line(safe(text.trim_end()));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,89 @@
+//! One file for each command.
+
+mod bench;
+mod completions;
+mod contract;
+mod demo;
+mod diff;
+mod doctor;
+mod init;
+pub(crate) mod inside;
+mod logs;
+mod run;
+mod runs;
+mod schema;
+mod show;
+mod verify;
+
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use herma_harness::{Installation, RunDirs, SystemClock, recover};
+use herma_model::store::{RunQuery, RunSummary, Store as _};
+
+use crate::args::Command;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// How every command ends.
+pub(crate) type Ended = Result<ExitCode, Failure>;
+
+/// Does what was asked.
+pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Screen) -> Ended {
+    match command {
+        Command::Demo(args) => demo::demo(args, environment, screen),
+        Command::Init(args) => init::init(args, screen),
+        Command::Run(args) => run::run(args, environment, screen),
+        Command::Runs(args) => runs::runs(args, environment, screen),
+        Command::Show(args) => show::show(args, environment, screen),
+        Command::Diff(args) => diff::diff(args, environment, screen),
+        Command::Logs(args) => logs::logs(args, environment, screen),
+        Command::Verify(args) => verify::verify(args, environment, screen),
+        Command::Contract(command) => contract::contract(command, screen),
+        Command::Schema(args) => schema::schema(args, screen),
+        Command::Doctor => doctor::doctor(environment, screen),
+        Command::Completions(args) => completions::completions(args, screen),
+        Command::Bench(command) => bench::bench(command, environment, screen),
+    }
+}
+
+/// Opens the installation and closes what a dead process left, saying so.
+pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Installation, Failure> {
+    let installation = Installation::open(environment.settings.clone(), Arc::new(SystemClock))?;
+    for recovered in recover(&installation)? {
+        if let Some(report) = recovered.report
+            && !screen.is_json()
+        {
+            screen.note(format_args!(
+                "run {} was left by a herma that was stopped; it is closed as {}",
+                recovered.run_id,
+                report.status.as_str()
+            ));
+        }
+    }
+    Ok(installation)
+}
+
+/// The run that a person means by its name, the start of it, its last digits, or `last`.
+pub(crate) fn find_run(installation: &Installation, named: &str) -> Result<(RunSummary, RunDirs), Failure> {
+    let found = if named == "last" {
+        installation.store.runs(&RunQuery { limit: 1, before: None, status: None })?
+    } else {
+        installation.store.find(named)?
+    };
+    let mut found = found.into_iter();
+    match (found.next(), found.next()) {
+        (Some(run), None) => {
+            let dirs = installation.home.run(run.run_id);
+            Ok((run, dirs))
+        }
+        (Some(_), Some(_)) => Err(Failure::bad_input(format!("more than one run is called `{named}`"))
+            .hint("give more digits; `herma runs` lists the names")),
+        (None, _) if named == "last" => {
+            Err(Failure::bad_input("there is no run yet").hint("start with `herma demo`"))
+        }
+        (None, _) => Err(Failure::bad_input(format!("there is no run called `{named}`"))
+            .hint("`herma runs` lists the names")),
+    }
+}

@@ -1,0 +1,177 @@
+//! `herma run`: a contract, from every gate to the evidence.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use herma_fixtures::Fixture;
+use herma_harness::{Finished, Installation, Order, run as run_order};
+use herma_model::contract::{BadContract, MAX_BYTES, Target};
+use herma_model::{Contract, Report};
+
+use crate::args;
+use crate::commands::{Ended, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::progress::watcher;
+use crate::screen::{Screen, Tone, safe};
+
+pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) -> Ended {
+    let read = read_contract(&args.contract)?;
+    let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
+    let order = Order {
+        contract: read.contract,
+        contract_text: read.text,
+        contract_dir: read.dir,
+        engine: args.engine.clone(),
+        destination: args.destination.map(Into::into),
+        script,
+        keep_workspace: args.keep_workspace,
+        fault: environment.fault.clone(),
+    };
+    let installation = open(environment, screen)?;
+    let finished = govern(&installation, &order, screen)?;
+    if screen.is_json() {
+        screen.value(&finished.report)?;
+    } else {
+        show_verdict(&finished.report, &finished.bundle, screen);
+    }
+    Ok(exit_code(&finished))
+}
+
+/// Runs the order with the watcher that fits the screen.
+pub(crate) fn govern(installation: &Installation, order: &Order, screen: &Screen) -> Result<Finished, Failure> {
+    let watch = watcher(screen);
+    Ok(run_order(installation, order, watch.as_ref())?)
+}
+
+/// 0 pass, 1 fail, 3 blocked; 4 where herma itself failed.
+pub(crate) fn exit_code(finished: &Finished) -> ExitCode {
+    match &finished.internal_error {
+        Some(_) => ExitCode::from(Failure::INTERNAL),
+        None => ExitCode::from(finished.report.status.exit_code()),
+    }
+}
+
+/// A contract that was read, and where its relative paths start.
+pub(crate) struct ReadContract {
+    pub(crate) contract: Contract,
+    pub(crate) text: String,
+    pub(crate) dir: PathBuf,
+}
+
+/// Reads a contract from a file or a built-in fixture. No run is created for one that cannot be read.
+pub(crate) fn read_contract(named: &str) -> Result<ReadContract, Failure> {
+    if let Some(name) = named.strip_prefix("fixture:") {
+        let fixture = find_fixture(name)?;
+        return parse(Path::new(named), fixture.contract.to_owned(), PathBuf::from("/"));
+    }
+    let path = Path::new(named);
+    let text = read_text(path)?;
+    let dir = std::path::absolute(path).map_err(Failure::internal)?;
+    let dir = dir.parent().unwrap_or(Path::new("/")).to_owned();
+    parse(path, text, dir)
+}
+
+fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Failure> {
+    let contract = Contract::parse(text.as_bytes()).map_err(|bad| bad_contract(path, &bad))?;
+    if let Some(finding) = herma_evidence::secrets::scan(text.as_bytes()).first() {
+        let line = 1 + text.bytes().take(usize::try_from(finding.offset).unwrap_or(0)).filter(|b| *b == b'\n').count();
+        return Err(Failure::bad_input(format!(
+            "{}:{line}: the contract holds what looks like a secret ({})",
+            path.display(),
+            finding.rule
+        ))
+        .hint("take it out: a contract goes into the evidence as it is"));
+    }
+    Ok(ReadContract { contract, text, dir })
+}
+
+/// The file's text, if it is a file of sensible size.
+fn read_text(path: &Path) -> Result<String, Failure> {
+    let cannot = |e: std::io::Error| {
+        Failure::bad_input(format!("{}: cannot be read: {e}", path.display()))
+            .hint("name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one")
+    };
+    let file = File::open(path).map_err(cannot)?;
+    let meta = file.metadata().map_err(cannot)?;
+    if !meta.is_file() {
+        return Err(Failure::bad_input(format!("{}: is not a file; expected a contract", path.display()))
+            .hint("name the contract's file itself"));
+    }
+    if meta.len() > MAX_BYTES {
+        return Err(bad_contract(path, &BadContract::too_large(meta.len())));
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(text),
+        Err(e) => match Contract::parse(e.as_bytes()) {
+            Err(bad) => Err(bad_contract(path, &bad)),
+            Ok(_) => Err(Failure::bad_input(format!("{}: is not UTF-8", path.display()))),
+        },
+    }
+}
+
+/// `FILE:LINE:COLUMN: what was found; what was expected`
+fn bad_contract(path: &Path, bad: &BadContract) -> Failure {
+    let place = match (bad.line, bad.column) {
+        (Some(line), Some(column)) => format!("{}:{line}:{column}", path.display()),
+        _ => path.display().to_string(),
+    };
+    Failure::bad_input(format!("{place}: {}; {}", safe(&bad.problem), safe(&bad.expected)))
+        .hint("docs/contract.md describes every key; `herma contract new` writes a contract to start from")
+}
+
+pub(crate) fn find_fixture(name: &str) -> Result<&'static Fixture, Failure> {
+    herma_fixtures::find(name).ok_or_else(|| {
+        let known: Vec<_> = herma_fixtures::all().iter().map(|f| f.name).collect();
+        Failure::bad_input(format!("there is no fixture `{name}`")).hint(format!("there are: {}", known.join(", ")))
+    })
+}
+
+/// A script of the contract's fixture by name, or a file.
+fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
+    if let Target::Fixture(fixture) = &contract.terms.target
+        && let Some(script) = find_fixture(fixture.as_str())?.script(named)
+    {
+        return Ok(script.to_owned());
+    }
+    std::fs::read_to_string(named).map_err(|e| {
+        Failure::bad_input(format!("--script {named}: {e}"))
+            .hint("name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say")
+    })
+}
+
+/// The verdict as a person reads it.
+pub(crate) fn show_verdict(report: &Report, bundle: &Path, screen: &Screen) {
+    screen.line(format_args!(
+        "{}  {}  {}",
+        screen.status(report.status),
+        report.contract_id,
+        screen.paint(Tone::Dim, report.run_id)
+    ));
+    for blocker in &report.blockers {
+        screen.line(format_args!("  {}  {}", screen.paint(Tone::Bold, blocker.blocker), safe(&blocker.detail)));
+        screen.line(format_args!("    next: {}", safe(&blocker.next_step)));
+    }
+    for change in &report.changed_files {
+        let kind = match (&change.old, &change.new) {
+            (None, _) => "added",
+            (_, None) => "deleted",
+            _ => "changed",
+        };
+        let test = if report.changed_tests.contains(&change.path) {
+            screen.paint(Tone::Warn, "  a test, rewritten by the engine")
+        } else {
+            String::new()
+        };
+        screen.line(format_args!("  {kind:8} {}{test}", safe(&change.path.to_string())));
+    }
+    for check in &report.verification {
+        let code = check.exit_code.map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
+        screen.line(format_args!("  verify   {}  ({code}, {} ms)", safe(&check.command), check.duration_ms));
+    }
+    screen.line(format_args!("  evidence {}", bundle.display()));
+}

@@ -1,0 +1,41 @@
+//! `herma runs`: the runs of this installation, newest first.
+
+use std::process::ExitCode;
+
+use herma_model::store::{RunQuery, Store as _};
+
+use crate::args;
+use crate::commands::{Ended, open};
+use crate::environment::Environment;
+use crate::output::RunsOutput;
+use crate::screen::{Screen, Tone};
+
+pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    let query = RunQuery { limit: args.limit, before: args.before, status: args.status.map(Into::into) };
+    let runs = installation.store.runs(&query)?;
+    if screen.is_json() {
+        let full = u32::try_from(runs.len()).is_ok_and(|n| n == args.limit);
+        let next_before = runs.last().filter(|_| full).map(|run| run.run_id);
+        screen.value(&RunsOutput { schema: "herma.runs/v1", runs, next_before })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if runs.is_empty() {
+        screen.line("no runs yet; start with `herma demo`");
+    }
+    for run in runs {
+        let status = run.status.map_or_else(|| screen.paint(Tone::Dim, "running"), |s| screen.status(s));
+        let blockers: Vec<_> = run.blockers.iter().map(ToString::to_string).collect();
+        // Pads by hand: the colour's escapes would count.
+        let pad = " ".repeat(8 - run.status.map_or("running".len(), |s| s.as_str().len()).min(8));
+        screen.line(format_args!(
+            "{}  {status}{pad} {:24} {:8} {}  {}",
+            run.run_id.short(),
+            run.contract_id,
+            run.engine,
+            run.started_at.strftime("%Y-%m-%d %H:%M:%SZ"),
+            blockers.join(", ")
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,36 @@
+//! `herma show`: a run's report.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use herma_evidence::{layout, report};
+use herma_model::Report;
+
+use crate::args;
+use crate::commands::{Ended, find_run, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::screen::{Screen, safe};
+
+pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    let (_, dirs) = find_run(&installation, &args.run)?;
+    let report = read_report(&dirs.bundle())?;
+    if screen.is_json() {
+        screen.value(&report)?;
+    } else {
+        screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
+        screen.line(format_args!("\nThe evidence lies in {}", dirs.bundle().display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The report of a finished run.
+pub(crate) fn read_report(bundle: &Path) -> Result<Report, Failure> {
+    let file = bundle.join(layout::REPORT);
+    let bytes = std::fs::read(&file).map_err(|e| {
+        Failure::bad_input(format!("the run has no report: {}: {e}", file.display()))
+            .hint("is it still under way? `herma runs` says so; else `herma verify` says what is missing")
+    })?;
+    report::parse(&bytes).map_err(|e| Failure::bad_input(format!("{}: {e}", file.display())))
+}

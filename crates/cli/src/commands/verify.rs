@@ -1,0 +1,82 @@
+//! `herma verify`: proves or refutes a bundle, offline.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use herma_evidence::verify::{CheckList, CheckOutcome};
+use herma_evidence::{PublicKey, Trust};
+use herma_git::Git;
+use herma_harness::verify_bundle;
+
+use crate::args;
+use crate::commands::{Ended, find_run, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::VerifyOutput;
+use crate::screen::{Screen, Tone, safe};
+
+pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Screen) -> Ended {
+    let bundle = find_bundle(&args.bundle, environment, screen)?;
+    let trust = Trust { keys: keys(args, environment)? };
+    let git = Git::find(&environment.settings.search_path).ok();
+    if args.repo.is_some() && git.is_none() {
+        return Err(Failure::bad_input("--repo needs git").hint("install git, for example with `apt install git`"));
+    }
+    let checks = verify_bundle(&bundle, &trust, git.as_ref(), args.repo.as_deref());
+    let ok = checks.ok();
+    if screen.is_json() {
+        screen.value(&VerifyOutput { schema: "herma.verify/v1", ok, checks: checks.checks })?;
+    } else {
+        show_checks(&checks, screen);
+        if trust.keys.is_empty() {
+            screen.note("no key is known on this machine: give the signer's public key with --key FILE");
+        }
+    }
+    Ok(ExitCode::from(u8::from(!ok)))
+}
+
+/// Prints each check.
+pub(crate) fn show_checks(checks: &CheckList, screen: &Screen) {
+    for check in &checks.checks {
+        let mark = match check.outcome {
+            CheckOutcome::Passed => screen.paint(Tone::Good, "ok"),
+            CheckOutcome::Failed => screen.paint(Tone::Bad, "BROKEN"),
+            CheckOutcome::NotApplicable => screen.paint(Tone::Dim, "-"),
+        };
+        screen.line(format_args!("  {:14} {mark}  {}", check.name.as_str(), safe(&check.detail)));
+    }
+    let verdict = if checks.ok() {
+        screen.paint(Tone::Good, "The bundle holds.")
+    } else {
+        screen.paint(Tone::Bad, "The bundle does NOT hold.")
+    };
+    screen.line(verdict);
+}
+
+/// A directory, or a run of this installation.
+fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Result<PathBuf, Failure> {
+    let path = Path::new(named);
+    if path.is_dir() {
+        return Ok(path.to_owned());
+    }
+    if path.exists() || named.contains('/') {
+        return Err(Failure::bad_input(format!("{named}: is not a bundle's directory"))
+            .hint("name the directory that holds report.json and attestation.json"));
+    }
+    let installation = open(environment, screen)?;
+    Ok(find_run(&installation, named)?.1.bundle())
+}
+
+/// The keys that were given, else this installation's own. A machine without one trusts nobody.
+fn keys(args: &args::Verify, environment: &Environment) -> Result<Vec<PublicKey>, Failure> {
+    let own = environment.settings.home.join("keys/installation.pub");
+    let files = if args.key.is_empty() && own.exists() { vec![own] } else { args.key.clone() };
+    files
+        .iter()
+        .map(|file| {
+            let pem = std::fs::read_to_string(file)
+                .map_err(|e| Failure::bad_input(format!("{}: cannot be read: {e}", file.display())))?;
+            PublicKey::from_pem(&pem).map_err(|e| Failure::bad_input(format!("{}: {e}", file.display())))
+        })
+        .collect()
+}

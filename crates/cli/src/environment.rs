@@ -1,0 +1,72 @@
+//! The environment, read once. Every variable that herma looks at is declared here.
+
+use std::ffi::OsString;
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use herma_harness::Settings;
+use herma_model::Fault;
+
+use crate::failure::Failure;
+
+/// A variable that herma looks at.
+#[derive(Clone, Copy, Debug)]
+pub struct Variable {
+    /// Its name.
+    pub name: &'static str,
+    /// What it does.
+    pub what: &'static str,
+}
+
+/// Every variable that herma looks at.
+pub const VARIABLES: &[Variable] = &[
+    Variable {
+        name: "HERMA_HOME",
+        what: "where herma keeps keys, store, runs and bundles; `$XDG_STATE_HOME/herma` or `~/.local/state/herma` \
+               otherwise",
+    },
+    Variable { name: "XDG_STATE_HOME", what: "where herma's home lies if HERMA_HOME is not set" },
+    Variable { name: "HOME", what: "the user's home" },
+    Variable { name: "PATH", what: "where git, bubblewrap and toolchains are looked up" },
+    Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
+    Variable {
+        name: "HERMA_FAULT",
+        what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `drop-event:EVENT` or \
+               `fail-write:FILE`. It can only make a run worse",
+    },
+];
+
+/// What the environment says.
+#[derive(Clone, Debug)]
+pub struct Environment {
+    /// What an installation is opened with.
+    pub settings: Settings,
+    /// Whether to colour.
+    pub color: bool,
+    /// A fault for the next run.
+    pub fault: Option<Fault>,
+}
+
+impl Environment {
+    /// Reads it.
+    #[allow(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+    pub(crate) fn read() -> Result<Self, Failure> {
+        let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        let user_home = set("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
+        let home = match (set("HERMA_HOME"), set("XDG_STATE_HOME")) {
+            (Some(home), _) => PathBuf::from(home),
+            (None, Some(state)) => PathBuf::from(state).join("herma"),
+            (None, None) => user_home.join(".local/state/herma"),
+        };
+        let home = std::path::absolute(&home).map_err(Failure::internal)?;
+        let herma = std::env::current_exe()
+            .map_err(|e| Failure::internal(format!("herma cannot find its own binary: {e}")))?;
+        let search_path = set("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
+        let fault = match set("HERMA_FAULT") {
+            None => None,
+            Some(text) => Some(text.to_string_lossy().parse().map_err(Failure::bad_input)?),
+        };
+        let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
+        Ok(Self { settings: Settings { home, herma, user_home, search_path }, color, fault })
+    }
+}

@@ -1,0 +1,68 @@
+//! A command that did not work: what happened, to what, and what to do next.
+
+use std::fmt;
+
+use herma_harness::{OpenError, OrderError};
+use herma_model::store::StoreError;
+
+/// A command that did not work.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// The exit code.
+    pub(crate) code: u8,
+    /// What happened, to what.
+    pub(crate) what: String,
+    /// What to do next.
+    pub(crate) next_step: Option<String>,
+}
+
+impl Failure {
+    /// Usage or input is wrong; nothing was done.
+    pub(crate) const BAD_INPUT: u8 = 2;
+    /// Something inside herma, or around it, does not work.
+    pub(crate) const INTERNAL: u8 = 4;
+
+    pub(crate) fn bad_input(what: impl fmt::Display) -> Self {
+        Self { code: Self::BAD_INPUT, what: what.to_string(), next_step: None }
+    }
+
+    pub(crate) fn internal(what: impl fmt::Display) -> Self {
+        Self { code: Self::INTERNAL, what: what.to_string(), next_step: None }
+    }
+
+    pub(crate) fn hint(mut self, next_step: impl Into<String>) -> Self {
+        self.next_step = Some(next_step.into());
+        self
+    }
+}
+
+impl From<OpenError> for Failure {
+    fn from(error: OpenError) -> Self {
+        let hint = match &error {
+            OpenError::Home { .. } => "free space there, make it writable, or set HERMA_HOME to another directory",
+            OpenError::Store(_) => "the bundles under runs/ are the evidence; the store is only their index",
+            OpenError::Key(_) => "restore the key, or move it away to start with a new one",
+            OpenError::Git(_) => "install git, for example with `apt install git`",
+        };
+        Self::internal(error).hint(hint)
+    }
+}
+
+impl From<OrderError> for Failure {
+    fn from(error: OrderError) -> Self {
+        match error {
+            OrderError::Contract(_) => Self::bad_input(error),
+            OrderError::Engine(_) => Self::bad_input(error)
+                .hint("name a built-in fixture as target, or say what `fake` does with --script FILE"),
+            OrderError::Write(_) => Self::internal(error)
+                .hint("free space or make herma's home writable; the next herma command closes what was left"),
+            other => Self::internal(other),
+        }
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::internal(error).hint("the bundles under runs/ are the evidence; the store is only their index")
+    }
+}

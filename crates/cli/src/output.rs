@@ -1,0 +1,186 @@
+//! What `--json` prints, as types. Each has a `schema` that names its version; `herma schema NAME` prints it.
+
+use std::collections::BTreeMap;
+
+use herma_evidence::verify::Check;
+use herma_model::report::ChangedFile;
+use herma_model::store::RunSummary;
+use herma_model::{Digest, RunId};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::failure::Failure;
+
+/// A command that did not work.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorOutput {
+    /// `herma.error/v1`.
+    pub schema: &'static str,
+    /// What happened, to what.
+    pub error: String,
+    /// What to do next.
+    pub next_step: Option<String>,
+    /// The exit code: 2 bad input, 4 internal.
+    pub exit_code: u8,
+}
+
+impl ErrorOutput {
+    pub(crate) fn new(failure: &Failure) -> Self {
+        Self {
+            schema: "herma.error/v1",
+            error: failure.what.clone(),
+            next_step: failure.next_step.clone(),
+            exit_code: failure.code,
+        }
+    }
+}
+
+/// `herma runs --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunsOutput {
+    /// `herma.runs/v1`.
+    pub schema: &'static str,
+    /// Newest first.
+    pub runs: Vec<RunSummary>,
+    /// What to give to `--before` for the next page; none on the last one.
+    pub next_before: Option<RunId>,
+}
+
+/// `herma diff --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DiffOutput {
+    /// `herma.diff/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// What changed.
+    pub changed_files: Vec<ChangedFile>,
+    /// The patch; none if there is none, or it was withheld.
+    pub patch: Option<String>,
+    /// Why there is no patch.
+    pub reason: Option<String>,
+}
+
+/// `herma logs --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogsOutput {
+    /// `herma.logs/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// Each log's text by its name in the bundle.
+    pub logs: BTreeMap<String, String>,
+}
+
+/// `herma verify --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct VerifyOutput {
+    /// `herma.verify/v1`.
+    pub schema: &'static str,
+    /// Whether every check passed or does not apply.
+    pub ok: bool,
+    /// Every check, in order.
+    pub checks: Vec<Check>,
+}
+
+/// `herma contract check|digest --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ContractOutput {
+    /// `herma.contract-check/v1`.
+    pub schema: &'static str,
+    /// The contract's name.
+    pub contract_id: String,
+    /// The contract's digest.
+    pub contract_digest: Digest,
+    /// The contract's title.
+    pub title: String,
+    /// The contract's stage.
+    pub stage: u8,
+    /// Things that would block a run of it as it stands.
+    pub warnings: Vec<String>,
+}
+
+/// `herma init --json` and `herma contract new --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WrittenOutput {
+    /// `herma.written/v1`.
+    pub schema: &'static str,
+    /// The file that was written.
+    pub file: String,
+    /// What to do next.
+    pub next_step: String,
+}
+
+/// `herma schema --json` without a name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SchemasOutput {
+    /// `herma.schemas/v1`.
+    pub schema: &'static str,
+    /// Every schema's name with what it is for.
+    pub schemas: BTreeMap<&'static str, &'static str>,
+}
+
+/// `herma completions --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CompletionsOutput {
+    /// `herma.completions/v1`.
+    pub schema: &'static str,
+    /// The shell.
+    pub shell: String,
+    /// What to source in it.
+    pub script: String,
+}
+
+/// `herma doctor --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorOutput {
+    /// `herma.doctor/v1`.
+    pub schema: &'static str,
+    /// Whether everything that herma cannot do without is there.
+    pub ok: bool,
+    /// What was looked at.
+    pub items: Vec<DoctorItem>,
+}
+
+/// One thing that `herma doctor` looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorItem {
+    /// What.
+    pub name: String,
+    /// Whether it works.
+    pub ok: bool,
+    /// Whether herma cannot do without it.
+    pub required: bool,
+    /// What was found.
+    pub detail: String,
+    /// How to mend it.
+    pub next_step: Option<String>,
+}
+
+/// `herma bench harness --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BenchOutput {
+    /// `herma.bench/v1`.
+    pub schema: &'static str,
+    /// One row for each measurement.
+    pub rows: Vec<BenchRow>,
+}
+
+/// One measurement: ours against the same work without herma, medians of the same run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BenchRow {
+    /// What was measured.
+    pub name: String,
+    /// Files of the repository or bundle.
+    pub files: u64,
+    /// With herma, in milliseconds.
+    pub governed_ms: f64,
+    /// Without herma, in milliseconds.
+    pub bare_ms: f64,
+    /// How many times as long it takes with herma.
+    pub ratio: f64,
+    /// The ratio that must not be exceeded.
+    pub limit: f64,
+    /// The most memory that herma itself used, in KiB, where it was measured.
+    pub peak_kib: Option<u64>,
+}

@@ -1,0 +1,121 @@
+//! What a person or a program sees: the only place that writes to the terminal.
+
+use std::fmt;
+use std::io::{self, IsTerminal as _, Write};
+use std::process::ExitCode;
+
+use herma_model::Status;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::output::ErrorOutput;
+
+/// What a person or a program sees.
+pub(crate) struct Screen {
+    json: bool,
+    color: bool,
+}
+
+/// How a text is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Tone {
+    Good,
+    Bad,
+    Warn,
+    Dim,
+    Bold,
+}
+
+impl Screen {
+    pub(crate) fn new(json: bool, color: bool) -> Self {
+        Self { json, color }
+    }
+
+    /// Whether a program reads us.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether a person watches, so that progress can move.
+    pub(crate) fn is_live(&self) -> bool {
+        !self.json && io::stderr().is_terminal()
+    }
+
+    /// A line on standard output.
+    pub(crate) fn line(&self, text: impl fmt::Display) {
+        // A reader that went away, like `head`, is no error.
+        let _ = writeln!(io::stdout().lock(), "{text}");
+    }
+
+    /// Bytes on standard output, as they are.
+    pub(crate) fn bytes(&self, bytes: &[u8]) {
+        let _ = io::stdout().lock().write_all(bytes);
+    }
+
+    /// A line on standard error.
+    pub(crate) fn note(&self, text: impl fmt::Display) {
+        let _ = writeln!(io::stderr().lock(), "{text}");
+    }
+
+    /// A value for a program.
+    pub(crate) fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
+        self.line(text);
+        Ok(())
+    }
+
+    /// Shows a failure and gives its exit code.
+    pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
+        if self.json {
+            let _ = self.value(&ErrorOutput::new(failure));
+        } else {
+            self.note(format_args!("{} {}", self.paint(Tone::Bad, "error:"), failure.what));
+            if let Some(next) = &failure.next_step {
+                self.note(format_args!("{} {next}", self.paint(Tone::Bold, "next:")));
+            }
+        }
+        failure.code.into()
+    }
+
+    /// The text in this tone, where there is colour.
+    pub(crate) fn paint(&self, tone: Tone, text: impl fmt::Display) -> String {
+        if !self.color {
+            return text.to_string();
+        }
+        let code = match tone {
+            Tone::Good => "32",
+            Tone::Bad => "31",
+            Tone::Warn => "33",
+            Tone::Dim => "2",
+            Tone::Bold => "1",
+        };
+        format!("\u{1b}[{code}m{text}\u{1b}[0m")
+    }
+
+    /// A status in its tone.
+    pub(crate) fn status(&self, status: Status) -> String {
+        let tone = match status {
+            Status::Pass => Tone::Good,
+            Status::Fail => Tone::Bad,
+            Status::Blocked => Tone::Warn,
+        };
+        self.paint(tone, status.as_str())
+    }
+}
+
+/// Text that an agent may have written, made safe for a terminal: control and bidirectional characters are shown.
+pub(crate) fn safe(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
+    };
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        if hidden(c) {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
+    }
+    shown
+}

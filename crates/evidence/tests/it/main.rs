@@ -1,0 +1,10 @@
+//! Tests of whole bundles: written, attested, verified, broken.
+
+// Helpers of tests may fail like tests do.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod crash;
+mod logs;
+mod sample;
+mod tamper;
+mod writing;

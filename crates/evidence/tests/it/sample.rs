@@ -1,0 +1,212 @@
+//! A small, complete bundle of a run that passed.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use herma_evidence::verify::CheckName;
+use herma_evidence::{
+    Bundle, CheckList, Completed, EventLog, InstallationKey, Redactor, Trace, Trust, attest, layout, seal,
+    verify,
+};
+use herma_model::contract::ContractId;
+use herma_model::decision::{Decision, Question};
+use herma_model::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
+use herma_model::event::{EventType as E, Source};
+use herma_model::gate::{Finding, Gate};
+use herma_model::report::{
+    Admission, ApprovalStatus, ChangedFile, Entry, Freshness, Mode, NeverActivated, OutcomeState, PathRule,
+    PathViolation, ReportSchema, Usage, Verification, VerificationStatus,
+};
+use herma_model::{Clock, Contract, Fault, RepoPath, Report, RunId, Status, Step, Timestamp};
+use serde_json::{Map, Value};
+
+pub(crate) const CONTRACT: &str = "---\nid: trim-slug\ntitle: slugify keeps outer whitespace\n\
+    target: { fixture: string-slugify }\nstage: 2\nallowed_paths: [strings.py]\nverify: [\"python3 check.py\"]\n\
+    ---\nslugify must trim.\n";
+
+pub(crate) const PATCH: &str = "diff --git a/strings.py b/strings.py\n\
+    index 1111111111111111111111111111111111111111..2222222222222222222222222222222222222222 100644\n\
+    --- a/strings.py\n+++ b/strings.py\n@@ -1 +1 @@\n-a\n+b\n";
+
+/// Each look at it is one millisecond later.
+pub(crate) struct Ticks(AtomicI64);
+
+impl Ticks {
+    pub(crate) fn from_start() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_700_000_000_000)))
+    }
+
+    pub(crate) fn later() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_700_000_500_000)))
+    }
+}
+
+impl Clock for Ticks {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_millisecond(self.0.fetch_add(1, Ordering::Relaxed)).unwrap()
+    }
+}
+
+pub(crate) struct Sample {
+    pub(crate) temp: tempfile::TempDir,
+    pub(crate) key: InstallationKey,
+    pub(crate) report: Report,
+}
+
+impl Sample {
+    pub(crate) fn dir(&self) -> PathBuf {
+        self.temp.path().join("bundle")
+    }
+
+    pub(crate) fn verify(&self) -> CheckList {
+        check(&self.dir(), &self.key)
+    }
+}
+
+pub(crate) fn check(dir: &Path, key: &InstallationKey) -> CheckList {
+    verify(dir, &Trust { keys: vec![key.public()] }, &only_strings, None)
+}
+
+/// Stands in for the contract's path rules: only `strings.py` may change.
+fn only_strings(_: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
+    let outside = changed.iter().filter(|file| file.path.as_bytes() != b"strings.py");
+    let violation = |file: &ChangedFile| PathViolation {
+        path: file.path.clone(),
+        rule: PathRule::NotAllowed,
+        detail: "not allowed".to_owned(),
+    };
+    outside.map(violation).collect()
+}
+
+pub(crate) fn failed(list: &CheckList) -> Vec<CheckName> {
+    list.failed().map(|check| check.name).collect()
+}
+
+pub(crate) fn run_id() -> RunId {
+    RunId::new(Timestamp::from_millisecond(1_700_000_000_000).unwrap(), [7; 10])
+}
+
+/// A bundle that passes, after `change` had its way with the report.
+pub(crate) fn pass(change: impl FnOnce(&mut Report)) -> Sample {
+    let temp = tempfile::tempdir().unwrap();
+    let clock = Ticks::from_start();
+    let mut report = report(clock.now());
+    let bundle = Bundle::create(temp.path().join("bundle"), clock, None::<Fault>).unwrap();
+    let trace = Trace::create(&bundle);
+    trace.append(Step::Start).unwrap();
+    let log = EventLog::create(&bundle, run_id(), Redactor::default());
+    let events = [
+        E::RunStarted,
+        E::ContractCreated,
+        E::EligibilityDecided,
+        E::WorkspacePrepared,
+        E::EngineStarted,
+        E::PatchApplied,
+        E::DiffChecked,
+        E::VerificationCompleted,
+    ];
+    for kind in events {
+        let data = Map::from_iter([("kind".to_owned(), Value::from(kind.as_str()))]);
+        log.append(Source::Harness, kind, data).unwrap();
+    }
+    bundle.write(layout::CONTRACT, CONTRACT.as_bytes()).unwrap();
+    bundle.write(layout::DECISION, &serde_json::to_vec(&decision()).unwrap()).unwrap();
+    bundle.write(layout::PATCH, PATCH.as_bytes()).unwrap();
+    for name in [layout::TEST_LOG, layout::ENGINE_STDOUT, layout::ENGINE_STDERR] {
+        let mut writer = bundle.log(name, Redactor::default(), 1 << 20).unwrap();
+        std::io::Write::write_all(&mut writer, b"all is well\n").unwrap();
+        writer.finish().unwrap();
+    }
+    change(&mut report);
+    let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
+    log.append(Source::Harness, E::RunCompleted, verdict).unwrap();
+    log.finish().unwrap();
+    trace.finish().unwrap();
+    let report = seal(&bundle, report).unwrap();
+    let key = InstallationKey::load_or_create(&temp.path().join("keys")).unwrap();
+    attest(&bundle, &key, &report).unwrap();
+    Sample { temp, key, report }
+}
+
+fn decision() -> Decision {
+    let contract = Contract::parse(CONTRACT.as_bytes()).unwrap();
+    let question = Question {
+        run_id: run_id(),
+        contract_id: &contract.terms.id,
+        contract_digest: contract.digest().unwrap(),
+        engine: &EngineName::fake(),
+        stage: contract.terms.stage,
+        risk: contract.terms.risk,
+    };
+    Decision::draw(&question, &Gate::ALL.map(|gate| (gate, Finding::Passed)).into())
+}
+
+fn report(started: Timestamp) -> Report {
+    let contract = Contract::parse(CONTRACT.as_bytes()).unwrap();
+    let entry = |digit: &str| Some(Entry { mode: Mode::File, id: digit.repeat(40) });
+    let path = RepoPath::new("strings.py").unwrap();
+    Report {
+        schema: ReportSchema::V1,
+        herma_version: herma_model::VERSION.to_owned(),
+        run_id: run_id(),
+        parent_run: None,
+        contract_id: "trim-slug".parse::<ContractId>().unwrap(),
+        contract_digest: contract.digest().unwrap(),
+        status: Status::Pass,
+        engine: EngineName::fake(),
+        engine_version: "1".to_owned(),
+        engine_digest: herma_model::Digest::of(b"fake"),
+        engine_started: true,
+        engine_exit: Some(EngineExit {
+            code: Some(0),
+            signal: None,
+            ended_by: EndedBy::Exited,
+            result: Some(EngineResult::Completed),
+        }),
+        stage: contract.terms.stage,
+        mutation_scope: contract.terms.stage.mutation_scope(),
+        destination: DestinationKind::Host,
+        walls: Vec::new(),
+        model_provider: None,
+        model: None,
+        model_runtime_provider: None,
+        model_admission: Admission::NotApplicable,
+        engine_admission: Admission::BuiltIn,
+        target_admission: Admission::BuiltIn,
+        approval_status: ApprovalStatus::NotRequired,
+        run_started_at: started,
+        run_finished_at: started,
+        baseline_commit: Some("3".repeat(40)),
+        result_tree: Some("4".repeat(40)),
+        result_commit: Some("5".repeat(40)),
+        changed_files: vec![ChangedFile { path, old: entry("1"), new: entry("2") }],
+        changed_tests: Vec::new(),
+        ignored_files: Vec::new(),
+        allowed_paths_passed: Some(true),
+        forbidden_paths_passed: Some(true),
+        path_violations: Vec::new(),
+        forbidden_actions_attempted: Vec::new(),
+        required_events_passed: true,
+        verification: vec![Verification {
+            command: "python3 check.py".to_owned(),
+            status: VerificationStatus::Passed,
+            exit_code: Some(0),
+            duration_ms: 12,
+        }],
+        target_clean_start: Some(true),
+        target_clean_end: Some(true),
+        source_mutated: Some(false),
+        outcome: OutcomeState::NotRequired,
+        usage: Usage::NONE,
+        blockers: Vec::new(),
+        not_applicable: [
+            (layout::CONFINEMENT.to_owned(), "the destination is host".to_owned()),
+            (layout::MODEL_CALLS.to_owned(), "the contract names no model".to_owned()),
+        ]
+        .into(),
+        artifacts: std::collections::BTreeMap::default(),
+        freshness: Freshness { oldest: started, newest: started, passed: true },
+        runtime_default_activation: NeverActivated,
+    }
+}

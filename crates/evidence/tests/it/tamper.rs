@@ -1,0 +1,207 @@
+//! Whatever is changed in a bundle is found, and the check that broke is named.
+
+use std::fs;
+use std::sync::LazyLock;
+
+use herma_evidence::verify::CheckName as C;
+use herma_evidence::{InstallationKey, layout};
+use herma_model::blocker::Blocker;
+use herma_model::report::{Usage, VerificationStatus};
+use herma_model::units::Usd;
+use herma_model::{RepoPath, Status};
+use proptest::prelude::*;
+
+use crate::sample::{Sample, check, failed, pass};
+
+const FILES: [&str; 11] = [
+    layout::REPORT,
+    layout::REPORT_MD,
+    layout::EVENTS,
+    layout::TRACE,
+    layout::PATCH,
+    layout::TEST_LOG,
+    layout::DECISION,
+    layout::CONTRACT,
+    layout::ENGINE_STDOUT,
+    layout::ENGINE_STDERR,
+    layout::ATTESTATION,
+];
+
+#[test]
+fn an_untouched_bundle_passes() {
+    let sample = pass(|_| {});
+    let list = sample.verify();
+    assert!(list.ok(), "{list:#?}");
+    assert_eq!(list.checks.len(), 16);
+}
+
+#[test]
+fn every_flipped_bit_of_the_attestation_is_found() {
+    let sample = pass(|_| {});
+    let path = sample.dir().join(layout::ATTESTATION);
+    let sound = fs::read(&path).unwrap();
+    for at in 0..sound.len() {
+        let mut broken = sound.clone();
+        broken[at] ^= 1u8 << (at % 8);
+        fs::write(&path, &broken).unwrap();
+        let failed = failed(&sample.verify());
+        assert!(failed.contains(&C::Envelope) || failed.contains(&C::Signature), "byte {at}: {failed:?}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn every_flipped_bit_of_every_file_is_found(file in 0..FILES.len(), at in any::<prop::sample::Index>(), bit in 0u32..8) {
+        static SAMPLE: LazyLock<Sample> = LazyLock::new(|| pass(|_| {}));
+        let path = SAMPLE.dir().join(FILES[file]);
+        let sound = fs::read(&path).unwrap();
+        let mut broken = sound.clone();
+        broken[at.index(sound.len())] ^= 1u8 << bit;
+        fs::write(&path, &broken).unwrap();
+        let list = SAMPLE.verify();
+        fs::write(&path, &sound).unwrap();
+        let failed = failed(&list);
+        let expected = if FILES[file] == layout::ATTESTATION { [C::Envelope, C::Signature] } else { [C::Subjects; 2] };
+        prop_assert!(failed.iter().any(|name| expected.contains(name)), "{}: {:?}", FILES[file], failed);
+    }
+}
+
+#[test]
+fn a_missing_file_is_found() {
+    for name in FILES {
+        let sample = pass(|_| {});
+        fs::remove_file(sample.dir().join(name)).unwrap();
+        assert_eq!(failed(&sample.verify())[0], C::Files, "{name}");
+    }
+}
+
+#[test]
+fn an_extra_file_is_found() {
+    for name in
+        ["notes.txt", "engine/more.log", layout::CONFINEMENT, layout::OUTCOME, ".unfinished-patch.diff"]
+    {
+        let sample = pass(|_| {});
+        fs::write(sample.dir().join(name), "x").unwrap();
+        assert_eq!(failed(&sample.verify())[0], C::Files, "{name}");
+    }
+    let sample = pass(|_| {});
+    fs::create_dir(sample.dir().join("empty")).unwrap();
+    assert_eq!(failed(&sample.verify()), [C::Files]);
+}
+
+#[test]
+fn a_link_in_place_of_a_file_is_found() {
+    let sample = pass(|_| {});
+    let (path, elsewhere) = (sample.dir().join(layout::TEST_LOG), sample.temp.path().join("elsewhere"));
+    fs::rename(&path, &elsewhere).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, &path).unwrap();
+    let list = sample.verify();
+    assert_eq!(failed(&list)[0], C::Files);
+    assert!(list.checks[0].detail.contains("test.log"), "{:?}", list.checks[0]);
+}
+
+#[test]
+fn a_fifo_in_place_of_a_file_is_found_and_not_waited_for() {
+    let sample = pass(|_| {});
+    let path = sample.dir().join(layout::TEST_LOG);
+    fs::remove_file(&path).unwrap();
+    let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
+    rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    assert_eq!(failed(&sample.verify())[0], C::Files);
+}
+
+#[test]
+fn swapped_events_break_the_chain() {
+    let sample = pass(|_| {});
+    let path = sample.dir().join(layout::EVENTS);
+    let text = fs::read_to_string(&path).unwrap();
+    let mut lines: Vec<&str> = text.lines().collect();
+    lines.swap(2, 3);
+    fs::write(&path, lines.join("\n") + "\n").unwrap();
+    let failed = failed(&sample.verify());
+    assert!(failed.contains(&C::Chain) && failed.contains(&C::Subjects), "{failed:?}");
+}
+
+#[test]
+fn an_unknown_signer_is_a_failure() {
+    let sample = pass(|_| {});
+    let other = InstallationKey::load_or_create(&sample.temp.path().join("other")).unwrap();
+    assert_eq!(failed(&check(&sample.dir(), &other)), [C::Signature]);
+}
+
+#[test]
+fn another_bundles_signature_is_found() {
+    let (sample, other) = (pass(|_| {}), pass(|report| report.walls.push("wall".to_owned())));
+    let read = |s: &Sample| {
+        let bytes = fs::read(s.dir().join(layout::ATTESTATION)).unwrap();
+        serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()
+    };
+    let mut envelope = read(&sample);
+    envelope["signatures"][0]["sig"] = read(&other)["signatures"][0]["sig"].clone();
+    fs::write(sample.dir().join(layout::ATTESTATION), serde_json::to_vec(&envelope).unwrap()).unwrap();
+    assert_eq!(failed(&sample.verify()), [C::Signature]);
+}
+
+#[test]
+fn added_whitespace_in_the_envelope_is_found() {
+    let sample = pass(|_| {});
+    let path = sample.dir().join(layout::ATTESTATION);
+    let mut bytes = fs::read(&path).unwrap();
+    bytes.push(b'\n');
+    fs::write(&path, bytes).unwrap();
+    let failed = failed(&sample.verify());
+    assert!(failed.contains(&C::Envelope), "{failed:?}");
+}
+
+/// herma itself signs a report that is not true: the checks after the seal find it.
+#[test]
+fn a_signed_lie_is_found() {
+    type Lie = fn(&mut herma_model::Report);
+    let lies: &[(&str, C, Lie)] = &[
+        ("a pass with a blocker", C::Agreement, |r| r.blockers.push(Blocker::NoDiff.because("none"))),
+        ("a failed verification", C::Agreement, |r| r.verification[0].status = VerificationStatus::Failed),
+        ("no verification", C::Agreement, |r| r.verification.clear()),
+        ("a changed target", C::Agreement, |r| r.source_mutated = Some(true)),
+        ("an engine that did not start", C::Agreement, |r| r.engine_started = false),
+        ("model calls from nowhere", C::Agreement, |r| {
+            r.usage = Usage { requests: 1, input_tokens: 1, output_tokens: 1, usd: Usd(0) };
+        }),
+        ("another contract", C::Contract, |r| r.contract_digest = herma_model::Digest::of(b"other")),
+        ("another engine", C::Decision, |r| r.engine = "codex".parse().unwrap()),
+        ("another blob", C::Patch, |r| r.changed_files[0].new.as_mut().unwrap().id = "9".repeat(40)),
+        ("a change too many", C::Patch, |r| {
+            let mut more = r.changed_files[0].clone();
+            more.path = RepoPath::new("more.py").unwrap();
+            r.changed_files.push(more);
+        }),
+        ("a change too few", C::Patch, |r| r.changed_files.clear()),
+        ("a path outside", C::Paths, |r| r.changed_files[0].path = RepoPath::new("setup.py").unwrap()),
+        ("a late start", C::Freshness, |r| r.run_started_at += std::time::Duration::from_millis(5)),
+        ("a wall that was not probed", C::Order, |r| {
+            r.destination = herma_model::engine::DestinationKind::Sandbox;
+        }),
+        ("a file without a reason", C::Artifacts, |r| drop(r.not_applicable.remove(layout::CONFINEMENT))),
+        ("a reason for a file that is there", C::Artifacts, |r| {
+            r.not_applicable.insert(layout::PATCH.to_owned(), "none".to_owned());
+        }),
+        ("a secret", C::Secrets, |r| r.engine_version = format!("ghp_{}", "aB3dE5fG7h".repeat(4))),
+        ("missing events", C::Order, |r| r.required_events_passed = false),
+    ];
+    for (lie, expected, change) in lies {
+        let sample = pass(change);
+        let failed = failed(&sample.verify());
+        assert!(failed.contains(expected), "{lie}: {failed:?}");
+        assert!(!failed.contains(&C::Signature) && !failed.contains(&C::Subjects), "{lie}: {failed:?}");
+    }
+}
+
+#[test]
+fn an_honest_fail_verifies() {
+    let sample = pass(|report| {
+        report.blockers.push(Blocker::VerificationFailed.because("exit 1"));
+        report.status = Status::Fail;
+        report.verification[0].status = VerificationStatus::Failed;
+    });
+    let list = sample.verify();
+    assert!(list.ok(), "{list:#?}");
+}
