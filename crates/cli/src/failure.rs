@@ -39,7 +39,9 @@ impl Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = match &error {
-            OpenError::Home { .. } => "free space there, make it writable, or set HERMA_HOME to another directory",
+            OpenError::Home { .. } => {
+                "free space there, make it writable, or set HERMA_HOME to another directory"
+            }
             OpenError::Store(_) => "the bundles under runs/ are the evidence; the store is only their index",
             OpenError::Key(_) => "restore the key, or move it away to start with a new one",
             OpenError::Git(_) => "install git, for example with `apt install git`",
@@ -54,8 +56,9 @@ impl From<OrderError> for Failure {
             OrderError::Contract(_) => Self::bad_input(error),
             OrderError::Engine(_) => Self::bad_input(error)
                 .hint("name a built-in fixture as target, or say what `fake` does with --script FILE"),
-            OrderError::Write(_) => Self::internal(error)
-                .hint("free space or make herma's home writable; the next herma command closes what was left"),
+            OrderError::Write(_) => Self::internal(error).hint(
+                "free space or make herma's home writable; the next herma command closes what was left",
+            ),
             other => Self::internal(other),
         }
     }

@@ -35,10 +35,22 @@ pub const SCHEMAS: &[Published] = &[
         what: "`contract check` and `contract digest`",
         make: || schema_for!(output::ContractOutput),
     },
-    Published { name: "written", what: "`init` and `contract new`", make: || schema_for!(output::WrittenOutput) },
+    Published {
+        name: "written",
+        what: "`init` and `contract new`",
+        make: || schema_for!(output::WrittenOutput),
+    },
     Published { name: "doctor", what: "`doctor`", make: || schema_for!(output::DoctorOutput) },
-    Published { name: "schemas", what: "`schema` without a name", make: || schema_for!(output::SchemasOutput) },
+    Published {
+        name: "schemas",
+        what: "`schema` without a name",
+        make: || schema_for!(output::SchemasOutput),
+    },
     Published { name: "completions", what: "`completions`", make: || schema_for!(output::CompletionsOutput) },
     Published { name: "bench", what: "`bench`", make: || schema_for!(output::BenchOutput) },
-    Published { name: "error", what: "any command that did not work", make: || schema_for!(output::ErrorOutput) },
+    Published {
+        name: "error",
+        what: "any command that did not work",
+        make: || schema_for!(output::ErrorOutput),
+    },
 ];

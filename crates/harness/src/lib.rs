@@ -7,6 +7,7 @@ mod close;
 mod collect;
 mod error;
 mod facts;
+pub mod failure_matrix;
 mod gates;
 mod home;
 mod installation;

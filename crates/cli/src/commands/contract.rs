@@ -98,7 +98,8 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
         warnings.push(format!("stage_unproven: this version runs stages 2 and 3, not {}", terms.stage));
     }
     if terms.model.is_some() {
-        warnings.push("provider_unavailable: this version has no router, so no model can be reached".to_owned());
+        warnings
+            .push("provider_unavailable: this version has no router, so no model can be reached".to_owned());
     }
     Ok(ContractOutput {
         schema: "herma.contract-check/v1",

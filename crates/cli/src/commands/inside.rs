@@ -5,8 +5,8 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_destination::probe::{self, ProbePlan};
 use herma_destination::launcher;
+use herma_destination::probe::{self, ProbePlan};
 use herma_engines::fake;
 
 /// Runs the hidden subcommand that the first argument names, if it names one.
@@ -30,7 +30,8 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
 }
 
 fn run_probes(plan: &Path) -> ExitCode {
-    let plan: Option<ProbePlan> = std::fs::read(plan).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let plan: Option<ProbePlan> =
+        std::fs::read(plan).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let Some(plan) = plan else { return ExitCode::FAILURE };
     let results = probe::run_inside(&plan);
     match serde_json::to_vec(&results) {

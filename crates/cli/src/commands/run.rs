@@ -41,7 +41,11 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
 }
 
 /// Runs the order with the watcher that fits the screen.
-pub(crate) fn govern(installation: &Installation, order: &Order, screen: &Screen) -> Result<Finished, Failure> {
+pub(crate) fn govern(
+    installation: &Installation,
+    order: &Order,
+    screen: &Screen,
+) -> Result<Finished, Failure> {
     let watch = watcher(screen);
     Ok(run_order(installation, order, watch.as_ref())?)
 }
@@ -77,7 +81,11 @@ pub(crate) fn read_contract(named: &str) -> Result<ReadContract, Failure> {
 fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Failure> {
     let contract = Contract::parse(text.as_bytes()).map_err(|bad| bad_contract(path, &bad))?;
     if let Some(finding) = herma_evidence::secrets::scan(text.as_bytes()).first() {
-        let line = 1 + text.bytes().take(usize::try_from(finding.offset).unwrap_or(0)).filter(|b| *b == b'\n').count();
+        let line = 1 + text
+            .bytes()
+            .take(usize::try_from(finding.offset).unwrap_or(0))
+            .filter(|b| *b == b'\n')
+            .count();
         return Err(Failure::bad_input(format!(
             "{}:{line}: the contract holds what looks like a secret ({})",
             path.display(),
@@ -91,8 +99,9 @@ fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Failur
 /// The file's text, if it is a file of sensible size.
 fn read_text(path: &Path) -> Result<String, Failure> {
     let cannot = |e: std::io::Error| {
-        Failure::bad_input(format!("{}: cannot be read: {e}", path.display()))
-            .hint("name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one")
+        Failure::bad_input(format!("{}: cannot be read: {e}", path.display())).hint(
+            "name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one",
+        )
     };
     let file = File::open(path).map_err(cannot)?;
     let meta = file.metadata().map_err(cannot)?;
@@ -127,7 +136,8 @@ fn bad_contract(path: &Path, bad: &BadContract) -> Failure {
 pub(crate) fn find_fixture(name: &str) -> Result<&'static Fixture, Failure> {
     herma_fixtures::find(name).ok_or_else(|| {
         let known: Vec<_> = herma_fixtures::all().iter().map(|f| f.name).collect();
-        Failure::bad_input(format!("there is no fixture `{name}`")).hint(format!("there are: {}", known.join(", ")))
+        Failure::bad_input(format!("there is no fixture `{name}`"))
+            .hint(format!("there are: {}", known.join(", ")))
     })
 }
 
@@ -139,8 +149,9 @@ fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
         return Ok(script.to_owned());
     }
     std::fs::read_to_string(named).map_err(|e| {
-        Failure::bad_input(format!("--script {named}: {e}"))
-            .hint("name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say")
+        Failure::bad_input(format!("--script {named}: {e}")).hint(
+            "name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say",
+        )
     })
 }
 
@@ -153,7 +164,11 @@ pub(crate) fn show_verdict(report: &Report, bundle: &Path, screen: &Screen) {
         screen.paint(Tone::Dim, report.run_id)
     ));
     for blocker in &report.blockers {
-        screen.line(format_args!("  {}  {}", screen.paint(Tone::Bold, blocker.blocker), safe(&blocker.detail)));
+        screen.line(format_args!(
+            "  {}  {}",
+            screen.paint(Tone::Bold, blocker.blocker),
+            safe(&blocker.detail)
+        ));
         screen.line(format_args!("    next: {}", safe(&blocker.next_step)));
     }
     for change in &report.changed_files {

@@ -31,8 +31,8 @@ pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen
         screen.line(format_args!(
             "{}  {status}{pad} {:24} {:8} {}  {}",
             run.run_id.short(),
-            run.contract_id,
-            run.engine,
+            run.contract_id.as_str(),
+            run.engine.as_str(),
             run.started_at.strftime("%Y-%m-%d %H:%M:%SZ"),
             blockers.join(", ")
         ));

@@ -13,7 +13,8 @@ pub(crate) fn schema(args: &args::Schema, screen: &Screen) -> Ended {
     match &args.name {
         Some(name) => {
             let schema = SCHEMAS.iter().find(|s| s.name == name).ok_or_else(|| {
-                Failure::bad_input(format!("there is no schema `{name}`")).hint("`herma schema` lists the names")
+                Failure::bad_input(format!("there is no schema `{name}`"))
+                    .hint("`herma schema` lists the names")
             })?;
             screen.value(&(schema.make)())?;
         }

@@ -20,7 +20,9 @@ pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Sc
     let trust = Trust { keys: keys(args, environment)? };
     let git = Git::find(&environment.settings.search_path).ok();
     if args.repo.is_some() && git.is_none() {
-        return Err(Failure::bad_input("--repo needs git").hint("install git, for example with `apt install git`"));
+        return Err(
+            Failure::bad_input("--repo needs git").hint("install git, for example with `apt install git`")
+        );
     }
     let checks = verify_bundle(&bundle, &trust, git.as_ref(), args.repo.as_deref());
     let ok = checks.ok();
