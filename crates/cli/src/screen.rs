@@ -26,6 +26,7 @@ pub(crate) enum Tone {
     Bold,
 }
 
+#[allow(clippy::unused_self, reason = "a Screen is what lets a command write at all")]
 impl Screen {
     pub(crate) fn new(json: bool, color: bool) -> Self {
         Self { json, color }

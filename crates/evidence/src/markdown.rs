@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use herma_model::Report;
-use herma_model::report::{ChangedFile, VerificationStatus};
+use herma_model::report::{ChangedFile, Verification, VerificationStatus};
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
@@ -81,8 +81,17 @@ fn verification(report: &Report, out: &mut String) -> std::fmt::Result {
     if report.verification.is_empty() {
         return writeln!(out, "None ran.");
     }
+    commands(&report.verification, out)?;
+    if !report.verification_with_baseline_tests.is_empty() {
+        writeln!(out, "\nWith the tests as they were before the engine changed them:\n")?;
+        commands(&report.verification_with_baseline_tests, out)?;
+    }
+    Ok(())
+}
+
+fn commands(commands: &[Verification], out: &mut String) -> std::fmt::Result {
     writeln!(out, "| command | status | exit code | ms |\n| --- | --- | --- | --- |")?;
-    for command in &report.verification {
+    for command in commands {
         let status = match command.status {
             VerificationStatus::Passed => "passed",
             VerificationStatus::Failed => "failed",

@@ -3,6 +3,7 @@
 //! git is never run with configuration, attributes, hooks or filters that an agent could have written: herma keeps
 //! a git directory of its own for each run, outside the agent's reach, and hashes the agent's files itself.
 
+mod agent_repository;
 mod checkout;
 mod error;
 mod git;
@@ -11,8 +12,8 @@ mod object;
 mod parallel;
 mod source;
 mod walk;
-mod workspace;
 
+pub use agent_repository::{ControlFiles, make_agent_repository};
 pub use checkout::{apply_changes, lay_out};
 pub use error::GitError;
 pub use git::Git;
@@ -20,4 +21,3 @@ pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
 pub use object::{ObjectFormat, blob_id};
 pub use source::{SourceRepo, SourceState};
 pub use walk::{Found, walk};
-pub use workspace::make_agent_repository;

@@ -6,9 +6,10 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use herma_model::RepoPath;
 use herma_model::report::{Entry, Mode};
+use herma_model::{Digest, RepoPath};
 use rustix::fs::{Dir, FileType, Mode as Permissions, OFlags, ResolveFlags, openat2};
+use rustix::io::Errno;
 
 use crate::error::GitError;
 use crate::object::{ObjectFormat, blob_id};
@@ -25,6 +26,8 @@ pub struct Found {
     pub links: BTreeMap<RepoPath, Vec<u8>>,
     /// FIFOs, sockets and devices.
     pub specials: Vec<RepoPath>,
+    /// Files that are too large to be hashed in sensible time, such as sparse ones of a terabyte.
+    pub oversized: Vec<RepoPath>,
     /// Files and directories named `.git` below the root, in any spelling of case. They are not entered.
     pub nested_repositories: Vec<RepoPath>,
 }
@@ -40,7 +43,7 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// A file that vanishes or changes its kind during the walk is an error: whoever changes the tree now should be dead.
 pub fn walk(root: &Path, format: ObjectFormat) -> Result<Found, GitError> {
     let fail = |doing: &'static str| {
-        move |e: rustix::io::Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
+        move |e: Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
     };
     let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let root_dir = rustix::fs::open(root, flags, Permissions::empty()).map_err(fail("open"))?;
@@ -49,11 +52,15 @@ pub fn walk(root: &Path, format: ObjectFormat) -> Result<Found, GitError> {
     list(&root_dir, root, &mut found, &mut files)?;
     let hash = |(path, is_link): &(RepoPath, bool)| hash_one(root_dir.as_fd(), root, format, path, *is_link);
     for file in parallel::map(&files, hash)? {
+        let Some(entry) = file.entry else {
+            found.oversized.push(file.path);
+            continue;
+        };
         found.sizes.insert(file.path.clone(), file.size);
         if let Some(target) = file.link {
             found.links.insert(file.path.clone(), target);
         }
-        found.entries.insert(file.path, file.entry);
+        found.entries.insert(file.path, entry);
     }
     Ok(found)
 }
@@ -71,7 +78,7 @@ fn list(
             None => root.to_owned(),
             Some(path) => root.join(path.to_string()),
         };
-        let fail = |e: rustix::io::Errno| GitError::File { doing: "list", path: shown(), cause: e.into() };
+        let fail = |e: Errno| GitError::File { doing: "list", path: shown(), cause: e.into() };
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let name = directory.as_ref().map_or(&b"."[..], RepoPath::as_bytes);
         let fd = openat2(root_dir, name, flags, Permissions::empty(), RESOLVE).map_err(fail)?;
@@ -109,12 +116,25 @@ fn kind(root_dir: &OwnedFd, path: &RepoPath, listed: FileType) -> rustix::io::Re
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode))
 }
 
+/// The largest file that is hashed.
+const MAX_HASHED: u64 = 1 << 30;
+/// The format for names that no git needs to know.
+const FORMAT: ObjectFormat = ObjectFormat::Sha256;
+
 /// One hashed file.
 struct Hashed {
     path: RepoPath,
-    entry: Entry,
+    /// None if it is too large.
+    entry: Option<Entry>,
     size: u64,
     link: Option<Vec<u8>>,
+}
+
+impl Hashed {
+    /// The content's name, or something that no content has.
+    fn name(&self) -> String {
+        self.entry.as_ref().map_or_else(|| format!("{} bytes", self.size), |entry| entry.id.clone())
+    }
 }
 
 fn hash_one(
@@ -134,12 +154,16 @@ fn hash_one(
             .into_bytes();
         let size = target.len() as u64;
         let id = blob_id(format, size, &target[..]).map_err(fail("read the link"))?;
-        let entry = Entry { mode: Mode::Symlink, id };
+        let entry = Some(Entry { mode: Mode::Symlink, id });
         return Ok(Hashed { path: path.clone(), entry, size, link: Some(target) });
     }
     let (file, size, mode) = open_regular(root_dir, path).map_err(fail("open"))?;
-    let id = blob_id(format, size, file).map_err(fail("read"))?;
-    Ok(Hashed { path: path.clone(), entry: Entry { mode, id }, size, link: None })
+    let entry = if size > MAX_HASHED {
+        None
+    } else {
+        Some(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
+    };
+    Ok(Hashed { path: path.clone(), entry, size, link: None })
 }
 
 /// Opens a regular file beneath the root without following anything and without waiting for a FIFO's other end.
@@ -170,4 +194,53 @@ pub(crate) fn read_entry(root: &Path, path: &RepoPath, mode: Mode) -> Result<Vec
     let mut content = Vec::new();
     file.take(size.saturating_add(1)).read_to_end(&mut content).map_err(fail("read"))?;
     Ok(content)
+}
+
+/// What lies at `path` below the root, with everything below it if it is a directory: a digest for each file and
+/// link, and for anything else one of its kind. Nothing where nothing is.
+pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, Digest)>, GitError> {
+    let fail = |e: Errno| GitError::File { doing: "look at", path: root.join(path), cause: e.into() };
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let root_dir = rustix::fs::open(root, flags, Permissions::empty()).map_err(fail)?;
+    let mut described = Vec::new();
+    let mut pending: Vec<RepoPath> = RepoPath::new(path).into_iter().collect();
+    while let Some(path) = pending.pop() {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let fd = match openat2(&root_dir, path.as_bytes(), flags, Permissions::empty(), RESOLVE) {
+            Ok(fd) => fd,
+            // Nothing is there, or a parent is a link or a file now, so that what was there is not any more.
+            Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
+            Err(e) => return Err(fail(e)),
+        };
+        let mode = rustix::fs::fstat(&fd).map_err(fail)?.st_mode;
+        let digest = match FileType::from_raw_mode(mode) {
+            FileType::Directory => {
+                pending.extend(names_in(&root_dir, &path).map_err(fail)?);
+                continue;
+            }
+            FileType::RegularFile => {
+                Digest::of(hash_one(root_dir.as_fd(), root, FORMAT, &path, false)?.name().as_bytes())
+            }
+            FileType::Symlink => {
+                Digest::of(&[b"link ", &read_entry(root, &path, Mode::Symlink)?[..]].concat())
+            }
+            _ => Digest::of(b"special"),
+        };
+        described.push((path, digest));
+    }
+    Ok(described)
+}
+
+fn names_in(root_dir: &OwnedFd, directory: &RepoPath) -> rustix::io::Result<Vec<RepoPath>> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let fd = openat2(root_dir, directory.as_bytes(), flags, Permissions::empty(), RESOLVE)?;
+    let mut paths = Vec::new();
+    for entry in Dir::new(fd)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            paths.extend(RepoPath::new([directory.as_bytes(), b"/", name].concat()));
+        }
+    }
+    Ok(paths)
 }

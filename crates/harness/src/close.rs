@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use herma_evidence::{Bundle, Completed, EventLog, Trace, attest, layout, seal};
+use herma_evidence::{Bundle, Completed, EventLog, Redactor, Trace, attest, layout, seal};
+use herma_model::blocker::BlockerRecord;
 use herma_model::event::{Source, first_missing, required};
 use herma_model::report::{
     Admission, ApprovalStatus, Freshness, NeverActivated, OutcomeState, PathRule, ReportSchema, Usage,
@@ -25,6 +26,11 @@ pub(crate) struct Closing<'a> {
     pub(crate) events: &'a EventLog,
     pub(crate) trace: &'a Trace,
     pub(crate) facts: &'a mut Facts,
+}
+
+/// A detail may repeat what an agent wrote, and the report goes into the evidence.
+fn without_secrets(record: &BlockerRecord) -> BlockerRecord {
+    BlockerRecord { detail: Redactor::default().redact(&record.detail), ..record.clone() }
 }
 
 /// Closes a run of this process.
@@ -153,6 +159,7 @@ impl Closing<'_> {
             forbidden_actions_attempted: facts.actions.clone(),
             required_events_passed: facts.missing_event.is_none(),
             verification: facts.verification.clone(),
+            verification_with_baseline_tests: facts.verification_with_baseline_tests.clone(),
             target_clean_start: facts.source_before.as_ref().map(|s| s.clean),
             target_clean_end: facts.source_after.as_ref().map(|s| s.clean),
             source_mutated: facts
@@ -162,7 +169,7 @@ impl Closing<'_> {
                 .map(|(before, after)| before != after),
             outcome: OutcomeState::NotRequired,
             usage: Usage::NONE,
-            blockers: verdict.blockers().to_vec(),
+            blockers: verdict.blockers().iter().map(without_secrets).collect(),
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),
             freshness: Freshness { oldest: plan.started_at, newest: plan.started_at, passed: false },

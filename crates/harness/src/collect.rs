@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use herma_git::{Found, walk};
+use herma_git::{ControlFiles, Found, walk};
 use herma_model::report::{ChangedFile, Mode};
 use herma_model::{EventType, RepoPath};
 use herma_policy::allowed_paths::TreeFacts;
@@ -15,6 +15,7 @@ use crate::run::{Ground, Run};
 /// Walks the workspace, records the result as one commit, and hands over what the path rules need.
 pub(crate) fn collect(run: &mut Run<'_>, ground: &Ground) -> Result<TreeFacts, Stop> {
     let workspace = run.dirs.workspace();
+    let git_control_files = ControlFiles::read(&workspace)?.changed_since(&ground.control_files);
     let found = walk(&workspace, ground.git_dir.format())?;
     let (mut changes, added) = compare(ground, &found);
     let ignored = never_landing(run, ground, &added)?;
@@ -44,9 +45,11 @@ pub(crate) fn collect(run: &mut Run<'_>, ground: &Ground) -> Result<TreeFacts, S
         links: found.links,
         sizes: found.sizes,
         ignored: ignored.into_iter().collect(),
+        oversized: found.oversized,
         special_files: found.specials,
         nested_repositories: found.nested_repositories,
         submodules: submodules(ground),
+        git_control_files,
     })
 }
 

@@ -48,6 +48,8 @@ pub(crate) struct Plan {
     pub(crate) engine_digest: Digest,
     pub(crate) destination: DestinationKind,
     pub(crate) keep_workspace: bool,
+    /// Where the contract's relative paths start, so that the target can be witnessed after a crash.
+    pub(crate) contract_dir: PathBuf,
     pub(crate) herma_version: String,
 }
 
@@ -63,6 +65,7 @@ impl Plan {
             engine_digest: Digest::of(b""),
             destination: order.destination(),
             keep_workspace: order.keep_workspace,
+            contract_dir: order.contract_dir.clone(),
             herma_version: VERSION.to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 
 use herma_engines::Assignment;
-use herma_git::{lay_out, make_agent_repository};
+use herma_git::{ControlFiles, lay_out, make_agent_repository};
 use herma_model::EventType;
 use serde_json::json;
 
@@ -37,7 +37,8 @@ pub(crate) fn workspace(run: &mut Run<'_>, target: &FoundTarget) -> Result<Groun
         EventType::WorkspacePrepared,
         json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() }),
     )?;
-    Ok(Ground { git_dir, baseline, entries })
+    let control_files = ControlFiles::read(&workspace)?;
+    Ok(Ground { git_dir, baseline, entries, control_files })
 }
 
 /// Lays out the fresh checkout of the baseline that verification will run on.

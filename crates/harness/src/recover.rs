@@ -7,7 +7,7 @@ use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
 use herma_model::store::Store as _;
-use herma_model::{Contract, Report, RunId, Step};
+use herma_model::{Contract, EventType, Report, RunId, Step};
 
 use crate::close::Closing;
 use crate::error::OrderError;
@@ -15,6 +15,7 @@ use crate::facts::Facts;
 use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
 use crate::order::Plan;
+use crate::target::witness;
 
 /// A run that was closed for a dead process.
 #[derive(Clone, Debug)]
@@ -93,8 +94,12 @@ fn interrupt(
     let mut facts = Facts::load(&dirs.facts());
     let last = steps.last().map_or(Step::Start, |line| line.step);
     facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
-    facts.engine_started = last >= Step::Engine;
-    facts.confined = dirs.bundle().join(layout::CONFINEMENT).exists();
+    let seen = |kind| events.events().iter().any(|event| event.kind == kind);
+    facts.engine_started = seen(EventType::EngineStarted);
+    facts.confined = seen(EventType::ConfinementProbed);
+    if facts.source_before.is_some() {
+        facts.source_after = witness(installation, contract, &plan.contract_dir).ok();
+    }
     let mut closing =
         Closing { installation, plan, contract, bundle, events: &events, trace: &trace, facts: &mut facts };
     let report = closing.seal()?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_git::{Baseline, GitDir};
+use herma_git::{Baseline, ControlFiles, GitDir};
 use herma_model::decision::{MissingGate, Question};
 use herma_model::event::Source;
 use herma_model::store::{RunSummary, Store as _};
@@ -24,7 +24,7 @@ use crate::prepare;
 use crate::probe;
 use crate::progress::Progress;
 use crate::supervise;
-use crate::target::FoundTarget;
+use crate::target::{FoundTarget, witness};
 use crate::verification;
 
 /// A run that has ended.
@@ -45,6 +45,7 @@ pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> 
     let mut run = Run::start(installation, order, watch)?;
     let stopped = run.govern().err();
     let internal_error = run.note_stop(stopped);
+    run.witness_once_more();
     close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
 }
 
@@ -68,6 +69,7 @@ pub(crate) struct Ground {
     pub(crate) git_dir: GitDir,
     pub(crate) baseline: Baseline,
     pub(crate) entries: Vec<herma_git::TreeEntry>,
+    pub(crate) control_files: ControlFiles,
 }
 
 impl Run<'_> {
@@ -108,7 +110,7 @@ impl Run<'_> {
         verification::verify(self, &ground, destination.as_ref(), &toolchains)?;
 
         self.step(Step::Witness)?;
-        self.witness_target(&target)
+        self.witness_target()
     }
 
     /// Makes the run: lock, directory, plan, bundle, first events, and its row in the store.
@@ -271,12 +273,23 @@ impl Run<'_> {
         Err(Stop::Blocked)
     }
 
-    /// Compares the target with what it was before the run.
-    fn witness_target(&mut self, target: &FoundTarget) -> Result<(), Stop> {
-        if let FoundTarget::Repo(repo) = target {
-            self.facts.source_after = Some(repo.source.capture()?);
+    /// Takes down what the target is now, to be compared with what it was before the run.
+    fn witness_target(&mut self) -> Result<(), Stop> {
+        if self.facts.source_before.is_some() {
+            self.facts.source_after =
+                Some(witness(self.installation, self.contract, &self.plan.contract_dir)?);
         }
         Ok(())
+    }
+
+    /// A run that stopped early has touched the target as little as any other, and says so.
+    fn witness_once_more(&mut self) {
+        if self.facts.engine_started
+            && self.facts.source_after.is_none()
+            && let Err(Stop::Internal(why) | Stop::Write(why)) = self.witness_target()
+        {
+            self.facts.interrupted.get_or_insert(format!("the target could not be read: {why}"));
+        }
     }
 
     /// Takes down why the run ended early, and says which errors were herma's own.

@@ -20,7 +20,7 @@ pub(crate) enum FoundTarget {
 
 /// A local repository that was found, with what it was before the run.
 pub(crate) struct FoundRepo {
-    pub(crate) source: SourceRepo,
+    source: SourceRepo,
     base_commit: String,
     base_tree: String,
     pub(crate) before: SourceState,
@@ -88,6 +88,18 @@ impl FoundTarget {
             }
         }
     }
+}
+
+/// What the contract's repository is now.
+pub(crate) fn witness(
+    installation: &Installation,
+    contract: &Contract,
+    contract_dir: &Path,
+) -> Result<SourceState, GitError> {
+    let Target::Repo { repo, .. } = &contract.terms.target else {
+        return Err(GitError::NoSuchBase { base: "a fixture".to_owned() });
+    };
+    SourceRepo::open(&installation.git, &contract_dir.join(repo.as_str()), repo.as_str())?.capture()
 }
 
 enum OpenTarget {

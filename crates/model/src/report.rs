@@ -94,6 +94,9 @@ pub struct Report {
     pub required_events_passed: bool,
     /// The verification commands and how each ended.
     pub verification: Vec<Verification>,
+    /// The same commands with the tests as they were, where the engine changed tests and the contract does not
+    /// allow the result to lean on that.
+    pub verification_with_baseline_tests: Vec<Verification>,
     /// Whether the target was clean before.
     pub target_clean_start: Option<bool>,
     /// Whether the target was clean after.

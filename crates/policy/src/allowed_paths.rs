@@ -27,12 +27,16 @@ pub struct TreeFacts {
     pub sizes: BTreeMap<RepoPath, u64>,
     /// New files that never land because the baseline's ignore rules cover them: they count only if forbidden.
     pub ignored: Vec<RepoPath>,
+    /// Files that are too large to be hashed.
+    pub oversized: Vec<RepoPath>,
     /// FIFOs, sockets and devices.
     pub special_files: Vec<RepoPath>,
     /// Directories and files named `.git` below the root.
     pub nested_repositories: Vec<RepoPath>,
     /// The submodules of the baseline.
     pub submodules: Vec<RepoPath>,
+    /// Files of the agent's own repository that decide how git behaves and are not as herma made them.
+    pub git_control_files: Vec<RepoPath>,
 }
 
 /// The path rules of one contract.
@@ -79,6 +83,13 @@ impl PathRules {
         }
         for path in &facts.ignored {
             violations.extend(self.forbids(path, Kind::Leaf));
+        }
+        for path in &facts.git_control_files {
+            let why = "it decides how git behaves in the workspace, and is not as herma made it";
+            violations.push(broke(path, PathRule::Forbidden, why));
+        }
+        for path in &facts.oversized {
+            violations.push(broke(path, PathRule::TooLarge, "it is too large to be hashed"));
         }
         for path in &facts.special_files {
             violations.push(broke(path, PathRule::SpecialFile, "it is a FIFO, a socket or a device"));

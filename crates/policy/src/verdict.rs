@@ -29,6 +29,8 @@ pub struct RunFacts<'a> {
     pub secret_in_patch: Option<String>,
     /// How the verification commands ended.
     pub verification: &'a [Verification],
+    /// How they ended with the tests as they were, where that had to be tried.
+    pub verification_with_baseline_tests: &'a [Verification],
     /// How many verification commands the contract has.
     pub verify_declared: usize,
     /// The target after the run; none if the run has no target that could change.
@@ -108,7 +110,11 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
         && facts.forbidden_actions.is_empty()
         && facts.secret_in_patch.is_none()
         && facts.verification.len() == facts.verify_declared
-        && facts.verification.iter().all(|v| outcome(v).is_none())
+        && facts
+            .verification
+            .iter()
+            .chain(facts.verification_with_baseline_tests)
+            .all(|v| outcome(v).is_none())
 }
 
 fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
@@ -196,6 +202,15 @@ fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<B
             Some(blocker) => blockers.push(blocker.because(describe(verification))),
             None => {}
         }
+    }
+    let leaning = facts.verification_with_baseline_tests.iter().find(|v| outcome(v).is_some());
+    if let Some(verification) = leaning.filter(|_| !stopped) {
+        let detail = format!(
+            "the engine rewrote tests, and with the tests as they were {}; `tests_may_change: true` in the contract \
+             would allow it",
+            describe(verification)
+        );
+        blockers.push(Blocker::VerificationFailed.because(detail));
     }
 }
 

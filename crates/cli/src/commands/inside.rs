@@ -15,9 +15,7 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     if first == launcher::SUBCOMMAND {
         let error = launcher::run(args);
         let _ = writeln!(std::io::stderr(), "herma could not start the command: {error}");
-        // What a shell says of a command that is not there, so that a missing test command is seen as such.
-        let missing = error.kind() == std::io::ErrorKind::NotFound;
-        return Some(ExitCode::from(if missing { 127 } else { 126 }));
+        return Some(ExitCode::from(launcher::NOT_STARTED));
     }
     if first == probe::SUBCOMMAND {
         return Some(run_probes(Path::new(&args.next()?)));

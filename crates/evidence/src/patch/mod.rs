@@ -231,6 +231,7 @@ mod tests {
 
     #[test]
     fn each_kind_of_change_is_read() {
+        use Mode::{Executable, File, Symlink};
         let patch = format!(
             "diff --git a/a b b/a b\nindex {A}..{B} 100644\n--- a/a b\t\n+++ b/a b\t\n@@ -1,2 +1 @@ f\n x\n--- a/y\n\
              \\ No newline at end of file\n\
@@ -242,7 +243,6 @@ mod tests {
              diff --git a/kind b/kind\nnew file mode 120000\nindex {NONE}..{B}\n--- /dev/null\n+++ b/kind\n@@ -0,0 +1 @@\n+b\n\\ No newline at end of file\n\
              diff --git a/bin b/bin\nindex {A}..{B} 100644\nGIT binary patch\nliteral 3\nKcmZQz\n\nliteral 1\nIcmZPo\n\n"
         );
-        use Mode::{Executable, File, Symlink};
         let expected = [
             file(b"a b", Some(File), Some(File), Some((A, B))),
             file(b"new", None, Some(Executable), Some((NONE, B))),

@@ -118,9 +118,18 @@ fn looks_real(rule: &Rule, secret: &[u8]) -> bool {
     {
         return false;
     }
-    let mixed = rule.name != GENERIC_SECRET
-        || (secret.iter().any(u8::is_ascii_digit) && secret.iter().any(u8::is_ascii_alphabetic));
+    let mixed = rule.name != GENERIC_SECRET || is_mixed(&lower);
     mixed && entropy(secret) >= least
+}
+
+/// Whether the value has digits among its letters, other than as the number at the end of a word.
+fn is_mixed(lower: &str) -> bool {
+    let is_word = |part: &str| {
+        let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());
+        digits.len() <= 4 && digits.bytes().all(|b| b.is_ascii_digit())
+    };
+    let has = |kind: fn(&u8) -> bool| lower.bytes().any(|b| kind(&b));
+    has(u8::is_ascii_digit) && has(u8::is_ascii_lowercase) && !lower.split(['_', '-', '.', '/']).all(is_word)
 }
 
 /// Shannon's entropy in bits for each byte.

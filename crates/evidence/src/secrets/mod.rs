@@ -121,10 +121,10 @@ mod tests {
     /// One text for each rule. They are put together here, so that no scanner trips over this file.
     fn samples() -> Vec<(&'static str, String)> {
         let body = |n: usize| "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xY".chars().cycle().take(n).collect::<String>();
-        let letters = "aBcDeFgHiJkLmNoPqRsTuVwXyZabcdefghijk".chars().take(34).collect::<String>();
+        let letters = "qWeRtZuIoPaSdFgHjKlYxCvBnMqAzWsXeDcR".chars().take(34).collect::<String>();
         vec![
             ("aws_access_key", format!("AK{}", "IAQ2X4Z6B3C5D7E2F4")),
-            ("aws_secret_key", format!("aws_secret_access_key = {}", body(40))),
+            ("aws_secret_key", format!("SecretAccessKey = {}", body(40))),
             ("github_token", format!("gh{}{}", "p_", body(36))),
             ("github_fine_grained_token", format!("github_{}{}", "pat_", body(82))),
             ("gitlab_token", format!("gl{}{}", "pat-", body(20))),
@@ -178,6 +178,7 @@ mod tests {
             "postgres://user:password@localhost/db",
             "http://127.0.0.1:8080/@scope/name",
             "-----BEGIN PRIVATE KEY-----\" is how a key starts",
+            "Sha256Password => \"caching_sha2_password\"",
             "let secret_name = \"my-app-database-credentials\";",
             "npm_config_registry_and_other_long_names_here",
             "\"prev\":\"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",

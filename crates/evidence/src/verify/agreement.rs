@@ -70,7 +70,13 @@ fn engine(report: &Report) -> Result<(), String> {
 fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
-    let rules: [(bool, &str); 11] = [
+    let with_old_tests = &report.verification_with_baseline_tests;
+    let rewritten =
+        report.changed_files.iter().any(|c| c.old.is_some() && report.changed_tests.contains(&c.path));
+    let leans = rewritten
+        && !contract.terms.tests_may_change
+        && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
+    let rules: [(bool, &str); 13] = [
         (report.engine_started, "the engine was not started"),
         (
             report.verification.iter().all(|v| v.status == VerificationStatus::Passed),
@@ -78,6 +84,11 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
         ),
         (!report.verification.is_empty(), "nothing was verified"),
         (commands.eq(&contract.terms.verify), "other commands were verified than the contract's"),
+        (!leans, "nothing shows that it passes with the tests as they were"),
+        (
+            with_old_tests.iter().all(|v| v.status == VerificationStatus::Passed),
+            "it does not pass with the tests as they were",
+        ),
         (report.allowed_paths_passed == Some(true), "a change is not allowed"),
         (report.forbidden_paths_passed == Some(true), "a change is forbidden"),
         (report.forbidden_actions_attempted.is_empty(), "a forbidden action was attempted"),

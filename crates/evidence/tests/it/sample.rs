@@ -194,6 +194,7 @@ fn report(started: Timestamp) -> Report {
             exit_code: Some(0),
             duration_ms: 12,
         }],
+        verification_with_baseline_tests: Vec::new(),
         target_clean_start: Some(true),
         target_clean_end: Some(true),
         source_mutated: Some(false),

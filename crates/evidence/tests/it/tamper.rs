@@ -160,6 +160,11 @@ fn a_signed_lie_is_found() {
     let lies: &[(&str, C, Lie)] = &[
         ("a pass with a blocker", C::Agreement, |r| r.blockers.push(Blocker::NoDiff.because("none"))),
         ("a failed verification", C::Agreement, |r| r.verification[0].status = VerificationStatus::Failed),
+        ("a rewritten test", C::Agreement, |r| r.changed_tests.push(RepoPath::new("strings.py").unwrap())),
+        ("a failed verification with old tests", C::Agreement, |r| {
+            r.verification_with_baseline_tests = r.verification.clone();
+            r.verification_with_baseline_tests[0].status = VerificationStatus::Failed;
+        }),
         ("no verification", C::Agreement, |r| r.verification.clear()),
         ("a changed target", C::Agreement, |r| r.source_mutated = Some(true)),
         ("an engine that did not start", C::Agreement, |r| r.engine_started = false),
@@ -193,6 +198,16 @@ fn a_signed_lie_is_found() {
         assert!(failed.contains(expected), "{lie}: {failed:?}");
         assert!(!failed.contains(&C::Signature) && !failed.contains(&C::Subjects), "{lie}: {failed:?}");
     }
+}
+
+#[test]
+fn a_rewritten_test_is_no_lie_where_the_old_one_passed_too() {
+    let sample = pass(|report| {
+        report.changed_tests.push(RepoPath::new("strings.py").unwrap());
+        report.verification_with_baseline_tests = report.verification.clone();
+    });
+    let list = sample.verify();
+    assert!(list.ok(), "{list:#?}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use herma_evidence::keys::{KEY_FILE, PUBLIC_FILE};
 use herma_evidence::{
     AttestError, Bundle, EventLog, InstallationKey, KeyError, PublicKey, Redactor, attest, layout,
 };
+use herma_model::blocker::Blocker;
 use herma_model::event::{EventType, Source};
 use herma_model::{Fault, secret::Secret};
 use serde_json::{Map, Value, json};
@@ -133,4 +134,22 @@ fn a_key_that_others_can_read_is_refused() {
     let error = InstallationKey::load_or_create(temp.path()).unwrap_err();
     assert!(matches!(error, KeyError::Exposed { mode: 0o640, .. }));
     assert!(error.to_string().contains(&format!("chmod 600 {}", path.display())));
+}
+
+#[test]
+fn the_report_for_people_says_what_to_do_and_runs_nothing() {
+    let mut report = pass(|_| {}).report;
+    report.blockers.push(Blocker::NoDiff.because("<b>[x](y)\n# \u{202e}done"));
+    report.verification[0].command = "a | b `c`".to_owned();
+    let text = herma_evidence::render_markdown(&report);
+    for expected in [
+        "- **no_diff**: &lt;b>\\[x\\](y) \\# \\u{202e}done\n",
+        "  - next: Read engine/stdout.log",
+        "- modified `strings.py`\n",
+        "| `` a \\| b `c` `` | passed | 0 | 12 |\n",
+        "| patch.diff |",
+        "- `confinement.json`: the destination is host\n",
+    ] {
+        assert!(text.contains(expected), "{expected}\n---\n{text}");
+    }
 }

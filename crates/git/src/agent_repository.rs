@@ -1,9 +1,54 @@
 //! The agent's own repository: one parentless commit, no remotes, no hooks, no alternates, nothing shared.
 
+use std::collections::BTreeMap;
 use std::path::Path;
+
+use herma_model::{Digest, RepoPath};
 
 use crate::error::GitError;
 use crate::git_dir::{Baseline, GitDir, skeleton};
+use crate::walk::describe_below;
+
+/// What decides how git behaves in a repository: settings, programs that it runs, and where else it reads objects.
+/// A commit touches none of them.
+const CONTROL: &[&str] = &[
+    ".git/config",
+    ".git/config.worktree",
+    ".git/commondir",
+    ".git/gitdir",
+    ".git/hooks",
+    ".git/info/attributes",
+    ".git/info/exclude",
+    ".git/info/grafts",
+    ".git/modules",
+    ".git/objects/info/alternates",
+    ".git/objects/info/http-alternates",
+];
+
+/// The control files of the agent's repository at one moment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlFiles(BTreeMap<RepoPath, Digest>);
+
+impl ControlFiles {
+    /// Reads them without following anything. A `.git` that is no directory any more shows as changed.
+    pub fn read(workspace: &Path) -> Result<Self, GitError> {
+        let mut files = BTreeMap::new();
+        for path in CONTROL {
+            files.extend(describe_below(workspace, path)?);
+        }
+        Ok(Self(files))
+    }
+
+    /// What was added, changed or removed since `before`.
+    #[must_use]
+    pub fn changed_since(&self, before: &Self) -> Vec<RepoPath> {
+        let mut paths: Vec<RepoPath> = before.0.keys().chain(self.0.keys()).cloned().collect();
+        paths.sort();
+        paths.dedup();
+        paths.retain(|path| before.0.get(path) != self.0.get(path));
+        paths
+    }
+}
 
 /// Makes `.git` in a workspace whose files are laid out, so that the agent can diff and commit as it is used to.
 ///

@@ -1,0 +1,116 @@
+//! A governed run against the bare equivalent: clone, apply, test, diff by hand.
+
+use std::ffi::OsString;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use herma_destination::Tool;
+use herma_harness::Installation;
+
+use super::side_by_side;
+use crate::failure::Failure;
+use crate::output::BenchRow;
+
+/// What a person does by hand, in a directory of this name.
+const BY_HAND: &str = "git clone -q repo \"$1\" && cd \"$1\" && git apply ../fix.patch && sh test.sh && git diff > ../hand.diff";
+
+/// Makes the repository, as others have them: committed and packed.
+const MAKE: &str = "git init -q repo && cd repo && git add -A && git -c user.name=bench -c user.email=bench@herma.invalid \
+                    commit -q -m base && git repack -q -a -d && echo mended >> src/d0/f0.txt && git diff > ../fix.patch \
+                    && git checkout -q src/d0/f0.txt";
+
+const CONTRACT: &str = "---\nid: bench\ntitle: mend one file\ntarget: { repo: ./repo }\nstage: 3\n\
+                        allowed_paths: [src/d0/f0.txt]\nverify: [\"sh test.sh\"]\n---\nMend src/d0/f0.txt.\n";
+
+const SCRIPT: &str = "steps: [{ append: { path: src/d0/f0.txt, text: \"mended\\n\" } }]\n";
+
+/// A repository and the two ways to work on it.
+struct Bench<'a> {
+    dir: PathBuf,
+    sh: Tool,
+    installation: &'a Installation,
+    path: &'a OsString,
+}
+
+/// Measures a repository with that many files.
+pub(super) fn measure(
+    installation: &Installation,
+    path: &OsString,
+    scratch: &Path,
+    files: u64,
+    limit: f64,
+    repeat: u32,
+) -> Result<BenchRow, Failure> {
+    let bench = Bench::prepare(installation, path, scratch, files)?;
+    let mut round = 0;
+    let (governed_ms, bare_ms) = side_by_side(
+        repeat,
+        || bench.governed(),
+        || {
+            round += 1;
+            bench.shell(BY_HAND, &[&format!("hand-{round}")])
+        },
+    )?;
+    fs::remove_dir_all(&bench.dir).map_err(Failure::internal)?;
+    let ratio = governed_ms / bare_ms;
+    Ok(BenchRow {
+        name: "governed run".to_owned(),
+        files,
+        governed_ms,
+        bare_ms,
+        ratio,
+        limit,
+        peak_kib: None,
+    })
+}
+
+impl<'a> Bench<'a> {
+    fn prepare(
+        installation: &'a Installation,
+        path: &'a OsString,
+        scratch: &Path,
+        files: u64,
+    ) -> Result<Self, Failure> {
+        let dir = scratch.join(format!("repository-{files}"));
+        write_files(&dir.join("repo"), files).map_err(Failure::internal)?;
+        fs::write(dir.join("contract.md"), CONTRACT).map_err(Failure::internal)?;
+        fs::write(dir.join("script.yaml"), SCRIPT).map_err(Failure::internal)?;
+        let sh = Tool::find("sh", path).map_err(Failure::internal)?;
+        let bench = Self { dir, sh, installation, path };
+        bench.shell(MAKE, &[])?;
+        Ok(bench)
+    }
+
+    fn shell(&self, command: &str, args: &[&str]) -> Result<(), Failure> {
+        let call = self.sh.call().arg("-c").arg(command).arg("sh").args(args.iter().copied());
+        let call = call.cwd(&self.dir).env("PATH", self.path).env("HOME", "/nonexistent");
+        call.checked().map(drop).map_err(Failure::internal)
+    }
+
+    /// A whole run through the binary, as a person starts it.
+    fn governed(&self) -> Result<(), Failure> {
+        let herma = Tool::at("herma", self.installation.herma().to_owned());
+        let call =
+            herma.call().args(["run", "contract.md", "--script", "script.yaml", "--json"]).cwd(&self.dir);
+        let call = call
+            .env("PATH", self.path)
+            .env("HOME", &self.dir)
+            .env("HERMA_HOME", self.installation.home.root());
+        call.checked().map(drop).map_err(Failure::internal)
+    }
+}
+
+/// Files of about 1.5 KiB, twenty to a directory.
+fn write_files(repo: &Path, files: u64) -> std::io::Result<()> {
+    fs::create_dir_all(repo)?;
+    fs::write(repo.join("test.sh"), "grep -q mended src/d0/f0.txt\n")?;
+    for n in 0..files.saturating_sub(1) {
+        let dir = repo.join(format!("src/d{}", n / 20));
+        if n % 20 == 0 {
+            fs::create_dir_all(&dir)?;
+        }
+        let lines = format!("file {n}: a line of text that fills it a little more\n").repeat(28);
+        fs::write(dir.join(format!("f{}.txt", n % 20)), lines)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,166 @@
+//! The test kit: a fresh home with the real binary, and what a test does with it.
+
+mod bundle;
+mod contract;
+mod process;
+mod repository;
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+use herma_model::RunId;
+use tempfile::TempDir;
+
+pub(crate) use bundle::{Bundle, Finished};
+pub(crate) use contract::{FIX, contract_text, fix_and};
+pub(crate) use process::{Ended, Started, environment, run_tool, until};
+pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
+
+/// The binary under test.
+pub(crate) const HERMA: &str = env!("CARGO_BIN_EXE_herma");
+
+/// herma with a home of its own, which vanishes with the test.
+pub(crate) struct Herma {
+    dir: TempDir,
+    home: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+    wrapper: Vec<OsString>,
+}
+
+impl Herma {
+    /// A home that does not exist yet, and an empty user's home.
+    pub(crate) fn new() -> Self {
+        let dir = TempDir::new().unwrap();
+        for name in ["user", "contracts"] {
+            std::fs::create_dir(dir.path().join(name)).unwrap();
+        }
+        let home = dir.path().join("home");
+        let mut herma = Self { dir, home: PathBuf::new(), variables: Vec::new(), wrapper: Vec::new() };
+        let user = herma.at("user");
+        herma.set_home(&home);
+        herma.set("HOME", user);
+        herma.set("PATH", environment("PATH"));
+        herma
+    }
+
+    /// Sets a variable for every command from now on; the binary sees no others.
+    pub(crate) fn set(&mut self, name: &str, value: impl Into<OsString>) {
+        self.variables.retain(|(known, _)| known != name);
+        self.variables.push((name.into(), value.into()));
+    }
+
+    /// Moves herma's home.
+    pub(crate) fn set_home(&mut self, home: &Path) {
+        home.clone_into(&mut self.home);
+        self.set("HERMA_HOME", home);
+    }
+
+    /// Starts the binary through this command from now on.
+    pub(crate) fn wrap(&mut self, wrapper: &[impl AsRef<OsStr>]) {
+        self.wrapper = wrapper.iter().map(|word| word.as_ref().to_owned()).collect();
+    }
+
+    /// A path in the test's own directory.
+    pub(crate) fn at(&self, path: &str) -> PathBuf {
+        self.dir.path().join(path)
+    }
+
+    /// herma's home.
+    pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// Runs a command to its end.
+    pub(crate) fn run<S: AsRef<OsStr>>(&self, args: &[S]) -> Ended {
+        self.start(args).end()
+    }
+
+    /// Runs a command that meets this fault.
+    pub(crate) fn run_with_fault<S: AsRef<OsStr>>(&self, fault: &str, args: &[S]) -> Ended {
+        let variables = [&self.variables[..], &[("HERMA_FAULT".into(), fault.into())]].concat();
+        Started::new(&self.wrapper, &variables, self.dir.path(), args).end()
+    }
+
+    /// Starts a command and leaves it running.
+    pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
+        Started::new(&self.wrapper, &self.variables, self.dir.path(), args)
+    }
+
+    /// Runs a command that must end with 0, and gives the JSON that it prints.
+    pub(crate) fn json<S: AsRef<OsStr>>(&self, args: &[S]) -> serde_json::Value {
+        let ended = self.run(args);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        ended.json()
+    }
+
+    /// Runs the demo, which must pass.
+    pub(crate) fn demo(&self, args: &[&str]) -> Finished {
+        let finished = self.finished(&[&["demo", "--json"], args].concat());
+        assert_eq!(finished.ended.code, Some(0), "{finished:#?}");
+        finished
+    }
+
+    /// The contract of `string-slugify` with other terms, played by this script in the sandbox.
+    pub(crate) fn play(&self, script: &str, terms: &[(&str, &str)]) -> Finished {
+        let contract = self.contract(terms);
+        let script = self.script(script);
+        let args = ["run".as_ref(), contract.as_os_str(), "--json".as_ref(), "--script".as_ref(), script.as_ref()];
+        self.finished(&args)
+    }
+
+    /// Runs a command that makes one run; the run must leave a whole bundle that verifies, and nothing else.
+    pub(crate) fn finished<S: AsRef<OsStr>>(&self, args: &[S]) -> Finished {
+        let before = self.runs();
+        let ended = self.run(args);
+        let new: Vec<RunId> = self.runs().into_iter().filter(|run| !before.contains(run)).collect();
+        let [run] = new[..] else { panic!("expected one run, found {new:?}: {ended:#?}") };
+        let bundle = self.bundle(run);
+        bundle.assert_whole();
+        self.assert_verifies(&bundle);
+        self.assert_only_the_bundle_is_left(run);
+        Finished { report: bundle.report(), ended, bundle }
+    }
+
+    /// Every run that has a directory.
+    pub(crate) fn runs(&self) -> Vec<RunId> {
+        let mut runs: Vec<RunId> = names(&self.home.join("runs")).iter().map(|id| id.parse().unwrap()).collect();
+        runs.sort();
+        runs
+    }
+
+    /// Every run that is marked as under way.
+    pub(crate) fn active(&self) -> Vec<String> {
+        names(&self.home.join("active"))
+    }
+
+    pub(crate) fn bundle(&self, run: RunId) -> Bundle {
+        Bundle { dir: self.home.join("runs").join(run.to_string()).join("bundle") }
+    }
+
+    /// `herma verify` on the bundle exits with 0.
+    pub(crate) fn assert_verifies(&self, bundle: &Bundle) {
+        let ended = self.run(&["verify".as_ref(), bundle.dir.as_os_str()]);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        assert!(ended.stdout.ends_with("The bundle holds.\n"), "{ended:#?}");
+    }
+
+    /// The run's directory holds its bundle, and no workspace or anything else.
+    pub(crate) fn assert_only_the_bundle_is_left(&self, run: RunId) {
+        assert_eq!(names(&self.home.join("runs").join(run.to_string())), ["bundle"]);
+    }
+
+    /// Nothing was created: no run, not even a directory for one.
+    pub(crate) fn assert_no_run(&self) {
+        assert_eq!(self.runs(), []);
+        assert_eq!(self.active(), [""; 0]);
+    }
+}
+
+/// The names in a directory, sorted; none where it is not there.
+pub(crate) fn names(dir: &Path) -> Vec<String> {
+    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}

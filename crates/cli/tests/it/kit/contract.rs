@@ -1,0 +1,60 @@
+//! Contracts and scripts for the fixture `string-slugify`.
+
+use std::path::PathBuf;
+
+use super::Herma;
+
+/// The step by which the fixture's bug is fixed.
+pub(crate) const FIX: &str = r#"
+  - write:
+      path: slugify.sh
+      text: |
+        slugify() {
+            printf '%s' "$1" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/^-//; s/-$//'
+        }
+"#;
+
+/// A script that fixes the bug and then takes these steps, each a line that starts with `- `.
+pub(crate) fn fix_and(steps: &[&str]) -> String {
+    let steps: String = steps.iter().flat_map(|step| ["  ", step, "\n"]).collect();
+    format!("steps:{FIX}{steps}")
+}
+
+/// The fixture's contract with these keys of the front matter replaced or added.
+pub(crate) fn contract_text(terms: &[(&str, &str)]) -> String {
+    let text = herma_fixtures::find("string-slugify").unwrap().contract;
+    let (front, brief) = text.strip_prefix("---\n").unwrap().split_once("\n---\n").unwrap();
+    let replaced = |line: &str| terms.iter().any(|(key, _)| line.starts_with(&format!("{key}:")));
+    let mut kept = String::new();
+    let mut dropping = false;
+    for line in front.lines() {
+        // An indented line belongs to the key above it.
+        dropping = if line.starts_with(' ') { dropping } else { replaced(line) };
+        if !dropping {
+            kept.extend([line, "\n"]);
+        }
+    }
+    let added: String = terms.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    format!("---\n{kept}{added}---\n{brief}")
+}
+
+impl Herma {
+    /// Writes the fixture's contract with these keys replaced or added.
+    pub(crate) fn contract(&self, terms: &[(&str, &str)]) -> PathBuf {
+        self.file("contracts/contract.md", contract_text(terms))
+    }
+
+    /// Writes a script: the text of one, or the name of one of the fixture's.
+    pub(crate) fn script(&self, script: &str) -> PathBuf {
+        let text = herma_fixtures::find("string-slugify").unwrap().script(script).unwrap_or(script);
+        self.file("script.yaml", text)
+    }
+
+    /// Writes a file into the test's directory.
+    pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.at(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, content).unwrap();
+        path
+    }
+}

@@ -1,0 +1,54 @@
+//! The fuzz targets: each takes any bytes and panics where something that must hold does not.
+//!
+//! `fuzz/` runs them under libFuzzer, the test `corpus` of herma-cli runs them over `fuzz/corpus`.
+
+mod bundle;
+mod contract;
+mod engine_output;
+mod envelope;
+mod events;
+mod patch;
+mod paths;
+mod redactor;
+mod report;
+mod script;
+
+pub use bundle::bundle;
+pub use contract::contract;
+pub use engine_output::engine_output;
+pub use envelope::envelope;
+pub use events::events;
+pub use patch::patch;
+pub use paths::paths;
+pub use redactor::redactor;
+pub use report::report;
+pub use script::script;
+
+/// A target, by the name of its directory in `fuzz/corpus`.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// Every target.
+pub const TARGETS: &[Target] = &[
+    ("bundle", bundle),
+    ("contract", contract),
+    ("engine_output", engine_output),
+    ("envelope", envelope),
+    ("events", events),
+    ("patch", patch),
+    ("paths", paths),
+    ("redactor", redactor),
+    ("report", report),
+    ("script", script),
+];
+
+/// The first byte, by which a target decides something, and the rest.
+fn choice(input: &[u8]) -> (usize, &[u8]) {
+    input.split_first().map_or((0, input), |(first, rest)| (usize::from(*first), rest))
+}
+
+/// Whether a place that an error names lies in the text, or right behind its end.
+fn lies_in(text: &[u8], line: u64, column: u64) -> bool {
+    // A carriage return alone ends a line too, for YAML.
+    let ends = text.iter().filter(|b| matches!(b, b'\n' | b'\r')).count() as u64;
+    (1..=ends + 2).contains(&line) && (1..=text.len() as u64 + 2).contains(&column)
+}

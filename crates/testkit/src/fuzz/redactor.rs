@@ -1,0 +1,38 @@
+//! Fuzzes the redactor: no secret survives.
+
+use herma_evidence::Redactor;
+use herma_evidence::redact::Stream;
+use herma_model::secret::Secret;
+
+/// Values that herma itself knows: a plain one, one that overlaps itself, one of two lines, one that JSON escapes.
+const KNOWN: [&str; 4] = ["s3cr3t-Value_42", "a.a.a.a.a", "first-line-of-it\nsecond-line-of-it", "quo\"ted\\value"];
+/// What a rule finds by its form, put together so that no scanner trips over this file.
+const TOKEN: [&str; 2] = ["ghp_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYzZ7q"];
+
+/// A secret is planted into any text, at any place, and the text arrives in any chunks. The first bytes say which
+/// secret, where, and how large the chunks are.
+pub fn redactor(input: &[u8]) {
+    let (which, rest) = super::choice(input);
+    let (size, rest) = super::choice(rest);
+    let (place, text) = super::choice(rest);
+    let known = KNOWN.get(which % (KNOWN.len() + 1)).copied();
+    // A token counts only where a word starts.
+    let secret = known.map_or_else(|| format!(" {}", TOKEN.concat()), str::to_owned);
+    let redactor = Redactor::new(known.map(|value| Secret::new(value.to_owned())));
+
+    let at = text.len() * place / 255;
+    let planted = [&text[..at], secret.as_bytes(), &text[at..]].concat();
+    let mut clean = String::new();
+    let mut stream = Stream::new(redactor.clone());
+    for chunk in planted.chunks(size + 1) {
+        stream.push(chunk, &mut |piece| clean.push_str(piece));
+    }
+    stream.finish(&mut |piece| clean.push_str(piece));
+
+    for part in secret.lines().map(str::trim) {
+        assert!(!clean.contains(part), "{part:?} is still in {clean:?}");
+    }
+    assert!(!redactor.finds_secret(clean.as_bytes()), "the redactor still finds a secret in {clean:?}");
+    let whole = redactor.redact(&String::from_utf8_lossy(&planted));
+    assert_eq!(clean, whole, "the chunks do not matter");
+}
