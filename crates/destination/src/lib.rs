@@ -9,6 +9,7 @@ mod host;
 mod job;
 pub mod launcher;
 pub mod leftovers;
+mod memory;
 pub mod probe;
 mod proc;
 mod running;

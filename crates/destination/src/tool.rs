@@ -1,14 +1,14 @@
 //! herma's own helper programs, git above all: found by absolute path, started with variables given one by one.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read, Write as _};
+use std::fs::File;
+use std::io::{self, Read, Seek as _};
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::thread::{self, JoinHandle};
 
 use crate::destination::Unready;
-use crate::spawner;
+use crate::{memory, spawner};
 
 /// How much of standard error an error message repeats.
 const LAST_LINES: usize = 8;
@@ -48,7 +48,7 @@ pub struct Streaming {
     child: Child,
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stderr: File,
 }
 
 /// A helper program was not started or failed.
@@ -159,23 +159,16 @@ impl Call<'_> {
     /// Runs it to its end, whatever that is.
     pub fn output(mut self) -> Result<Output, ToolError> {
         let input = std::mem::take(&mut self.stdin);
-        let mut streaming = self.spawn()?;
-        let what = streaming.what.clone();
+        let what = self.what();
         let failed = |source| ToolError::Io { what: what.clone(), source };
-        let stdin = streaming.stdin.take();
-        let (written, read) = thread::scope(|scope| {
-            let writer = scope.spawn(move || stdin.map_or(Ok(()), |mut stdin| stdin.write_all(&input)));
-            let mut stdout = Vec::new();
-            let read = streaming.stdout.read_to_end(&mut stdout).map(|_| stdout);
-            (writer.join(), read)
-        });
-        let stdout = read.map_err(failed)?;
-        match written {
-            // A program that does not read all of its input says by its exit code whether that was a failure.
-            Ok(Err(error)) if error.kind() != io::ErrorKind::BrokenPipe => return Err(failed(error)),
-            Ok(_) => {}
-            Err(_) => return Err(failed(io::Error::other("the thread that writes its input is gone"))),
-        }
+        // Files in memory instead of pipes: nobody has to write or read while it runs.
+        let stdin = match &input[..] {
+            [] => Stdio::null(),
+            bytes => Stdio::from(memory::file(bytes).map_err(failed)?),
+        };
+        let mut streaming = self.start(stdin)?;
+        let mut stdout = Vec::new();
+        streaming.stdout.read_to_end(&mut stdout).map_err(failed)?;
         let (status, stderr) = streaming.end()?;
         Ok(Output { status, stdout, stderr })
     }
@@ -190,23 +183,19 @@ impl Call<'_> {
 
     /// Starts it and hands over its input and output. Bytes given by [`Call::stdin`] are not written.
     pub fn spawn(self) -> Result<Streaming, ToolError> {
+        self.start(Stdio::piped())
+    }
+
+    fn start(self, stdin: Stdio) -> Result<Streaming, ToolError> {
         let what = self.what();
         let failed = |source| ToolError::Io { what: what.clone(), source };
+        let stderr = memory::file(b"").map_err(failed)?;
         let mut command = Command::new(&self.tool.path);
         command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
         let mut child = spawner::spawn(command, Vec::new()).map_err(failed)?;
-        let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
-        let (Some(stdout), Some(mut stderr)) = (stdout, stderr) else {
-            return Err(failed(io::Error::other("it started without its streams")));
-        };
-        // Read all the time: a program that fills this pipe would stop while we wait for its output.
-        let stderr = thread::Builder::new().name("stderr".to_owned()).spawn(move || {
-            let mut text = Vec::new();
-            let _ = stderr.read_to_end(&mut text);
-            text
-        });
-        let stderr = Some(stderr.map_err(failed)?);
+        let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
+        let stdout = stdout.ok_or_else(|| failed(io::Error::other("it started without its output")))?;
         Ok(Streaming { what, child, stdin, stdout, stderr })
     }
 
@@ -244,8 +233,10 @@ impl Streaming {
     }
 
     fn end(&mut self) -> Result<(ExitStatus, Vec<u8>), ToolError> {
-        let stderr = self.stderr.take().and_then(|reader| reader.join().ok()).unwrap_or_default();
-        let status = self.child.wait().map_err(|source| ToolError::Io { what: self.what.clone(), source })?;
+        let failed = |source| ToolError::Io { what: self.what.clone(), source };
+        let status = self.child.wait().map_err(failed)?;
+        let mut stderr = Vec::new();
+        self.stderr.rewind().and_then(|()| self.stderr.read_to_end(&mut stderr)).map_err(failed)?;
         Ok((status, stderr))
     }
 }

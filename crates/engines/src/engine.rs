@@ -41,6 +41,12 @@ pub trait Engine: Send + Sync {
         &[]
     }
 
+    /// Refuses an assignment that it could not begin, before there is a run.
+    fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {
+        let _ = assignment;
+        Ok(())
+    }
+
     /// Writes what the agent needs into the run's engine directory. The brief goes there too, never into argv.
     fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError>;
 

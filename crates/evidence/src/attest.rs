@@ -51,8 +51,10 @@ pub fn attest(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result
     };
     let envelope =
         Envelope::seal(&Statement::new(subjects, predicate), |bytes| (key.key_id(), key.sign(bytes)))?;
+    // The attestation says that everything is there, so everything must be before it is.
+    bundle.sync_names().map_err(AttestError::List)?;
     bundle.write(layout::ATTESTATION, &envelope.to_bytes()?)?;
-    Ok(())
+    bundle.sync_names().map_err(AttestError::List)
 }
 
 /// Every file of the bundle; an empty directory of logs is taken away, since no file vouches for it.

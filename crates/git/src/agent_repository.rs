@@ -6,7 +6,8 @@ use std::path::Path;
 use herma_model::{Digest, RepoPath};
 
 use crate::error::GitError;
-use crate::git_dir::{Baseline, GitDir, skeleton};
+use crate::git_dir::{Baseline, GitDir, TreeEntry, skeleton};
+use crate::index::index;
 use crate::walk::describe_below;
 
 /// What decides how git behaves in a repository: settings, programs that it runs, and where else it reads objects.
@@ -57,6 +58,7 @@ impl ControlFiles {
 pub fn make_agent_repository(
     git_dir: &GitDir,
     baseline: &Baseline,
+    entries: &[TreeEntry],
     workspace: &Path,
     scratch_paths: &[&str],
 ) -> Result<(), GitError> {
@@ -76,10 +78,6 @@ pub fn make_agent_repository(
         .arg(&pack)
         .stdin(format!("{}\n", baseline.commit).into_bytes())
         .checked()?;
-    git_dir
-        .git()
-        .call(git_dir.dir(), ["read-tree", &baseline.tree])
-        .env("GIT_INDEX_FILE", own.join("index"))
-        .checked()?;
-    Ok(())
+    let file = own.join("index");
+    std::fs::write(&file, index(git_dir.format(), entries)).map_err(GitError::file("write", file))
 }

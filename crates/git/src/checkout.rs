@@ -12,7 +12,9 @@ use herma_model::report::{ChangedFile, Mode};
 
 use crate::error::GitError;
 use crate::git_dir::{GitDir, TreeEntry};
+use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
+use crate::walk::read_entry;
 
 /// Writes every file of `entries` below `root`, where none of them may exist yet.
 ///
@@ -32,8 +34,42 @@ pub fn lay_out(git_dir: &GitDir, entries: &[TreeEntry], root: &Path) -> Result<(
     Ok(())
 }
 
-/// Brings a checkout of the old tree to the new one: what changed is removed, then what is new is written.
-pub fn apply_changes(git_dir: &GitDir, changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
+/// Brings a checkout of the old tree to the new one, with the contents that lie in `from`. Each must still have the
+/// name under which it was collected.
+pub fn copy_changes(
+    from: &Path,
+    format: ObjectFormat,
+    changes: &[ChangedFile],
+    root: &Path,
+) -> Result<(), GitError> {
+    remove_old(changes, root)?;
+    let new = new_entries(changes);
+    make_directories(&new, root)?;
+    for entry in new.iter().filter(|e| e.entry.mode != Mode::Submodule) {
+        let content = read_entry(from, &entry.path, entry.entry.mode)?;
+        let path = place(root, &entry.path);
+        let id =
+            blob_id(format, content.len() as u64, &content[..]).map_err(GitError::file("hash", &path))?;
+        if id != entry.entry.id {
+            return Err(GitError::unexpected("collect", b"a file changed after it was collected"));
+        }
+        if entry.entry.mode == Mode::Symlink {
+            let target = std::ffi::OsStr::from_bytes(&content);
+            std::os::unix::fs::symlink(target, &path).map_err(GitError::file("make the link", path))?;
+        } else {
+            write_file(entry, &content, root)?;
+        }
+    }
+    Ok(())
+}
+
+/// Brings some files of a checkout back to what `git_dir` has of them.
+pub fn restore(git_dir: &GitDir, changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
+    remove_old(changes, root)?;
+    lay_out(git_dir, &new_entries(changes), root)
+}
+
+fn remove_old(changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
     let removable = |c: &&ChangedFile| c.old.as_ref().is_some_and(|old| old.mode != Mode::Submodule);
     for change in changes.iter().filter(removable) {
         let path = place(root, &change.path);
@@ -44,11 +80,12 @@ pub fn apply_changes(git_dir: &GitDir, changes: &[ChangedFile], root: &Path) -> 
             parent = dir.parent();
         }
     }
-    let new: Vec<TreeEntry> = changes
-        .iter()
-        .filter_map(|c| c.new.as_ref().map(|new| TreeEntry { path: c.path.clone(), entry: new.clone() }))
-        .collect();
-    lay_out(git_dir, &new, root)
+    Ok(())
+}
+
+fn new_entries(changes: &[ChangedFile]) -> Vec<TreeEntry> {
+    let new = |c: &ChangedFile| Some(TreeEntry { path: c.path.clone(), entry: c.new.clone()? });
+    changes.iter().filter_map(new).collect()
 }
 
 /// Writes one share's files and hands back its symlinks.

@@ -5,6 +5,16 @@ use std::path::PathBuf;
 
 use herma_destination::tool::ToolError;
 
+/// What git says when it cannot write.
+const WRITE_FAILURES: [&str; 6] = [
+    "No space left on device",
+    "Disk quota exceeded",
+    "Read-only file system",
+    "couldn't write",
+    "unable to write",
+    "write error",
+];
+
 /// What can go wrong with git and with the files of a work tree.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
@@ -60,7 +70,15 @@ impl GitError {
     #[must_use]
     pub fn is_write_failure(&self) -> bool {
         use io::ErrorKind as K;
-        matches!(self, Self::File { cause, .. }
-            if matches!(cause.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem))
+        match self {
+            Self::File { cause, .. } => {
+                matches!(cause.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem)
+            }
+            // git tells only by its words; they are fixed by LC_ALL=C.
+            Self::Tool(ToolError::Failed { said, .. }) => {
+                WRITE_FAILURES.iter().any(|words| said.contains(words))
+            }
+            _ => false,
+        }
     }
 }

@@ -11,7 +11,7 @@ use herma_model::report::{ChangedFile, Entry, Mode};
 
 use crate::error::GitError;
 use crate::git::Git;
-use crate::object::ObjectFormat;
+use crate::object::{ObjectFormat, tree_id};
 use crate::walk::read_entry;
 
 /// herma's own git directory of a run.
@@ -139,13 +139,6 @@ impl GitDir {
         Ok(ResultCommit { commit, tree })
     }
 
-    /// What differs between two trees, as git sees it. Renames are a deletion and an addition.
-    pub fn changes(&self, from: &str, to: &str) -> Result<Vec<ChangedFile>, GitError> {
-        let args = ["diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", from, to];
-        let output = self.git.call(&self.dir, args).checked()?;
-        parse_raw(&output.stdout).ok_or_else(|| GitError::unexpected("diff-tree --raw", &output.stdout))
-    }
-
     /// Writes the patch between two trees, with full names and binary content, so that it applies anywhere.
     pub fn diff(&self, from: &str, to: &str, mut out: impl Write) -> Result<(), GitError> {
         let args = [
@@ -242,6 +235,7 @@ struct FastImport {
     running: Streaming,
     stdin: io::BufWriter<ChildStdin>,
     dir: PathBuf,
+    format: ObjectFormat,
 }
 
 impl FastImport {
@@ -249,8 +243,12 @@ impl FastImport {
         let args = ["fast-import", "--quiet", "--done", "--date-format=raw", "--force"];
         let mut running = git_dir.git.call(&git_dir.dir, args).spawn()?;
         let stdin = running.take_stdin().ok_or_else(|| GitError::unexpected("fast-import", b"no stdin"))?;
-        let mut import =
-            Self { running, stdin: io::BufWriter::with_capacity(1 << 16, stdin), dir: git_dir.dir.clone() };
+        let mut import = Self {
+            running,
+            stdin: io::BufWriter::with_capacity(1 << 16, stdin),
+            dir: git_dir.dir.clone(),
+            format: git_dir.format,
+        };
         let length = message.len();
         let from = parent.map(|parent| format!("from {parent}\n")).unwrap_or_default();
         let head = format!(
@@ -282,7 +280,7 @@ impl FastImport {
         stdout.read_to_end(&mut answer).map_err(GitError::file("read fast-import's answer in", &self.dir))?;
         self.running.finish()?;
         flushed.map_err(GitError::file("write to fast-import in", &self.dir))?;
-        parse_import(&answer).ok_or_else(|| GitError::unexpected("fast-import", &answer))
+        parse_import(&answer, self.format).ok_or_else(|| GitError::unexpected("fast-import", &answer))
     }
 
     fn send(&mut self, bytes: &[u8]) -> Result<(), GitError> {
@@ -310,12 +308,15 @@ fn quoted(path: &RepoPath) -> String {
     text
 }
 
-fn parse_import(answer: &[u8]) -> Option<(String, String)> {
+fn parse_import(answer: &[u8], format: ObjectFormat) -> Option<(String, String)> {
     let text = std::str::from_utf8(answer).ok()?;
     let mut lines = text.lines();
     let commit = lines.next()?.to_owned();
     // `040000 tree <id>\t` for a tree, `missing` for the empty one.
-    let tree = lines.next()?.split_whitespace().nth(2)?.to_owned();
+    let tree = match lines.next()?.split_whitespace().nth(2) {
+        Some(id) => id.to_owned(),
+        None => tree_id(format, &[]),
+    };
     (is_id(&commit) && is_id(&tree)).then_some((commit, tree))
 }
 
@@ -336,26 +337,4 @@ fn tree_entry(line: &[u8]) -> Option<TreeEntry> {
     let mode = Mode::parse(head.next()?)?;
     let id = head.nth(1).filter(|id| is_id(id))?.to_owned();
     Some(TreeEntry { path: RepoPath::new(&line[tab + 1..])?, entry: Entry { mode, id } })
-}
-
-/// `:<old mode> <new mode> <old id> <new id> <letter>\0<path>\0`, repeated.
-fn parse_raw(output: &[u8]) -> Option<Vec<ChangedFile>> {
-    let mut fields = output.split(|b| *b == 0);
-    let mut changes = Vec::new();
-    while let Some(head) = fields.next().filter(|head| !head.is_empty()) {
-        let head: Vec<&str> = std::str::from_utf8(head).ok()?.strip_prefix(':')?.split(' ').collect();
-        let [old_mode, new_mode, old_id, new_id, _] = head[..] else { return None };
-        let entry = |mode: &str, id: &str| -> Option<Option<Entry>> {
-            if mode == "000000" {
-                return Some(None);
-            }
-            Some(Some(Entry { mode: Mode::parse(mode)?, id: id.to_owned() }))
-        };
-        changes.push(ChangedFile {
-            path: RepoPath::new(fields.next()?)?,
-            old: entry(old_mode, old_id)?,
-            new: entry(new_mode, new_id)?,
-        });
-    }
-    Some(changes)
 }

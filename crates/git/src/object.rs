@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use herma_model::RepoPath;
+use herma_model::report::Entry;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
@@ -21,12 +23,18 @@ impl ObjectFormat {
         if id.len() == 64 { Self::Sha256 } else { Self::Sha1 }
     }
 
-    /// The name git's configuration knows it by.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
+    /// The hash over these parts.
+    pub(crate) fn hash(self, parts: &[&[u8]]) -> Vec<u8> {
+        fn over<D: Digest>(parts: &[&[u8]]) -> Vec<u8> {
+            let mut hash = D::new();
+            for part in parts {
+                hash.update(part);
+            }
+            hash.finalize().to_vec()
+        }
         match self {
-            Self::Sha1 => "sha1",
-            Self::Sha256 => "sha256",
+            Self::Sha1 => over::<Sha1>(parts),
+            Self::Sha256 => over::<Sha256>(parts),
         }
     }
 }
@@ -55,6 +63,37 @@ fn hash_blob<D: Digest>(mut hash: D, size: u64, mut content: impl Read) -> io::R
         return Err(io::Error::other(format!("changed while it was read: {size} bytes became {seen}")));
     }
     Ok(hex::encode(hash.finalize()))
+}
+
+/// The name of the tree that these entries make, which must be in order of path.
+#[must_use]
+pub fn tree_id(format: ObjectFormat, entries: &[(&RepoPath, &Entry)]) -> String {
+    let entries: Vec<_> = entries.iter().map(|(path, entry)| (path.as_bytes(), *entry)).collect();
+    hex::encode(hash_tree(format, &entries))
+}
+
+fn hash_tree(format: ObjectFormat, entries: &[(&[u8], &Entry)]) -> Vec<u8> {
+    // Each line is what git sorts by, a directory's name with a slash, and what it writes.
+    let mut lines: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
+    let mut rest = entries;
+    while let Some((path, entry)) = rest.first() {
+        let Some(slash) = path.iter().position(|b| *b == b'/') else {
+            let id = hex::decode(&entry.id).unwrap_or_default();
+            lines
+                .push((path.to_vec(), [entry.mode.as_str().as_bytes(), b" ", path, b"\0", &id[..]].concat()));
+            rest = &rest[1..];
+            continue;
+        };
+        let (directory, name) = (&path[..=slash], &path[..slash]);
+        let below = rest.iter().take_while(|(path, _)| path.starts_with(directory)).count();
+        let inner: Vec<_> = rest[..below].iter().map(|(path, entry)| (&path[slash + 1..], *entry)).collect();
+        let id = hash_tree(format, &inner);
+        lines.push((directory.to_vec(), [b"40000 ", name, b"\0", &id[..]].concat()));
+        rest = &rest[below..];
+    }
+    lines.sort();
+    let content: Vec<u8> = lines.into_iter().flat_map(|(_, line)| line).collect();
+    format.hash(&[format!("tree {}\0", content.len()).as_bytes(), &content])
 }
 
 #[cfg(test)]

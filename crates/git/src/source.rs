@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::GitError;
 use crate::git::Git;
-use crate::git_dir::{GitDir, is_id};
+use crate::git_dir::{Baseline, GitDir, is_id};
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 
@@ -23,6 +23,8 @@ pub struct SourceRepo {
     root: PathBuf,
     git_dir: PathBuf,
     common_dir: PathBuf,
+    base_commit: String,
+    base_tree: String,
 }
 
 /// Everything that must be the same before and after a run.
@@ -60,54 +62,46 @@ impl SourceState {
 }
 
 impl SourceRepo {
-    /// Finds the repository whose top directory is `root`. `name` is how the contract calls it: errors never show
-    /// the path.
-    pub fn open(git: &Git, root: &Path, name: &str) -> Result<Self, GitError> {
+    /// Finds the repository whose top directory is `root`, and its `base`, or what is checked out. `name` is how the
+    /// contract calls it: errors never show the path.
+    pub fn open(git: &Git, root: &Path, name: &str, base: Option<&str>) -> Result<Self, GitError> {
         let none = |reason: String| GitError::NotARepository { name: name.to_owned(), reason };
+        let base = base.unwrap_or("HEAD");
         let root = root.canonicalize().map_err(|e| none(e.to_string()))?;
-        let args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
-        let output =
-            git.call_in(&root, args).checked().map_err(|_| none("git does not find one there".to_owned()))?;
-        let mut lines = output.stdout.split(|b| *b == b'\n').map(|line| Path::new(OsStr::from_bytes(line)));
-        let mut next = || lines.next().unwrap_or(Path::new(""));
-        let (top, git_dir, common_dir) = (next(), next(), next());
-        if top != root {
+        let ask = |revisions: &[String]| {
+            let args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
+            git.call_in(&root, args).args(revisions).checked()
+        };
+        // A contract's base cannot start with a dash, so it is never read as an option.
+        let output = match ask(&[format!("{base}^{{commit}}"), format!("{base}^{{tree}}")]) {
+            Ok(output) => output,
+            Err(_) if ask(&[]).is_ok() => return Err(GitError::NoSuchBase { base: base.to_owned() }),
+            Err(_) => return Err(none("git does not find one there".to_owned())),
+        };
+        let lines: Vec<&[u8]> = output.stdout.split(|b| *b == b'\n').collect();
+        let [top, git_dir, common_dir, commit, tree, ..] = lines[..] else {
+            return Err(GitError::unexpected("rev-parse", &output.stdout));
+        };
+        let path = |bytes| Path::new(OsStr::from_bytes(bytes));
+        let id = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        if path(top) != root {
             return Err(none("it lies inside another repository".to_owned()));
         }
-        let git_dir = git_dir.to_owned();
-        let common_dir = root.join(common_dir);
-        Ok(Self { git: git.clone(), root, git_dir, common_dir })
-    }
-
-    /// The user ids of the directories that belong to somebody else than `uid`.
-    pub fn is_owned_by(&self, uid: u32) -> Result<bool, GitError> {
-        for path in [&self.root, &self.git_dir, &self.common_dir] {
-            let owner = std::fs::metadata(path).map_err(GitError::file("look at", path))?.uid();
-            if owner != uid {
-                return Ok(false);
-            }
+        let (base_commit, base_tree) = (id(commit), id(tree));
+        if !is_id(&base_commit) || !is_id(&base_tree) {
+            return Err(GitError::unexpected("rev-parse", &output.stdout));
         }
-        Ok(true)
+        let (git_dir, common_dir) = (path(git_dir).to_owned(), root.join(path(common_dir)));
+        Ok(Self { git: git.clone(), root, git_dir, common_dir, base_commit, base_tree })
     }
 
-    /// The commit and the tree of `base`, or of what is checked out.
-    pub fn base(&self, base: Option<&str>) -> Result<(String, String), GitError> {
-        let base = base.unwrap_or("HEAD");
-        let ask = format!("{base}^{{commit}}\n{base}^{{tree}}\n").into_bytes();
-        let args = ["cat-file", "--batch-check=%(objectname)"];
-        let output = self.git.call(&self.git_dir, args).stdin(ask).checked()?;
-        let text = String::from_utf8_lossy(&output.stdout);
-        let ids: Vec<&str> = text.lines().filter(|id| is_id(id)).collect();
-        match ids[..] {
-            [commit, tree] => Ok((commit.to_owned(), tree.to_owned())),
-            _ => Err(GitError::NoSuchBase { base: base.to_owned() }),
-        }
-    }
-
-    /// herma's own git directory for a run on this repository: it reads the objects from here and writes none.
-    pub fn make_git_dir(&self, dir: &Path, base_commit: &str) -> Result<GitDir, GitError> {
+    /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads the
+    /// objects from here and writes none.
+    pub fn make_git_dir(&self, dir: &Path) -> Result<(GitDir, Baseline), GitError> {
         let objects = self.common_dir.join("objects");
-        GitDir::create(&self.git, dir, ObjectFormat::of_id(base_commit), Some(&objects))
+        let git_dir = GitDir::create(&self.git, dir, ObjectFormat::of_id(&self.base_commit), Some(&objects))?;
+        let baseline = git_dir.adopt(&self.base_tree)?;
+        Ok((git_dir, baseline))
     }
 
     /// Takes down everything that must be the same after the run.

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use herma_evidence::verify::{CheckList, TreeWitness, Trust, verify};
 use herma_git::{Git, GitDir, ObjectFormat, SourceRepo};
 use herma_model::contract::Target;
-use herma_model::report::{ChangedFile, PathViolation};
+use herma_model::report::{ChangedFile, PathRule, PathViolation};
 use herma_model::{Contract, Report};
 use herma_policy::PathRules;
 
@@ -14,6 +14,8 @@ use crate::target::import_fixture;
 /// Verifies the bundle in `dir`. With git, the patch of a fixture or of `repo` is applied to its baseline too.
 #[must_use]
 pub fn verify_bundle(dir: &Path, trust: &Trust, git: Option<&Git>, repo: Option<&Path>) -> CheckList {
+    // git works in a directory of its own, where a relative path means something else.
+    let dir = &std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let witness = git.map(|git| Witness { git: git.clone(), repo: repo.map(Path::to_owned) });
     // A repository that is not at hand is no failure: the tree was not checked, and the list says so.
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
@@ -28,8 +30,18 @@ fn names_fixture(dir: &Path) -> bool {
 
 /// The path rules as far as the changes alone show them.
 fn judge(contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
-    let Ok(rules) = PathRules::compile(&contract.terms) else { return Vec::new() };
-    changed.iter().flat_map(|change| rules.judge_name(change)).collect()
+    match PathRules::compile(&contract.terms) {
+        Ok(rules) => changed.iter().flat_map(|change| rules.judge_name(change)).collect(),
+        // Rules that cannot be used allow nothing.
+        Err(bad) => {
+            let refuse = |change: &ChangedFile| PathViolation {
+                path: change.path.clone(),
+                rule: PathRule::NotAllowed,
+                detail: bad.to_string(),
+            };
+            changed.iter().map(refuse).collect()
+        }
+    }
 }
 
 struct Witness {
@@ -56,11 +68,9 @@ impl TreeWitness for Witness {
             }
             Target::Repo { repo, base } => {
                 let root = self.repo.as_ref().ok_or("no repository was given")?;
-                let source = SourceRepo::open(&self.git, root, repo.as_str()).map_err(shown)?;
-                let (commit, tree) = source.base(base.as_deref()).map_err(shown)?;
-                let git_dir = source.make_git_dir(&dir, &commit).map_err(shown)?;
-                let baseline = git_dir.adopt(&tree).map_err(shown)?;
-                (git_dir, baseline)
+                let source =
+                    SourceRepo::open(&self.git, root, repo.as_str(), base.as_deref()).map_err(shown)?;
+                source.make_git_dir(&dir).map_err(shown)?
             }
         };
         if report.baseline_commit.as_ref() != Some(&baseline.commit) {

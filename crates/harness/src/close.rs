@@ -128,7 +128,7 @@ impl Closing<'_> {
             engine_started: facts.engine_started,
             engine_exit: facts.engine_exit.clone(),
             stage: terms.stage,
-            mutation_scope: terms.stage.mutation_scope(),
+            mutation_scope: terms.mutation_scope(),
             destination: plan.destination,
             walls: facts.walls.clone(),
             model_provider: terms.model.as_ref().map(|m| m.provider.clone()),

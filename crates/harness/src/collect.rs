@@ -1,9 +1,9 @@
 //! Collects what the engine left: herma walks the tree itself, after every process of the agent is dead.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use herma_git::{ControlFiles, Found, walk};
-use herma_model::report::{ChangedFile, Mode};
+use herma_git::{ControlFiles, Found, tree_id, walk};
+use herma_model::report::{ChangedFile, Entry, Mode};
 use herma_model::{EventType, RepoPath};
 use herma_policy::allowed_paths::TreeFacts;
 use herma_policy::test_files::looks_like_test;
@@ -22,9 +22,8 @@ pub(crate) fn collect(run: &mut Run<'_>, ground: &Ground) -> Result<TreeFacts, S
     changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
 
     let result = ground.git_dir.commit_changes(&ground.baseline, &workspace, &changes)?;
-    // The tree that lands is the tree that was hashed: git's own comparison must name the same blobs.
-    let seen_by_git = ground.git_dir.changes(&ground.baseline.tree, &result.tree)?;
-    if !same_changes(&changes, &seen_by_git) {
+    // The tree that lands is the tree that was hashed.
+    if expected_tree(ground, &changes) != result.tree {
         return Err(Stop::Internal("the workspace changed while it was collected".to_owned()));
     }
 
@@ -61,7 +60,8 @@ fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) 
         known.insert(&old.path);
         let new = found.entries.get(&old.path);
         // An untouched submodule is an empty directory, which the walk does not list.
-        let untouched_submodule = old.entry.mode == Mode::Submodule && new.is_none();
+        let untouched_submodule =
+            old.entry.mode == Mode::Submodule && new.is_none() && !has_below(found, &old.path);
         if new != Some(&old.entry) && !untouched_submodule {
             changes.push(ChangedFile {
                 path: old.path.clone(),
@@ -80,6 +80,12 @@ fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) 
     (changes, added)
 }
 
+/// Whether anything lies below that path.
+fn has_below(found: &Found, directory: &RepoPath) -> bool {
+    let prefix = [directory.as_bytes(), b"/"].concat();
+    found.entries.keys().any(|path| path.as_bytes().starts_with(&prefix))
+}
+
 /// New files that never land: those that the baseline's ignore rules cover, and the engine's scratch paths.
 fn never_landing(run: &Run<'_>, ground: &Ground, added: &[RepoPath]) -> Result<BTreeSet<RepoPath>, Stop> {
     let mut ignored = ground.git_dir.ignored(&run.dirs.verification(), added)?;
@@ -96,9 +102,15 @@ fn submodules(ground: &Ground) -> Vec<RepoPath> {
     ground.entries.iter().filter(is_submodule).map(|e| e.path.clone()).collect()
 }
 
-/// Whether two lists name the same changes, whatever their order.
-fn same_changes(ours: &[ChangedFile], gits: &[ChangedFile]) -> bool {
-    let key = |c: &ChangedFile| (c.path.clone(), c.old.clone(), c.new.clone());
-    let set = |list: &[ChangedFile]| list.iter().map(key).collect::<std::collections::HashSet<_>>();
-    ours.len() == gits.len() && set(ours) == set(gits)
+/// The name of the tree that the changes make of the baseline, by herma's own reckoning.
+fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String {
+    let mut tree: BTreeMap<&RepoPath, &Entry> = ground.entries.iter().map(|e| (&e.path, &e.entry)).collect();
+    for change in changes {
+        match &change.new {
+            Some(new) => tree.insert(&change.path, new),
+            None => tree.remove(&change.path),
+        };
+    }
+    let entries: Vec<_> = tree.into_iter().collect();
+    tree_id(ground.git_dir.format(), &entries)
 }

@@ -12,8 +12,6 @@ use herma_model::{Contract, EventType, RepoPath, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
 
-use crate::home::write_durably;
-
 /// What herma saw during a run. It is saved before a file of the bundle depends on it, so that a later process can
 /// close the run with what was known.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -46,8 +44,12 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Saves them for a process that has to close the run after this one died. After a power cut they may be lost;
+    /// then what depends on them is left out of the bundle.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        write_durably(file, &serde_json::to_vec(self)?)
+        let temp = file.with_extension("new");
+        std::fs::write(&temp, serde_json::to_vec(self)?)?;
+        std::fs::rename(&temp, file)
     }
 
     /// The facts that were saved last; none at all where nothing was saved or it cannot be read.

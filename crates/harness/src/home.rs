@@ -37,6 +37,7 @@ impl Home {
             DirBuilder::new().recursive(true).mode(0o700).create(root.join(dir))?;
         }
         let home = Self { root: root.canonicalize()? };
+        home.try_to_write()?;
         home.refill_reserve();
         Ok(home)
     }
@@ -94,6 +95,13 @@ impl Home {
     /// Gives the reserve back to the disk, so that a run can still close itself.
     pub fn release_reserve(&self) {
         let _ = fs::remove_file(self.root.join("reserve"));
+    }
+
+    /// A home that cannot be written is found out here, where the message can name it.
+    fn try_to_write(&self) -> io::Result<()> {
+        let file = self.root.join(format!("active/.try-{}", rustix::process::getpid()));
+        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file)?;
+        fs::remove_file(file)
     }
 
     /// Sets the reserve aside again. On a full disk there is none, and writing fails soon enough to say so.
@@ -171,22 +179,17 @@ impl RunDirs {
         self.root.join("facts.json")
     }
 
-    /// Removes everything but the bundle, and the workspace too unless it is kept.
+    /// Removes everything but the bundle, and the workspace too unless it is kept. The plan goes last: until then
+    /// the run can be closed again.
     pub(crate) fn clean(&self, keep_workspace: bool) -> io::Result<()> {
-        let mut gone = vec![self.engine(), self.git(), self.verification()];
-        if !keep_workspace {
-            gone.push(self.workspace());
-        }
-        for dir in gone {
-            remove_tree(&dir)?;
-        }
-        for file in [self.plan(), self.facts()] {
-            match fs::remove_file(&file) {
-                Err(e) if e.kind() != io::ErrorKind::NotFound => return Err(e),
-                _ => {}
+        for entry in fs::read_dir(&self.root)? {
+            let path = entry?.path();
+            let kept = path == self.bundle() || (keep_workspace && path == self.workspace());
+            if !kept && path != self.plan() {
+                remove_any(&path)?;
             }
         }
-        Ok(())
+        remove_any(&self.plan())
     }
 }
 
@@ -211,6 +214,15 @@ pub(crate) fn write_durably(file: &Path, bytes: &[u8]) -> io::Result<()> {
     temp.as_file().sync_all()?;
     temp.persist(file).map_err(|e| e.error)?;
     sync_dir(dir)
+}
+
+fn remove_any(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_dir() => remove_tree(path),
+        Ok(_) => fs::remove_file(path),
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(e) => Err(e),
+    }
 }
 
 /// Removes a tree that an agent may have made hard to remove: directories without write permission.

@@ -27,7 +27,7 @@ pub(crate) fn workspace(run: &mut Run<'_>, target: &FoundTarget) -> Result<Groun
         let scratch = engine.scratch_paths();
         std::thread::scope(|scope| {
             let files = scope.spawn(|| lay_out(&git_dir, &entries, &workspace));
-            let repository = make_agent_repository(&git_dir, &baseline, &workspace, scratch);
+            let repository = make_agent_repository(&git_dir, &baseline, &entries, &workspace, scratch);
             files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
             repository.map_err(Stop::from)
         })?;

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use herma_destination::leftovers;
+use herma_destination::{leftovers, probe};
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
+use herma_model::event::Source;
 use herma_model::store::Store as _;
 use herma_model::{Contract, EventType, Report, RunId, Step};
 
@@ -15,7 +16,8 @@ use crate::facts::Facts;
 use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
 use crate::order::Plan;
-use crate::target::witness;
+use crate::run::{first_events, into_map};
+use crate::target::find_again;
 
 /// A run that was closed for a dead process.
 #[derive(Clone, Debug)]
@@ -34,6 +36,8 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
     leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))?;
+    let home = installation.home.root();
+    probe::clean_up(run_id, home, &installation.settings.user_home);
     let dirs = installation.home.run(run_id);
     let report = match read_plan(&dirs) {
         // It died before it had said what it was going to do: there is no run to report on.
@@ -59,6 +63,12 @@ fn close_planned(
     plan: &Plan,
     contract: &Contract,
 ) -> Result<Report, OrderError> {
+    // After a power cut the facts may be lost; a patch that nothing is known of proves nothing.
+    if Facts::load(&dirs.facts()).result_tree.is_none() && !dirs.bundle().join(layout::ATTESTATION).exists() {
+        for name in [layout::PATCH, layout::TEST_LOG] {
+            let _ = std::fs::remove_file(dirs.bundle().join(name));
+        }
+    }
     let clock = Arc::clone(&installation.clock);
     let (report, events) = match Bundle::reopen(dirs.bundle(), clock)? {
         // It died after the attestation: the verdict stands, only the store does not know it.
@@ -80,6 +90,23 @@ fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_model::Event>), OrderEr
     Ok((report, events.map_err(|broken: Broken| OrderError::Internal(broken.problem))?))
 }
 
+/// What every run begins with, where it died before it had written that.
+fn complete_the_start(
+    plan: &Plan,
+    contract: &Contract,
+    bundle: &Bundle,
+    events: &EventLog,
+) -> Result<(), OrderError> {
+    let there = events.events().len();
+    for (kind, data) in first_events(plan, contract).into_iter().skip(there) {
+        events.append(Source::Harness, kind, into_map(data))?;
+    }
+    if !bundle.artifacts().contains_key(layout::CONTRACT) {
+        bundle.write(layout::CONTRACT, plan.contract_text.as_bytes())?;
+    }
+    Ok(())
+}
+
 /// Ends the run as interrupted, with what was known.
 fn interrupt(
     installation: &Installation,
@@ -91,6 +118,7 @@ fn interrupt(
     let redactor = Redactor::default();
     let events = EventLog::resume(bundle, plan.run_id, redactor)?;
     let (trace, steps) = Trace::resume(bundle)?;
+    complete_the_start(plan, contract, bundle, &events)?;
     let mut facts = Facts::load(&dirs.facts());
     let last = steps.last().map_or(Step::Start, |line| line.step);
     facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
@@ -98,7 +126,8 @@ fn interrupt(
     facts.engine_started = seen(EventType::EngineStarted);
     facts.confined = seen(EventType::ConfinementProbed);
     if facts.source_before.is_some() {
-        facts.source_after = witness(installation, contract, &plan.contract_dir).ok();
+        let source = find_again(installation, contract, &plan.contract_dir);
+        facts.source_after = source.and_then(|source| source.capture().ok());
     }
     let mut closing =
         Closing { installation, plan, contract, bundle, events: &events, trace: &trace, facts: &mut facts };

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_git::{Baseline, ControlFiles, GitDir};
+use herma_git::{Baseline, ControlFiles, GitDir, SourceRepo};
 use herma_model::decision::{MissingGate, Question};
 use herma_model::event::Source;
 use herma_model::store::{RunSummary, Store as _};
-use herma_model::{Contract, Decision, EventType, Fault, Report, RunId, Step, VERSION};
+use herma_model::{Contract, Decision, EventType, Fault, Report, RunId, Step};
 use serde_json::{Map, Value, json};
 
 use crate::checks;
@@ -24,7 +25,7 @@ use crate::prepare;
 use crate::probe;
 use crate::progress::Progress;
 use crate::supervise;
-use crate::target::{FoundTarget, witness};
+use crate::target::FoundTarget;
 use crate::verification;
 
 /// A run that has ended.
@@ -61,6 +62,8 @@ pub(crate) struct Run<'a> {
     pub(crate) events: EventLog,
     pub(crate) trace: Trace,
     pub(crate) facts: Facts,
+    /// The target, where it is a repository.
+    source: Option<SourceRepo>,
     pub(crate) watch: &'a dyn Progress,
 }
 
@@ -130,6 +133,7 @@ impl Run<'_> {
         if let Some(engine) = installation.engines.get(&order.engine) {
             engine.version().clone_into(&mut plan.engine_version);
             plan.engine_digest = engine.digest()?;
+            engine.check(&Assignment { contract, script: order.script.as_deref() })?;
         }
 
         let dirs = installation.home.run(run_id);
@@ -152,6 +156,7 @@ impl Run<'_> {
             events,
             trace,
             facts: Facts::default(),
+            source: None,
             watch,
         };
         watch.started(run_id);
@@ -162,21 +167,9 @@ impl Run<'_> {
     /// The first step: from here on there is a run, and it ends in a report whatever happens.
     fn open(&mut self) -> Result<(), OrderError> {
         self.step(Step::Start).map_err(OrderError::from)?;
-        let plan = &self.plan;
-        let started = json!({
-            "herma_version": VERSION,
-            "engine": plan.engine,
-            "engine_digest": plan.engine_digest,
-            "destination": plan.destination,
-            "stage": self.contract.terms.stage,
-        });
-        let created = json!({
-            "contract_id": self.contract.terms.id,
-            "contract_digest": plan.contract_digest,
-            "title": self.contract.terms.title,
-        });
-        self.record(EventType::RunStarted, started)?;
-        self.record(EventType::ContractCreated, created)?;
+        for (kind, data) in first_events(&self.plan, self.contract) {
+            self.record(kind, data)?;
+        }
         self.bundle.write(layout::CONTRACT, self.plan.contract_text.as_bytes())?;
         self.installation.store.begin(&RunSummary {
             run_id: self.plan.run_id,
@@ -227,6 +220,7 @@ impl Run<'_> {
         self.facts.walls.clone_from(&gates.walls);
         if let Some(FoundTarget::Repo(repo)) = &gates.target {
             self.facts.source_before = Some(repo.before.clone());
+            self.source = Some(repo.source.clone());
         }
     }
 
@@ -240,6 +234,7 @@ impl Run<'_> {
                 contract_digest: self.plan.contract_digest,
                 engine: &self.plan.engine,
                 stage: terms.stage,
+                mutation_scope: terms.mutation_scope(),
                 risk: terms.risk,
             },
             &gates.findings,
@@ -275,9 +270,8 @@ impl Run<'_> {
 
     /// Takes down what the target is now, to be compared with what it was before the run.
     fn witness_target(&mut self) -> Result<(), Stop> {
-        if self.facts.source_before.is_some() {
-            self.facts.source_after =
-                Some(witness(self.installation, self.contract, &self.plan.contract_dir)?);
+        if let Some(source) = &self.source {
+            self.facts.source_after = Some(source.capture()?);
         }
         Ok(())
     }
@@ -302,11 +296,29 @@ impl Run<'_> {
                 None
             }
             Stop::Internal(error) => {
+                self.installation.home.release_reserve();
                 self.facts.interrupted = Some(format!("herma stopped by itself: {error}"));
                 Some(error)
             }
         }
     }
+}
+
+/// The events that every run begins with.
+pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [(EventType, Value); 2] {
+    let started = json!({
+        "herma_version": plan.herma_version,
+        "engine": plan.engine,
+        "engine_digest": plan.engine_digest,
+        "destination": plan.destination,
+        "stage": contract.terms.stage,
+    });
+    let created = json!({
+        "contract_id": contract.terms.id,
+        "contract_digest": plan.contract_digest,
+        "title": contract.terms.title,
+    });
+    [(EventType::RunStarted, started), (EventType::ContractCreated, created)]
 }
 
 /// A serialised value as the bundle's files show it.
@@ -316,7 +328,7 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, Stop> {
     Ok(bytes)
 }
 
-fn into_map(data: Value) -> Map<String, Value> {
+pub(crate) fn into_map(data: Value) -> Map<String, Value> {
     match data {
         Value::Object(map) => map,
         _ => Map::new(),

@@ -20,9 +20,7 @@ pub(crate) enum FoundTarget {
 
 /// A local repository that was found, with what it was before the run.
 pub(crate) struct FoundRepo {
-    source: SourceRepo,
-    base_commit: String,
-    base_tree: String,
+    pub(crate) source: SourceRepo,
     pub(crate) before: SourceState,
 }
 
@@ -63,10 +61,9 @@ impl FoundTarget {
         if !owned(&root) {
             return Err(OpenTarget::Unowned);
         }
-        let source = SourceRepo::open(&installation.git, &root, repo.as_str())?;
-        let (base_commit, base_tree) = source.base(base)?;
+        let source = SourceRepo::open(&installation.git, &root, repo.as_str(), base)?;
         let before = source.capture()?;
-        Ok(Self::Repo(Box::new(FoundRepo { source, base_commit, base_tree, before })))
+        Ok(Self::Repo(Box::new(FoundRepo { source, before })))
     }
 
     /// Makes herma's own git directory with the baseline in it.
@@ -81,25 +78,20 @@ impl FoundTarget {
                 let baseline = import_fixture(&git_dir, fixture)?;
                 Ok((git_dir, baseline))
             }
-            Self::Repo(repo) => {
-                let git_dir = repo.source.make_git_dir(git_dir, &repo.base_commit)?;
-                let baseline = git_dir.adopt(&repo.base_tree)?;
-                Ok((git_dir, baseline))
-            }
+            Self::Repo(repo) => repo.source.make_git_dir(git_dir),
         }
     }
 }
 
-/// What the contract's repository is now.
-pub(crate) fn witness(
+/// The contract's repository, for a process that did not start the run.
+pub(crate) fn find_again(
     installation: &Installation,
     contract: &Contract,
     contract_dir: &Path,
-) -> Result<SourceState, GitError> {
-    let Target::Repo { repo, .. } = &contract.terms.target else {
-        return Err(GitError::NoSuchBase { base: "a fixture".to_owned() });
-    };
-    SourceRepo::open(&installation.git, &contract_dir.join(repo.as_str()), repo.as_str())?.capture()
+) -> Option<SourceRepo> {
+    let Target::Repo { repo, base } = &contract.terms.target else { return None };
+    SourceRepo::open(&installation.git, &contract_dir.join(repo.as_str()), repo.as_str(), base.as_deref())
+        .ok()
 }
 
 enum OpenTarget {

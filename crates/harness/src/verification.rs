@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Destination, Exit, Job, Rooms, Stdin};
 use herma_evidence::{LogWriter, Redactor, layout};
-use herma_git::apply_changes;
+use herma_git::{copy_changes, restore};
 use herma_model::EventType;
 use herma_model::report::{ChangedFile, Verification, VerificationStatus};
 use serde_json::json;
@@ -34,7 +34,8 @@ pub(crate) fn verify(
         run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
         return Ok(());
     }
-    apply_changes(&ground.git_dir, &run.facts.changed_files, &run.dirs.verification())?;
+    let format = ground.git_dir.format();
+    copy_changes(&run.dirs.workspace(), format, &run.facts.changed_files, &run.dirs.verification())?;
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
     let log: SharedLog = Arc::new(Mutex::new(log));
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
@@ -45,7 +46,7 @@ pub(crate) fn verify(
     run.facts.verification = all(run)?;
     if let Some(tests) = rewritten_tests(run) {
         write(&log, b"\n# once more, with the tests as they were before the engine changed them\n");
-        apply_changes(&ground.git_dir, &tests, &run.dirs.verification())?;
+        restore(&ground.git_dir, &tests, &run.dirs.verification())?;
         run.facts.verification_with_baseline_tests = all(run)?;
     }
     let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;

@@ -89,7 +89,7 @@ blockers! {
         "Look at the changed files in the report, remove the secret from the task's inputs, and rotate it if it was real.";
     SourceMutated "source_mutated" Fail
         "HEAD, refs, index or work tree of the target differ from what they were before the run."
-        "Compare source_before and source_after in the events; nothing of the run landed in the target.";
+        "The blocker says what differs. Nothing of the run landed in the target: something else changed it meanwhile.";
     LifecycleTimeout "lifecycle_timeout" Fail
         "The patch is there and verifies, but the engine had to be stopped by a limit."
         "Raise the limit, or find out why the engine lingers; a run that had to be stopped is never a pass.";

@@ -102,6 +102,8 @@ pub struct Question<'a> {
     pub engine: &'a EngineName,
     /// The contract's stage.
     pub stage: Stage,
+    /// What the run may change.
+    pub mutation_scope: MutationScope,
     /// The contract's risk.
     pub risk: Risk,
 }
@@ -123,7 +125,7 @@ impl Decision {
             missing_gates: Vec::new(),
             not_evaluated: Vec::new(),
             not_applicable: BTreeMap::new(),
-            allowed_mutation_scope: question.stage.mutation_scope(),
+            allowed_mutation_scope: question.mutation_scope,
             approval_required: question.stage.needs_approval(),
             reasons: Vec::new(),
             escalation_path: Vec::new(),

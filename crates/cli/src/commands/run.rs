@@ -1,7 +1,8 @@
 //! `herma run`: a contract, from every gate to the evidence.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +10,8 @@ use herma_fixtures::Fixture;
 use herma_harness::{Finished, Installation, Order, run as run_order};
 use herma_model::contract::{BadContract, MAX_BYTES, Target};
 use herma_model::{Contract, Report};
+use herma_policy::PathRules;
+use rustix::fs::OFlags;
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -80,14 +83,14 @@ pub(crate) fn read_contract(named: &str) -> Result<ReadContract, Failure> {
 
 fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Failure> {
     let contract = Contract::parse(text.as_bytes()).map_err(|bad| bad_contract(path, &bad))?;
+    PathRules::compile(&contract.terms)
+        .map_err(|bad| Failure::bad_input(format!("{}: {bad}", path.display())))?;
     if let Some(finding) = herma_evidence::secrets::scan(text.as_bytes()).first() {
-        let line = 1 + text
-            .bytes()
-            .take(usize::try_from(finding.offset).unwrap_or(0))
-            .filter(|b| *b == b'\n')
-            .count();
+        let before = &text.as_bytes()[..usize::try_from(finding.offset).unwrap_or(0)];
+        let lines: Vec<&[u8]> = before.split(|b| *b == b'\n').collect();
+        let (line, column) = (lines.len(), 1 + lines.last().map_or(0, |line| line.len()));
         return Err(Failure::bad_input(format!(
-            "{}:{line}: the contract holds what looks like a secret ({})",
+            "{}:{line}:{column}: the contract holds what looks like a secret ({})",
             path.display(),
             finding.rule
         ))
@@ -103,12 +106,8 @@ fn read_text(path: &Path) -> Result<String, Failure> {
             "name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one",
         )
     };
-    let file = File::open(path).map_err(cannot)?;
+    let file = open_file(path).map_err(cannot)?;
     let meta = file.metadata().map_err(cannot)?;
-    if !meta.is_file() {
-        return Err(Failure::bad_input(format!("{}: is not a file; expected a contract", path.display()))
-            .hint("name the contract's file itself"));
-    }
     if meta.len() > MAX_BYTES {
         return Err(bad_contract(path, &BadContract::too_large(meta.len())));
     }
@@ -121,6 +120,13 @@ fn read_text(path: &Path) -> Result<String, Failure> {
             Ok(_) => Err(Failure::bad_input(format!("{}: is not UTF-8", path.display()))),
         },
     }
+}
+
+/// Opens a regular file, without waiting for the other end of a named pipe.
+fn open_file(path: &Path) -> std::io::Result<File> {
+    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
+    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("it is not a file")) }
 }
 
 /// `FILE:LINE:COLUMN: what was found; what was expected`
@@ -148,7 +154,8 @@ fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
     {
         return Ok(script.to_owned());
     }
-    std::fs::read_to_string(named).map_err(|e| {
+    let read = |file: File| std::io::read_to_string(file.take(MAX_BYTES));
+    open_file(Path::new(named)).and_then(read).map_err(|e| {
         Failure::bad_input(format!("--script {named}: {e}")).hint(
             "name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say",
         )

@@ -7,13 +7,14 @@ mod repository;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use herma_model::RunId;
 use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};
-pub(crate) use contract::{FIX, contract_text, fix_and};
-pub(crate) use process::{Ended, Started, environment, run_tool, until};
+pub(crate) use contract::{contract_text, fix_and};
+pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
 pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
 
 /// The binary under test.
@@ -21,21 +22,28 @@ pub(crate) const HERMA: &str = env!("CARGO_BIN_EXE_herma");
 
 /// herma with a home of its own, which vanishes with the test.
 pub(crate) struct Herma {
-    dir: TempDir,
+    dir: Rc<TempDir>,
     home: PathBuf,
     variables: Vec<(OsString, OsString)>,
     wrapper: Vec<OsString>,
+    binary: PathBuf,
 }
 
 impl Herma {
     /// A home that does not exist yet, and an empty user's home.
     pub(crate) fn new() -> Self {
-        let dir = TempDir::new().unwrap();
+        let dir = Rc::new(TempDir::new().unwrap());
         for name in ["user", "contracts"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
         let home = dir.path().join("home");
-        let mut herma = Self { dir, home: PathBuf::new(), variables: Vec::new(), wrapper: Vec::new() };
+        let mut herma = Self {
+            dir,
+            home: PathBuf::new(),
+            variables: Vec::new(),
+            wrapper: Vec::new(),
+            binary: HERMA.into(),
+        };
         let user = herma.at("user");
         herma.set_home(&home);
         herma.set("HOME", user);
@@ -60,6 +68,11 @@ impl Herma {
         self.wrapper = wrapper.iter().map(|word| word.as_ref().to_owned()).collect();
     }
 
+    /// Starts a copy of the binary from now on.
+    pub(crate) fn set_binary(&mut self, binary: &Path) {
+        binary.clone_into(&mut self.binary);
+    }
+
     /// A path in the test's own directory.
     pub(crate) fn at(&self, path: &str) -> PathBuf {
         self.dir.path().join(path)
@@ -78,12 +91,17 @@ impl Herma {
     /// Runs a command that meets this fault.
     pub(crate) fn run_with_fault<S: AsRef<OsStr>>(&self, fault: &str, args: &[S]) -> Ended {
         let variables = [&self.variables[..], &[("HERMA_FAULT".into(), fault.into())]].concat();
-        Started::new(&self.wrapper, &variables, self.dir.path(), args).end()
+        Started::new(&self.words(), &variables, self.dir.path(), args).end()
     }
 
     /// Starts a command and leaves it running.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
-        Started::new(&self.wrapper, &self.variables, self.dir.path(), args)
+        Started::new(&self.words(), &self.variables, self.dir.path(), args)
+    }
+
+    /// The words before the arguments.
+    fn words(&self) -> Vec<OsString> {
+        [&self.wrapper[..], &[self.binary.clone().into()]].concat()
     }
 
     /// Runs a command that must end with 0, and gives the JSON that it prints.
@@ -104,7 +122,8 @@ impl Herma {
     pub(crate) fn play(&self, script: &str, terms: &[(&str, &str)]) -> Finished {
         let contract = self.contract(terms);
         let script = self.script(script);
-        let args = ["run".as_ref(), contract.as_os_str(), "--json".as_ref(), "--script".as_ref(), script.as_ref()];
+        let args =
+            ["run".as_ref(), contract.as_os_str(), "--json".as_ref(), "--script".as_ref(), script.as_ref()];
         self.finished(&args)
     }
 
@@ -123,7 +142,8 @@ impl Herma {
 
     /// Every run that has a directory.
     pub(crate) fn runs(&self) -> Vec<RunId> {
-        let mut runs: Vec<RunId> = names(&self.home.join("runs")).iter().map(|id| id.parse().unwrap()).collect();
+        let mut runs: Vec<RunId> =
+            names(&self.home.join("runs")).iter().map(|id| id.parse().unwrap()).collect();
         runs.sort();
         runs
     }
@@ -134,7 +154,8 @@ impl Herma {
     }
 
     pub(crate) fn bundle(&self, run: RunId) -> Bundle {
-        Bundle { dir: self.home.join("runs").join(run.to_string()).join("bundle") }
+        let dir = self.home.join("runs").join(run.to_string()).join("bundle");
+        Bundle { dir, _keep: Rc::clone(&self.dir) }
     }
 
     /// `herma verify` on the bundle exits with 0.

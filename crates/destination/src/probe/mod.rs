@@ -13,7 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use inside::{names, run_inside};
-pub use outside::{Grounds, ProbeError, probe};
+pub use outside::{Grounds, ProbeError, clean_up, probe};
 
 /// The name of the hidden subcommand whose one argument is the plan's file and whose output is the results as JSON.
 pub const SUBCOMMAND: &str = "__probe";

@@ -66,7 +66,7 @@ pub fn probe(
 ) -> Result<Confinement, ProbeError> {
     let scratch = Planted::dir(grounds.scratch.join(format!("probe-{}", shape.run_id)))?;
     let (workspace, engine_dir) = (scratch.0.join("workspace"), scratch.0.join("engine"));
-    let other_run = Planted::dir(grounds.herma_home.join(format!(".herma-other-run-{}", shape.run_id)))?;
+    let other_run = Planted::dir(other_run(grounds.herma_home, shape.run_id))?;
     for dir in [&workspace, &engine_dir] {
         fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
     }
@@ -167,8 +167,23 @@ fn contradict(probes: &mut [ProbeResult], name: &str, observed: &str) {
     }
 }
 
+/// Takes away what the probes of a run planted, where herma was killed before it could do so itself.
+pub fn clean_up(run_id: RunId, herma_home: &Path, user_home: &Path) {
+    drop(Planted(other_run(herma_home, run_id)));
+    drop(Planted(canary(herma_home, run_id, "herma")));
+    drop(Planted(canary(user_home, run_id, "home")));
+}
+
+fn other_run(herma_home: &Path, run_id: RunId) -> PathBuf {
+    herma_home.join(format!(".herma-other-run-{run_id}"))
+}
+
+fn canary(dir: &Path, run_id: RunId, kind: &str) -> PathBuf {
+    dir.join(format!(".herma-canary-{kind}-{run_id}"))
+}
+
 fn plant(dir: &Path, run_id: RunId, kind: &str) -> Result<(Planted, Canary), ProbeError> {
-    let path = dir.join(format!(".herma-canary-{kind}-{run_id}"));
+    let path = canary(dir, run_id, kind);
     let mut secret = [0; 32];
     rustix::rand::getrandom(&mut secret, GetRandomFlags::empty())
         .map_err(|e| io("drawing a secret")(e.into()))?;

@@ -5,15 +5,14 @@ mod process;
 mod readiness;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Seek as _, Write as _};
+use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::OnceLock;
 
 use herma_model::engine::DestinationKind;
-use rustix::fs::MemfdFlags;
 use rustix::pipe::PipeFlags;
 
 use crate::destination::{Destination, Process, Readiness, StartError, Unready};
@@ -21,7 +20,7 @@ use crate::environment::RUN_VARIABLE;
 use crate::job::{Job, Rooms, View};
 use crate::launcher::Launch;
 use crate::running::Running;
-use crate::tool;
+use crate::{memory, tool};
 
 pub use layout::INSIDE_MARKER;
 
@@ -30,6 +29,7 @@ pub use layout::INSIDE_MARKER;
 pub struct Sandbox {
     herma: PathBuf,
     bwrap: Option<PathBuf>,
+    readiness: OnceLock<Result<Readiness, Unready>>,
 }
 
 /// Whether this process is inside a run's sandbox. Anything but a clear "there is no marker" counts as yes.
@@ -44,7 +44,7 @@ impl Sandbox {
     /// Where it is missing the sandbox says so when asked for its readiness and refuses every start.
     #[must_use]
     pub fn find(herma: PathBuf, search_path: &OsStr) -> Self {
-        Self { herma, bwrap: tool::locate("bwrap", search_path) }
+        Self { herma, bwrap: tool::locate("bwrap", search_path), readiness: OnceLock::new() }
     }
 
     fn bwrap(&self) -> Result<&Path, Unready> {
@@ -58,7 +58,8 @@ impl Destination for Sandbox {
     }
 
     fn readiness(&self) -> Result<Readiness, Unready> {
-        readiness::check(self.bwrap()?, &self.herma)
+        // Asked several times in a run; what it takes to answer does not change meanwhile.
+        self.readiness.get_or_init(|| readiness::check(self.bwrap()?, &self.herma)).clone()
     }
 
     fn view(&self, rooms: &Rooms) -> View {
@@ -87,7 +88,7 @@ impl Destination for Sandbox {
         };
         let mut words = layout::walls();
         for (place, text) in layout::texts(job.run_id) {
-            let number = hand_over(in_memory(text.as_bytes()).map_err(failed)?);
+            let number = hand_over(memory::file(text.as_bytes()).map(OwnedFd::from).map_err(failed)?);
             words.extend(["--ro-bind-data".into(), number.to_string().into(), place.into()]);
         }
         words.extend(layout::rooms(job, &self.herma));
@@ -95,7 +96,7 @@ impl Destination for Sandbox {
             words.extend([flag.into(), hand_over(file).to_string().into()]);
         }
         // Not on the command line: every user of the machine can read that, and a variable may hold a run's token.
-        let words = hand_over(in_memory(&nul_separated(&words)).map_err(failed)?);
+        let words = hand_over(memory::file(&nul_separated(&words)).map(OwnedFd::from).map_err(failed)?);
 
         let mut command = Command::new(bwrap);
         command.args(["--args", &words.to_string(), "--"]).args(inner_argv(job));
@@ -113,14 +114,6 @@ fn inner_argv(job: &Job) -> Vec<OsString> {
     }
     let launch = Launch { memory: job.memory, ..Launch::default() };
     launch.argv(Path::new(layout::HERMA), &job.argv)
-}
-
-/// A file that exists only as long as it is open, ready to be read from its start.
-fn in_memory(content: &[u8]) -> io::Result<OwnedFd> {
-    let mut file = File::from(rustix::fs::memfd_create("herma", MemfdFlags::CLOEXEC)?);
-    file.write_all(content)?;
-    file.rewind()?;
-    Ok(file.into())
 }
 
 fn nul_separated(words: &[OsString]) -> Vec<u8> {

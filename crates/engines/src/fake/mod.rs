@@ -75,10 +75,13 @@ impl Engine for Fake {
         true
     }
 
+    fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {
+        Script::parse(script_for(assignment)?.as_bytes())?;
+        Ok(())
+    }
+
     fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
         let script = script_for(assignment)?;
-        // Read here as well as inside, so that a mistake in a script is found before anything starts.
-        Script::parse(script.as_bytes())?;
         fs::write(engine_dir.join(SCRIPT_FILE), script)
             .map_err(|source| EngineError::Write { file: SCRIPT_FILE, source })
     }

@@ -27,7 +27,6 @@ impl LogWriter {
     pub(super) fn open(bundle: Bundle, name: &str, redactor: Redactor, cap: u64) -> io::Result<Self> {
         bundle.make_parent(name)?;
         let file = OpenOptions::new().append(true).create_new(true).open(bundle.path(name))?;
-        bundle.sync_parent(name)?;
         Ok(Self {
             bundle,
             name: name.to_owned(),

@@ -153,7 +153,7 @@ impl Bundle {
             return Ok(());
         }
         match fs::create_dir(self.path(layout::ENGINE_DIR)) {
-            Ok(()) => sync_dir(self.dir()),
+            Ok(()) => Ok(()),
             Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             Err(e) => Err(e),
         }
@@ -163,6 +163,15 @@ impl Bundle {
     pub(crate) fn sync_parent(&self, name: &str) -> io::Result<()> {
         let path = self.path(name);
         path.parent().map_or(Ok(()), sync_dir)
+    }
+
+    /// Makes the names of all files durable.
+    pub(crate) fn sync_names(&self) -> io::Result<()> {
+        let engine = self.path(layout::ENGINE_DIR);
+        if engine.is_dir() {
+            sync_dir(&engine)?;
+        }
+        sync_dir(self.dir())
     }
 
     pub(crate) fn record(&self, name: &str, sha256: Digest, size: u64) {

@@ -1,6 +1,6 @@
 //! The rules, compiled: which secret stands where in one piece of text.
 
-use std::sync::LazyLock;
+use std::sync::{LazyLock, OnceLock};
 
 use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
@@ -29,7 +29,8 @@ pub(crate) struct Matcher {
     literals: AhoCorasick,
     /// For each literal, the rules that can hold where it stands.
     candidates: Vec<Vec<usize>>,
-    patterns: Vec<Regex>,
+    /// Compiled when their literal is first met: most runs meet none, and compiling all takes milliseconds.
+    patterns: Vec<OnceLock<Regex>>,
 }
 
 impl Matcher {
@@ -50,18 +51,22 @@ impl Matcher {
             .iter()
             .map(|literal| (0..RULES.len()).filter(|i| meets(&RULES[*i], literal)).collect())
             .collect();
-        let pattern = |rule: &Rule| RegexBuilder::new(rule.pattern).unicode(false).build();
         Self {
             literals: AhoCorasick::builder()
                 .match_kind(MatchKind::LeftmostFirst)
                 .build(&literals)
                 .expect("the table of literals is sound"),
             candidates,
-            patterns: RULES
-                .iter()
-                .map(|rule| pattern(rule).expect("the table of patterns is sound"))
-                .collect(),
+            patterns: RULES.iter().map(|_| OnceLock::new()).collect(),
         }
+    }
+
+    #[allow(clippy::expect_used, reason = "as above")]
+    fn pattern(&self, index: usize) -> &Regex {
+        self.patterns[index].get_or_init(|| {
+            let pattern = RegexBuilder::new(RULES[index].pattern).unicode(false).build();
+            pattern.expect("the table of patterns is sound")
+        })
     }
 
     /// Calls `take` for each secret whose literal starts in `from..until`, until it says no.
@@ -91,7 +96,7 @@ impl Matcher {
             return None;
         }
         let window = &text[start..text.len().min(start + LOOKAHEAD)];
-        let captures = self.patterns[index].captures(window)?;
+        let captures = self.pattern(index).captures(window)?;
         let secret = captures.name("s").or_else(|| captures.get(0))?;
         looks_real(rule, secret.as_bytes()).then(|| Found {
             rule: rule.name,

@@ -14,8 +14,9 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     if Verdict::new(report.blockers.clone()).status() != report.status {
         return Err(format!("the status {} does not follow from the blockers", report.status.as_str()));
     }
-    if report.mutation_scope != report.stage.mutation_scope() {
-        return Err("the mutation scope is not that of the stage".to_owned());
+    // Whether a contract that cannot be read is excused is what the check of the contract says.
+    if seen.contract().is_ok_and(|contract| contract.terms.mutation_scope() != report.mutation_scope) {
+        return Err("the mutation scope is not that of the contract".to_owned());
     }
     last_event(seen, report)?;
     statement(seen, report)?;

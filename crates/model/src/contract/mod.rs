@@ -15,7 +15,7 @@ pub use template::template;
 
 use crate::digest::Digest;
 use crate::engine::DestinationKind;
-use crate::stage::Stage;
+use crate::stage::{MutationScope, Stage};
 
 /// A contract as it was written: front matter and brief.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,6 +89,18 @@ pub struct Terms {
     /// Engine capabilities without which the run is blocked.
     #[serde(default)]
     pub needs: Vec<String>,
+}
+
+impl Terms {
+    /// What a run of this contract may change. Below stage 4 that is a copy, of whatever the target is.
+    #[must_use]
+    pub fn mutation_scope(&self) -> MutationScope {
+        match (self.stage, &self.target) {
+            (Stage::Fixture | Stage::CopiedRepo, Target::Fixture(_)) => MutationScope::FixtureCopy,
+            (Stage::Fixture | Stage::CopiedRepo, Target::Repo { .. }) => MutationScope::RepositoryCopy,
+            (stage, _) => stage.mutation_scope(),
+        }
+    }
 }
 
 fn yes() -> bool {

@@ -160,6 +160,20 @@ fn explain(error: &YamlError) -> BadContract {
             },
             "expected each key once",
         ),
+        YamlError::InvalidScalar { ty: "u8", .. } => {
+            BadContract::new("this is not a stage", "expected a whole number from 1 to 6")
+        }
+        YamlError::InvalidBooleanStrict { .. } => {
+            BadContract::new("this is not a yes or no", "expected `true` or `false`")
+        }
+        YamlError::Unexpected { expected, .. } => BadContract::new(
+            "a value of another kind stands here",
+            match *expected {
+                "sequence start" => "expected a list, like `[first, second]`".to_owned(),
+                "mapping start" => "expected keys and values, like `{ key: value }`".to_owned(),
+                other => format!("expected {other}"),
+            },
+        ),
         YamlError::Budget { breach, .. } => BadContract::new(
             format!("the front matter is too complex ({breach:?})"),
             "expected plain keys and lists, without anchors and aliases",
@@ -168,7 +182,7 @@ fn explain(error: &YamlError) -> BadContract {
             let text = other.to_string();
             // The parser appends the place, which we say ourselves.
             let text = text.split(" at line ").next().unwrap_or(&text).to_owned();
-            BadContract::new(text, "docs/contract.md describes every key")
+            BadContract::new(text, "expected YAML as docs/contract.md describes it")
         }
     };
     match error.location() {

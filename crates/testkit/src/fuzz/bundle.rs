@@ -71,7 +71,7 @@ fn change(mut files: Files, input: &[u8]) -> (Files, Vec<PathBuf>) {
             continue;
         };
         let mut words = rest.split(' ');
-        let Some(name) = words.next().and_then(|name| RepoPath::new(name)).map(|name| name.to_string()) else {
+        let Some(name) = words.next().and_then(RepoPath::new).map(|name| name.to_string()) else {
             continue;
         };
         let name = PathBuf::from(name);

@@ -1,8 +1,7 @@
 //! Fuzzes what reads an engine's output.
 
-use herma_engines::LineSplitter;
-use herma_engines::engine::{OutputReader as _, Said};
 use herma_engines::protocol::ProtocolReader;
+use herma_engines::{LineSplitter, OutputReader as _, Said};
 
 /// Any output is split into the same lines however it arrives, and only a line that says so is a result. The first
 /// byte says how large the chunks are.

@@ -13,7 +13,8 @@ pub fn paths(input: &[u8]) {
     let (allowed, forbidden, lifted) = (patterns(), patterns(), patterns());
     let Some(path) = RepoPath::new(lines.next().unwrap_or_default()) else { return };
     let Ok(allowed) = Patterns::try_from(allowed) else { return };
-    let mut terms = Terms { allowed_paths: allowed, forbidden_paths: forbidden, lift_paths: lifted, ..terms() };
+    let mut terms =
+        Terms { allowed_paths: allowed, forbidden_paths: forbidden, lift_paths: lifted, ..terms() };
     let Ok(rules) = PathRules::compile(&terms) else { return };
 
     let entry = || Some(Entry { mode: Mode::File, id: "1".repeat(40) });

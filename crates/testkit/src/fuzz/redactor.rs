@@ -5,7 +5,8 @@ use herma_evidence::redact::Stream;
 use herma_model::secret::Secret;
 
 /// Values that herma itself knows: a plain one, one that overlaps itself, one of two lines, one that JSON escapes.
-const KNOWN: [&str; 4] = ["s3cr3t-Value_42", "a.a.a.a.a", "first-line-of-it\nsecond-line-of-it", "quo\"ted\\value"];
+const KNOWN: [&str; 4] =
+    ["s3cr3t-Value_42", "a.a.a.a.a", "first-line-of-it\nsecond-line-of-it", "quo\"ted\\value"];
 /// What a rule finds by its form, put together so that no scanner trips over this file.
 const TOKEN: [&str; 2] = ["ghp_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYzZ7q"];
 

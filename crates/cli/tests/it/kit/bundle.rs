@@ -1,10 +1,12 @@
 //! A bundle that a run left, read back.
 
 use std::path::PathBuf;
+use std::rc::Rc;
 
 use herma_evidence::layout;
 use herma_model::report::PathRule;
 use herma_model::{Blocker, Event, EventType, Report, Status};
+use tempfile::TempDir;
 
 use super::Ended;
 
@@ -12,6 +14,8 @@ use super::Ended;
 #[derive(Clone, Debug)]
 pub(crate) struct Bundle {
     pub(crate) dir: PathBuf,
+    /// The bundle lies in there, and a test may look at it after its herma is gone.
+    pub(super) _keep: Rc<TempDir>,
 }
 
 /// A run that has ended.

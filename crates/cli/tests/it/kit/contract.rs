@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Herma;
 
 /// The step by which the fixture's bug is fixed.
-pub(crate) const FIX: &str = r#"
+const FIX: &str = r#"
   - write:
       path: slugify.sh
       text: |
@@ -34,7 +34,7 @@ pub(crate) fn contract_text(terms: &[(&str, &str)]) -> String {
             kept.extend([line, "\n"]);
         }
     }
-    let added: String = terms.iter().map(|(key, value)| format!("{key}: {value}\n")).collect();
+    let added: String = terms.iter().flat_map(|(key, value)| [key, ": ", value, "\n"]).collect();
     format!("---\n{kept}{added}---\n{brief}")
 }
 

@@ -1,18 +1,21 @@
 //! Starts the binary and other programs, and waits for them with a safety net.
-#![allow(clippy::disallowed_types, reason = "the tests start the real binary, and the tools around it, from outside")]
+#![allow(
+    clippy::disallowed_types,
+    reason = "the tests start the real binary, and the tools around it, from outside"
+)]
 
 use std::ffi::{OsStr, OsString};
 use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::HERMA;
+use herma_model::RunId;
 
 /// Nothing that a test waits for takes this long unless it hangs.
-const SAFETY_NET: Duration = Duration::from_secs(120);
+const SAFETY_NET: Duration = Duration::from_mins(1);
 
 /// How a command ended.
 #[derive(Debug)]
@@ -43,14 +46,13 @@ pub(crate) struct Started {
 
 impl Started {
     pub(super) fn new<S: AsRef<OsStr>>(
-        wrapper: &[OsString],
+        words: &[OsString],
         variables: &[(OsString, OsString)],
         dir: &Path,
         args: &[S],
     ) -> Self {
-        let mut words = wrapper.iter().cloned().chain([HERMA.into()]).collect::<Vec<_>>().into_iter();
-        let mut command = Command::new(words.next().unwrap());
-        command.args(words).args(args).env_clear().envs(variables.iter().cloned()).current_dir(dir);
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(args).env_clear().envs(variables.iter().cloned()).current_dir(dir);
         Self::spawn(command)
     }
 
@@ -117,9 +119,30 @@ pub(crate) fn run_tool(program: &str, args: &[&OsStr], variables: &[(&str, &str)
 }
 
 /// A variable of the test's own environment.
-#[allow(clippy::disallowed_methods, reason = "the binary under test finds its tools where the tests find theirs")]
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the binary under test finds its tools where the tests find theirs"
+)]
 pub(crate) fn environment(name: &str) -> OsString {
     std::env::var_os(name).unwrap_or_else(|| panic!("{name} is not set"))
+}
+
+/// Where a program lies.
+pub(crate) fn on_path(program: &str) -> PathBuf {
+    let path = environment("PATH");
+    let found = std::env::split_paths(&path).map(|dir| dir.join(program)).find(|file| file.is_file());
+    found.unwrap_or_else(|| panic!("{program} is not installed"))
+}
+
+/// The processes of the machine that carry the run's name, as their environment shows it. A dead one has none.
+pub(crate) fn processes_of(run: RunId) -> Vec<u32> {
+    let name = format!("HERMA_RUN={run}");
+    let carries = |pid: &u32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|variable| variable == name.as_bytes())
+    };
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(carries).collect()
 }
 
 /// Waits until the condition holds; fails the test if it does not within the safety net.

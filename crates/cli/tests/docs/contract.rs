@@ -1,0 +1,92 @@
+//! The parts of `docs/contract.md` that the code says: keys, values, actions, forbidden paths.
+
+use herma_model::Contract;
+use herma_model::contract::Action;
+use herma_policy::forbidden_paths::{BUILT_IN, Lift};
+
+use crate::generated::{head, row};
+use crate::schema::{Key, Schema};
+
+/// A contract that says every key, so that every key has an example.
+const EXAMPLE: &str = include_str!("example.md");
+
+/// The value that the example gives to a key.
+fn example_of(key: &str) -> Option<(usize, &'static str)> {
+    EXAMPLE.lines().enumerate().find_map(|(at, line)| Some((at, line.strip_prefix(key)?.strip_prefix(": ")?)))
+}
+
+/// The whole example, then a table of every key in the example's order.
+pub(crate) fn keys() -> String {
+    let mut keys = Schema::named("contract").keys();
+    for key in &keys {
+        assert!(example_of(&key.name).is_some(), "tests/docs/example.md does not say `{}`", key.name);
+    }
+    keys.sort_by_key(|key| example_of(&key.name).map(|(at, _)| at));
+    let mut text = format!("```markdown\n{EXAMPLE}```\n\n");
+    text += &head(&["key", "type", "default", "example", "meaning"]);
+    for Key { name, kind, default, what } in keys {
+        let example = example_of(&name).map(|(_, value)| format!("`{value}`")).unwrap_or_default();
+        let default = default.unwrap_or_else(|| "must be said".to_owned());
+        text += &row(&[&format!("`{name}`"), &kind, &default, &example, &what]);
+    }
+    text
+}
+
+/// The keys inside keys, and the words that can be chosen.
+pub(crate) fn values() -> String {
+    let schema = Schema::named("contract");
+    let mut text = String::new();
+    for (key, definition) in [("limits", "Limits"), ("model", "ModelChoice")] {
+        text += &format!("`{key}`:\n\n{}", head(&["key", "type", "default", "meaning"]));
+        for Key { name, kind, default, what } in schema.keys_in(definition) {
+            let default = default.unwrap_or_else(|| "must be said".to_owned());
+            text += &row(&[&format!("`{name}`"), &kind, &default, &what]);
+        }
+        text.push('\n');
+    }
+    for (key, definition) in
+        [("risk", "Risk"), ("destination", "DestinationKind"), ("toolchains", "Toolchain")]
+    {
+        text += &format!("`{key}`:\n\n{}", head(&["word", "meaning"]));
+        for word in schema.words(definition) {
+            text += &row(&[&format!("`{}`", word.word), &word.what]);
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Every action, and whether it is forbidden by every contract.
+pub(crate) fn actions() -> String {
+    let mut text = head(&["action", "meaning", "forbidden"]);
+    let built_in: Vec<String> = Action::BUILT_IN.iter().map(|action| written(*action)).collect();
+    for word in Schema::named("contract").words("Action") {
+        let forbidden = if built_in.contains(&word.word) { "always" } else { "where the contract says so" };
+        text += &row(&[&format!("`{}`", word.word), &word.what, forbidden]);
+    }
+    text
+}
+
+fn written(action: Action) -> String {
+    serde_json::to_value(action).unwrap().as_str().unwrap().to_owned()
+}
+
+/// The built-in forbidden paths, together by reason.
+pub(crate) fn forbidden_paths() -> String {
+    let mut text = head(&["paths", "why", "can be lifted"]);
+    let mut reasons: Vec<&str> = BUILT_IN.iter().map(|path| path.why).collect();
+    reasons.dedup();
+    for why in reasons {
+        let paths: Vec<_> = BUILT_IN.iter().filter(|path| path.why == why).collect();
+        let shown: Vec<String> = paths.iter().map(|path| format!("`{}`", path.pattern)).collect();
+        let lift =
+            if paths.iter().all(|path| path.lift == Lift::ByContract) { "by `lift_paths`" } else { "never" };
+        text += &row(&[&shown.join(" "), why, lift]);
+    }
+    text
+}
+
+#[test]
+fn the_example_is_a_contract() {
+    Contract::parse(EXAMPLE.as_bytes()).unwrap();
+}

@@ -1,0 +1,100 @@
+//! What the pages say about the repository itself holds: links, named files, named tests, and the scripts.
+
+use std::path::Path;
+
+use regex::Regex;
+
+use crate::pages;
+use crate::transcripts::check_script;
+
+#[test]
+fn every_link_inside_the_repository_leads_somewhere() {
+    let link = Regex::new(r"\]\(([^)\s]+)\)").unwrap();
+    let mut wrong = Vec::new();
+    for page in pages::all() {
+        let dir = pages::top().join(&page.path).parent().unwrap().to_owned();
+        for found in link.captures_iter(&page.text) {
+            let target = found[1].split('#').next().unwrap_or_default();
+            let outside = target.contains("://") || target.is_empty();
+            if !outside && !dir.join(target).exists() {
+                wrong.push(format!("{}: {target}", page.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "these links lead nowhere:\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_file_and_test_that_a_page_names_is_there() {
+    let named = Regex::new(r"`((?:crates|docs|scripts|fuzz|\.ci)/[^`\s]*)`").unwrap();
+    let mut wrong = Vec::new();
+    for page in pages::all() {
+        for found in named.captures_iter(&page.text) {
+            if let Err(why) = is_there(&found[1]) {
+                wrong.push(format!("{}: {why}", page.path));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `PATH`, or `PATH::NAME` for a function or a constant in it; a path with `*` or `<` is a shape, not a path.
+fn is_there(named: &str) -> Result<(), String> {
+    if named.contains(['*', '<']) {
+        return Ok(());
+    }
+    let (path, item) = named.split_once("::").map_or((named, None), |(path, item)| (path, Some(item)));
+    let file = pages::top().join(path);
+    let Some(item) = item else {
+        return file.exists().then_some(()).ok_or_else(|| format!("there is no {path}"));
+    };
+    let text = std::fs::read_to_string(&file).map_err(|e| format!("{path}: {e}"))?;
+    let declared = Regex::new(&format!(r"\b(fn|const|struct|enum|trait) {item}\b")).unwrap();
+    declared.is_match(&text).then_some(()).ok_or_else(|| format!("{path} has no {item}"))
+}
+
+#[test]
+fn ci_runs_the_readmes_test_command_and_nothing_else() {
+    for script in ["scripts/test", ".ci/run"] {
+        check_script(&pages::top().join(script)).unwrap();
+    }
+    let ci = std::fs::read_to_string(pages::top().join(".ci/run")).unwrap();
+    let is_code = |line: &&str| !line.starts_with('#') && !line.starts_with("set -") && !line.is_empty();
+    let code: Vec<&str> = ci.lines().filter(is_code).collect();
+    assert!(matches!(code[..], [line] if line.ends_with("/scripts/test\"")), "{code:?}");
+}
+
+#[test]
+fn the_test_command_runs_everything_that_it_says() {
+    let script = std::fs::read_to_string(pages::top().join("scripts/test")).unwrap();
+    for wanted in [
+        "set -euo pipefail",
+        "cargo fmt --all --check",
+        "cargo clippy --workspace --all-targets --locked --quiet -- -D warnings",
+        "cargo test --workspace --locked",
+        "RUSTDOCFLAGS=\"-D warnings\" cargo doc --workspace --no-deps --locked",
+        "cargo deny --locked check",
+    ] {
+        assert!(script.contains(wanted), "scripts/test does not run `{wanted}`");
+    }
+}
+
+#[test]
+fn the_license_is_the_one_that_cargo_names() {
+    let license = std::fs::read_to_string(pages::top().join("LICENSE")).unwrap();
+    assert!(license.contains("Apache License") && license.contains("Version 2.0, January 2004"));
+    assert_eq!(env!("CARGO_PKG_LICENSE"), "Apache-2.0");
+}
+
+#[test]
+fn every_page_below_docs_can_be_reached() {
+    let pages = pages::all();
+    let links = Regex::new(r"\]\(([^)#\s]+)").unwrap();
+    for page in pages.iter().filter(|page| page.path.starts_with("docs/")) {
+        let name = Path::new(&page.path).file_name().unwrap().to_str().unwrap();
+        let links_here = |other: &&pages::Page| {
+            other.path != page.path && links.captures_iter(&other.text).any(|l| l[1].ends_with(name))
+        };
+        assert!(pages.iter().any(|other| links_here(&other)), "no page links to {}", page.path);
+    }
+}

@@ -1,0 +1,120 @@
+//! Every row of the failure matrix, on the real binary: status, blocker, event, exit code, whole bundle, nothing
+//! else changed.
+
+mod worlds;
+
+use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
+use herma_model::{Blocker, EventType};
+
+use self::worlds::Scene;
+
+/// One test for each row that can be run, so that a broken row shows by its name.
+macro_rules! rows {
+    ($($name:ident)*) => {
+        $(#[test] fn $name() { run_row(stringify!($name)); })*
+
+        const TESTED: &[&str] = &[$(stringify!($name)),*];
+    };
+}
+
+rows! {
+    no_diff disallowed_file verification_failed missing_required_event dirty_ending_tree artifact_write_failure
+    agent_protocol_error forbidden_action secret_in_output source_mutated lifecycle_timeout engine_failed
+    missing_test_command reviewer_rejected approval_void timeout_startup timeout_idle timeout_total
+    dirty_starting_tree provider_unavailable model_not_admitted engine_not_admitted engine_disabled stage_unproven
+    target_not_admitted unowned_repository critical_repository recursion_depth destination_unready
+    confinement_failed interrupted
+}
+
+#[test]
+fn every_blocker_has_exactly_one_row_in_order() {
+    let rows: Vec<Blocker> = FAILURE_MATRIX.iter().map(|row| row.blocker).collect();
+    assert_eq!(rows, Blocker::ALL);
+}
+
+#[test]
+fn every_row_that_can_be_run_is_run() {
+    let can: Vec<&str> = FAILURE_MATRIX
+        .iter()
+        .filter(|row| matches!(row.way, Way::Run(_)))
+        .map(|row| row.blocker.as_str())
+        .collect();
+    assert_eq!(TESTED, can);
+}
+
+#[test]
+fn the_rows_that_cannot_be_run_yet_are_these() {
+    let not_yet: Vec<String> = FAILURE_MATRIX
+        .iter()
+        .filter_map(|row| match row.way {
+            Way::NotYet(needs) => Some(format!("{}: needs {needs}", row.blocker)),
+            Way::Run(_) => None,
+        })
+        .collect();
+    insta::assert_snapshot!(not_yet.join("\n"), @"
+    egress_denied: needs an egress proxy
+    approval_denied: needs a store of approvals
+    approval_expired: needs a store of approvals
+    approval_already_consumed: needs a store of approvals
+    provider_reasoning_only: needs a router to a model
+    model_mismatch: needs a router to a model
+    engine_digest_mismatch: needs a record of engine admissions
+    engine_identity_mismatch: needs a record of engine admissions
+    missing_outcome: needs outcomes
+    budget_exhausted: needs a router to a model
+    ");
+}
+
+fn run_row(name: &str) {
+    let row = FAILURE_MATRIX.iter().find(|row| row.blocker.as_str() == name).unwrap();
+    let Way::Run(setup) = row.way else { panic!("{name} cannot be run yet") };
+    let scene = Scene::set(setup.world);
+    let before = scene.picture();
+    let ended = scene.run(&setup);
+    if row.blocker == Blocker::Interrupted {
+        assert!(ended.was_killed(), "{ended:#?}");
+        // The next command closes it, and is itself no failure.
+        assert_eq!(scene.herma.run(&["runs"]).code, Some(0));
+    } else {
+        assert_eq!(ended.code, Some(i32::from(row.blocker.status().exit_code())), "{ended:#?}");
+    }
+    check_evidence(row, &scene);
+    if !matches!(row.blocker, Blocker::DirtyEndingTree | Blocker::SourceMutated) {
+        assert_eq!(scene.picture(), before, "the target changed");
+    }
+}
+
+fn check_evidence(row: &Row, scene: &Scene) {
+    let herma = scene.outside();
+    let [run] = herma.runs()[..] else { panic!("expected one run, found {:?}", herma.runs()) };
+    let bundle = herma.bundle(run);
+    let report = bundle.report();
+    assert_eq!(report.status, row.blocker.status(), "{report:#?}");
+    let record = report.blockers.iter().find(|record| record.blocker == row.blocker);
+    let record = record.unwrap_or_else(|| panic!("{} is not among the blockers: {report:#?}", row.blocker));
+    assert!(!record.detail.is_empty() && !record.next_step.is_empty(), "{record:#?}");
+    assert!(bundle.has_event(row.event), "{} is missing", row.event);
+    bundle.assert_whole();
+    herma.assert_verifies(&bundle);
+    herma.assert_only_the_bundle_is_left(run);
+    assert_eq!(herma.active(), [""; 0]);
+    if row.event == EventType::EngineGateBlocked {
+        assert!(!report.engine_started, "{report:#?}");
+        assert_eq!(report.baseline_commit, None);
+        assert!(!bundle.has_event(EventType::WorkspacePrepared));
+        assert!(!bundle.has_event(EventType::EngineStarted));
+    }
+    let listed = herma.json(&["runs", "--json"]);
+    assert_eq!(listed["runs"][0]["status"], row.blocker.status().as_str(), "the store says something else");
+}
+
+/// A row of the table says what is wrong and nothing else: the same world without the fault passes.
+#[test]
+fn the_same_run_without_the_fault_is_a_pass() {
+    let setup = Setup { script: "fix", terms: &[], engine: "fake", fault: None, world: World::Sound };
+    for world in [World::Sound, World::Repository] {
+        let scene = Scene::set(world);
+        let ended = scene.run(&setup);
+        assert_eq!(ended.code, Some(0), "{world:?}: {ended:#?}");
+    }
+}

@@ -1,0 +1,188 @@
+//! Every fixture, a repository as target, and another user: the runs that must pass, and what they leave untouched.
+
+use std::os::unix::fs::chown;
+use std::path::Path;
+
+use herma_model::contract::Toolchain;
+use herma_model::{Blocker, Status};
+
+use crate::kit::{HERMA, Herma, ON_REPOSITORY, Repository, environment, fix_and, run_tool};
+
+#[test]
+fn every_fixture_is_fixed_in_the_sandbox() {
+    let mut herma = Herma::new();
+    // rustup finds its toolchains by the user's real home.
+    herma.set("HOME", environment("HOME"));
+    for fixture in herma_fixtures::all() {
+        let run = herma.demo(&["--fixture", fixture.name, "--destination", "sandbox"]);
+        run.assert_pass();
+        assert!(run.report.verification.iter().all(|check| check.exit_code == Some(0)), "{}", fixture.name);
+    }
+}
+
+#[test]
+fn every_fixture_that_needs_only_a_shell_is_fixed_on_the_host() {
+    let herma = Herma::new();
+    let plain: Vec<_> = herma_fixtures::all().iter().filter(|f| f.toolchains.is_empty()).collect();
+    assert!(plain.len() >= 6, "at least six need only sh and git");
+    for fixture in plain {
+        herma.demo(&["--fixture", fixture.name, "--destination", "host"]).assert_pass();
+    }
+}
+
+#[test]
+fn there_is_a_fixture_for_each_toolchain() {
+    for toolchain in [Toolchain::Python, Toolchain::Rust] {
+        assert!(herma_fixtures::all().iter().any(|fixture| fixture.toolchains == [toolchain]));
+    }
+}
+
+#[test]
+fn no_fixture_is_green_before_its_fix() {
+    let mut herma = Herma::new();
+    herma.set("HOME", environment("HOME"));
+    let script = herma.file("idle.yaml", "steps: [{ say: nothing to do }]");
+    for fixture in herma_fixtures::all() {
+        // Without `require_diff`, so that the untouched tree is verified.
+        let text = fixture.contract.replacen("stage: 2\n", "stage: 2\nrequire_diff: false\n", 1);
+        assert!(text.contains("require_diff"), "{}", fixture.name);
+        let contract = herma.file("contracts/idle.md", text);
+        let args = ["run".as_ref(), contract.as_os_str(), "--script".as_ref(), script.as_os_str()];
+        let run = herma.finished(&args);
+        assert_eq!(run.report.status, Status::Fail, "{}: {:#?}", fixture.name, run.report.blockers);
+        assert_eq!(run.report.blockers[0].blocker.as_str(), "verification_failed", "{}", fixture.name);
+    }
+}
+
+/// What a person would compare, taken by this test and not by herma.
+#[derive(Debug, PartialEq)]
+struct Witness {
+    head: Vec<u8>,
+    refs: String,
+    index: Vec<u8>,
+    status: String,
+    tree: String,
+    stash: String,
+}
+
+impl Witness {
+    fn of(repository: &Repository) -> Self {
+        let read = |name: &str| std::fs::read(repository.dir.join(".git").join(name)).unwrap();
+        Self {
+            head: read("HEAD"),
+            refs: repository.git(&["for-each-ref"]),
+            index: read("index"),
+            status: repository.git(&["status", "--porcelain=v2", "--branch", "--untracked-files=all"]),
+            tree: repository.git(&["ls-files", "--stage"]),
+            stash: repository.git(&["stash", "list"]),
+        }
+    }
+}
+
+#[test]
+fn a_repository_stays_as_it_is_while_its_copy_is_changed() {
+    for destination in ["sandbox", "host"] {
+        let herma = Herma::new();
+        let repository = Repository::of_fixture(&herma, "string-slugify");
+        let (witness, picture) = (Witness::of(&repository), repository.picture());
+        let terms = [&ON_REPOSITORY[..], &[("destination", destination)]].concat();
+        let run = herma.play(&fix_and(&[]), &terms);
+        run.assert_pass();
+        assert_eq!(run.changed(), ["slugify.sh"]);
+        assert_eq!(Witness::of(&repository), witness, "{destination}");
+        assert_eq!(repository.picture(), picture, "{destination}");
+        let report = &run.report;
+        assert_eq!((report.target_clean_start, report.target_clean_end), (Some(true), Some(true)));
+        assert_eq!(report.source_mutated, Some(false));
+    }
+}
+
+#[test]
+fn the_patch_of_a_repository_is_tried_on_it_again() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    let run = herma.play(&fix_and(&[]), &ON_REPOSITORY);
+    let verify = |repo: &Path| {
+        let bundle = run.bundle.dir.as_os_str();
+        herma.run(&["verify".as_ref(), bundle, "--repo".as_ref(), repo.as_os_str(), "--json".as_ref()])
+    };
+    let tree_check = |json: serde_json::Value| {
+        json["checks"].as_array().unwrap().iter().find(|check| check["name"] == "tree").unwrap().clone()
+    };
+    let ended = verify(&repository.dir);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert_eq!(tree_check(ended.json())["outcome"], "passed");
+    // Without the repository it is not checked, and says so.
+    let json = herma.json(&["verify".as_ref(), run.bundle.dir.as_os_str(), "--json".as_ref()]);
+    assert_eq!(tree_check(json)["outcome"], "not_applicable");
+    // On another base the patch proves nothing.
+    std::fs::write(repository.dir.join("README.md"), "another base\n").unwrap();
+    repository.commit("another base");
+    let ended = verify(&repository.dir);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    assert_eq!(tree_check(ended.json())["outcome"], "failed");
+}
+
+#[test]
+fn the_base_that_a_contract_names_is_the_one_that_is_copied() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    repository.git(&["branch", "old"]);
+    std::fs::write(repository.dir.join("tests/slugify_test.sh"), "exit 1\n").unwrap();
+    repository.commit("a test that nothing passes");
+    let on = |base: &str| {
+        let target = format!("{{ repo: ../repo, base: {base} }}");
+        herma.play(&fix_and(&[]), &[("target", &target), ("stage", "3")])
+    };
+    on("old").assert_pass();
+    assert_eq!(on("main").report.status, Status::Fail);
+    let missing = on("nowhere");
+    assert_eq!(missing.report.blockers[0].blocker.as_str(), "target_not_admitted");
+}
+
+#[test]
+fn a_directory_that_is_no_repository_or_only_a_part_of_one_is_refused() {
+    let herma = Herma::new();
+    Repository::of_fixture(&herma, "string-slugify");
+    for repo in ["../nowhere", "../repo/tests", "../contracts"] {
+        let run = herma.play(&fix_and(&[]), &[("target", &format!("{{ repo: {repo} }}")), ("stage", "3")]);
+        assert!(!run.report.blockers.is_empty(), "{repo}");
+        for record in &run.report.blockers {
+            assert_eq!(record.blocker, Blocker::TargetNotAdmitted, "{repo}: {record:#?}");
+        }
+        assert_eq!(run.ended.code, Some(3), "{repo}");
+    }
+}
+
+#[test]
+fn a_linked_work_tree_is_a_repository_too() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    let linked = herma.at("linked");
+    repository.git(&["worktree", "add", "-q", linked.to_str().unwrap()]);
+    let before = repository.picture();
+    herma.play(&fix_and(&[]), &[("target", "{ repo: ../linked }"), ("stage", "3")]).assert_pass();
+    assert_eq!(repository.picture(), before);
+}
+
+#[test]
+fn a_normal_user_runs_the_demo_in_the_sandbox() {
+    const NOBODY: u32 = 65534;
+    let mut herma = Herma::new();
+    // A place and a binary that this user can reach.
+    run_tool("chmod", &["755".as_ref(), herma.at("").as_os_str()], &[]);
+    let own = herma.at("own");
+    std::fs::create_dir(&own).unwrap();
+    let binary = own.join("herma");
+    std::fs::copy(HERMA, &binary).unwrap();
+    chown(&own, Some(NOBODY), Some(NOBODY)).unwrap();
+    herma.set("HOME", &own);
+    herma.set_home(&own.join("home"));
+    herma.set("PATH", "/usr/local/bin:/usr/bin:/bin");
+    herma.wrap(&["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
+    herma.set_binary(&binary);
+    let run = herma.demo(&["--destination", "sandbox"]);
+    run.assert_pass();
+    let owner = std::os::unix::fs::MetadataExt::uid(&run.bundle.dir.metadata().unwrap());
+    assert_eq!(owner, NOBODY);
+}

@@ -1,0 +1,160 @@
+//! Kills herma at random moments, many times. Not part of the normal tests: `scripts/long` runs it.
+
+#![allow(clippy::disallowed_types, reason = "the test starts herma itself, from outside")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod kit;
+mod world;
+
+use std::collections::BTreeSet;
+use std::hash::{BuildHasher as _, Hasher as _};
+use std::io::Write as _;
+use std::time::Duration;
+
+use herma_destination::leftovers;
+use herma_model::RunId;
+use serde_json::Value;
+
+use crate::kit::{End, Herma, names, processes_in};
+use crate::world::World;
+
+/// So many rounds if `SOAK_ROUNDS` says nothing.
+const ROUNDS: u64 = 300;
+/// With so many rounds, every kind of ending must have been met.
+const MANY: u64 = 100;
+/// Every so many rounds the home is a new one, so that its first use is killed too.
+const FRESH: u64 = 5;
+
+/// How often each ending was met.
+#[derive(Debug, Default)]
+struct Tally {
+    finished: u64,
+    interrupted: u64,
+    verdict_stands: u64,
+    no_run: u64,
+}
+
+#[test]
+fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
+    let rounds = number("SOAK_ROUNDS").unwrap_or(ROUNDS);
+    let seed = number("SOAK_SEED").unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish());
+    let worlds = World::all();
+    for world in &worlds {
+        say(&format!("{}: a whole run takes {:?}", world.name, world.median));
+    }
+    say(&format!("{rounds} rounds, seed {seed}"));
+    let (mut random, mut tally, mut broken) = (Random(seed | 1), Tally::default(), Vec::new());
+    for round in 0..rounds {
+        let world = &worlds[usize::try_from(random.below(worlds.len() as u64)).unwrap()];
+        let delay = world.median.mul_f64(f64::from(u32::try_from(random.below(1300)).unwrap()) / 1000.0);
+        let fresh = (round % FRESH == 0).then(Herma::new);
+        let herma = fresh.as_ref().unwrap_or(&world.herma);
+        let held = kill_once(world, herma, delay, &mut tally);
+        if let Err(why) = held {
+            let found = format!("round {round}, {}, killed after {delay:?}: {why}", world.name);
+            say(&found);
+            broken.push(found);
+        }
+        if round % 50 == 49 {
+            say(&format!("{} rounds: {tally:?}", round + 1));
+        }
+    }
+    say(&format!("{rounds} rounds: {tally:?}"));
+    assert!(broken.is_empty(), "{} rounds, SOAK_SEED={seed}:\n{}", broken.len(), broken.join("\n"));
+    let met = [tally.finished, tally.interrupted, tally.no_run];
+    assert!(rounds < MANY || !met.contains(&0), "not every ending was met: {tally:?}, SOAK_SEED={seed}");
+}
+
+/// One round: start, kill, let the next command close what was left, and look at everything.
+fn kill_once(world: &World, herma: &Herma, delay: Duration, tally: &mut Tally) -> Result<(), String> {
+    let (before, litter_before) = (herma.run_dirs(), herma.litter());
+    let end = herma.killed_after(&world.args, delay);
+    let listed = herma.runs()?;
+    let new: BTreeSet<RunId> = herma.run_dirs().difference(&before).copied().collect();
+
+    must(names(&herma.home().join("active")).is_empty(), || "active/ is not empty".to_owned())?;
+    let known: BTreeSet<String> =
+        listed.iter().filter_map(|run| Some(run["run_id"].as_str()?.to_owned())).collect();
+    let there: BTreeSet<String> = herma.run_dirs().iter().map(ToString::to_string).collect();
+    must(known == there, || format!("listed are {known:?}, there are {there:?}"))?;
+    must(new.len() <= 1, || format!("{new:?} are new"))?;
+    world.target_untouched()?;
+    let litter: Vec<_> = herma.litter().into_iter().filter(|name| !litter_before.contains(name)).collect();
+    must(litter.is_empty(), || format!("left behind: {litter:?}"))?;
+    let alive = processes_in(herma.home());
+    must(alive.is_empty(), || format!("these processes are still alive: {alive:?}"))?;
+    must(herma.runs()? == listed, || "a second command changed something".to_owned())?;
+
+    let Some(run) = new.first() else {
+        tally.no_run += 1;
+        return must(end == End::Killed, || format!("there is no run, and herma ended with {end:?}"));
+    };
+    let summary = listed.iter().find(|listed| listed["run_id"] == run.to_string());
+    closed(world, herma, *run, summary.ok_or("the run is not listed")?, end, tally)
+}
+
+/// The new run is closed as it should be, and its bundle verifies.
+fn closed(
+    world: &World,
+    herma: &Herma,
+    run: RunId,
+    summary: &Value,
+    end: End,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let interrupted = summary["status"] == "blocked" && summary["blockers"][0] == "interrupted";
+    let whole = summary["status"] == if world.exit_code == 0 { "pass" } else { "fail" };
+    match end {
+        End::Exited(code) => {
+            tally.finished += 1;
+            must(code == world.exit_code && whole, || format!("herma ended with {code}: {summary}"))?;
+        }
+        End::Killed if interrupted => tally.interrupted += 1,
+        End::Killed => {
+            tally.verdict_stands += 1;
+            must(whole, || format!("it is neither interrupted nor what a whole run is: {summary}"))?;
+        }
+    }
+    let left = names(&herma.home().join("runs").join(run.to_string()));
+    must(left == ["bundle"], || format!("left are {left:?}"))?;
+    let alive = leftovers::count(run).map_err(|e| e.to_string())?;
+    must(alive == 0, || format!("{alive} processes carry the run's name"))?;
+    let mut verify = vec!["verify".to_owned(), run.to_string()];
+    if let Some(target) = world.target() {
+        verify.extend(["--repo".to_owned(), target.to_string_lossy().into_owned()]);
+    }
+    let (code, out, err) = herma.run(&verify);
+    must(code == 0, || format!("the bundle does not verify:\n{out}{err}"))
+}
+
+fn must(holds: bool, otherwise: impl FnOnce() -> String) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(otherwise()) }
+}
+
+/// A small generator (xorshift), so that a seed says everything.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % end
+    }
+}
+
+#[allow(clippy::disallowed_methods, reason = "this test is run by hand, and its size is chosen by hand")]
+fn number(variable: &str) -> Option<u64> {
+    let text = std::env::var(variable).ok()?;
+    Some(text.parse().unwrap_or_else(|_| panic!("{variable} is no number: {text}")))
+}
+
+/// Shown while the test runs; `println!` would be kept back until its end.
+fn say(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

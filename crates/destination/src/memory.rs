@@ -1,0 +1,14 @@
+//! Files that exist only in memory.
+
+use std::fs::File;
+use std::io::{self, Seek as _, Write as _};
+
+use rustix::fs::MemfdFlags;
+
+/// A file that exists only as long as it is open, ready to be read from its start.
+pub(crate) fn file(content: &[u8]) -> io::Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create("herma", MemfdFlags::CLOEXEC)?);
+    file.write_all(content)?;
+    file.rewind()?;
+    Ok(file)
+}

@@ -1,0 +1,38 @@
+//! git's index file, version 2, without what git fills in itself when it first looks at the files.
+
+use herma_model::report::Mode;
+
+use crate::git_dir::TreeEntry;
+use crate::object::ObjectFormat;
+
+/// Times, device, inode, owner and size: zero, so that git compares contents on its first look.
+const UNKNOWN_STAT: [u8; 24] = [0; 24];
+
+/// The index that lists these entries, which must be in order of path.
+pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry]) -> Vec<u8> {
+    let mut bytes = b"DIRC".to_vec();
+    bytes.extend(2u32.to_be_bytes());
+    bytes.extend(u32::try_from(entries.len()).unwrap_or(u32::MAX).to_be_bytes());
+    for TreeEntry { path, entry } in entries {
+        let start = bytes.len();
+        let mode: u32 = match entry.mode {
+            Mode::File => 0o100_644,
+            Mode::Executable => 0o100_755,
+            Mode::Symlink => 0o120_000,
+            Mode::Submodule => 0o160_000,
+        };
+        bytes.extend(UNKNOWN_STAT);
+        bytes.extend(mode.to_be_bytes());
+        bytes.extend([0; 12]);
+        bytes.extend(hex::decode(&entry.id).unwrap_or_default());
+        let name = path.as_bytes();
+        bytes.extend(u16::try_from(name.len().min(0xfff)).unwrap_or(0xfff).to_be_bytes());
+        bytes.extend(name);
+        // At least one NUL ends the name, and entries start at multiples of eight.
+        let padding = 8 - (bytes.len() - start) % 8;
+        bytes.extend(std::iter::repeat_n(0, padding));
+    }
+    let hash = format.hash(&[&bytes]);
+    bytes.extend(hash);
+    bytes
+}
