@@ -124,7 +124,7 @@ impl Closing<'_> {
             status: verdict.status(),
             engine: plan.engine.clone(),
             engine_version: plan.engine_version.clone(),
-            engine_digest: plan.engine_digest,
+            engine_digest: facts.engine_digest,
             engine_started: facts.engine_started,
             engine_exit: facts.engine_exit.clone(),
             stage: terms.stage,

@@ -8,7 +8,7 @@ use herma_model::blocker::BlockerRecord;
 use herma_model::contract::Action;
 use herma_model::engine::EngineExit;
 use herma_model::report::{ChangedFile, PathViolation, Verification};
-use herma_model::{Contract, EventType, RepoPath, Verdict};
+use herma_model::{Contract, Digest, EventType, RepoPath, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Facts {
     pub(crate) gate_blockers: Vec<BlockerRecord>,
+    pub(crate) engine_digest: Option<Digest>,
     pub(crate) walls: Vec<String>,
     pub(crate) confined: bool,
     pub(crate) engine_started: bool,

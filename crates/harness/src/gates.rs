@@ -30,8 +30,12 @@ pub(crate) fn evaluate(installation: &Installation, order: &Order) -> Gates {
     let name = &order.engine;
 
     let toolchains = find_toolchains(installation, contract);
-    let target = FoundTarget::find(installation, contract, &order.contract_dir);
-    let destination = find_destination(installation, order);
+    // Both ask other programs and wait for their answers.
+    let (target, destination) = std::thread::scope(|scope| {
+        let destination = scope.spawn(|| find_destination(installation, order));
+        let target = FoundTarget::find(installation, contract, &order.contract_dir);
+        (target, destination.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+    });
 
     let mut findings = BTreeMap::new();
     let mut found = |gate, result: Result<Finding, BlockerRecord>| {

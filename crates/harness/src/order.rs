@@ -45,7 +45,6 @@ pub(crate) struct Plan {
     pub(crate) contract_digest: Digest,
     pub(crate) engine: EngineName,
     pub(crate) engine_version: String,
-    pub(crate) engine_digest: Digest,
     pub(crate) destination: DestinationKind,
     pub(crate) keep_workspace: bool,
     /// Where the contract's relative paths start, so that the target can be witnessed after a crash.
@@ -62,7 +61,6 @@ impl Plan {
             contract_digest,
             engine: order.engine.clone(),
             engine_version: "unknown".to_owned(),
-            engine_digest: Digest::of(b""),
             destination: order.destination(),
             keep_workspace: order.keep_workspace,
             contract_dir: order.contract_dir.clone(),

@@ -43,11 +43,16 @@ pub struct Finished {
 ///
 /// An error means that there is no run at all, or one that the next herma command has to close.
 pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> Result<Finished, OrderError> {
-    let mut run = Run::start(installation, order, watch)?;
-    let stopped = run.govern().err();
-    let internal_error = run.note_stop(stopped);
-    run.witness_once_more();
-    close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
+    std::thread::scope(|scope| {
+        // Taking the digest of everything that runs takes a while; it is needed at the decision.
+        let engine = installation.engines.get(&order.engine);
+        scope.spawn(move || engine.map(herma_engines::Engine::digest));
+        let mut run = Run::start(installation, order, watch)?;
+        let stopped = run.govern().err();
+        let internal_error = run.note_stop(stopped);
+        run.witness_once_more();
+        close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
+    })
 }
 
 /// A run under way.
@@ -132,7 +137,6 @@ impl Run<'_> {
         let mut plan = Plan::new(order, run_id, started_at, digest);
         if let Some(engine) = installation.engines.get(&order.engine) {
             engine.version().clone_into(&mut plan.engine_version);
-            plan.engine_digest = engine.digest()?;
             engine.check(&Assignment { contract, script: order.script.as_deref() })?;
         }
 
@@ -240,11 +244,15 @@ impl Run<'_> {
             &gates.findings,
         );
         self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
+        if let Some(engine) = self.installation.engines.get(&self.plan.engine) {
+            self.facts.engine_digest = Some(engine.digest()?);
+        }
         self.facts.save(&self.dirs.facts())?;
         self.record(
             EventType::EligibilityDecided,
             json!({
                 "decision_id": decision.decision_id,
+                "engine_digest": self.facts.engine_digest,
                 "selected_engine": decision.selected_engine,
                 "missing_gates": decision.missing_gates.iter().map(|m| m.gate).collect::<Vec<_>>(),
             }),
@@ -309,7 +317,6 @@ pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [(EventType, Val
     let started = json!({
         "herma_version": plan.herma_version,
         "engine": plan.engine,
-        "engine_digest": plan.engine_digest,
         "destination": plan.destination,
         "stage": contract.terms.stage,
     });

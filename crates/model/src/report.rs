@@ -38,8 +38,8 @@ pub struct Report {
     pub engine: EngineName,
     /// The engine's version.
     pub engine_version: String,
-    /// The digest of what ran.
-    pub engine_digest: Digest,
+    /// The digest of what ran; none for an engine that herma does not have, or a run that ended before it was taken.
+    pub engine_digest: Option<Digest>,
     /// Whether the engine's process was started.
     pub engine_started: bool,
     /// How it ended.

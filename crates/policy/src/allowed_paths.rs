@@ -1,6 +1,7 @@
 //! The allowed-path check: which changes of a result break which rule.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use herma_model::RepoPath;
 use herma_model::contract::{Pattern, Terms};
@@ -58,6 +59,12 @@ struct Lifted {
     floating: Globs,
 }
 
+/// The built-in lists are the same for every contract and take long to compile.
+static NEVER_LIFTED: LazyLock<Result<Globs, BadPattern>> =
+    LazyLock::new(|| Globs::compile(forbidden_paths::patterns(Lift::Never), Case::Any));
+static BUILT_IN: LazyLock<Result<Globs, BadPattern>> =
+    LazyLock::new(|| Globs::compile(forbidden_paths::patterns(Lift::ByContract), Case::Any));
+
 impl PathRules {
     /// The rules that a contract's terms lead to.
     pub fn compile(terms: &Terms) -> Result<Self, BadPattern> {
@@ -66,8 +73,8 @@ impl PathRules {
         Ok(Self {
             allowed: Globs::compile(terms.allowed_paths.as_slice().iter().map(Pattern::as_str), Case::Exact)?,
             forbidden: Globs::compile(forbidden.iter().map(String::as_str), Case::Any)?,
-            never_lifted: Globs::compile(forbidden_paths::patterns(Lift::Never), Case::Any)?,
-            built_in: Globs::compile(forbidden_paths::patterns(Lift::ByContract), Case::Any)?,
+            never_lifted: NEVER_LIFTED.clone()?,
+            built_in: BUILT_IN.clone()?,
             lifted: Lifted::compile(&terms.lift_paths)?,
         })
     }

@@ -102,6 +102,10 @@ fn example(setup: &Setup) -> Option<Example> {
         example.command += " --script meddle.yaml";
     } else if setup.script != "fix" {
         example.command += &format!(" --script {}", setup.script);
+    } else if example.contract.as_ref().is_some_and(|contract| contract.contains("target: { repo:")) {
+        // A repository has no script of its own; here the engine is not started anyway.
+        example.before.push("echo 'steps: []' > nothing.yaml".to_owned());
+        example.command += " --script nothing.yaml";
     }
     if setup.engine != "fake" {
         example.command += &format!(" --engine {}", setup.engine);

@@ -57,19 +57,19 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
 #[test]
 fn a_value_of_the_wrong_type_is_named() {
     insta::assert_snapshot!(said(contract_text(&[("stage", "two")])), @"
-    error: contract.md:13:8: invalid u8; docs/contract.md describes every key
+    error: contract.md:13:8: this is not a stage; expected a whole number from 1 to 6
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("stage", "7")])), @"
-    error: contract.md:13:8: 7 is not a stage: expected 1 to 6; docs/contract.md describes every key
+    error: contract.md:13:8: 7 is not a stage: expected 1 to 6; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("verify", "sh test.sh")])), @"
-    error: contract.md:13:9: expected sequence start; docs/contract.md describes every key
+    error: contract.md:13:9: a value of another kind stands here; expected a list, like `[first, second]`
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("require_diff", "perhaps")])), @"
-    error: contract.md:14:15: invalid boolean (strict mode expects true/false); docs/contract.md describes every key
+    error: contract.md:14:15: this is not a yes or no; expected `true` or `false`
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("risk", "hihg")])), @"
@@ -77,7 +77,7 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("limits", "{ total: soon }")])), @"
-    error: contract.md:13:18: `soon` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`; docs/contract.md describes every key
+    error: contract.md:13:18: `soon` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("forbidden_actions", "[dance]")])), @"
@@ -85,11 +85,11 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("id", "Not An Id")])), @"
-    error: contract.md:13:5: `Not An Id` is not a contract's id: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit; docs/contract.md describes every key
+    error: contract.md:13:5: `Not An Id` is not a contract's id: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("target", "{ repo: /absolute }")])), @"
-    error: contract.md:13:17: `/absolute` is absolute: `repo` is a path relative to the contract, so that no bundle ever holds an absolute one; docs/contract.md describes every key
+    error: contract.md:13:17: `/absolute` is absolute: `repo` is a path relative to the contract, so that no bundle ever holds an absolute one; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("title", "\"\"")])), @"
@@ -120,15 +120,15 @@ fn a_missing_field_is_named() {
 #[test]
 fn empty_allowed_paths_are_refused() {
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[]")])), @"
-    error: contract.md:13:16: `allowed_paths` is empty: name at least one path that may change, for example `src/**`; docs/contract.md describes every key
+    error: contract.md:13:16: `allowed_paths` is empty: name at least one path that may change, for example `src/**`; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[\"\"]")])), @"
-    error: contract.md:13:17: `` is not a path pattern: it is empty, or starts or ends with a blank; docs/contract.md describes every key
+    error: contract.md:13:17: `` is not a path pattern: it is empty, or starts or ends with a blank; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[\"a[\"]")])), @"
-    error: contract.md:13:17: `a[` is not a path pattern: a `[` is not closed; docs/contract.md describes every key
+    error: contract.md:13:17: `a[` is not a path pattern: a `[` is not closed; expected YAML as docs/contract.md describes it
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
 }
@@ -214,8 +214,8 @@ fn control_characters_in_a_contract_do_not_reach_the_terminal() {
 fn a_path_that_is_no_file_is_refused() {
     let herma = Herma::new();
     insta::assert_snapshot!(complaint(&herma, &["run", "contracts"]), @"
-    error: contracts: is not a file; expected a contract
-    next: name the contract's file itself
+    error: contracts: cannot be read: it is not a file
+    next: name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one
     ");
     insta::assert_snapshot!(complaint(&herma, &["run", "missing.md"]), @"
     error: missing.md: cannot be read: No such file or directory (os error 2)
@@ -232,8 +232,8 @@ fn nobody_waits_for_a_named_pipe() {
     let herma = Herma::new();
     run_tool("mkfifo", &[herma.at("pipe").as_os_str()], &[]);
     insta::assert_snapshot!(complaint(&herma, &["run", "pipe"]), @"
-    error: pipe: is not a file; expected a contract
-    next: name the contract's file itself
+    error: pipe: cannot be read: it is not a file
+    next: name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one
     ");
 }
 
@@ -244,7 +244,7 @@ fn a_secret_in_a_contract_is_refused_and_not_repeated() {
     let said = said(text);
     assert!(!said.contains(&key), "{said}");
     insta::assert_snapshot!(said, @"
-    error: contract.md:21: the contract holds what looks like a secret (aws_access_key)
+    error: contract.md:21:12: the contract holds what looks like a secret (aws_access_key)
     next: take it out: a contract goes into the evidence as it is
     ");
 }

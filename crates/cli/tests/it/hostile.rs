@@ -14,9 +14,8 @@ use crate::kit::{Herma, fix_and, processes_of};
 /// the test's own directory, so the run takes place on the host, where the engine and herma see the same files.
 fn with_canary(herma: &Herma, config: &str, attributes: &str) -> String {
     let canary = herma.at("canary");
-    let program =
-        herma.file("canary.sh", format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", canary.display()));
-    fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let text = format!("#!/bin/sh\necho \"$0 $*\" >> '{}'\ncat\n", canary.display());
+    let program = herma.program("canary.sh", &herma.file("canary.txt", text));
     let config = config.replace("CANARY", &program.display().to_string());
     fix_and(&[
         &format!("- append: {{ path: .git/config, text: {config:?} }}"),

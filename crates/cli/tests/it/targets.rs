@@ -173,8 +173,7 @@ fn a_normal_user_runs_the_demo_in_the_sandbox() {
     run_tool("chmod", &["755".as_ref(), herma.at("").as_os_str()], &[]);
     let own = herma.at("own");
     std::fs::create_dir(&own).unwrap();
-    let binary = own.join("herma");
-    std::fs::copy(HERMA, &binary).unwrap();
+    let binary = herma.program("own/herma", Path::new(HERMA));
     chown(&own, Some(NOBODY), Some(NOBODY)).unwrap();
     herma.set("HOME", &own);
     herma.set_home(&own.join("home"));

@@ -10,7 +10,7 @@ mod values;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, PoisonError};
 
 use herma_destination::View;
 use herma_model::contract::Target;
@@ -38,14 +38,15 @@ const SCRIPT_FILE: &str = "script.yaml";
 #[derive(Debug)]
 pub struct Fake {
     herma: PathBuf,
-    digest: OnceLock<Digest>,
+    /// Locked while it is taken, so that a second caller waits instead of reading the binary again.
+    digest: Mutex<Option<Digest>>,
 }
 
 impl Fake {
     /// The engine; `herma` is the path of the running program.
     #[must_use]
     pub fn new(herma: PathBuf) -> Self {
-        Self { herma, digest: OnceLock::new() }
+        Self { herma, digest: Mutex::new(None) }
     }
 }
 
@@ -59,12 +60,13 @@ impl Engine for Fake {
     }
 
     fn digest(&self) -> Result<Digest, EngineError> {
-        if let Some(digest) = self.digest.get() {
-            return Ok(*digest);
+        let mut taken = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = *taken {
+            return Ok(digest);
         }
         let digest = digest::of_file(&self.herma)
             .map_err(|source| EngineError::Digest { engine: self.name(), source })?;
-        Ok(*self.digest.get_or_init(|| digest))
+        Ok(*taken.insert(digest))
     }
 
     fn built_in(&self) -> bool {

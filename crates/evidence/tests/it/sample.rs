@@ -137,6 +137,7 @@ fn decision() -> Decision {
         contract_digest: contract.digest().unwrap(),
         engine: &EngineName::fake(),
         stage: contract.terms.stage,
+        mutation_scope: contract.terms.mutation_scope(),
         risk: contract.terms.risk,
     };
     Decision::draw(&question, &Gate::ALL.map(|gate| (gate, Finding::Passed)).into())
@@ -156,7 +157,7 @@ fn report(started: Timestamp) -> Report {
         status: Status::Pass,
         engine: EngineName::fake(),
         engine_version: "1".to_owned(),
-        engine_digest: herma_model::Digest::of(b"fake"),
+        engine_digest: Some(herma_model::Digest::of(b"fake")),
         engine_started: true,
         engine_exit: Some(EngineExit {
             code: Some(0),

@@ -10,22 +10,28 @@ const KNOWN: [&str; 4] =
 /// What a rule finds by its form, put together so that no scanner trips over this file.
 const TOKEN: [&str; 2] = ["ghp_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYzZ7q"];
 
+const KIB: usize = 1 << 10;
+
 /// A secret is planted into any text, at any place, and the text arrives in any chunks. The first bytes say which
-/// secret, where, and how large the chunks are.
+/// secret, how large the chunks are, where in the text, and how much stands before the text.
 pub fn redactor(input: &[u8]) {
     let (which, rest) = super::choice(input);
     let (size, rest) = super::choice(rest);
-    let (place, text) = super::choice(rest);
+    let (place, rest) = super::choice(rest);
+    let (fill, text) = super::choice(rest);
     let known = KNOWN.get(which % (KNOWN.len() + 1)).copied();
     // A token counts only where a word starts.
     let secret = known.map_or_else(|| format!(" {}", TOKEN.concat()), str::to_owned);
     let redactor = Redactor::new(known.map(|value| Secret::new(value.to_owned())));
 
+    // What is longer than a window comes from repeating the text: inputs that large would be slow to find.
+    let repeated = text.iter().copied().cycle().take(KIB * fill.saturating_sub(160));
     let at = text.len() * place / 255;
-    let planted = [&text[..at], secret.as_bytes(), &text[at..]].concat();
+    let mut planted: Vec<u8> = repeated.collect();
+    planted.extend([&text[..at], secret.as_bytes(), &text[at..]].concat());
     let mut clean = String::new();
     let mut stream = Stream::new(redactor.clone());
-    for chunk in planted.chunks(size + 1) {
+    for chunk in planted.chunks(1 + size * (1 + fill)) {
         stream.push(chunk, &mut |piece| clean.push_str(piece));
     }
     stream.finish(&mut |piece| clean.push_str(piece));

@@ -1,7 +1,7 @@
 //! What is wrong around a run, made real.
 
 use std::ffi::OsString;
-use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use herma_harness::failure_matrix::{Setup, World};
@@ -98,8 +98,8 @@ fn give_away(dir: &Path) {
 /// A `rustc` whose sysroot holds herma's home.
 fn move_home_into_toolchain(herma: &mut Herma) {
     let sysroot = herma.at("sysroot");
-    let rustc = herma.file("sysroot/bin/rustc", format!("#!/bin/sh\nprintf %s '{}'\n", sysroot.display()));
-    std::fs::set_permissions(&rustc, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let text = herma.file("rustc.sh", format!("#!/bin/sh\nprintf %s '{}'\n", sysroot.display()));
+    herma.program("sysroot/bin/rustc", &text);
     let mut path = sysroot.join("bin").into_os_string();
     path.push(":");
     path.push(environment("PATH"));

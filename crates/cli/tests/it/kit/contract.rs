@@ -1,8 +1,9 @@
-//! Contracts and scripts for the fixture `string-slugify`.
+//! Files for a test: contracts and scripts for the fixture `string-slugify`, and programs.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 
-use super::Herma;
+use super::{Herma, run_tool};
 
 /// The step by which the fixture's bug is fixed.
 const FIX: &str = r#"
@@ -55,6 +56,15 @@ impl Herma {
         let path = self.at(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// Makes a program from a file. Another process writes it: a file that this one had open for writing while a
+    /// second test starts something could not be run.
+    pub(crate) fn program(&self, path: &str, from: &Path) -> PathBuf {
+        let path = self.at(path);
+        let words = ["-D", "-m", "755"].map(OsStr::new);
+        run_tool("install", &[&words[..], &[from.as_os_str(), path.as_os_str()]].concat(), &[]);
         path
     }
 }
