@@ -42,11 +42,10 @@ fn confinement(run: &mut Run<'_>, gates: &Gates) -> Result<Finding, Stop> {
         Err(why) => return failed(why.to_string()),
     };
     let home = &run.installation.home;
-    let grounds = Grounds {
-        scratch: run.dirs.root(),
-        herma_home: home.root(),
-        user_home: &run.installation.settings.user_home,
-    };
+    // A user without a home has nothing there that could be read.
+    let user_home = &run.installation.settings.user_home;
+    let user_home = if user_home.is_dir() { user_home } else { home.root() };
+    let grounds = Grounds { scratch: run.dirs.root(), herma_home: home.root(), user_home };
     let shape = Job {
         run_id: run.plan.run_id,
         argv: Vec::new(),

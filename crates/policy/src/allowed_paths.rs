@@ -9,7 +9,7 @@ use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
 
 use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
-use crate::names::{fold_path, fold_pattern};
+use crate::names::{fold_letters, fold_path, fold_pattern};
 use crate::{case_twins, symlinks};
 
 /// A changed file that is larger cannot be shown in a patch.
@@ -138,10 +138,14 @@ impl PathRules {
     }
 
     fn forbids(&self, path: &RepoPath, kind: Kind) -> Option<PathViolation> {
-        let (bytes, folded) = (path.as_bytes(), fold_path(path.as_bytes()));
+        let bytes = path.as_bytes();
+        // The patterns have their letters folded; a name's blanks and dots at the end count for some systems only.
+        let (letters, folded) = (fold_letters(bytes), fold_path(bytes));
+        let forms = prefixes(bytes, kind).zip(prefixes(&letters, kind)).zip(prefixes(&folded, kind));
         let forbidden = |why: String| Some(broke(path, PathRule::Forbidden, why));
-        for ((spelled, kind), (folded, _)) in prefixes(bytes, kind).zip(prefixes(&folded, kind)) {
-            let hit = |globs| Globs::hit(globs, spelled, kind).or_else(|| Globs::hit(globs, folded, kind));
+        for (((spelled, kind), (letters, _)), (folded, _)) in forms {
+            let hit =
+                |globs| [spelled, letters, folded].into_iter().find_map(|form| Globs::hit(globs, form, kind));
             if let Some(pattern) = hit(&self.never_lifted) {
                 return forbidden(format!("`{pattern}` is never lifted: {}", forbidden_paths::why(pattern)));
             }

@@ -34,13 +34,19 @@ pub(crate) fn is_dot_git(name: &[u8]) -> bool {
     })
 }
 
-/// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
-fn fold_name(name: &[u8]) -> Vec<u8> {
-    let mut folded = Vec::with_capacity(name.len());
-    for chunk in name.utf8_chunks() {
+/// A path with its letters folded as [`fold_pattern`] folds those of a pattern, and nothing else.
+pub(crate) fn fold_letters(path: &[u8]) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
         folded.extend(fold_text(chunk.valid()).into_bytes());
         folded.extend(chunk.invalid());
     }
+    folded
+}
+
+/// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
+fn fold_name(name: &[u8]) -> Vec<u8> {
+    let mut folded = fold_letters(name);
     let end = folded.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(folded.len(), |last| last + 1);
     folded.truncate(end);
     folded

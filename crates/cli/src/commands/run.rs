@@ -135,7 +135,8 @@ fn bad_contract(path: &Path, bad: &BadContract) -> Failure {
         (Some(line), Some(column)) => format!("{}:{line}:{column}", path.display()),
         _ => path.display().to_string(),
     };
-    Failure::bad_input(format!("{place}: {}; {}", safe(&bad.problem), safe(&bad.expected)))
+    let expected = if bad.expected.is_empty() { String::new() } else { format!("; {}", bad.expected) };
+    Failure::bad_input(format!("{place}: {}", safe(&format!("{}{expected}", bad.problem))))
         .hint("docs/contract.md describes every key; `herma contract new` writes a contract to start from")
 }
 

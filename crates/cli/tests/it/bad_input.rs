@@ -61,7 +61,7 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("stage", "7")])), @"
-    error: contract.md:13:8: 7 is not a stage: expected 1 to 6; expected YAML as docs/contract.md describes it
+    error: contract.md:13:8: 7 is not a stage: expected 1 to 6
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("verify", "sh test.sh")])), @"
@@ -77,7 +77,7 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("limits", "{ total: soon }")])), @"
-    error: contract.md:13:18: `soon` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`; expected YAML as docs/contract.md describes it
+    error: contract.md:13:18: `soon` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("forbidden_actions", "[dance]")])), @"
@@ -85,11 +85,11 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("id", "Not An Id")])), @"
-    error: contract.md:13:5: `Not An Id` is not a contract's id: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit; expected YAML as docs/contract.md describes it
+    error: contract.md:13:5: `Not An Id` is not a contract's id: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("target", "{ repo: /absolute }")])), @"
-    error: contract.md:13:17: `/absolute` is absolute: `repo` is a path relative to the contract, so that no bundle ever holds an absolute one; expected YAML as docs/contract.md describes it
+    error: contract.md:13:17: `/absolute` is absolute: `repo` is a path relative to the contract, so that no bundle ever holds an absolute one
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("title", "\"\"")])), @"
@@ -120,15 +120,15 @@ fn a_missing_field_is_named() {
 #[test]
 fn empty_allowed_paths_are_refused() {
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[]")])), @"
-    error: contract.md:13:16: `allowed_paths` is empty: name at least one path that may change, for example `src/**`; expected YAML as docs/contract.md describes it
+    error: contract.md:13:16: `allowed_paths` is empty: name at least one path that may change, for example `src/**`
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[\"\"]")])), @"
-    error: contract.md:13:17: `` is not a path pattern: it is empty, or starts or ends with a blank; expected YAML as docs/contract.md describes it
+    error: contract.md:13:17: `` is not a path pattern: it is empty, or starts or ends with a blank
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[\"a[\"]")])), @"
-    error: contract.md:13:17: `a[` is not a path pattern: a `[` is not closed; expected YAML as docs/contract.md describes it
+    error: contract.md:13:17: `a[` is not a path pattern: a `[` is not closed
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
 }

@@ -83,6 +83,7 @@ impl Engine for Fake {
     }
 
     fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
+        self.check(assignment)?;
         let script = script_for(assignment)?;
         fs::write(engine_dir.join(SCRIPT_FILE), script)
             .map_err(|source| EngineError::Write { file: SCRIPT_FILE, source })

@@ -31,9 +31,9 @@ impl Scene {
         fs::create_dir_all(repo.join("src")).unwrap();
         fs::write(repo.join("README.md"), "hello\n").unwrap();
         fs::write(repo.join("src/main.c"), "int main;\n").unwrap();
-        scene.git_in(&repo, &["init", "-q"]);
-        scene.git_in(&repo, &["add", "-A"]);
-        scene.git_in(&repo, &["commit", "-qm", "first"]);
+        git_in(&repo, &["init", "-q"]);
+        git_in(&repo, &["add", "-A"]);
+        git_in(&repo, &["commit", "-qm", "first"]);
         scene
     }
 
@@ -50,15 +50,14 @@ impl Scene {
     pub(crate) fn set_executable(&self, name: &str) {
         fs::set_permissions(self.repo().join(name), fs::Permissions::from_mode(0o755)).unwrap();
     }
+}
 
-    /// git as a person runs it, without herma's precautions.
-    pub(crate) fn git_in(&self, dir: &Path, args: &[&str]) -> String {
-        let tool = Tool::find("git", PATH.as_ref()).unwrap();
-        let mut call = tool.call().cwd(dir).env("PATH", PATH).env("HOME", "/nonexistent");
-        for name in ["AUTHOR", "COMMITTER"] {
-            call =
-                call.env(format!("GIT_{name}_NAME"), "a").env(format!("GIT_{name}_EMAIL"), "a@herma.invalid");
-        }
-        String::from_utf8(call.args(args.iter().copied()).checked().unwrap().stdout).unwrap()
+/// git as a person runs it, without herma's precautions.
+pub(crate) fn git_in(dir: &Path, args: &[&str]) -> String {
+    let tool = Tool::find("git", PATH.as_ref()).unwrap();
+    let mut call = tool.call().cwd(dir).env("PATH", PATH).env("HOME", "/nonexistent");
+    for name in ["AUTHOR", "COMMITTER"] {
+        call = call.env(format!("GIT_{name}_NAME"), "a").env(format!("GIT_{name}_EMAIL"), "a@herma.invalid");
     }
+    String::from_utf8(call.args(args.iter().copied()).checked().unwrap().stdout).unwrap()
 }

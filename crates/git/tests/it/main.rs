@@ -14,7 +14,7 @@ use herma_git::{
 };
 use herma_model::RepoPath;
 use herma_model::report::{ChangedFile, Mode};
-use kit::{Scene, path};
+use kit::{Scene, git_in, path};
 
 /// Files of every kind, with names that git has to quote.
 const FILES: &[(&[u8], Mode, &[u8])] = &[
@@ -65,10 +65,10 @@ fn the_agent_finds_a_clean_repository_with_one_parentless_commit() {
         let workspace = scene.make("workspace");
         lay_out(&git_dir, &entries, &workspace).unwrap();
         make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
-        assert_eq!(scene.git_in(&workspace, &["status", "--porcelain"]), "");
-        assert_eq!(scene.git_in(&workspace, &["rev-list", "--parents", "--all"]).trim(), baseline.commit);
-        scene.git_in(&workspace, &["fsck", "--strict"]);
-        assert_eq!(scene.git_in(&workspace, &["remote"]), "");
+        assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
+        assert_eq!(git_in(&workspace, &["rev-list", "--parents", "--all"]).trim(), baseline.commit);
+        git_in(&workspace, &["fsck", "--strict"]);
+        assert_eq!(git_in(&workspace, &["remote"]), "");
         assert!(!workspace.join(".git/objects/info/alternates").exists());
     }
 }
@@ -83,12 +83,12 @@ fn a_commit_leaves_the_control_files_alone_and_a_setting_does_not() {
     make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
     let before = ControlFiles::read(&workspace).unwrap();
     fs::write(workspace.join("README.md"), "changed\n").unwrap();
-    scene.git_in(&workspace, &["commit", "-qam", "one"]);
-    scene.git_in(&workspace, &["commit", "-q", "--amend", "-m", "two"]);
-    scene.git_in(&workspace, &["gc", "-q"]);
+    git_in(&workspace, &["commit", "-qam", "one"]);
+    git_in(&workspace, &["commit", "-q", "--amend", "-m", "two"]);
+    git_in(&workspace, &["gc", "-q"]);
     assert_eq!(ControlFiles::read(&workspace).unwrap().changed_since(&before), []);
 
-    scene.git_in(&workspace, &["config", "core.fsmonitor", "touch /tmp/x"]);
+    git_in(&workspace, &["config", "core.fsmonitor", "touch /tmp/x"]);
     fs::create_dir_all(workspace.join(".git/hooks")).unwrap();
     fs::write(workspace.join(".git/hooks/pre-commit"), "exit 1\n").unwrap();
     fs::write(workspace.join(".git/objects/info/alternates"), "/elsewhere\n").unwrap();
@@ -161,10 +161,10 @@ fn every_way_to_touch_the_target_is_noticed() {
         ("work tree", |s| fs::write(s.repo().join("README.md"), "other\n").unwrap()),
         ("work tree", |s| fs::write(s.repo().join("untracked"), "new\n").unwrap()),
         ("work tree", |s| s.set_executable("README.md")),
-        ("refs", |s| drop(s.git_in(&s.repo(), &["branch", "new"]))),
-        ("refs", |s| drop(s.git_in(&s.repo(), &["tag", "new"]))),
-        ("HEAD", |s| drop(s.git_in(&s.repo(), &["checkout", "-q", "-b", "other"]))),
-        ("index", |s| drop(s.git_in(&s.repo(), &["rm", "-q", "--cached", "README.md"]))),
+        ("refs", |s| drop(git_in(&s.repo(), &["branch", "new"]))),
+        ("refs", |s| drop(git_in(&s.repo(), &["tag", "new"]))),
+        ("HEAD", |s| drop(git_in(&s.repo(), &["checkout", "-q", "-b", "other"]))),
+        ("index", |s| drop(git_in(&s.repo(), &["rm", "-q", "--cached", "README.md"]))),
     ];
     for (expected, touch) in touches {
         let scene = Scene::with_repo();

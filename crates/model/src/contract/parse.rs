@@ -18,7 +18,7 @@ pub struct BadContract {
     pub column: Option<u64>,
     /// What was found.
     pub problem: String,
-    /// What was expected.
+    /// What was expected; empty where the problem says it already.
     pub expected: String,
 }
 
@@ -47,7 +47,8 @@ impl fmt::Display for BadContract {
         if let (Some(line), Some(column)) = (self.line, self.column) {
             write!(f, "line {line}, column {column}: ")?;
         }
-        write!(f, "{}; {}", self.problem, self.expected)
+        f.write_str(&self.problem)?;
+        if self.expected.is_empty() { Ok(()) } else { write!(f, "; {}", self.expected) }
     }
 }
 
@@ -178,17 +179,20 @@ fn explain(error: &YamlError) -> BadContract {
             format!("the front matter is too complex ({breach:?})"),
             "expected plain keys and lists, without anchors and aliases",
         ),
-        other => {
-            let text = other.to_string();
-            // The parser appends the place, which we say ourselves.
-            let text = text.split(" at line ").next().unwrap_or(&text).to_owned();
-            BadContract::new(text, "expected YAML as docs/contract.md describes it")
-        }
+        // Our own words, from a value that refuses what it cannot mean.
+        message @ YamlError::Message { .. } => BadContract::new(without_place(message), ""),
+        other => BadContract::new(without_place(other), "expected YAML as docs/contract.md describes it"),
     };
     match error.location() {
         Some(place) if place.line() > 0 => bad.at(place.line(), place.column()),
         _ => bad,
     }
+}
+
+/// The parser appends the place, which we say ourselves.
+fn without_place(error: &YamlError) -> String {
+    let text = error.to_string();
+    text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
 fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
