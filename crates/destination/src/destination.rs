@@ -14,8 +14,13 @@ pub trait Destination: Send + Sync {
     /// Which destination this is.
     fn kind(&self) -> DestinationKind;
 
-    /// Whether processes can be started here now, and which walls stand around them.
+    /// Whether what is needed to start processes here is installed, and which walls will stand around them.
     fn readiness(&self) -> Result<Readiness, Unready>;
+
+    /// The same, tried out by starting something. A run needs no rehearsal: its probes come before its engine.
+    fn rehearse(&self) -> Result<Readiness, Unready> {
+        self.readiness()
+    }
 
     /// Where the rooms and herma itself are, as seen from inside.
     fn view(&self, rooms: &Rooms) -> View;

@@ -32,6 +32,8 @@ const SETTINGS: &[&str] = &[
     "credential.helper=",
     "submodule.recurse=false",
     "fastimport.unpackLimit=0",
+    // What herma writes with git is a copy that a crashed run throws away; the evidence has its own care.
+    "core.fsync=none",
 ];
 
 /// The whole environment that git sees.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use herma_destination::toolchain::{self, Found as Toolchains};
 use herma_destination::{Destination, inside_a_run};
+use herma_git::{SourceRepo, SourceState};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Target;
 use herma_model::gate::{Finding, Gate};
@@ -13,13 +14,24 @@ use crate::installation::Installation;
 use crate::order::Order;
 use crate::target::FoundTarget;
 
-/// What the gates found, and what they found it with.
+/// What the gates found.
 pub(crate) struct Gates {
-    pub(crate) findings: BTreeMap<Gate, Finding>,
-    pub(crate) target: Option<FoundTarget>,
-    pub(crate) destination: Option<Box<dyn Destination>>,
-    pub(crate) toolchains: Toolchains,
+    pub(crate) findings: Findings,
+    /// What they found it with, where all of them hold.
+    pub(crate) ready: Option<Ready>,
+    /// The target, where it is a repository, and what it is before the run.
+    pub(crate) source: Option<(SourceRepo, SourceState)>,
     pub(crate) walls: Vec<String>,
+}
+
+/// What came of each gate that was evaluated.
+pub(crate) type Findings = BTreeMap<Gate, Finding>;
+
+/// Everything that a run needs to go on.
+pub(crate) struct Ready {
+    pub(crate) target: FoundTarget,
+    pub(crate) destination: Box<dyn Destination>,
+    pub(crate) toolchains: Toolchains,
 }
 
 /// Evaluates every gate that has no effect.
@@ -76,14 +88,19 @@ pub(crate) fn evaluate(installation: &Installation, order: &Order) -> Gates {
             Ok(Finding::NotApplicable(format!("stage {} needs no approval", contract.terms.stage)))
         },
     );
-    let (destination, walls) = destination.map_or((None, Vec::new()), |(d, walls)| (Some(d), walls));
-    Gates {
-        findings,
-        target: target.ok(),
-        destination,
-        toolchains: toolchains.unwrap_or_else(|_| no_toolchains()),
-        walls,
-    }
+    let walls = destination.as_ref().map_or_else(|_| Vec::new(), |(_, walls)| walls.clone());
+    let source = match &target {
+        Ok(FoundTarget::Repo(repo)) => Some((repo.source.clone(), repo.before.clone())),
+        _ => None,
+    };
+    let all_hold = !findings.values().any(|finding| matches!(finding, Finding::Missing(_)));
+    let ready = match (target, destination, toolchains) {
+        (Ok(target), Ok((destination, _)), Ok(toolchains)) if all_hold => {
+            Some(Ready { target, destination, toolchains })
+        }
+        _ => None,
+    };
+    Gates { findings, ready, source, walls }
 }
 
 fn passed_if(holds: bool, otherwise: impl FnOnce() -> BlockerRecord) -> Result<Finding, BlockerRecord> {
@@ -150,9 +167,9 @@ fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Result<Finding, B
     }
 }
 
-type Ready = (Box<dyn Destination>, Vec<String>);
+type WithWalls = (Box<dyn Destination>, Vec<String>);
 
-fn find_destination(installation: &Installation, order: &Order) -> Result<Ready, BlockerRecord> {
+fn find_destination(installation: &Installation, order: &Order) -> Result<WithWalls, BlockerRecord> {
     let kind = order.destination();
     let unready = |what: String| Blocker::DestinationUnready.because(what);
     let destination = installation
@@ -174,12 +191,8 @@ fn find_destination(installation: &Installation, order: &Order) -> Result<Ready,
     }
 }
 
-fn no_toolchains() -> Toolchains {
-    Toolchains { mounts: Vec::new(), path: Vec::new() }
-}
-
 fn find_toolchains(installation: &Installation, contract: &Contract) -> Result<Toolchains, BlockerRecord> {
-    let mut all = no_toolchains();
+    let mut all = Toolchains { mounts: Vec::new(), path: Vec::new() };
     for wanted in &contract.terms.toolchains {
         let found = toolchain::find(*wanted, installation.search_path(), &installation.settings.user_home)
             .map_err(|why| BlockerRecord {

@@ -4,33 +4,28 @@ use herma_destination::probe::{Grounds, probe};
 use herma_destination::{Job, Rooms, Stdin};
 use herma_evidence::layout;
 use herma_model::EventType;
-use herma_model::blocker::Blocker;
+use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::engine::DestinationKind;
 use herma_model::gate::{Finding, Gate};
 use serde_json::json;
 
 use crate::error::Stop;
-use crate::gates::Gates;
+use crate::gates::{Findings, Ready};
 use crate::run::{Run, pretty};
 
-/// Evaluates the gates with effects, if all others hold. Otherwise they stay without a finding, and that blocks.
-pub(crate) fn evaluate(run: &mut Run<'_>, gates: &mut Gates) -> Result<(), Stop> {
-    if gates.findings.values().any(|finding| matches!(finding, Finding::Missing(_))) {
-        return Ok(());
-    }
+/// Evaluates the gates with effects. It comes to them only if all others hold.
+pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings) -> Result<(), Stop> {
     let built_in = format!("`{}` is part of herma itself", run.plan.engine);
-    gates.findings.insert(Gate::EngineIdentity, Finding::NotApplicable(built_in));
+    findings.insert(Gate::EngineIdentity, Finding::NotApplicable(built_in));
     let no_model = "the contract names no model".to_owned();
-    gates.findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
-    let confinement = confinement(run, gates)?;
-    gates.findings.insert(Gate::Confinement, confinement);
+    findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
+    let confinement = confinement(run, ready)?;
+    findings.insert(Gate::Confinement, confinement);
     Ok(())
 }
 
-fn confinement(run: &mut Run<'_>, gates: &Gates) -> Result<Finding, Stop> {
-    let Some(destination) = gates.destination.as_deref() else {
-        return Ok(Finding::Missing(Blocker::DestinationUnready.because("there is no destination")));
-    };
+fn confinement(run: &mut Run<'_>, ready: &Ready) -> Result<Finding, Stop> {
+    let destination = ready.destination.as_ref();
     if destination.kind() == DestinationKind::Host {
         let reason = "`host` has no walls, and only `fake` may run there";
         run.facts.not_applicable.insert(layout::CONFINEMENT.to_owned(), reason.to_owned());
@@ -50,16 +45,25 @@ fn confinement(run: &mut Run<'_>, gates: &Gates) -> Result<Finding, Stop> {
         run_id: run.plan.run_id,
         argv: Vec::new(),
         env: Vec::new(),
-        path: gates.toolchains.path.clone(),
+        path: ready.toolchains.path.clone(),
         rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
-        mounts: gates.toolchains.mounts.clone(),
+        mounts: ready.toolchains.mounts.clone(),
         stdin: Stdin::Null,
         memory: run.contract.terms.limits.memory,
         herma: true,
     };
     let confinement = match probe(destination, &readiness, &shape, grounds) {
         Ok(confinement) => confinement,
-        Err(why) => return failed(why.to_string()),
+        Err(why) => {
+            // Nothing could be started: a rehearsal says why, and what to do about it.
+            return match destination.rehearse() {
+                Ok(_) => failed(why.to_string()),
+                Err(unready) => Ok(Finding::Missing(BlockerRecord {
+                    next_step: unready.next_step,
+                    ..Blocker::DestinationUnready.because(unready.what)
+                })),
+            };
+        }
     };
     run.bundle.write(layout::CONFINEMENT, &pretty(&confinement)?)?;
     let broken: Vec<String> =

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_git::{Baseline, ControlFiles, GitDir, SourceRepo};
+use herma_git::{Baseline, ControlFiles, GitDir, SourceRepo, SourceState};
 use herma_model::decision::{MissingGate, Question};
 use herma_model::event::Source;
 use herma_model::store::{RunSummary, Store as _};
@@ -17,7 +17,7 @@ use crate::close;
 use crate::collect;
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
-use crate::gates::{self, Gates};
+use crate::gates::{self, Findings, Gates};
 use crate::home::{ActiveRun, RunDirs, write_durably};
 use crate::installation::Installation;
 use crate::order::{Order, Plan};
@@ -25,7 +25,6 @@ use crate::prepare;
 use crate::probe;
 use crate::progress::Progress;
 use crate::supervise;
-use crate::target::FoundTarget;
 use crate::verification;
 
 /// A run that has ended.
@@ -83,30 +82,29 @@ pub(crate) struct Ground {
 impl Run<'_> {
     /// The way of a run: each step is written before it is taken, and the first that cannot go on ends it.
     fn govern(&mut self) -> Result<(), Stop> {
+        let (installation, dirs) = (self.installation, self.dirs.clone());
+
         self.step(Step::Gates)?;
-        let mut gates = gates::evaluate(self.installation, self.order);
-        self.note_gates(&gates);
+        let Gates { mut findings, ready, source, walls } = gates::evaluate(installation, self.order);
+        self.note_target(source, walls);
+        let Some(ready) = ready else { return self.decide(&findings) };
 
         self.step(Step::Probe)?;
-        probe::evaluate(self, &mut gates)?;
-        self.decide(&gates)?;
-        let Gates { target: Some(target), destination: Some(destination), toolchains, .. } = gates else {
-            return Err(Stop::Blocked);
-        };
+        // herma's own git directory is read from the target meanwhile; the workspace waits for the decision.
+        let (base, probed) = meanwhile(
+            || prepare::base(installation, &ready.target, &dirs),
+            || probe::evaluate(self, &ready, &mut findings),
+        )?;
+        probed.and_then(|()| self.decide(&findings))?;
 
         self.step(Step::Workspace)?;
-        let ground = prepare::workspace(self, &target)?;
+        let ground = prepare::workspace(self, base?)?;
 
         self.step(Step::Engine)?;
-        let dirs = self.dirs.clone();
         // The fresh checkout for verification is laid out meanwhile, where the engine cannot reach it.
-        let (checkout, engine) = std::thread::scope(|scope| {
-            let checkout = scope.spawn(|| prepare::checkout(&ground, &dirs));
-            let engine = supervise::engine(self, destination.as_ref(), &toolchains);
-            (checkout.join().map_err(|_| Stop::panicked("laying out the fresh checkout")), engine)
-        });
-        engine?;
-        checkout??;
+        let (checkout, engine) =
+            meanwhile(|| prepare::checkout(&ground, &dirs), || supervise::engine(self, &ready))?;
+        engine.and(checkout)?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground)?;
@@ -115,7 +113,7 @@ impl Run<'_> {
         checks::judge(self, &ground, &tree)?;
 
         self.step(Step::Verify)?;
-        verification::verify(self, &ground, destination.as_ref(), &toolchains)?;
+        verification::verify(self, &ground, &ready)?;
 
         self.step(Step::Witness)?;
         self.witness_target()
@@ -220,16 +218,16 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn note_gates(&mut self, gates: &Gates) {
-        self.facts.walls.clone_from(&gates.walls);
-        if let Some(FoundTarget::Repo(repo)) = &gates.target {
-            self.facts.source_before = Some(repo.before.clone());
-            self.source = Some(repo.source.clone());
+    fn note_target(&mut self, source: Option<(SourceRepo, SourceState)>, walls: Vec<String>) {
+        self.facts.walls = walls;
+        if let Some((repo, before)) = source {
+            self.facts.source_before = Some(before);
+            self.source = Some(repo);
         }
     }
 
     /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.
-    fn decide(&mut self, gates: &Gates) -> Result<(), Stop> {
+    fn decide(&mut self, findings: &Findings) -> Result<(), Stop> {
         let terms = &self.contract.terms;
         let decision = Decision::draw(
             &Question {
@@ -241,7 +239,7 @@ impl Run<'_> {
                 mutation_scope: terms.mutation_scope(),
                 risk: terms.risk,
             },
-            &gates.findings,
+            findings,
         );
         self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
         if let Some(engine) = self.installation.engines.get(&self.plan.engine) {
@@ -310,6 +308,16 @@ impl Run<'_> {
             }
         }
     }
+}
+
+/// Does two things at once: one aside, one here.
+fn meanwhile<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> Result<(A, B), Stop> {
+    std::thread::scope(|scope| {
+        let aside = scope.spawn(aside);
+        let here = here();
+        let aside = aside.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))?;
+        Ok((aside, here))
+    })
 }
 
 /// The events that every run begins with.

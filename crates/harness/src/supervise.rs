@@ -5,8 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Destination, Exit, Job, Process, Rooms, Stdin};
+use herma_destination::{Exit, Job, Process, Rooms, Stdin};
 use herma_engines::{Engine, LineSplitter, OutputReader, Said};
 use herma_evidence::{LogWriter, Redactor, WriteError, layout};
 use herma_model::EventType;
@@ -15,6 +14,7 @@ use herma_model::engine::{EndedBy, EngineExit, EngineResult};
 use serde_json::json;
 
 use crate::error::Stop;
+use crate::gates::Ready;
 use crate::run::Run;
 
 /// How much of each of the engine's streams is kept.
@@ -35,15 +35,12 @@ enum Heard {
 }
 
 /// Runs the engine. When this returns, every process of it is dead and its logs are written.
-pub(crate) fn engine(
-    run: &mut Run<'_>,
-    destination: &dyn Destination,
-    toolchains: &Toolchains,
-) -> Result<(), Stop> {
+pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
         return Err(Stop::Internal("the engine is gone".to_owned()));
     };
-    let job = job(run, engine, destination, toolchains)?;
+    let destination = ready.destination.as_ref();
+    let job = job(run, engine, ready)?;
     let redactor = Redactor::default();
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
@@ -70,22 +67,17 @@ pub(crate) fn engine(
     Ok(())
 }
 
-fn job(
-    run: &Run<'_>,
-    engine: &dyn Engine,
-    destination: &dyn Destination,
-    toolchains: &Toolchains,
-) -> Result<Job, Stop> {
+fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
     let engine_dir = run.dirs.engine();
     let rooms = Rooms { workspace: run.dirs.workspace(), engine_dir: Some(engine_dir.clone()) };
-    let launch = engine.launch(&destination.view(&rooms))?;
+    let launch = engine.launch(&ready.destination.view(&rooms))?;
     Ok(Job {
         run_id: run.plan.run_id,
         argv: launch.argv,
         env: launch.env,
-        path: toolchains.path.clone(),
+        path: ready.toolchains.path.clone(),
         rooms,
-        mounts: toolchains.mounts.clone(),
+        mounts: ready.toolchains.mounts.clone(),
         stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         memory: run.contract.terms.limits.memory,
         herma: engine.built_in(),

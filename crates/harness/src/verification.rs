@@ -14,6 +14,7 @@ use herma_model::report::{ChangedFile, Verification, VerificationStatus};
 use serde_json::json;
 
 use crate::error::Stop;
+use crate::gates::Ready;
 use crate::run::{Ground, Run};
 
 /// How much of the commands' output is kept.
@@ -24,12 +25,8 @@ const NOT_FOUND: [i32; 2] = [126, 127];
 type SharedLog = Arc<Mutex<LogWriter>>;
 
 /// Runs every verification command, unless what was found already decides against the result.
-pub(crate) fn verify(
-    run: &mut Run<'_>,
-    ground: &Ground,
-    destination: &dyn Destination,
-    toolchains: &Toolchains,
-) -> Result<(), Stop> {
+pub(crate) fn verify(run: &mut Run<'_>, ground: &Ground, ready: &Ready) -> Result<(), Stop> {
+    let (destination, toolchains) = (ready.destination.as_ref(), &ready.toolchains);
     if let Some(reason) = pointless(run) {
         run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
         return Ok(());

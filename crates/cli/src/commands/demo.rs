@@ -53,7 +53,7 @@ fn choose(args: &args::Demo, installation: &Installation) -> (DestinationKind, S
         return (kind, format!("The engine `fake` works in the destination `{}`.", kind.as_str()));
     }
     let sandbox = installation.destination(DestinationKind::Sandbox);
-    match sandbox.map(|sandbox| sandbox.readiness()) {
+    match sandbox.map(|sandbox| sandbox.rehearse()) {
         Some(Ok(ready)) => {
             (DestinationKind::Sandbox, format!("The engine `fake` works in the sandbox ({}).", ready.detail))
         }

@@ -70,7 +70,7 @@ fn destinations(installation: &Installation) -> Vec<DoctorItem> {
         .filter_map(|kind| installation.destination(kind))
         .map(|destination| {
             let name = format!("destination {}", destination.kind().as_str());
-            match destination.readiness() {
+            match destination.rehearse() {
                 Ok(ready) => found(&name, false, ready.detail),
                 Err(why) => missing(&name, why),
             }

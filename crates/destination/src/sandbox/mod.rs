@@ -62,6 +62,11 @@ impl Destination for Sandbox {
         self.readiness.get_or_init(|| readiness::check(self.bwrap()?, &self.herma)).clone()
     }
 
+    fn rehearse(&self) -> Result<Readiness, Unready> {
+        let ready = self.readiness()?;
+        readiness::rehearse(self.bwrap()?).map(|()| ready)
+    }
+
     fn view(&self, rooms: &Rooms) -> View {
         View {
             workspace: layout::WORKSPACE.into(),

@@ -27,7 +27,7 @@ pub(super) fn not_installed() -> Unready {
     }
 }
 
-/// Asks for the version, then makes the walls once around a command that does nothing.
+/// Whether bubblewrap is there and new enough.
 pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
     let unready = |what: String, next_step: &str| Unready { what, next_step: next_step.to_owned() };
     if !herma.is_file() {
@@ -49,16 +49,21 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
             return Err(unready(what, "install bubblewrap 0.8 or newer"));
         }
     }
+    Ok(Readiness { walls: WALLS.map(str::to_owned).to_vec(), detail })
+}
+
+/// Makes the walls once, around a command that does nothing.
+pub(super) fn rehearse(bwrap: &Path) -> Result<(), Unready> {
     let mut words: Vec<OsString> = layout::walls();
     words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
-    match tool.call().args(words).checked() {
-        Ok(_) => Ok(Readiness { walls: WALLS.map(str::to_owned).to_vec(), detail }),
-        Err(error) => Err(unready(
-            format!("bubblewrap cannot make its namespaces: {error}"),
-            "let it make user namespaces: `sysctl -w user.max_user_namespaces=15000`, and on Ubuntu an AppArmor profile \
-             for bwrap or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a container, allow them there",
-        )),
-    }
+    let tried = Tool::at("bwrap", bwrap.to_owned()).call().args(words).checked();
+    tried.map(drop).map_err(|error| Unready {
+        what: format!("bubblewrap cannot make its namespaces: {error}"),
+        next_step: "let it make user namespaces: `sysctl -w user.max_user_namespaces=15000`, and on Ubuntu an \
+                    AppArmor profile for bwrap or `sysctl -w kernel.apparmor_restrict_unprivileged_userns=0`; in a \
+                    container, allow them there"
+            .to_owned(),
+    })
 }
 
 fn version(said: &str) -> Option<(u32, u32)> {

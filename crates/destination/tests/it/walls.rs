@@ -226,7 +226,7 @@ fn a_bubblewrap_that_does_not_work_is_not_ready() {
         fs::write(&fake, format!("#!/bin/sh\n{script}\n")).unwrap();
         fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let broken = Sandbox::find(helper(), ground.dir.path().as_os_str());
-        let unready = broken.readiness().unwrap_err();
+        let unready = broken.rehearse().unwrap_err();
         assert!(unready.what.contains(said), "{unready}");
         assert!(broken.start(&ground.shell("true")).is_err());
     }
