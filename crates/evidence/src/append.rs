@@ -75,7 +75,7 @@ impl Append {
             none => {
                 let path = self.bundle.path(self.name);
                 let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-                self.bundle.sync_parent(self.name)?;
+                self.bundle.sync_name(self.name)?;
                 none.insert(file)
             }
         };

@@ -54,7 +54,7 @@ pub fn attest(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result
     // The attestation says that everything is there, so everything must be before it is.
     bundle.sync_names().map_err(AttestError::List)?;
     bundle.write(layout::ATTESTATION, &envelope.to_bytes()?)?;
-    bundle.sync_names().map_err(AttestError::List)
+    bundle.sync_name(layout::ATTESTATION).map_err(AttestError::List)
 }
 
 /// Every file of the bundle; an empty directory of logs is taken away, since no file vouches for it.

@@ -16,20 +16,25 @@ use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 use crate::walk::read_entry;
 
-/// Writes every file of `entries` below `root`, where none of them may exist yet.
+/// Writes every file of `entries` below each of `roots`, where none of them may exist yet. Several checkouts of the
+/// same tree cost one reading.
 ///
 /// Directories come first and symlinks last, and nothing is ever opened that exists already, so no entry of a
 /// crafted tree can be written through another one.
-pub fn lay_out(git_dir: &GitDir, entries: &[TreeEntry], root: &Path) -> Result<(), GitError> {
-    make_directories(entries, root)?;
+pub fn lay_out(git_dir: &GitDir, entries: &[TreeEntry], roots: &[&Path]) -> Result<(), GitError> {
+    for root in roots {
+        make_directories(entries, root)?;
+    }
     let blobs: Vec<&TreeEntry> = entries.iter().filter(|e| e.entry.mode != Mode::Submodule).collect();
     // Each share has a git of its own, so that reading and writing overlap.
     let shares: Vec<&[&TreeEntry]> = parallel::shares(&blobs).collect();
-    let links = parallel::map_each(&shares, |share| write_share(git_dir, share, root))?;
+    let links = parallel::map_each(&shares, |share| write_share(git_dir, share, roots))?;
     for (entry, target) in links.iter().flatten() {
-        let path = place(root, &entry.path);
-        let target = std::ffi::OsStr::from_bytes(target);
-        std::os::unix::fs::symlink(target, &path).map_err(GitError::file("make the link", path))?;
+        for root in roots {
+            let path = place(root, &entry.path);
+            let target = std::ffi::OsStr::from_bytes(target);
+            std::os::unix::fs::symlink(target, &path).map_err(GitError::file("make the link", path))?;
+        }
     }
     Ok(())
 }
@@ -66,7 +71,7 @@ pub fn copy_changes(
 /// Brings some files of a checkout back to what `git_dir` has of them.
 pub fn restore(git_dir: &GitDir, changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
     remove_old(changes, root)?;
-    lay_out(git_dir, &new_entries(changes), root)
+    lay_out(git_dir, &new_entries(changes), &[root])
 }
 
 fn remove_old(changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
@@ -92,7 +97,7 @@ fn new_entries(changes: &[ChangedFile]) -> Vec<TreeEntry> {
 fn write_share<'a>(
     git_dir: &GitDir,
     share: &[&'a TreeEntry],
-    root: &Path,
+    roots: &[&Path],
 ) -> Result<Vec<(&'a TreeEntry, Vec<u8>)>, GitError> {
     let mut links = Vec::new();
     let mut wanted = share.iter();
@@ -101,7 +106,7 @@ fn write_share<'a>(
             links.push((*entry, content));
             Ok(())
         }
-        Some(entry) => write_file(entry, &content, root),
+        Some(entry) => roots.iter().try_for_each(|root| write_file(entry, &content, root)),
         None => Ok(()),
     })?;
     if wanted.next().is_some() {

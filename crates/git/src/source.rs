@@ -1,12 +1,17 @@
 //! A local repository as a target: opened, read, and proven untouched.
 
+use std::collections::HashMap;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use herma_model::{Digest, RepoPath};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -25,6 +30,40 @@ pub struct SourceRepo {
     common_dir: PathBuf,
     base_commit: String,
     base_tree: String,
+    /// What was read at the last look, so that the next one reads only what may have changed.
+    looked: Arc<Mutex<Looked>>,
+}
+
+/// What each file was when it was read, by its path.
+type Looked = HashMap<Vec<u8>, (Stamp, Vec<u8>)>;
+
+/// What the kernel says of a file. It sets the change time on every change of content or mode, and nobody can set that
+/// back: a file with the same stamp is the same file with the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    size: i64,
+    changed: (i64, i64),
+}
+
+/// A file that changed less than that long ago could change again within the same tick of the clock.
+const TICK_SECONDS: i64 = 2;
+
+impl Stamp {
+    fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            size: stat.st_size,
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        }
+    }
+
+    fn is_settled(&self) -> bool {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        self.changed.0 < now - TICK_SECONDS
+    }
 }
 
 /// Everything that must be the same before and after a run.
@@ -92,7 +131,8 @@ impl SourceRepo {
             return Err(GitError::unexpected("rev-parse", &output.stdout));
         }
         let (git_dir, common_dir) = (path(git_dir).to_owned(), root.join(path(common_dir)));
-        Ok(Self { git: git.clone(), root, git_dir, common_dir, base_commit, base_tree })
+        let looked = Arc::default();
+        Ok(Self { git: git.clone(), root, git_dir, common_dir, base_commit, base_tree, looked })
     }
 
     /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads the
@@ -141,33 +181,62 @@ impl SourceRepo {
         let mut names: Vec<&[u8]> = output.stdout.split(|b| *b == 0).filter(|n| !n.is_empty()).collect();
         names.sort_unstable();
         names.dedup();
-        let lines = parallel::map(&names, |name| self.describe(name))?;
+        let flags = OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let root = rustix::fs::open(&self.root, flags, Mode::empty())
+            .map_err(|e| GitError::file("open", "the repository")(e.into()))?;
+        let mut looked = self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let described = parallel::map(&names, |name| Self::describe(&root, name, looked.get(*name)))?;
         let mut hash = Sha256::new();
-        for line in lines {
+        for (_, line) in &described {
             hash.update(line);
         }
+        let settled =
+            |(stamp, line): (Option<Stamp>, Vec<u8>)| Some((stamp.filter(Stamp::is_settled)?, line));
+        *looked = names
+            .iter()
+            .zip(described)
+            .filter_map(|(name, described)| Some((name.to_vec(), settled(described)?)))
+            .collect();
         Ok(Digest::from_bytes(hash.finalize().into()))
     }
 
-    /// `<kind or mode> <content's name> <path>\0`
-    fn describe(&self, name: &[u8]) -> Result<Vec<u8>, GitError> {
-        let path = self.root.join(OsStr::from_bytes(name));
+    /// `<kind or mode> <content's name> <path>\0`, and for a regular file its stamp.
+    fn describe(
+        root: &OwnedFd,
+        name: &[u8],
+        before: Option<&(Stamp, Vec<u8>)>,
+    ) -> Result<(Option<Stamp>, Vec<u8>), GitError> {
         let fail = || GitError::file("read", RepoPath::new(name).map_or_else(String::new, |p| p.to_string()));
-        let content = match std::fs::symlink_metadata(&path) {
-            Err(e) if e.kind() == io::ErrorKind::NotFound => "missing -".to_owned(),
-            Err(e) => return Err(fail()(e)),
-            Ok(meta) if meta.is_symlink() => {
-                let target = std::fs::read_link(&path).map_err(fail())?;
-                format!("link {}", Digest::of(target.as_os_str().as_bytes()))
+        if let Some((stamp, line)) = before
+            && let Ok(stat) = rustix::fs::statat(root, name, AtFlags::SYMLINK_NOFOLLOW)
+            && Stamp::of(&stat) == *stamp
+        {
+            return Ok((Some(*stamp), line.clone()));
+        }
+        let mut stamp = None;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let content = match rustix::fs::openat(root, name, flags, Mode::empty()) {
+            Ok(fd) => {
+                let stat = rustix::fs::fstat(&fd).map_err(|e| fail()(e.into()))?;
+                if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
+                    stamp = Some(Stamp::of(&stat));
+                    let size = u64::try_from(stat.st_size).unwrap_or(0);
+                    let id = blob_id(ObjectFormat::Sha256, size, File::from(fd)).map_err(fail())?;
+                    format!("{:o} {id}", stat.st_mode)
+                } else {
+                    format!("other {:o}", stat.st_mode)
+                }
             }
-            Ok(meta) if meta.is_file() => {
-                let file = std::fs::File::open(&path).map_err(fail())?;
-                let id = blob_id(ObjectFormat::Sha256, meta.len(), file).map_err(fail())?;
-                format!("{:o} {id}", meta.mode())
+            Err(Errno::LOOP) => {
+                let target = rustix::fs::readlinkat(root, name, Vec::new()).map_err(|e| fail()(e.into()))?;
+                format!("link {}", Digest::of(target.as_bytes()))
             }
-            Ok(meta) => format!("other {:o}", meta.mode()),
+            Err(Errno::NOENT | Errno::NOTDIR) => "missing -".to_owned(),
+            // A socket cannot be opened.
+            Err(Errno::NXIO) => "other -".to_owned(),
+            Err(e) => return Err(fail()(e.into())),
         };
-        Ok([content.as_bytes(), b" ", name, b"\0"].concat())
+        Ok((stamp, [content.as_bytes(), b" ", name, b"\0"].concat()))
     }
 }
 

@@ -45,8 +45,11 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     run.step(Step::Attest)?;
     attest(&run.bundle, &run.installation.key, &report)?;
     run.step(Step::Close)?;
-    let Run { installation, dirs, active, plan, events, .. } = run;
+    let Run { installation, dirs, active, plan, events, removals, .. } = run;
     installation.store.finish(&report, &events.events())?;
+    for removal in removals {
+        let _ = removal.join();
+    }
     dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
     active.done().map_err(OrderError::home)?;
     Ok((report, dirs.bundle()))

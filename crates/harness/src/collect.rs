@@ -13,9 +13,13 @@ use crate::error::Stop;
 use crate::run::{Ground, Run};
 
 /// Walks the workspace, records the result as one commit, and hands over what the path rules need.
-pub(crate) fn collect(run: &mut Run<'_>, ground: &Ground) -> Result<TreeFacts, Stop> {
+pub(crate) fn collect(
+    run: &mut Run<'_>,
+    ground: &Ground,
+    control_files: &ControlFiles,
+) -> Result<TreeFacts, Stop> {
     let workspace = run.dirs.workspace();
-    let git_control_files = ControlFiles::read(&workspace)?.changed_since(&ground.control_files);
+    let git_control_files = ControlFiles::read(&workspace)?.changed_since(control_files);
     let found = walk(&workspace, ground.git_dir.format())?;
     let (mut changes, added) = compare(ground, &found);
     let ignored = never_landing(run, ground, &added)?;

@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_git::{Baseline, ControlFiles, GitDir, SourceRepo, SourceState};
+use herma_git::{Baseline, GitDir, SourceRepo, SourceState, TreeEntry};
 use herma_model::decision::{MissingGate, Question};
 use herma_model::event::Source;
 use herma_model::store::{RunSummary, Store as _};
@@ -18,7 +19,7 @@ use crate::collect;
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
 use crate::gates::{self, Findings, Gates};
-use crate::home::{ActiveRun, RunDirs, write_durably};
+use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::order::{Order, Plan};
 use crate::prepare;
@@ -68,15 +69,16 @@ pub(crate) struct Run<'a> {
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
     source: Option<SourceRepo>,
+    /// Trees that are being removed.
+    pub(crate) removals: Vec<JoinHandle<()>>,
     pub(crate) watch: &'a dyn Progress,
 }
 
-/// What stands once the workspace is made.
+/// What a run stands on: the base tree, in herma's own git directory.
 pub(crate) struct Ground {
     pub(crate) git_dir: GitDir,
     pub(crate) baseline: Baseline,
-    pub(crate) entries: Vec<herma_git::TreeEntry>,
-    pub(crate) control_files: ControlFiles,
+    pub(crate) entries: Vec<TreeEntry>,
 }
 
 impl Run<'_> {
@@ -91,23 +93,21 @@ impl Run<'_> {
 
         self.step(Step::Probe)?;
         // herma's own git directory is read from the target meanwhile; the workspace waits for the decision.
-        let (base, probed) = meanwhile(
-            || prepare::base(installation, &ready.target, &dirs),
+        let (ground, probed) = meanwhile(
+            || prepare::ground(installation, &ready.target, &dirs),
             || probe::evaluate(self, &ready, &mut findings),
         )?;
         probed.and_then(|()| self.decide(&findings))?;
 
         self.step(Step::Workspace)?;
-        let ground = prepare::workspace(self, base?)?;
+        let ground = ground?;
+        let control_files = prepare::workspace(self, &ground)?;
 
         self.step(Step::Engine)?;
-        // The fresh checkout for verification is laid out meanwhile, where the engine cannot reach it.
-        let (checkout, engine) =
-            meanwhile(|| prepare::checkout(&ground, &dirs), || supervise::engine(self, &ready))?;
-        engine.and(checkout)?;
+        supervise::engine(self, &ready)?;
 
         self.step(Step::Collect)?;
-        let tree = collect::collect(self, &ground)?;
+        let tree = collect::collect(self, &ground, &control_files)?;
 
         self.step(Step::Check)?;
         checks::judge(self, &ground, &tree)?;
@@ -159,6 +159,7 @@ impl Run<'_> {
             trace,
             facts: Facts::default(),
             source: None,
+            removals: Vec::new(),
             watch,
         };
         watch.started(run_id);
@@ -200,6 +201,11 @@ impl Run<'_> {
             let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
         }
         Ok(())
+    }
+
+    /// Removes a tree that is not needed any more while the run goes on. What is left is removed when it closes.
+    pub(crate) fn remove_aside(&mut self, dir: PathBuf) {
+        self.removals.push(std::thread::spawn(move || drop(remove_tree(&dir))));
     }
 
     /// Records something that herma itself saw.

@@ -33,6 +33,9 @@ pub(crate) fn verify(run: &mut Run<'_>, ground: &Ground, ready: &Ready) -> Resul
     }
     let format = ground.git_dir.format();
     copy_changes(&run.dirs.workspace(), format, &run.facts.changed_files, &run.dirs.verification())?;
+    if !run.plan.keep_workspace {
+        run.remove_aside(run.dirs.workspace());
+    }
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
     let log: SharedLog = Arc::new(Mutex::new(log));
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
@@ -46,6 +49,7 @@ pub(crate) fn verify(run: &mut Run<'_>, ground: &Ground, ready: &Ready) -> Resul
         restore(&ground.git_dir, &tests, &run.dirs.verification())?;
         run.facts.verification_with_baseline_tests = all(run)?;
     }
+    run.remove_aside(run.dirs.verification());
     let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;
     log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
     run.facts.save(&run.dirs.facts())?;

@@ -69,6 +69,8 @@ impl Bundle {
                     if fs::read_dir(&dir)?.next().is_some() {
                         return Err(io::Error::new(e.kind(), "the directory is there and not empty"));
                     }
+                    // Whoever made it has made its name durable too.
+                    return Ok(());
                 }
                 made => made?,
             }
@@ -160,7 +162,7 @@ impl Bundle {
     }
 
     /// Makes the entry of a file durable.
-    pub(crate) fn sync_parent(&self, name: &str) -> io::Result<()> {
+    pub(crate) fn sync_name(&self, name: &str) -> io::Result<()> {
         let path = self.path(name);
         path.parent().map_or(Ok(()), sync_dir)
     }

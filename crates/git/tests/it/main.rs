@@ -48,7 +48,7 @@ fn a_tree_comes_back_as_it_went_in_and_has_the_name_that_git_gives() {
         let (git_dir, baseline) = import(&scene, format);
         let entries = git_dir.entries(&baseline.tree).unwrap();
         let workspace = scene.make("workspace");
-        lay_out(&git_dir, &entries, &workspace).unwrap();
+        lay_out(&git_dir, &entries, &[&workspace]).unwrap();
         let found = walk(&workspace, format).unwrap();
         let expected: BTreeMap<_, _> = entries.iter().map(|e| (e.path.clone(), e.entry.clone())).collect();
         assert_eq!(found.entries, expected);
@@ -63,7 +63,7 @@ fn the_agent_finds_a_clean_repository_with_one_parentless_commit() {
         let (git_dir, baseline) = import(&scene, format);
         let entries = git_dir.entries(&baseline.tree).unwrap();
         let workspace = scene.make("workspace");
-        lay_out(&git_dir, &entries, &workspace).unwrap();
+        lay_out(&git_dir, &entries, &[&workspace]).unwrap();
         make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
         assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
         assert_eq!(git_in(&workspace, &["rev-list", "--parents", "--all"]).trim(), baseline.commit);
@@ -79,7 +79,7 @@ fn a_commit_leaves_the_control_files_alone_and_a_setting_does_not() {
     let (git_dir, baseline) = import(&scene, ObjectFormat::Sha1);
     let entries = git_dir.entries(&baseline.tree).unwrap();
     let workspace = scene.make("workspace");
-    lay_out(&git_dir, &entries, &workspace).unwrap();
+    lay_out(&git_dir, &entries, &[&workspace]).unwrap();
     make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
     let before = ControlFiles::read(&workspace).unwrap();
     fs::write(workspace.join("README.md"), "changed\n").unwrap();
@@ -109,8 +109,7 @@ fn the_patch_of_collected_changes_gives_the_collected_tree() {
     let (git_dir, baseline) = import(&scene, ObjectFormat::Sha1);
     let entries = git_dir.entries(&baseline.tree).unwrap();
     let (workspace, fresh) = (scene.make("workspace"), scene.make("fresh"));
-    lay_out(&git_dir, &entries, &workspace).unwrap();
-    lay_out(&git_dir, &entries, &fresh).unwrap();
+    lay_out(&git_dir, &entries, &[&workspace, &fresh]).unwrap();
     fs::write(workspace.join("README.md"), "changed\n").unwrap();
     fs::remove_dir_all(workspace.join("a")).unwrap();
     fs::write(workspace.join("a"), "a file where a directory was").unwrap();
@@ -200,5 +199,5 @@ fn a_tree_with_an_entry_named_dot_git_is_not_laid_out() {
     for entry in git_dir.entries(&baseline.tree).unwrap() {
         bad.push(herma_git::TreeEntry { path: path(b".git/config"), entry: entry.entry });
     }
-    assert!(lay_out(&git_dir, &bad, &scene.make("workspace")).is_err());
+    assert!(lay_out(&git_dir, &bad, &[&scene.make("workspace")]).is_err());
 }

@@ -14,15 +14,28 @@ use crate::output::BenchRow;
 /// What a person does by hand, in a directory of this name.
 const BY_HAND: &str = "git clone -q repo \"$1\" && cd \"$1\" && git apply ../fix.patch && sh test.sh && git diff > ../hand.diff";
 
-/// Makes the repository, as others have them: committed and packed.
+/// Makes the repository, as others have them: committed, packed, and older than its index by more than a second, so that
+/// git need not read every file to know that it has not changed.
 const MAKE: &str = "git init -q repo && cd repo && git add -A && git -c user.name=bench -c user.email=bench@herma.invalid \
                     commit -q -m base && git repack -q -a -d && echo mended >> src/d0/f0.txt && git diff > ../fix.patch \
-                    && git checkout -q src/d0/f0.txt";
+                    && git checkout -q src/d0/f0.txt && sleep 1.1 && git status > /dev/null";
 
 const CONTRACT: &str = "---\nid: bench\ntitle: mend one file\ntarget: { repo: ./repo }\nstage: 3\n\
                         allowed_paths: [src/d0/f0.txt]\nverify: [\"sh test.sh\"]\n---\nMend src/d0/f0.txt.\n";
 
 const SCRIPT: &str = "steps: [{ append: { path: src/d0/f0.txt, text: \"mended\\n\" } }]\n";
+
+/// A small suite, as shell scripts have them: two dozen cases, then a few processes for each directory. It takes a few
+/// tens of milliseconds on ten files and grows with the repository, as suites do; most take far longer.
+const TEST: &str = r#"grep -q mended src/d0/f0.txt || exit 1
+for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20 21 22 23 24; do
+    [ "$(echo "Case  $n" | tr -s ' ' '-')" = "Case-$n" ] || exit 1
+done
+for d in src/*; do
+    grep -q file "$d"/* || exit 1
+    [ "$(cat "$d"/* | wc -l)" -gt 0 ] || exit 1
+done
+"#;
 
 /// A repository and the two ways to work on it.
 struct Bench<'a> {
@@ -100,17 +113,17 @@ impl<'a> Bench<'a> {
     }
 }
 
-/// Files of about 1.5 KiB, twenty to a directory.
+/// Files of about 4 KiB, ten to a directory.
 fn write_files(repo: &Path, files: u64) -> std::io::Result<()> {
     fs::create_dir_all(repo)?;
-    fs::write(repo.join("test.sh"), "grep -q mended src/d0/f0.txt\n")?;
+    fs::write(repo.join("test.sh"), TEST)?;
     for n in 0..files.saturating_sub(1) {
-        let dir = repo.join(format!("src/d{}", n / 20));
-        if n % 20 == 0 {
+        let dir = repo.join(format!("src/d{}", n / 10));
+        if n % 10 == 0 {
             fs::create_dir_all(&dir)?;
         }
-        let lines = format!("file {n}: a line of text that fills it a little more\n").repeat(28);
-        fs::write(dir.join(format!("f{}.txt", n % 20)), lines)?;
+        let lines = format!("file {n}: a line of text that fills it a little more\n").repeat(80);
+        fs::write(dir.join(format!("f{}.txt", n % 10)), lines)?;
     }
     Ok(())
 }
