@@ -16,6 +16,13 @@ use crate::environment::RUN_VARIABLE;
 /// A process that does not die within this time of SIGKILL hangs in the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// While a process goes from one program to the next it shows no variables for a moment. A daemon that is looked at
+/// then would be taken for somebody else's, so whoever shows none is looked at again.
+const BETWEEN_PROGRAMS: Duration = Duration::from_millis(2);
+const LOOKS: usize = 5;
+/// The process that all threads of the kernel belong to.
+const KERNEL: i32 = 2;
+
 /// One living process, as the table showed it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Seen {
@@ -72,7 +79,28 @@ pub(crate) fn descendants(root: Pid, all: &[Seen]) -> Vec<Seen> {
 pub(crate) fn of_run(run: RunId, all: &[Seen]) -> Vec<Seen> {
     let marker = format!("{RUN_VARIABLE}={run}");
     let own = rustix::process::getpid();
-    all.iter().filter(|p| p.pid != own && p.is_ours() && p.carries(marker.as_bytes())).copied().collect()
+    let mut found = Vec::new();
+    let mut unclear: Vec<Seen> = all.iter().filter(|p| p.pid != own && p.is_ours()).copied().collect();
+    for _ in 0..LOOKS {
+        let mut blank = Vec::new();
+        for process in unclear {
+            match process.environment() {
+                Some(environment) if environment.is_empty() => blank.push(process),
+                Some(environment) if carries(&environment, marker.as_bytes()) => found.push(process),
+                _ => {}
+            }
+        }
+        if blank.is_empty() {
+            break;
+        }
+        std::thread::sleep(BETWEEN_PROGRAMS);
+        unclear = blank;
+    }
+    found
+}
+
+fn carries(environment: &[u8], marker: &[u8]) -> bool {
+    environment.split(|byte| *byte == 0).any(|variable| variable == marker)
 }
 
 /// Kills what `select` finds, again and again until it finds nothing, and says how many processes that were.
@@ -137,13 +165,16 @@ impl Seen {
     }
 
     fn is_ours(&self) -> bool {
-        fs::metadata(format!("/proc/{}", self.number()))
-            .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
+        // The kernel's own threads, all of them children of the second process, run no program.
+        self.parent != KERNEL
+            && self.number() != KERNEL
+            && fs::metadata(format!("/proc/{}", self.number()))
+                .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
     }
 
-    fn carries(&self, marker: &[u8]) -> bool {
-        fs::read(format!("/proc/{}/environ", self.number()))
-            .is_ok_and(|environ| environ.split(|byte| *byte == 0).any(|variable| variable == marker))
+    /// Its variables; `None` if it has ended.
+    fn environment(&self) -> Option<Vec<u8>> {
+        fs::read(format!("/proc/{}/environ", self.number())).ok()
     }
 }
 

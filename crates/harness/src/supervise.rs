@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_destination::{Exit, Job, Process, Rooms, Stdin};
+use herma_destination::{Exit, Job, Process, Rooms, Stdin, leftovers};
 use herma_engines::{Engine, LineSplitter, OutputReader, Said};
 use herma_evidence::{LogWriter, Redactor, WriteError, layout};
 use herma_model::EventType;
@@ -25,6 +25,11 @@ const LINGER: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 /// How often a process is looked at that holds its streams open.
 const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a stream may stay open after everything is dead before whoever holds it is looked for again.
+pub(crate) const HOLDERS: Duration = Duration::from_millis(100);
+/// How long that is tried.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// What comes out of the engine's streams.
 enum Heard {
@@ -54,12 +59,9 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     let limits = &run.contract.terms.limits;
     let mut watch = Watch::new(limits);
     let (ended_by, exit) = watch.until_the_end(run, process.as_mut(), &heard)?;
+    watch.until_silence(run, &heard)?;
     for pump in [stdout, stderr] {
         pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
-    }
-    // What was said between the last look and the end counts too.
-    for said in heard.try_iter() {
-        watch.hear(run, said)?;
     }
     let Watch { result, malformed, .. } = watch;
     run.facts.protocol_error = malformed;
@@ -162,6 +164,19 @@ impl<'a> Watch<'a> {
                 return Ok((limit, stop(process)?));
             }
         }
+    }
+
+    /// Hears what was said up to the end. Streams that stay open are held by something that was not found before.
+    fn until_silence(&mut self, run: &mut Run<'_>, heard: &Receiver<Heard>) -> Result<(), Stop> {
+        let give_up = Instant::now() + PATIENCE;
+        while Instant::now() < give_up {
+            match heard.recv_timeout(HOLDERS) {
+                Ok(heard) => self.hear(run, heard)?,
+                Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(run.plan.run_id)?),
+            }
+        }
+        Err(Stop::Internal("something holds the engine's output open and cannot be found".to_owned()))
     }
 
     /// The limit that is over, if one is.

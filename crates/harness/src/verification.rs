@@ -1,12 +1,14 @@
 //! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
 
+use std::convert::Infallible;
 use std::io::{Read, Write};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Destination, Exit, Job, Rooms, Stdin};
+use herma_destination::{Destination, Exit, Job, Rooms, Stdin, leftovers};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{copy_changes, restore};
 use herma_model::EventType;
@@ -16,6 +18,7 @@ use serde_json::json;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::run::{Ground, Run};
+use crate::supervise::{HOLDERS, PATIENCE};
 
 /// How much of the commands' output is kept.
 const LOG_CAP: u64 = 64 << 20;
@@ -125,18 +128,24 @@ fn one(
     let started = Instant::now();
     let mut process = destination.start(job)?;
     let streams = [process.take_stdout(), process.take_stderr()];
+    let (open, closed) = channel::<Infallible>();
     let pumps: Vec<_> = streams
         .into_iter()
         .flatten()
         .map(|stream| {
-            let log = Arc::clone(log);
-            thread::spawn(move || copy(stream, &log))
+            let (log, open) = (Arc::clone(log), open.clone());
+            thread::spawn(move || {
+                copy(stream, &log);
+                drop(open);
+            })
         })
         .collect();
+    drop(open);
     let left = deadline.saturating_duration_since(started);
     let ended = process.wait(left)?;
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
+    until_silence(&closed, job)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
@@ -144,6 +153,18 @@ fn one(
     write(log, ending(status, exit_code, left).as_bytes());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Verification { command: command.to_owned(), status, exit_code, duration_ms })
+}
+
+/// Waits for the end of the streams. Those that stay open are held by something that was not found before.
+fn until_silence(closed: &Receiver<Infallible>, job: &Job) -> Result<(), Stop> {
+    let give_up = Instant::now() + PATIENCE;
+    while Instant::now() < give_up {
+        match closed.recv_timeout(HOLDERS) {
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+            Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(job.run_id)?),
+        }
+    }
+    Err(Stop::Internal("something holds the output of a verification command open".to_owned()))
 }
 
 fn judge(ended: Option<Exit>) -> (VerificationStatus, Option<i32>) {
