@@ -4,9 +4,12 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use herma_model::RunId;
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+use rustix::process::{Pid, test_kill_process};
 
 /// What is set aside so that a run can close itself on a full disk.
 const RESERVE_BYTES: usize = 2 << 20;
@@ -69,8 +72,9 @@ impl Home {
     /// Marks a run as under way, durably, and locks it for this process.
     pub fn activate(&self, id: RunId) -> io::Result<ActiveRun> {
         let file = self.root.join("active").join(id.to_string());
-        let lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
+        let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
+        write!(lock, "{}", rustix::process::getpid())?;
         sync_dir(&self.root.join("active"))?;
         Ok(ActiveRun { file, _lock: lock })
     }
@@ -84,7 +88,7 @@ impl Home {
             let file = entry.path();
             let Ok(lock) = OpenOptions::new().write(true).open(&file) else { continue };
             // Whoever holds the lock is alive; whoever removed the file since has closed the run.
-            if flock(&lock, FlockOperation::NonBlockingLockExclusive).is_ok() && file.exists() {
+            if take_over(&lock, &file) && file.exists() {
                 orphans.push((id, ActiveRun { file, _lock: lock }));
             }
         }
@@ -99,9 +103,13 @@ impl Home {
 
     /// A home that cannot be written is found out here, where the message can name it.
     fn try_to_write(&self) -> io::Result<()> {
-        let file = self.root.join(format!("active/.try-{}", rustix::process::getpid()));
+        // Always the same name: one that a killed herma left is taken away by the next.
+        let file = self.root.join(".writable");
         OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file)?;
-        fs::remove_file(file)
+        match fs::remove_file(file) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
+            _ => Ok(()),
+        }
     }
 
     /// Sets the reserve aside again. On a full disk there is none, and writing fails soon enough to say so.
@@ -198,6 +206,23 @@ impl ActiveRun {
     pub(crate) fn done(self) -> io::Result<()> {
         fs::remove_file(&self.file)?;
         sync_dir(self.file.parent().unwrap_or(Path::new("/")))
+    }
+}
+
+/// Takes the lock of a process that is gone. A child that it was just starting holds the lock too, until it has become
+/// another program; that takes a moment.
+fn take_over(lock: &File, file: &Path) -> bool {
+    let give_up = Instant::now() + Duration::from_secs(5);
+    loop {
+        if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
+            return true;
+        }
+        let owner = fs::read_to_string(file).ok().and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
+        let gone = owner.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
+        if !gone || Instant::now() > give_up {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -35,7 +35,7 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
 }
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
-    leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))?;
+    kill_leftovers(run_id)?;
     let home = installation.home.root();
     probe::clean_up(run_id, home, &installation.settings.user_home);
     let dirs = installation.home.run(run_id);
@@ -47,8 +47,14 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
         }
         Some((plan, contract)) => Some(close_planned(installation, &dirs, &plan, &contract)?),
     };
+    // Once more: a process that was just being started when herma died may have appeared since.
+    kill_leftovers(run_id)?;
     active.done().map_err(OrderError::home)?;
     Ok(Recovered { run_id, report })
+}
+
+fn kill_leftovers(run_id: RunId) -> Result<usize, OrderError> {
+    leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))
 }
 
 fn read_plan(dirs: &RunDirs) -> Option<(Plan, Contract)> {
