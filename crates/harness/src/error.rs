@@ -100,10 +100,10 @@ impl From<GitError> for Stop {
 
 impl From<io::Error> for Stop {
     fn from(error: io::Error) -> Self {
-        use io::ErrorKind as K;
-        match error.kind() {
-            K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem => Self::Write(error.to_string()),
-            _ => Self::Internal(error.to_string()),
+        if is_write_failure(&error) {
+            Self::Write(error.to_string())
+        } else {
+            Self::Internal(error.to_string())
         }
     }
 }
@@ -116,6 +116,15 @@ impl From<StartError> for Stop {
 
 impl From<EngineError> for Stop {
     fn from(error: EngineError) -> Self {
-        Self::Internal(error.to_string())
+        match &error {
+            EngineError::Write { source, .. } if is_write_failure(source) => Self::Write(error.to_string()),
+            _ => Self::Internal(error.to_string()),
+        }
     }
+}
+
+/// Whether the disk is full or may not be written.
+fn is_write_failure(error: &io::Error) -> bool {
+    use io::ErrorKind as K;
+    matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem)
 }

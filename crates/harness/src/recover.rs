@@ -40,6 +40,8 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
     probe::clean_up(run_id, home, &installation.settings.user_home);
     let dirs = installation.home.run(run_id);
     let report = match read_plan(&dirs) {
+        // It died after everything was done but giving up its lock.
+        None if dirs.bundle().join(layout::ATTESTATION).exists() => None,
         // It died before it had said what it was going to do: there is no run to report on.
         None => {
             crate::home::remove_tree(dirs.root()).map_err(OrderError::home)?;
