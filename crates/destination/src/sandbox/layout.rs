@@ -156,7 +156,8 @@ mod tests {
         {
             assert!(at(inside).is_err(), "{inside}");
         }
-        for inside in ["/opt/python", "/root/.rustup/toolchains/stable", "/workspaces", "/home/alice/.pyenv"]
+        for inside in
+            ["/opt/python", "/home/bob/.rustup/toolchains/stable", "/workspaces", "/home/alice/.pyenv"]
         {
             assert_eq!(at(inside), Ok(()), "{inside}");
         }
