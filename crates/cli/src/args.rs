@@ -1,5 +1,13 @@
 //! The command line. `docs/cli.md` is generated from it.
 
+mod admit;
+mod approvals;
+mod approver;
+mod compare;
+mod engines;
+mod ladder;
+mod outcome;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -7,6 +15,14 @@ use clap_complete::Shell;
 use herma_model::contract::{ContractId, FixtureName, RepoRef};
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{RunId, Status};
+
+pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
+pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};
+pub use self::approver::{Approver, ApproverInit};
+pub use self::compare::Compare;
+pub use self::engines::Engines;
+pub use self::ladder::{Ladder, Prove};
+pub use self::outcome::{Accept, Reject};
 
 /// Coding agents change repositories under contract, and herma proves what they did.
 #[derive(Debug, Parser)]
@@ -39,9 +55,34 @@ pub enum Command {
     Logs(Logs),
     /// Prove or refute a bundle, offline
     Verify(Verify),
+    /// Take the result that a run landed in its target
+    Accept(Accept),
+    /// Do not take the result that a run landed: its branch is deleted
+    Reject(Reject),
+    /// Run the same contracts on several engines, and compare what the evidence shows
+    Compare(Compare),
     /// Check, write and digest contracts
     #[command(subcommand)]
     Contract(Contract),
+    /// List engines, and switch them on and off
+    #[command(subcommand)]
+    Engines(Engines),
+    /// Ask for, list, grant and deny approvals
+    #[command(subcommand)]
+    Approvals(Approvals),
+    /// Write and sign records that let an engine, a model or a target in
+    #[command(subcommand)]
+    Admit(Admit),
+    /// List, check and revoke what was let in
+    #[command(subcommand)]
+    Admissions(Admissions),
+    /// Prove a stage of an engine: its pass case, its failure classes, and the same contract on `fake`
+    Prove(Prove),
+    /// Show what every engine has proven, and what is missing for its next stage
+    Ladder(Ladder),
+    /// Say who may let things in
+    #[command(subcommand)]
+    Approver(Approver),
     /// Print the JSON schemas of everything that herma writes
     Schema(Schema),
     /// Say what works on this machine, and how to mend what does not
@@ -184,7 +225,7 @@ pub enum LogArg {
 pub struct Verify {
     /// The bundle's directory, or a run of this installation
     pub bundle: String,
-    /// A public key that may have signed it (PEM); this installation's own otherwise
+    /// A public key that may have signed it or its outcome (PEM); those of this installation and its approvers otherwise
     #[arg(long, value_name = "FILE")]
     pub key: Vec<PathBuf>,
     /// The repository that the contract is about, to apply the patch to its base

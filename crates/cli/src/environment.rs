@@ -6,8 +6,12 @@ use std::path::PathBuf;
 
 use herma_harness::Settings;
 use herma_model::Fault;
+use herma_model::secret::Secret;
 
 use crate::failure::Failure;
+
+/// A longer name of a user is cut: it stands in records that people read.
+const MAX_USER: usize = 64;
 
 /// A variable that herma looks at.
 #[derive(Clone, Copy, Debug)]
@@ -27,12 +31,22 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable { name: "XDG_STATE_HOME", what: "where herma's home lies if HERMA_HOME is not set" },
     Variable { name: "HOME", what: "the user's home" },
+    Variable {
+        name: "USER",
+        what: "who asks for an approval, where no approver signs the request; LOGNAME or the user's number otherwise",
+    },
+    Variable { name: "LOGNAME", what: "the same, if USER is not set" },
     Variable { name: "PATH", what: "where git, bubblewrap and toolchains are looked up" },
+    Variable {
+        name: "HERMA_APPROVER_TOKEN",
+        what: "an approver's token, for automation: what it signs counts as that approver's word. herma never prints it \
+               and never passes it on; set it where no agent runs",
+    },
     Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
     Variable {
         name: "HERMA_FAULT",
-        what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `drop-event:EVENT` or \
-               `fail-write:FILE`. It can only make a run worse",
+        what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `drop-event:EVENT`, \
+               `fail-write:FILE` or `dirty-copy`. It can only make a run worse",
     },
 ];
 
@@ -43,8 +57,12 @@ pub struct Environment {
     pub settings: Settings,
     /// Whether to colour.
     pub color: bool,
+    /// Who runs herma, by a name that nobody vouches for.
+    pub user: String,
     /// A fault for the next run.
     pub fault: Option<Fault>,
+    /// The key of an approver, for automation.
+    pub approver_token: Option<Secret<String>>,
 }
 
 impl Environment {
@@ -66,7 +84,13 @@ impl Environment {
             None => None,
             Some(text) => Some(text.to_string_lossy().parse().map_err(Failure::bad_input)?),
         };
+        let user = set("USER").or_else(|| set("LOGNAME")).map_or_else(
+            || format!("uid {}", rustix::process::getuid().as_raw()),
+            |name| name.to_string_lossy().chars().take(MAX_USER).collect(),
+        );
+        let approver_token =
+            set("HERMA_APPROVER_TOKEN").map(|token| Secret::new(token.to_string_lossy().into_owned()));
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
-        Ok(Self { settings: Settings { home, herma, user_home, search_path }, color, fault })
+        Ok(Self { settings: Settings { home, herma, user_home, search_path }, color, user, fault, approver_token })
     }
 }

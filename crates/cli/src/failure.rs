@@ -19,11 +19,17 @@ pub(crate) struct Failure {
 impl Failure {
     /// Usage or input is wrong; nothing was done.
     pub(crate) const BAD_INPUT: u8 = 2;
+    /// Something else has to be the case first; nothing was done.
+    pub(crate) const BLOCKED: u8 = 3;
     /// Something inside herma, or around it, does not work.
     pub(crate) const INTERNAL: u8 = 4;
 
     pub(crate) fn bad_input(what: impl fmt::Display) -> Self {
         Self { code: Self::BAD_INPUT, what: what.to_string(), next_step: None }
+    }
+
+    pub(crate) fn blocked(what: impl fmt::Display) -> Self {
+        Self { code: Self::BLOCKED, what: what.to_string(), next_step: None }
     }
 
     pub(crate) fn internal(what: impl fmt::Display) -> Self {
@@ -39,6 +45,7 @@ impl Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = match &error {
+            OpenError::Settings(_) => return Self::bad_input(error).hint("mend the file, or remove it for the defaults"),
             OpenError::Home { .. } => {
                 "free space there, make it writable, or set HERMA_HOME to another directory"
             }

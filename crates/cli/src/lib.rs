@@ -2,12 +2,14 @@
 
 pub mod args;
 mod commands;
+mod confirm;
 pub mod environment;
 mod failure;
 pub mod output;
 mod progress;
 pub mod schemas;
 mod screen;
+mod unlock;
 
 use std::ffi::OsString;
 use std::process::ExitCode;

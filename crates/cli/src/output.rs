@@ -1,5 +1,12 @@
 //! What `--json` prints, as types. Each has a `schema` that names its version; `herma schema NAME` prints it.
 
+mod admissions;
+mod approvals;
+mod approvers;
+mod engines;
+mod ladder;
+mod outcome;
+
 use std::collections::BTreeMap;
 
 use herma_evidence::verify::Check;
@@ -9,6 +16,12 @@ use herma_model::{Digest, RunId};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
+pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
+pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
+pub use self::engines::{EngineRow, EnginesOutput};
+pub use self::ladder::LadderOutput;
+pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 use crate::failure::Failure;
 
 /// A command that did not work.
@@ -20,7 +33,7 @@ pub struct ErrorOutput {
     pub error: String,
     /// What to do next.
     pub next_step: Option<String>,
-    /// The exit code: 2 bad input, 4 internal.
+    /// The exit code: 2 bad input, 3 blocked, 4 internal.
     pub exit_code: u8,
 }
 
@@ -41,9 +54,19 @@ pub struct RunsOutput {
     /// `herma.runs/v1`.
     pub schema: &'static str,
     /// Newest first.
-    pub runs: Vec<RunSummary>,
+    pub runs: Vec<RunRow>,
     /// What to give to `--before` for the next page; none on the last one.
     pub next_before: Option<RunId>,
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunRow {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunSummary,
+    /// Where it stands with its operator, if it asks for an outcome.
+    pub outcome: Option<OutcomeRow>,
 }
 
 /// `herma diff --json`.

@@ -20,6 +20,7 @@ fn phase(step: Step) -> &'static str {
         Step::Check => "judging paths and actions",
         Step::Verify => "verifying on a fresh checkout",
         Step::Witness => "comparing the target",
+        Step::Land => "landing the result",
         Step::Report => "writing the report",
         Step::Attest => "signing",
         Step::Close => "closing",

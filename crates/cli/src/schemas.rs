@@ -1,7 +1,12 @@
 //! The schemas of everything that herma writes, by name.
 
 use herma_destination::Confinement;
+use herma_model::admission::{EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
+use herma_model::approver::ApproverRecord;
+use herma_model::comparison::Comparison;
 use herma_model::contract::Terms;
+use herma_model::outcome::Outcome;
+use herma_model::signed::Signed;
 use herma_model::step::TraceLine;
 use herma_model::{Decision, Event, Report};
 use schemars::{Schema, schema_for};
@@ -26,6 +31,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace", what: "a line of trace.jsonl", make: || schema_for!(TraceLine) },
     Published { name: "decision", what: "decision.json", make: || schema_for!(Decision) },
     Published { name: "confinement", what: "confinement.json", make: || schema_for!(Confinement) },
+    Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },
     Published { name: "logs", what: "`logs`", make: || schema_for!(output::LogsOutput) },
@@ -36,10 +42,70 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::ContractOutput),
     },
     Published {
+        name: "engine-admission",
+        what: "the file of an engine's admission",
+        make: || schema_for!(EngineDraft),
+    },
+    Published {
+        name: "model-admission",
+        what: "the file of a model's admission",
+        make: || schema_for!(ModelDraft),
+    },
+    Published {
+        name: "target-admission",
+        what: "the file of a target's admission",
+        make: || schema_for!(TargetDraft),
+    },
+    Published {
+        name: "admission-signature",
+        what: "the signature beside an admission's file",
+        make: || schema_for!(Signed<SignedAdmission>),
+    },
+    Published {
+        name: "admission",
+        what: "`admit`; `admissions show`, `check` and `revoke` about one",
+        make: || schema_for!(output::AdmissionOutput),
+    },
+    Published {
+        name: "admissions",
+        what: "`admissions list`; `admissions check` about all",
+        make: || schema_for!(output::AdmissionsOutput),
+    },
+    Published {
+        name: "approver-record",
+        what: "an approver's record in the installation",
+        make: || schema_for!(Signed<ApproverRecord>),
+    },
+    Published {
+        name: "approver-shown",
+        what: "`approver init` and `approver revoke`",
+        make: || schema_for!(output::ApproverOutput),
+    },
+    Published { name: "approvers", what: "`approver list`", make: || schema_for!(output::ApproversOutput) },
+    Published {
         name: "written",
         what: "`init` and `contract new`",
         make: || schema_for!(output::WrittenOutput),
     },
+    Published { name: "engines", what: "`engines`", make: || schema_for!(output::EnginesOutput) },
+    Published {
+        name: "approval",
+        what: "`approvals request`, `show`, `grant` and `deny`",
+        make: || schema_for!(output::ApprovalOutput),
+    },
+    Published { name: "approvals", what: "`approvals list`", make: || schema_for!(output::ApprovalsOutput) },
+    Published {
+        name: "outcome-given",
+        what: "`accept` and `reject`",
+        make: || schema_for!(output::OutcomeOutput),
+    },
+    Published { name: "outcome", what: "outcome.json", make: || schema_for!(Signed<Outcome>) },
+    Published {
+        name: "proof",
+        what: "`prove`; the record in a file under proofs/",
+        make: || schema_for!(herma_model::proof::Proof),
+    },
+    Published { name: "ladder", what: "`ladder`", make: || schema_for!(output::LadderOutput) },
     Published { name: "doctor", what: "`doctor`", make: || schema_for!(output::DoctorOutput) },
     Published {
         name: "schemas",

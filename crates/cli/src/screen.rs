@@ -5,6 +5,8 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 
 use herma_model::Status;
+/// Text that an agent may have written, made safe for a terminal.
+pub(crate) use herma_model::visible::visible as safe;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -102,21 +104,4 @@ impl Screen {
         };
         self.paint(tone, status.as_str())
     }
-}
-
-/// Text that an agent may have written, made safe for a terminal: control and bidirectional characters are shown.
-pub(crate) fn safe(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-    };
-    let mut shown = String::with_capacity(text.len());
-    for c in text.chars() {
-        if hidden(c) {
-            shown.extend(c.escape_unicode());
-        } else {
-            shown.push(c);
-        }
-    }
-    shown
 }

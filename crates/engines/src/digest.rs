@@ -1,17 +1,80 @@
-//! The digest of a file that may be large, read in pieces.
+//! The digest of a program, read in pieces and taken once for each state of its file.
 
-use std::fs::File;
-use std::io::{self, Read};
-use std::path::Path;
+use std::fs::{File, Metadata, OpenOptions};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use herma_model::Digest;
+use rustix::fs::OFlags;
 use sha2::{Digest as _, Sha256};
 
 const PIECE: usize = 64 * 1024;
 
-/// The digest of the file at `path`.
-pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
-    let mut file = File::open(path)?;
+/// A program and its digest. The file is read again only where it is not the one that was read before.
+#[derive(Debug)]
+pub(crate) struct ProgramDigest {
+    path: PathBuf,
+    /// Locked while it is taken, so that a second caller waits instead of reading the program again.
+    taken: Mutex<Option<(State, Digest)>>,
+}
+
+/// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct State {
+    device: u64,
+    inode: u64,
+    size: u64,
+    changed: (i64, i64),
+}
+
+impl ProgramDigest {
+    /// The program at `path`.
+    pub(crate) fn of(path: PathBuf) -> Self {
+        Self { path, taken: Mutex::new(None) }
+    }
+
+    /// Where the program lies.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The digest of the file as it is now.
+    pub(crate) fn take(&self) -> io::Result<Digest> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        // Not blocking: the open of a pipe would wait for somebody to write into it.
+        let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
+        let file = OpenOptions::new().read(true).custom_flags(nonblock).open(&self.path)?;
+        let before = State::of(&file.metadata()?)?;
+        match *taken {
+            Some((state, digest)) if state == before => return Ok(digest),
+            _ => *taken = None,
+        }
+        let digest = of_file(&file)?;
+        if State::of(&file.metadata()?)? != before {
+            return Err(io::Error::other("it changed while it was read"));
+        }
+        *taken = Some((before, digest));
+        Ok(digest)
+    }
+}
+
+impl State {
+    fn of(meta: &Metadata) -> io::Result<Self> {
+        if !meta.is_file() {
+            return Err(io::Error::other("it is not a file"));
+        }
+        Ok(Self {
+            device: meta.dev(),
+            inode: meta.ino(),
+            size: meta.size(),
+            changed: (meta.ctime(), meta.ctime_nsec()),
+        })
+    }
+}
+
+fn of_file(mut file: &File) -> io::Result<Digest> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {
@@ -26,6 +89,8 @@ pub(crate) fn of_file(path: &Path) -> io::Result<Digest> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -34,8 +99,59 @@ mod tests {
         let path = dir.path().join("program");
         for size in [0, 1, PIECE - 1, PIECE, 3 * PIECE + 7] {
             let bytes: Vec<u8> = (0..size).map(|n| u8::try_from(n % 251).unwrap()).collect();
-            std::fs::write(&path, &bytes).unwrap();
-            assert_eq!(of_file(&path).unwrap(), Digest::of(&bytes), "{size} bytes");
+            fs::write(&path, &bytes).unwrap();
+            assert_eq!(ProgramDigest::of(path.clone()).take().unwrap(), Digest::of(&bytes), "{size} bytes");
+        }
+    }
+
+    #[test]
+    fn another_file_in_its_place_has_another_digest_also_with_the_same_size_and_time() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, other) = (dir.path().join("program"), dir.path().join("other"));
+        fs::write(&path, "one").unwrap();
+        let program = ProgramDigest::of(path.clone());
+        assert_eq!(program.take().unwrap(), Digest::of(b"one"));
+
+        fs::write(&other, "two").unwrap();
+        let modified = fs::metadata(&path).unwrap().modified().unwrap();
+        File::options().write(true).open(&other).unwrap().set_modified(modified).unwrap();
+        fs::rename(&other, &path).unwrap();
+        assert_eq!(program.take().unwrap(), Digest::of(b"two"));
+
+        fs::remove_file(&path).unwrap();
+        assert_eq!(program.take().unwrap_err().kind(), io::ErrorKind::NotFound);
+    }
+
+    #[test]
+    fn a_file_that_stays_as_it_was_is_read_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("program");
+        fs::write(&path, "one").unwrap();
+        let program = ProgramDigest::of(path);
+        program.take().unwrap();
+        let mut taken = program.taken.lock().unwrap();
+        // If this comes back, the file was not read.
+        let planted = Digest::of(b"planted");
+        taken.as_mut().unwrap().1 = planted;
+        drop(taken);
+        assert_eq!(program.take().unwrap(), planted);
+    }
+
+    #[test]
+    fn what_is_no_file_is_refused_without_waiting() {
+        let dir = tempfile::tempdir().unwrap();
+        let pipe = dir.path().join("pipe");
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        for path in [pipe, dir.path().to_owned()] {
+            let error = ProgramDigest::of(path).take().unwrap_err();
+            assert_eq!(error.to_string(), "it is not a file");
         }
     }
 }

@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::io;
 use std::path::Path;
 
-use herma_destination::View;
+use herma_destination::{Mount, View};
+use herma_model::contract::Target;
 use herma_model::engine::{DestinationKind, EngineName, EngineResult};
 use herma_model::{Contract, Digest};
 
@@ -20,6 +21,28 @@ pub trait Engine: Send + Sync {
 
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
+
+    /// The program that runs, where it is one of its own: the one that was admitted.
+    fn program(&self) -> Option<&Path> {
+        None
+    }
+
+    /// What must be visible inside the destination for it to run. All of it is read-only there.
+    fn mounts(&self) -> Vec<Mount> {
+        Vec::new()
+    }
+
+    /// How its program is asked who it is. One that is part of herma is not asked.
+    fn identify(&self, view: &View) -> Option<Launch> {
+        let _ = view;
+        None
+    }
+
+    /// Who the program says that it is, like `stub 0.1.0`; `None` if it did not answer as it should.
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        let _ = output;
+        None
+    }
 
     /// Whether it is part of herma itself: then it needs no admission, and no proof for stages 1 to 3.
     fn built_in(&self) -> bool {
@@ -53,8 +76,8 @@ pub trait Engine: Send + Sync {
     /// How the agent is started. All paths are those that are seen from inside the destination.
     fn launch(&self, view: &View) -> Result<Launch, EngineError>;
 
-    /// A fresh reader for the output of one run.
-    fn reader(&self) -> Box<dyn OutputReader>;
+    /// A fresh reader for the output of one run, whose contract has this digest.
+    fn reader(&self, contract: Digest) -> Box<dyn OutputReader>;
 }
 
 /// What an engine is asked to do.
@@ -62,8 +85,21 @@ pub trait Engine: Send + Sync {
 pub struct Assignment<'a> {
     /// The contract, which every engine works on.
     pub contract: &'a Contract,
-    /// The YAML of a script: only `fake` takes one, and without it plays the fixture's own `fix`.
+    /// The YAML of a script, where one was given: only `fake` and `stub` take one.
     pub script: Option<&'a str>,
+}
+
+impl<'a> Assignment<'a> {
+    /// The script to play: the one that was given, else the one by which the contract's fixture is fixed.
+    #[must_use]
+    pub fn script_to_play(&self) -> Option<&'a str> {
+        self.script.or_else(|| match &self.contract.terms.target {
+            Target::Fixture(name) => {
+                herma_fixtures::find(name.as_str())?.script(herma_fixtures::Fixture::FIX)
+            }
+            Target::Repo { .. } => None,
+        })
+    }
 }
 
 /// How an agent is started, seen from inside the destination.
@@ -122,8 +158,13 @@ pub enum EngineError {
         target: String,
     },
     /// The script says something that a script cannot say.
-    #[error("the script for `fake` cannot be read: {0}")]
-    Script(#[from] BadScript),
+    #[error("the script for `{engine}` cannot be read: {source}")]
+    Script {
+        /// Who should play it.
+        engine: EngineName,
+        /// What is wrong with it, and where.
+        source: BadScript,
+    },
     /// A file for the agent could not be written.
     #[error("`{file}` could not be written to the run's engine directory: {source}")]
     Write {
@@ -135,6 +176,14 @@ pub enum EngineError {
     /// The destination shows the agent no engine directory.
     #[error("the destination shows no engine directory, and the engine `{0}` needs one")]
     NoEngineDirectory(EngineName),
+    /// No program of this engine was admitted, so there is nothing to run.
+    #[error(
+        "the engine `{engine}` has no program: admit one with `herma admit engine {engine} --program PATH`"
+    )]
+    NoProgram {
+        /// Which engine.
+        engine: EngineName,
+    },
     /// The program that runs could not be read.
     #[error("the program of the engine `{engine}` could not be read to take its digest: {source}")]
     Digest {

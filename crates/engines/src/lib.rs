@@ -7,6 +7,7 @@ pub mod fake;
 mod lines;
 pub mod protocol;
 mod registry;
+pub mod stub;
 
 pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
 pub use lines::{LineSplitter, MAX_LINE};

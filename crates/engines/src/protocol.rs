@@ -9,9 +9,15 @@
 //! | `{"type":"tool","name":"shell","command":"sh test.sh"}` | it calls a tool |
 //! | `{"type":"result","status":"completed"}` | how its work went: `completed`, `failed` or `rejected` |
 //!
+//! A result can come in an envelope: then it also has `"contract_digest":"sha256:..."`, the contract that it answers.
+//! Programs that are not part of herma must send it, and a result for another contract counts as malformed.
+//!
 //! A line that does not begin with one of these five types is not protocol: it is kept and counted, and means nothing.
 //! A line that does, and is not of that form, is malformed.
 
+use std::io::{self, Write};
+
+use herma_model::Digest;
 use herma_model::engine::EngineResult;
 use serde::{Deserialize, Serialize};
 
@@ -49,7 +55,19 @@ pub enum Line {
     Result {
         /// In its own words.
         status: EngineResult,
+        /// The contract that it answers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        contract_digest: Option<Digest>,
     },
+}
+
+impl Line {
+    /// Writes the line in one piece, so that what a daemon prints cannot come in between.
+    pub fn write_to(&self, output: &mut impl Write) -> io::Result<()> {
+        let mut bytes = serde_json::to_vec(self)?;
+        bytes.push(b'\n');
+        output.write_all(&bytes)
+    }
 }
 
 impl From<Line> for Said {
@@ -59,7 +77,7 @@ impl From<Line> for Said {
             Line::Message { text } => Self::Message(text),
             Line::Plan { items } => Self::Plan(items),
             Line::Tool { name, command } => Self::Tool { name, command },
-            Line::Result { status } => Self::Result(status),
+            Line::Result { status, .. } => Self::Result(status),
         }
     }
 }
@@ -67,23 +85,48 @@ impl From<Line> for Said {
 /// The values of `type`, as the lines have them.
 const TYPES: [&[u8]; 5] = [b"hello", b"message", b"plan", b"tool", b"result"];
 
-/// Reads lines of the protocol.
+/// Reads lines of the protocol, with an envelope or without.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProtocolReader;
 
 impl OutputReader for ProtocolReader {
     fn line(&mut self, line: &[u8]) -> Option<Said> {
-        let line = line.trim_ascii();
-        if !is_meant_as_protocol(line) {
-            return None;
-        }
-        // An agent that shows what it read from a file may well pass on bytes that are no UTF-8.
-        let text = String::from_utf8_lossy(line);
-        Some(match serde_json::from_str::<Line>(&text) {
+        Some(read(line)?.map_or_else(Said::Malformed, Said::from))
+    }
+}
+
+/// Reads lines of the protocol where a result must come in an envelope.
+#[derive(Clone, Copy, Debug)]
+pub struct EnvelopeReader {
+    /// The contract that the run is about.
+    pub contract: Digest,
+}
+
+impl OutputReader for EnvelopeReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        Some(match read(line)? {
+            Ok(Line::Result { contract_digest, .. }) if contract_digest != Some(self.contract) => {
+                let named = contract_digest.map_or_else(|| "none".to_owned(), |digest| digest.to_string());
+                Said::Malformed(format!(
+                    "the result must name the contract {}; it names {named}",
+                    self.contract
+                ))
+            }
             Ok(line) => line.into(),
-            Err(error) => Said::Malformed(error.to_string().chars().take(200).collect()),
+            Err(why) => Said::Malformed(why),
         })
     }
+}
+
+/// The line of the protocol, or what is wrong with it; `None` if it was not meant as protocol.
+fn read(line: &[u8]) -> Option<Result<Line, String>> {
+    let line = line.trim_ascii();
+    if !is_meant_as_protocol(line) {
+        return None;
+    }
+    // An agent that shows what it read from a file may well pass on bytes that are no UTF-8.
+    let text = String::from_utf8_lossy(line);
+    Some(serde_json::from_str(&text).map_err(|error| error.to_string().chars().take(200).collect()))
 }
 
 /// Whether the line begins with `{"type":"` and one of the types. Tools print JSON too, so no other object counts.
@@ -101,7 +144,9 @@ fn is_meant_as_protocol(line: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::*;
+    use super::{EnvelopeReader, Line, OutputReader as _, ProtocolReader, Said};
+    use herma_model::Digest;
+    use herma_model::engine::EngineResult;
 
     fn read(line: impl AsRef<[u8]>) -> Option<Said> {
         ProtocolReader.line(line.as_ref())
@@ -157,6 +202,26 @@ mod tests {
         ] {
             assert!(matches!(read(line), Some(Said::Malformed(_))), "{line}");
         }
+    }
+
+    #[test]
+    fn an_envelope_must_name_this_contract_and_no_other() {
+        let (ours, other) = (Digest::of(b"ours"), Digest::of(b"other"));
+        let mut reader = EnvelopeReader { contract: ours };
+        let mut result = |contract_digest| {
+            let line = Line::Result { status: EngineResult::Completed, contract_digest };
+            let mut written = Vec::new();
+            line.write_to(&mut written).unwrap();
+            reader.line(&written).unwrap()
+        };
+        assert_eq!(result(Some(ours)), Said::Result(EngineResult::Completed));
+        for wrong in [None, Some(other)] {
+            assert!(matches!(result(wrong), Said::Malformed(_)), "{wrong:?}");
+        }
+        let bad = r#"{"type":"result","status":"completed","contract_digest":"sha256:12"}"#;
+        assert!(matches!(reader.line(bad.as_bytes()), Some(Said::Malformed(_))));
+        assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(Said::Message("hi".into())));
+        assert_eq!(reader.line(b"=== AGENT v9.9 ==="), None);
     }
 
     #[test]

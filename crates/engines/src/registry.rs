@@ -1,11 +1,19 @@
 //! The list of all engines. Adding one is one line here and one file beside it.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use herma_model::engine::EngineName;
 
 use crate::engine::Engine;
 use crate::fake::Fake;
+use crate::stub::{self, Stub};
+
+/// Makes an engine that runs a program of its own, from its name and the program that was admitted.
+type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
+
+/// The engines that run a program of their own.
+const EXTERNAL: [(&str, Make); 1] = [(stub::NAME, |name, program| Box::new(Stub::new(name, program)))];
 
 /// Every engine that this herma knows.
 pub struct Registry {
@@ -13,10 +21,17 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// All engines; `herma` is the path of the running program, which is what `fake` runs.
+    /// All engines; `herma` is the path of the running program, which is what `fake` runs, and `programs` are those
+    /// that were admitted. An engine without a program is known all the same, and cannot run.
     #[must_use]
-    pub fn new(herma: PathBuf) -> Self {
-        Self { engines: vec![Box::new(Fake::new(herma))] }
+    pub fn new(herma: PathBuf, mut programs: BTreeMap<EngineName, PathBuf>) -> Self {
+        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma))];
+        engines.extend(EXTERNAL.into_iter().filter_map(|(name, make)| {
+            let name: EngineName = name.parse().ok()?;
+            let program = programs.remove(&name);
+            Some(make(name, program))
+        }));
+        Self { engines }
     }
 
     /// The engine with this name.
@@ -44,11 +59,16 @@ mod tests {
 
     use super::*;
 
+    fn registry() -> Registry {
+        Registry::new("/herma".into(), BTreeMap::new())
+    }
+
     #[test]
     fn the_default_engine_comes_first_and_no_name_stands_there_twice() {
-        let registry = Registry::new("/herma".into());
+        let registry = registry();
         let names = registry.names();
         assert_eq!(names[0], EngineName::fake());
+        assert_eq!(names.len(), 1 + EXTERNAL.len(), "a name in the table is not one");
         for name in &names {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1);
             assert_eq!(registry.get(name).unwrap().name(), *name);
@@ -58,11 +78,25 @@ mod tests {
 
     #[test]
     fn only_what_is_part_of_herma_runs_without_walls() {
-        let registry = Registry::new("/herma".into());
+        let registry = registry();
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();
             assert_eq!(engine.may_run_on(DestinationKind::Host), engine.built_in(), "{name}");
             assert!(engine.may_run_on(DestinationKind::Sandbox), "{name}");
         }
+    }
+
+    #[test]
+    fn a_program_reaches_the_engine_that_it_was_admitted_for_and_no_other() {
+        let program = |name: &str| (name.parse().unwrap(), PathBuf::from(format!("/programs/{name}")));
+        let registry = Registry::new("/herma".into(), ["stub", "fake", "no-such-engine"].map(program).into());
+        for name in registry.names() {
+            let engine = registry.get(&name).unwrap();
+            let expected = (!engine.built_in()).then(|| PathBuf::from(format!("/programs/{name}")));
+            assert_eq!(engine.program().map(ToOwned::to_owned), expected);
+            let hosts: Vec<PathBuf> = engine.mounts().into_iter().map(|mount| mount.host).collect();
+            assert_eq!(hosts, expected.into_iter().collect::<Vec<_>>());
+        }
+        assert!(registry.get(&"no-such-engine".parse().unwrap()).is_none());
     }
 }

@@ -1,4 +1,4 @@
-//! The installation's key, which signs every bundle.
+//! The installation's key, which signs every bundle, and what can be wrong with a key.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -12,6 +12,8 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use herma_model::Digest;
 
+use crate::approver_key::SHORTEST_PASSPHRASE;
+
 /// The private key's file.
 pub const KEY_FILE: &str = "installation.key";
 /// The public key's file, beside it.
@@ -24,7 +26,7 @@ pub struct InstallationKey(SigningKey);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublicKey(VerifyingKey);
 
-/// The installation's key cannot be used.
+/// A key cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeyError {
     /// A file could not be read or written.
@@ -58,6 +60,22 @@ pub enum KeyError {
     /// The system gave no randomness.
     #[error("no key could be made: the system gave no randomness: {0}")]
     Randomness(String),
+    /// The passphrase does not open the key.
+    #[error("the passphrase does not open the key; nothing was done, try again")]
+    WrongPassphrase,
+    /// The passphrase could be guessed.
+    #[error(
+        "a passphrase has at least {SHORTEST_PASSPHRASE} characters, this one has {length}; a few unrelated words are a good one"
+    )]
+    ShortPassphrase {
+        /// How many characters it has.
+        length: usize,
+    },
+    /// The text is no approver's token.
+    #[error(
+        "this is not an approver's token: it starts with `herma-approver-` and was printed once by `herma approver init --token`"
+    )]
+    BadToken,
 }
 
 impl InstallationKey {
@@ -100,7 +118,7 @@ impl InstallationKey {
     /// The public half.
     #[must_use]
     pub fn public(&self) -> PublicKey {
-        PublicKey(self.0.verifying_key())
+        PublicKey::of(&self.0)
     }
 
     /// The digest of the public key's 32 bytes.
@@ -123,6 +141,10 @@ impl std::fmt::Debug for InstallationKey {
 }
 
 impl PublicKey {
+    pub(crate) fn of(key: &SigningKey) -> Self {
+        Self(key.verifying_key())
+    }
+
     /// Reads a public key from PEM.
     pub fn from_pem(pem: &str) -> Result<Self, KeyError> {
         VerifyingKey::from_public_key_pem(pem).map(Self).map_err(|e| malformed("the public key", e))

@@ -1,6 +1,7 @@
 //! The bundle that a run leaves: write, read, redact, scan, attest, verify. Files only: no network, no database, no
 //! process.
 
+pub mod approver_key;
 pub mod attest;
 pub mod bundle;
 pub mod chain;
@@ -14,12 +15,14 @@ pub mod patch;
 pub mod redact;
 pub mod report;
 pub mod secrets;
+pub mod signed;
 pub mod trace;
 pub mod verify;
 
 mod append;
 mod lines;
 
+pub use approver_key::ApproverKey;
 pub use attest::{AttestError, attest};
 pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
 pub use events::{Completed, EventLog};
@@ -28,5 +31,6 @@ pub use markdown::render_markdown;
 pub use redact::Redactor;
 pub use report::{freshness, seal, write_report};
 pub use secrets::Scanner;
+pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
 pub use verify::{CheckList, PathJudge, TreeWitness, Trust, verify};

@@ -110,6 +110,12 @@ impl GitDir {
         Ok(Baseline { commit: one_id("commit-tree", &output.stdout)?, tree: tree.to_owned() })
     }
 
+    /// Makes one commit of a tree on `parent`.
+    pub(crate) fn commit_on(&self, parent: &str, tree: &str, message: &str) -> Result<String, GitError> {
+        let args = ["commit-tree", "-p", parent, "-F", "-", tree];
+        one_id("commit-tree", &self.git.call(&self.dir, args).stdin(message).checked()?.stdout)
+    }
+
     /// Every path of a tree.
     pub fn entries(&self, tree: &str) -> Result<Vec<TreeEntry>, GitError> {
         let output = self.git.call(&self.dir, ["ls-tree", "-r", "-z", "--full-tree", tree]).checked()?;
@@ -324,7 +330,7 @@ pub(crate) fn is_id(text: &str) -> bool {
     matches!(text.len(), 40 | 64) && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
-fn one_id(command: &'static str, stdout: &[u8]) -> Result<String, GitError> {
+pub(crate) fn one_id(command: &'static str, stdout: &[u8]) -> Result<String, GitError> {
     let text = String::from_utf8_lossy(stdout);
     let id = text.trim_end();
     if is_id(id) { Ok(id.to_owned()) } else { Err(GitError::unexpected(command, stdout)) }

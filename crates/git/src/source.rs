@@ -24,12 +24,14 @@ use crate::parallel;
 /// A local repository, found.
 #[derive(Clone, Debug)]
 pub struct SourceRepo {
-    git: Git,
-    root: PathBuf,
-    git_dir: PathBuf,
-    common_dir: PathBuf,
-    base_commit: String,
-    base_tree: String,
+    pub(crate) git: Git,
+    pub(crate) root: PathBuf,
+    pub(crate) git_dir: PathBuf,
+    pub(crate) common_dir: PathBuf,
+    /// The base as it was asked for: a name, a revision, or `HEAD`.
+    pub(crate) base: String,
+    pub(crate) base_commit: String,
+    pub(crate) base_tree: String,
     /// What was read at the last look, so that the next one reads only what may have changed.
     looked: Arc<Mutex<Looked>>,
 }
@@ -131,8 +133,20 @@ impl SourceRepo {
             return Err(GitError::unexpected("rev-parse", &output.stdout));
         }
         let (git_dir, common_dir) = (path(git_dir).to_owned(), root.join(path(common_dir)));
-        let looked = Arc::default();
-        Ok(Self { git: git.clone(), root, git_dir, common_dir, base_commit, base_tree, looked })
+        let (base, looked) = (base.to_owned(), Arc::default());
+        Ok(Self { git: git.clone(), root, git_dir, common_dir, base, base_commit, base_tree, looked })
+    }
+
+    /// Where it is. Messages and evidence name it by its name, never by this.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The commit that a run on this repository starts from.
+    #[must_use]
+    pub fn base_commit(&self) -> &str {
+        &self.base_commit
     }
 
     /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads the

@@ -14,10 +14,13 @@ use crate::run::{Ground, Run};
 
 /// Judges every changed path and every reported action, and writes the patch.
 pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
-    let rules = PathRules::compile(&run.contract.terms).map_err(|e| Stop::Internal(e.to_string()))?;
-    let violations = rules.judge(tree);
-    let actions = &run.facts.actions;
-    run.facts.actions = herma_policy::actions::forbidden(&run.contract.terms, actions);
+    let mut violations = Vec::new();
+    for terms in run.every_terms() {
+        let rules = PathRules::compile(terms).map_err(|e| Stop::Internal(e.to_string()))?;
+        violations.extend(rules.judge(tree));
+    }
+    violations.sort();
+    violations.dedup();
     run.facts.violations = Some(violations.clone());
     write_patch(run, ground)?;
     run.facts.save(&run.dirs.facts())?;

@@ -3,19 +3,27 @@
 use std::path::PathBuf;
 
 use herma_evidence::{Bundle, Completed, EventLog, Redactor, Trace, attest, layout, seal};
+use herma_git::SourceRepo;
 use herma_model::blocker::BlockerRecord;
-use herma_model::event::{Source, first_missing, required};
+use herma_model::event::{Ended, Source, first_missing, required};
 use herma_model::report::{
-    Admission, ApprovalStatus, Freshness, NeverActivated, OutcomeState, PathRule, ReportSchema, Usage,
+    Admission, ApprovalStatus, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState, PathRule,
+    ReportSchema, Usage,
 };
 use herma_model::store::Store as _;
-use herma_model::{Contract, Event, EventType, Report, Status, Step, Verdict};
+use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
 
 use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::installation::Installation;
+use crate::land;
 use crate::order::Plan;
+use crate::outcome;
 use crate::run::Run;
+
+/// What may be made and moved where a run lands.
+const BRANCH_POLICY: &str =
+    "one new branch below refs/heads/herma/ with one commit; no other ref is made, moved or deleted";
 
 /// What the report of a run is drawn from.
 pub(crate) struct Closing<'a> {
@@ -26,6 +34,8 @@ pub(crate) struct Closing<'a> {
     pub(crate) events: &'a EventLog,
     pub(crate) trace: &'a Trace,
     pub(crate) facts: &'a mut Facts,
+    /// The repository that the run lands in, where its stage lands in one.
+    pub(crate) landing_place: Option<SourceRepo>,
 }
 
 /// A detail may repeat what an agent wrote, and the report goes into the evidence.
@@ -45,7 +55,8 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     run.step(Step::Attest)?;
     attest(&run.bundle, &run.installation.key, &report)?;
     run.step(Step::Close)?;
-    let Run { installation, dirs, active, plan, events, removals, .. } = run;
+    let Run { installation, dirs, active, plan, events, removals, facts, .. } = run;
+    outcome::remember(&installation.home, &report, &facts).map_err(OrderError::home)?;
     installation.store.finish(&report, &events.events())?;
     for removal in removals {
         let _ = removal.join();
@@ -57,7 +68,9 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
 
 /// Draws and writes the report; on a full disk a second time, with the reserve given back.
 fn seal_report(run: &mut Run<'_>) -> Result<Report, OrderError> {
+    let landing_place = run.landing_place().map(|(place, _)| place.clone());
     let mut closing = Closing {
+        landing_place,
         installation: run.installation,
         plan: &run.plan,
         contract: run.contract,
@@ -76,12 +89,32 @@ fn seal_report(run: &mut Run<'_>) -> Result<Report, OrderError> {
     }
 }
 
+/// The first event before the last one that a run with this end must have left and has not.
+pub(crate) fn missing_before_the_end(
+    stage: Stage,
+    status: Status,
+    facts: &Facts,
+    events: &[Event],
+) -> Option<EventType> {
+    let (engine_started, confined) = (facts.engine_started, facts.confined);
+    let mut wanted = required(Ended { stage, status, engine_started, confined });
+    wanted.retain(|kind| *kind != EventType::RunCompleted);
+    first_missing(&wanted, events)
+}
+
 impl Closing<'_> {
     /// Draws the verdict, writes the last event and the report.
     pub(crate) fn seal(&mut self) -> Result<Report, OrderError> {
         let events = self.events.events();
         self.facts.missing_event = self.missing_event(&events);
         let verdict = self.facts.judge(self.contract);
+        // A run that is not a pass leaves nothing.
+        if self.facts.landed
+            && verdict.status() != Status::Pass
+            && let Some(place) = &self.landing_place
+        {
+            land::take_back(place, self.facts);
+        }
         let left_out = self.events.agent_events_left_out();
         let completed = Completed::new(verdict.status(), verdict.blockers(), left_out);
         if !Self::is_recorded(&events, &completed) {
@@ -104,9 +137,7 @@ impl Closing<'_> {
         let facts = &self.facts;
         let would_pass = facts.judge(self.contract).status() == Status::Pass || facts.missing_event.is_some();
         let status = if would_pass { Status::Pass } else { Status::Fail };
-        let mut wanted = required(status, facts.engine_started, facts.confined);
-        wanted.retain(|kind| *kind != EventType::RunCompleted);
-        first_missing(&wanted, events)
+        missing_before_the_end(self.contract.terms.stage, status, facts, events)
     }
 
     fn report(&self, verdict: &Verdict) -> Report {
@@ -137,17 +168,18 @@ impl Closing<'_> {
             model_provider: terms.model.as_ref().map(|m| m.provider.clone()),
             model: terms.model.as_ref().map(|m| m.model.clone()),
             model_runtime_provider: None,
-            model_admission: match terms.model {
+            model_admission: facts.model_admission.unwrap_or(match terms.model {
                 None => Admission::NotApplicable,
                 Some(_) => Admission::MissingAdmission,
-            },
-            engine_admission: self.engine_admission(),
-            target_admission: self.target_admission(),
-            approval_status: if terms.stage.needs_approval() {
+            }),
+            engine_admission: facts.engine_admission.unwrap_or_else(|| self.engine_admission()),
+            target_admission: facts.target_admission.unwrap_or_else(|| self.target_admission()),
+            approval_status: facts.approval_status.unwrap_or(if terms.stage.needs_approval() {
                 ApprovalStatus::Missing
             } else {
                 ApprovalStatus::NotRequired
-            },
+            }),
+            approval_id: facts.approval_id,
             run_started_at: plan.started_at,
             run_finished_at: plan.started_at,
             baseline_commit: facts.baseline_commit.clone(),
@@ -170,7 +202,12 @@ impl Closing<'_> {
                 .as_ref()
                 .zip(facts.source_after.as_ref())
                 .map(|(before, after)| before != after),
-            outcome: OutcomeState::NotRequired,
+            landing: self.landing(),
+            outcome: match facts.outcome_due {
+                Some(_) => OutcomeState::Pending,
+                None => OutcomeState::NotRequired,
+            },
+            outcome_due: facts.outcome_due,
             usage: Usage::NONE,
             blockers: verdict.blockers().iter().map(without_secrets).collect(),
             not_applicable,
@@ -178,6 +215,26 @@ impl Closing<'_> {
             freshness: Freshness { oldest: plan.started_at, newest: plan.started_at, passed: false },
             runtime_default_activation: NeverActivated,
         }
+    }
+
+    fn landing(&self) -> Option<LandingRecord> {
+        let (facts, stage) = (&self.facts, self.contract.terms.stage);
+        let landing = facts.landing.as_ref()?;
+        let made = stage == Stage::DisposableRepo;
+        let disposal = match (made, self.plan.keep_workspace) {
+            (false, _) => None,
+            (true, false) => Some("the repository was made for this run and is removed with it"),
+            (true, true) => Some("the repository was made for this run and is kept beside the bundle"),
+        };
+        Some(LandingRecord {
+            repository: if made { LandedIn::Disposable } else { LandedIn::Target },
+            reference: landing.reference.clone(),
+            commit: landing.commit.clone(),
+            base: landing.base.clone(),
+            landed: facts.landed,
+            branch_policy: BRANCH_POLICY.to_owned(),
+            disposal: disposal.map(str::to_owned),
+        })
     }
 
     fn engine_admission(&self) -> Admission {

@@ -108,6 +108,12 @@ impl From<io::Error> for Stop {
     }
 }
 
+impl From<StoreError> for Stop {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
 impl From<StartError> for Stop {
     fn from(error: StartError) -> Self {
         Self::Internal(error.to_string())

@@ -1,14 +1,15 @@
 //! What herma saw during a run, gathered step by step. The verdict and the report are drawn from it.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use herma_git::SourceState;
+use herma_git::{Landing, SourceState};
+use herma_model::approval::ApprovalId;
 use herma_model::blocker::BlockerRecord;
 use herma_model::contract::Action;
 use herma_model::engine::EngineExit;
-use herma_model::report::{ChangedFile, PathViolation, Verification};
-use herma_model::{Contract, Digest, EventType, RepoPath, Verdict};
+use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Verification};
+use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,11 @@ use serde::{Deserialize, Serialize};
 #[serde(deny_unknown_fields)]
 pub(crate) struct Facts {
     pub(crate) gate_blockers: Vec<BlockerRecord>,
+    pub(crate) engine_admission: Option<Admission>,
+    pub(crate) model_admission: Option<Admission>,
+    pub(crate) target_admission: Option<Admission>,
+    pub(crate) approval_status: Option<ApprovalStatus>,
+    pub(crate) approval_id: Option<ApprovalId>,
     pub(crate) engine_digest: Option<Digest>,
     pub(crate) walls: Vec<String>,
     pub(crate) confined: bool,
@@ -38,6 +44,14 @@ pub(crate) struct Facts {
     pub(crate) verification_with_baseline_tests: Vec<Verification>,
     pub(crate) source_before: Option<SourceState>,
     pub(crate) source_after: Option<SourceState>,
+    /// Where the target is. It never leaves the home.
+    pub(crate) target_dir: Option<PathBuf>,
+    pub(crate) disposable_before: Option<SourceState>,
+    pub(crate) disposable_after: Option<SourceState>,
+    pub(crate) landing: Option<Landing>,
+    pub(crate) landed: bool,
+    pub(crate) landing_refused: Option<BlockerRecord>,
+    pub(crate) outcome_due: Option<Timestamp>,
     pub(crate) missing_event: Option<EventType>,
     pub(crate) write_failures: Vec<String>,
     pub(crate) interrupted: Option<String>,
@@ -53,22 +67,33 @@ impl Facts {
         std::fs::rename(&temp, file)
     }
 
+    /// The same, durably: what they say must be known after a power cut.
+    pub(crate) fn save_durably(&self, file: &Path) -> std::io::Result<()> {
+        crate::home::write_durably(file, &serde_json::to_vec(self)?)
+    }
+
     /// The facts that were saved last; none at all where nothing was saved or it cannot be read.
     pub(crate) fn load(file: &Path) -> Self {
         std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
     }
 
+    /// What was seen of the target, and of the repository that was made for the run.
+    fn source(&self) -> Option<SourceFacts> {
+        let target = self.source_before.as_ref().zip(self.source_after.as_ref());
+        let made = self.disposable_before.as_ref().zip(self.disposable_after.as_ref());
+        let seen: Vec<_> = target.into_iter().chain(made).collect();
+        let differences: Vec<_> = seen.iter().flat_map(|(before, after)| before.differences(after)).collect();
+        (!seen.is_empty()).then(|| SourceFacts {
+            clean_end: seen.iter().all(|(_, after)| after.clean),
+            mutated: !differences.is_empty(),
+            what: differences.join(", "),
+        })
+    }
+
     /// The verdict by the rules of `herma_policy::verdict`.
     pub(crate) fn judge(&self, contract: &Contract) -> Verdict {
-        let source = self.source_before.as_ref().zip(self.source_after.as_ref()).map(|(before, after)| {
-            let differences = before.differences(after);
-            SourceFacts {
-                clean_end: after.clean,
-                mutated: !differences.is_empty(),
-                what: differences.join(", "),
-            }
-        });
         herma_policy::verdict::judge(&RunFacts {
+            gates_only: !contract.terms.stage.starts_engine(),
             require_diff: contract.terms.require_diff,
             engine_exit: self.engine_exit.clone(),
             changed: self.changed_files.len(),
@@ -79,7 +104,8 @@ impl Facts {
             verify_declared: contract.terms.verify.len(),
             missing_event: self.missing_event,
             secret_in_patch: self.secret.clone(),
-            source,
+            source: self.source(),
+            landing_refused: self.landing_refused.clone(),
             write_failures: self.write_failures.clone(),
             protocol_error: self.protocol_error.clone(),
             gate_blockers: self.gate_blockers.clone(),

@@ -45,6 +45,12 @@ impl Home {
         Ok(home)
     }
 
+    /// Where the admissions lie.
+    #[must_use]
+    pub fn admissions(&self) -> PathBuf {
+        self.root.join("admissions")
+    }
+
     /// The directory itself.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -55,6 +61,12 @@ impl Home {
     #[must_use]
     pub fn keys(&self) -> PathBuf {
         self.root.join("keys")
+    }
+
+    /// Where the approvers' records and locked keys lie.
+    #[must_use]
+    pub fn approvers(&self) -> PathBuf {
+        self.keys().join("approvers")
     }
 
     /// The store's file.
@@ -175,6 +187,12 @@ impl RunDirs {
         self.root.join("verification")
     }
 
+    /// The throw-away repository of a stage 4 run.
+    #[must_use]
+    pub fn disposable(&self) -> PathBuf {
+        self.root.join("disposable")
+    }
+
     /// What a recovery needs to know: the plan of the run.
     #[must_use]
     pub(crate) fn plan(&self) -> PathBuf {
@@ -192,7 +210,8 @@ impl RunDirs {
     pub(crate) fn clean(&self, keep_workspace: bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let path = entry?.path();
-            let kept = path == self.bundle() || (keep_workspace && path == self.workspace());
+            let kept = path == self.bundle()
+                || (keep_workspace && (path == self.workspace() || path == self.disposable()));
             if !kept && path != self.plan() {
                 remove_any(&path)?;
             }

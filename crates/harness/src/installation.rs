@@ -7,14 +7,17 @@ use std::sync::Arc;
 
 use herma_destination::{Destination, Host, Sandbox};
 use herma_engines::Registry;
-use herma_evidence::{InstallationKey, KeyError};
+use herma_evidence::{InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_model::Clock;
 use herma_model::engine::DestinationKind;
 use herma_model::store::StoreError;
 use herma_store::SqliteStore;
 
+use crate::admissions::Admissions;
+use crate::approvers::Approvers;
 use crate::home::Home;
+use crate::operator_settings::{OperatorSettings, SettingsError};
 
 /// What an installation is opened with; all of it comes in as values.
 #[derive(Clone, Debug)]
@@ -37,6 +40,8 @@ pub struct Installation {
     pub store: SqliteStore,
     /// What signs the evidence.
     pub key: InstallationKey,
+    /// What the operator decided for all runs.
+    pub operator: OperatorSettings,
     pub(crate) git: Git,
     pub(crate) engines: Registry,
     pub(crate) clock: Arc<dyn Clock>,
@@ -63,6 +68,9 @@ pub enum OpenError {
     /// git is missing.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The operator's settings cannot be read.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
 }
 
 impl Installation {
@@ -70,11 +78,13 @@ impl Installation {
     pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let home = Home::open(&settings.home)
             .map_err(|cause| OpenError::Home { home: settings.home.clone(), cause })?;
+        let programs = Admissions::open(home.admissions()).programs();
         Ok(Self {
             store: SqliteStore::open(&home.store())?,
             key: InstallationKey::load_or_create(&home.keys())?,
             git: Git::find(&settings.search_path)?,
-            engines: Registry::new(settings.herma.clone()),
+            engines: Registry::new(settings.herma.clone(), programs),
+            operator: OperatorSettings::read(&home.root().join("settings.yaml"))?,
             home,
             clock,
             settings,
@@ -90,6 +100,24 @@ impl Installation {
             DestinationKind::Sandbox => Some(Box::new(Sandbox::find(herma, &self.settings.search_path))),
             DestinationKind::Docker | DestinationKind::Kubernetes => None,
         }
+    }
+
+    /// The people who may let things in.
+    #[must_use]
+    pub fn approvers(&self) -> Approvers {
+        Approvers::open(self.home.approvers())
+    }
+
+    /// The records by which people let things in.
+    #[must_use]
+    pub fn admissions(&self) -> Admissions {
+        Admissions::open(self.home.admissions())
+    }
+
+    /// Whose signatures count here: this installation's on evidence, its approvers' on outcomes.
+    #[must_use]
+    pub fn trust(&self) -> Trust {
+        Trust { keys: vec![self.key.public()], approvers: self.approvers().keys().unwrap_or_default() }
     }
 
     /// The engines of this version.

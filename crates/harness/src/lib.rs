@@ -1,17 +1,28 @@
 //! A run, from contract to verdict. `run.rs` is the place to start reading.
 
+mod admissions;
+mod approvals;
+mod approvers;
+mod ask;
 mod bundle_check;
 mod checks;
 mod clock;
 mod close;
 mod collect;
+mod compare;
+mod decide;
+mod enabled;
 mod error;
 mod facts;
 pub mod failure_matrix;
 mod gates;
 mod home;
 mod installation;
+mod ladder;
+mod land;
+mod operator_settings;
 mod order;
+mod outcome;
 mod prepare;
 mod probe;
 mod progress;
@@ -21,12 +32,25 @@ mod supervise;
 mod target;
 mod verification;
 
+pub use admissions::{
+    AdmissionError, AdmissionFile, Admissions, Found, Listed, RunsSince, SYSTEM_TEMP_DIRS, Situation, checked,
+};
+pub use approvals::{BadRequest, Packet};
+pub use approvers::{Approver, ApproverError, Approvers, KnownApprover};
+pub use ask::{AskError, Asker, ask, rule};
 pub use bundle_check::verify_bundle;
 pub use clock::SystemClock;
+pub use compare::{
+    CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare, comparison_markdown,
+};
+pub use enabled::Enabled;
 pub use error::OrderError;
 pub use home::{Home, RunDirs};
 pub use installation::{Installation, OpenError, Settings};
+pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};
+pub use operator_settings::{OperatorSettings, SettingsError};
 pub use order::Order;
+pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_counts, outcome_of, reject};
 pub use progress::{Progress, Unwatched};
 pub use recover::{Recovered, recover};
 pub use run::{Finished, run};

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::units::Span;
 use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use serde::{Deserialize, Serialize};
 
@@ -27,6 +29,14 @@ pub struct Order {
     pub fault: Option<Fault>,
 }
 
+/// What a run is for. Only herma itself can say that it is a proof: no flag and no contract leads there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Occasion {
+    pub(crate) purpose: Purpose,
+    /// How long the operator has, where that is not what the settings say.
+    pub(crate) outcome_within: Option<Span>,
+}
+
 impl Order {
     /// Where the run takes place: the contract's word, then the flag, then `sandbox`.
     #[must_use]
@@ -47,8 +57,6 @@ pub(crate) struct Plan {
     pub(crate) engine_version: String,
     pub(crate) destination: DestinationKind,
     pub(crate) keep_workspace: bool,
-    /// Where the contract's relative paths start, so that the target can be witnessed after a crash.
-    pub(crate) contract_dir: PathBuf,
     pub(crate) herma_version: String,
 }
 
@@ -63,7 +71,6 @@ impl Plan {
             engine_version: "unknown".to_owned(),
             destination: order.destination(),
             keep_workspace: order.keep_workspace,
-            contract_dir: order.contract_dir.clone(),
             herma_version: VERSION.to_owned(),
         }
     }

@@ -2,10 +2,13 @@
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
 
 use herma_engines::Assignment;
-use herma_git::{ControlFiles, lay_out, make_agent_repository};
-use herma_model::EventType;
+use herma_git::{ControlFiles, lay_out, make_agent_repository, walk};
+use herma_model::blocker::Blocker;
+use herma_model::report::Mode;
+use herma_model::{EventType, Fault, Gate, Stage};
 use serde_json::json;
 
 use crate::error::Stop;
@@ -49,5 +52,33 @@ pub(crate) fn workspace(run: &mut Run<'_>, ground: &Ground) -> Result<ControlFil
         EventType::WorkspacePrepared,
         json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() }),
     )?;
+    if run.order.fault == Some(Fault::DirtyCopy) {
+        std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
+    }
+    if run.contract.terms.stage >= Stage::CopiedRepo && !is_the_base_tree(&workspace, ground)? {
+        let dirty = Blocker::DirtyStartingTree.because("the workspace is not the base tree that it was made from");
+        run.record(
+            EventType::EngineGateBlocked,
+            json!({
+                "engine": run.plan.engine,
+                "gate": Gate::TargetClean,
+                "reason": dirty.detail,
+                "mutation_scope": run.contract.terms.mutation_scope(),
+                "engine_started": false,
+            }),
+        )?;
+        run.facts.gate_blockers.push(dirty);
+        return Err(Stop::Blocked);
+    }
     Ok(ControlFiles::read(&workspace)?)
+}
+
+/// Whether the copy is what it should be a copy of, file by file.
+fn is_the_base_tree(workspace: &Path, ground: &Ground) -> Result<bool, Stop> {
+    let found = walk(workspace, ground.git_dir.format())?;
+    let expected = ground.entries.iter().filter(|there| {
+        there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path)
+    });
+    let nothing_else = found.specials.is_empty() && found.nested_repositories.is_empty();
+    Ok(nothing_else && found.entries.iter().eq(expected.map(|there| (&there.path, &there.entry))))
 }

@@ -1,5 +1,7 @@
 //! The gates with effects: they start processes inside the destination, and only if all other gates hold.
 
+mod identity;
+
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::{Job, Rooms, Stdin};
 use herma_evidence::layout;
@@ -15,16 +17,39 @@ use crate::run::{Run, pretty};
 
 /// Evaluates the gates with effects. It comes to them only if all others hold.
 pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings) -> Result<(), Stop> {
-    let built_in = format!("`{}` is part of herma itself", run.plan.engine);
-    findings.insert(Gate::EngineIdentity, Finding::NotApplicable(built_in));
+    let shape = shape(run, ready)?;
     let no_model = "the contract names no model".to_owned();
     findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
-    let confinement = confinement(run, ready)?;
+    let confinement = confinement(run, ready, &shape)?;
+    let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
+    // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
+    if confined {
+        let identity = identity::identity(run, ready, &shape)?;
+        findings.insert(Gate::EngineIdentity, identity);
+    }
     Ok(())
 }
 
-fn confinement(run: &mut Run<'_>, ready: &Ready) -> Result<Finding, Stop> {
+/// What every process here is started with: the mounts, the limits and the search path of the engine itself.
+fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
+    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
+        return Err(Stop::Internal("the engine is gone".to_owned()));
+    };
+    Ok(Job {
+        run_id: run.plan.run_id,
+        argv: Vec::new(),
+        env: Vec::new(),
+        path: ready.toolchains.path.clone(),
+        rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
+        mounts: ready.toolchains.mounts.iter().cloned().chain(engine.mounts()).collect(),
+        stdin: Stdin::Null,
+        memory: run.contract.terms.limits.memory,
+        herma: true,
+    })
+}
+
+fn confinement(run: &mut Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding, Stop> {
     let destination = ready.destination.as_ref();
     if destination.kind() == DestinationKind::Host {
         let reason = "`host` has no walls, and only `fake` may run there";
@@ -41,18 +66,7 @@ fn confinement(run: &mut Run<'_>, ready: &Ready) -> Result<Finding, Stop> {
     let user_home = &run.installation.settings.user_home;
     let user_home = if user_home.is_dir() { user_home } else { home.root() };
     let grounds = Grounds { scratch: run.dirs.root(), herma_home: home.root(), user_home };
-    let shape = Job {
-        run_id: run.plan.run_id,
-        argv: Vec::new(),
-        env: Vec::new(),
-        path: ready.toolchains.path.clone(),
-        rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
-        mounts: ready.toolchains.mounts.clone(),
-        stdin: Stdin::Null,
-        memory: run.contract.terms.limits.memory,
-        herma: true,
-    };
-    let confinement = match probe(destination, &readiness, &shape, grounds) {
+    let confinement = match probe(destination, &readiness, shape, grounds) {
         Ok(confinement) => confinement,
         Err(why) => {
             // Nothing could be started: a rehearsal says why, and what to do about it.

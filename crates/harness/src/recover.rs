@@ -8,14 +8,16 @@ use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
 use herma_model::event::Source;
 use herma_model::store::Store as _;
-use herma_model::{Contract, EventType, Report, RunId, Step};
+use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
 
 use crate::close::Closing;
 use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
+use crate::land;
 use crate::order::Plan;
+use crate::outcome;
 use crate::run::{first_events, into_map};
 use crate::target::find_again;
 
@@ -80,7 +82,11 @@ fn close_planned(
     let clock = Arc::clone(&installation.clock);
     let (report, events) = match Bundle::reopen(dirs.bundle(), clock)? {
         // It died after the attestation: the verdict stands, only the store does not know it.
-        Reopened::Attested => finished(dirs)?,
+        Reopened::Attested => {
+            let (report, events) = finished(dirs)?;
+            outcome::remember(&installation.home, &report, &Facts::load(&dirs.facts())).map_err(OrderError::home)?;
+            (report, events)
+        }
         Reopened::Open(bundle) => interrupt(installation, dirs, plan, contract, &bundle)?,
     };
     installation.store.finish(&report, &events)?;
@@ -133,12 +139,24 @@ fn interrupt(
     let seen = |kind| events.events().iter().any(|event| event.kind == kind);
     facts.engine_started = seen(EventType::EngineStarted);
     facts.confined = seen(EventType::ConfinementProbed);
-    if facts.source_before.is_some() {
-        let source = find_again(installation, contract, &plan.contract_dir);
+    let source = find_again(installation, contract, facts.target_dir.as_deref());
+    let landing_place = source.clone().filter(|_| contract.terms.stage == Stage::OwnedRepo);
+    if let Some(place) = &landing_place {
+        land::look_again(place, &mut facts);
+    }
+    if facts.source_before.is_some() && !facts.landed {
         facts.source_after = source.and_then(|source| source.capture().ok());
     }
-    let mut closing =
-        Closing { installation, plan, contract, bundle, events: &events, trace: &trace, facts: &mut facts };
+    let mut closing = Closing {
+        installation,
+        plan,
+        contract,
+        bundle,
+        events: &events,
+        trace: &trace,
+        facts: &mut facts,
+        landing_place,
+    };
     let report = closing.seal()?;
     attest(bundle, &installation.key, &report)?;
     Ok((report, events.events()))

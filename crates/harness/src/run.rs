@@ -6,11 +6,12 @@ use std::thread::JoinHandle;
 
 use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_git::{Baseline, GitDir, SourceRepo, SourceState, TreeEntry};
-use herma_model::decision::{MissingGate, Question};
+use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
+use herma_model::contract::Terms;
 use herma_model::event::Source;
+use herma_model::report::LandedIn;
 use herma_model::store::{RunSummary, Store as _};
-use herma_model::{Contract, Decision, EventType, Fault, Report, RunId, Step};
+use herma_model::{Contract, EventType, Fault, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
 
 use crate::checks;
@@ -18,10 +19,11 @@ use crate::close;
 use crate::collect;
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
-use crate::gates::{self, Findings, Gates};
+use crate::gates;
 use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
-use crate::order::{Order, Plan};
+use crate::land;
+use crate::order::{Occasion, Order, Plan};
 use crate::prepare;
 use crate::probe;
 use crate::progress::Progress;
@@ -43,11 +45,21 @@ pub struct Finished {
 ///
 /// An error means that there is no run at all, or one that the next herma command has to close.
 pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> Result<Finished, OrderError> {
+    run_on(installation, order, Occasion::default(), watch)
+}
+
+/// The same, on an occasion that only herma itself makes.
+pub(crate) fn run_on(
+    installation: &Installation,
+    order: &Order,
+    occasion: Occasion,
+    watch: &dyn Progress,
+) -> Result<Finished, OrderError> {
     std::thread::scope(|scope| {
         // Taking the digest of everything that runs takes a while; it is needed at the decision.
         let engine = installation.engines.get(&order.engine);
         scope.spawn(move || engine.map(herma_engines::Engine::digest));
-        let mut run = Run::start(installation, order, watch)?;
+        let mut run = Run::start(installation, order, occasion, watch)?;
         let stopped = run.govern().err();
         let internal_error = run.note_stop(stopped);
         run.witness_once_more();
@@ -60,6 +72,7 @@ pub(crate) struct Run<'a> {
     pub(crate) installation: &'a Installation,
     pub(crate) contract: &'a Contract,
     pub(crate) order: &'a Order,
+    pub(crate) occasion: Occasion,
     pub(crate) plan: Plan,
     pub(crate) dirs: RunDirs,
     pub(crate) active: ActiveRun,
@@ -68,7 +81,11 @@ pub(crate) struct Run<'a> {
     pub(crate) trace: Trace,
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
-    source: Option<SourceRepo>,
+    pub(crate) source: Option<SourceRepo>,
+    /// The contract's terms with the paths and actions of the target's admission in place of its own.
+    admitted_terms: Option<Terms>,
+    /// The repository that was made for the run, where its stage makes one.
+    pub(crate) disposable: Option<SourceRepo>,
     /// Trees that are being removed.
     pub(crate) removals: Vec<JoinHandle<()>>,
     pub(crate) watch: &'a dyn Progress,
@@ -87,24 +104,32 @@ impl Run<'_> {
         let (installation, dirs) = (self.installation, self.dirs.clone());
 
         self.step(Step::Gates)?;
-        let Gates { mut findings, ready, source, walls } = gates::evaluate(installation, self.order);
-        self.note_target(source, walls);
-        let Some(ready) = ready else { return self.decide(&findings) };
+        let mut gates = gates::evaluate(installation, self.order, self.occasion, self.plan.contract_digest);
+        self.note_gates(&gates);
+        let Some(ready) = gates.ready.take() else { return self.decide(&gates) };
+        self.admitted_terms = ready.target.narrowed(&self.contract.terms);
 
         self.step(Step::Probe)?;
         // herma's own git directory is read from the target meanwhile; the workspace waits for the decision.
         let (ground, probed) = meanwhile(
             || prepare::ground(installation, &ready.target, &dirs),
-            || probe::evaluate(self, &ready, &mut findings),
+            || probe::evaluate(self, &ready, &mut gates.findings),
         )?;
-        probed.and_then(|()| self.decide(&findings))?;
+        probed?;
+        self.use_approval(&mut gates)?;
+        self.decide(&gates)?;
+        if !self.contract.terms.stage.starts_engine() {
+            return self.witness_target();
+        }
 
         self.step(Step::Workspace)?;
         let ground = ground?;
         let control_files = prepare::workspace(self, &ground)?;
+        land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
         supervise::engine(self, &ready)?;
+        self.is_still_the_admitted_engine()?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground, &control_files)?;
@@ -116,13 +141,20 @@ impl Run<'_> {
         verification::verify(self, &ground, &ready)?;
 
         self.step(Step::Witness)?;
-        self.witness_target()
+        self.witness_target()?;
+        if !self.contract.terms.stage.lands() {
+            return Ok(());
+        }
+
+        self.step(Step::Land)?;
+        land::land(self, &ground)
     }
 
     /// Makes the run: lock, directory, plan, bundle, first events, and its row in the store.
     fn start<'a>(
         installation: &'a Installation,
         order: &'a Order,
+        occasion: Occasion,
         watch: &'a dyn Progress,
     ) -> Result<Run<'a>, OrderError> {
         let contract = &order.contract;
@@ -151,6 +183,7 @@ impl Run<'_> {
             installation,
             contract,
             order,
+            occasion,
             plan,
             dirs,
             active,
@@ -159,6 +192,8 @@ impl Run<'_> {
             trace,
             facts: Facts::default(),
             source: None,
+            admitted_terms: None,
+            disposable: None,
             removals: Vec::new(),
             watch,
         };
@@ -224,74 +259,37 @@ impl Run<'_> {
         Ok(())
     }
 
-    fn note_target(&mut self, source: Option<(SourceRepo, SourceState)>, walls: Vec<String>) {
-        self.facts.walls = walls;
-        if let Some((repo, before)) = source {
-            self.facts.source_before = Some(before);
-            self.source = Some(repo);
-        }
-    }
-
-    /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.
-    fn decide(&mut self, findings: &Findings) -> Result<(), Stop> {
-        let terms = &self.contract.terms;
-        let decision = Decision::draw(
-            &Question {
-                run_id: self.plan.run_id,
-                contract_id: &terms.id,
-                contract_digest: self.plan.contract_digest,
-                engine: &self.plan.engine,
-                stage: terms.stage,
-                mutation_scope: terms.mutation_scope(),
-                risk: terms.risk,
-            },
-            findings,
-        );
-        self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
-        if let Some(engine) = self.installation.engines.get(&self.plan.engine) {
-            self.facts.engine_digest = Some(engine.digest()?);
-        }
-        self.facts.save(&self.dirs.facts())?;
-        self.record(
-            EventType::EligibilityDecided,
-            json!({
-                "decision_id": decision.decision_id,
-                "engine_digest": self.facts.engine_digest,
-                "selected_engine": decision.selected_engine,
-                "missing_gates": decision.missing_gates.iter().map(|m| m.gate).collect::<Vec<_>>(),
-            }),
-        )?;
-        self.bundle.write(layout::DECISION, &pretty(&decision)?)?;
-        if decision.is_eligible() {
-            return Ok(());
-        }
-        for missing in &decision.missing_gates {
-            self.record(
-                EventType::EngineGateBlocked,
-                json!({
-                    "engine": self.plan.engine,
-                    "gate": missing.gate,
-                    "reason": missing.reason,
-                    "mutation_scope": decision.allowed_mutation_scope,
-                    "engine_started": false,
-                }),
-            )?;
-        }
-        Err(Stop::Blocked)
-    }
-
     /// Takes down what the target is now, to be compared with what it was before the run.
     fn witness_target(&mut self) -> Result<(), Stop> {
         if let Some(source) = &self.source {
             self.facts.source_after = Some(source.capture()?);
         }
+        if let Some(made) = &self.disposable {
+            self.facts.disposable_after = Some(made.capture()?);
+        }
         Ok(())
+    }
+
+    /// The rules that this run stands under: the contract's, and those of the target's admission, which can only
+    /// narrow them.
+    pub(crate) fn every_terms(&self) -> impl Iterator<Item = &Terms> {
+        std::iter::once(&self.contract.terms).chain(&self.admitted_terms)
+    }
+
+    /// The repository that this run lands in, where its stage lands in one.
+    pub(crate) fn landing_place(&self) -> Option<(&SourceRepo, LandedIn)> {
+        match self.contract.terms.stage {
+            Stage::DisposableRepo => Some((self.disposable.as_ref()?, LandedIn::Disposable)),
+            Stage::OwnedRepo => Some((self.source.as_ref()?, LandedIn::Target)),
+            _ => None,
+        }
     }
 
     /// A run that stopped early has touched the target as little as any other, and says so.
     fn witness_once_more(&mut self) {
         if self.facts.engine_started
             && self.facts.source_after.is_none()
+            && self.facts.disposable_after.is_none()
             && let Err(Stop::Internal(why) | Stop::Write(why)) = self.witness_target()
         {
             self.facts.interrupted.get_or_insert(format!("the target could not be read: {why}"));

@@ -1,5 +1,6 @@
 //! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
 
+use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -54,7 +55,8 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
 
     let (to_us, heard) = channel();
-    let stdout = pump(process.take_stdout(), stdout_log, Some(engine.reader()), to_us.clone());
+    let reader = engine.reader(run.plan.contract_digest);
+    let stdout = pump(process.take_stdout(), stdout_log, Some(reader), to_us.clone());
     let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
     let limits = &run.contract.terms.limits;
     let mut watch = Watch::new(limits);
@@ -79,7 +81,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         env: launch.env,
         path: ready.toolchains.path.clone(),
         rooms,
-        mounts: ready.toolchains.mounts.clone(),
+        mounts: ready.toolchains.mounts.iter().cloned().chain(engine.mounts()).collect(),
         stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         memory: run.contract.terms.limits.memory,
         herma: engine.built_in(),
@@ -206,7 +208,10 @@ impl<'a> Watch<'a> {
             Said::Plan(items) => run.record_said(EventType::PlanUpdated, json!({ "items": items })),
             Said::Tool { name, command } => {
                 let actions = herma_policy::actions::classify(&command);
-                let forbidden = herma_policy::actions::forbidden(&run.contract.terms, &actions);
+                let forbidden: BTreeSet<_> = run
+                    .every_terms()
+                    .flat_map(|terms| herma_policy::actions::forbidden(terms, &actions))
+                    .collect();
                 let data =
                     json!({ "tool": name, "command": command, "actions": actions, "forbidden": forbidden });
                 run.facts.actions.extend(forbidden);

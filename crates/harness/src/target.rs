@@ -5,9 +5,11 @@ use std::path::Path;
 use herma_fixtures::Fixture;
 use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState};
 use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::{RepoRef, Risk, Target};
-use herma_model::{Contract, RepoPath};
+use herma_model::admission::TargetAdmission;
+use herma_model::contract::{Risk, Target, Terms};
+use herma_model::{Contract, Digest, RepoPath, Stage};
 
+use crate::admissions::Found;
 use crate::installation::Installation;
 
 /// The target of a contract, found.
@@ -20,8 +22,12 @@ pub(crate) enum FoundTarget {
 
 /// A local repository that was found, with what it was before the run.
 pub(crate) struct FoundRepo {
+    /// What contracts, reports and messages call it; never its path.
+    name: String,
     pub(crate) source: SourceRepo,
     pub(crate) before: SourceState,
+    /// The record that lets it in, where it was named by one.
+    pub(crate) admission: Option<TargetAdmission>,
 }
 
 impl FoundTarget {
@@ -30,40 +36,80 @@ impl FoundTarget {
         installation: &Installation,
         contract: &Contract,
         contract_dir: &Path,
+        admission: Option<Found<TargetAdmission>>,
     ) -> Result<Self, BlockerRecord> {
-        if contract.terms.risk == Risk::Critical {
+        let terms = &contract.terms;
+        if terms.risk == Risk::Critical {
             return Err(Blocker::CriticalRepository.because("the contract's risk is critical"));
         }
-        match &contract.terms.target {
+        match &terms.target {
+            Target::Fixture(name) if terms.stage == Stage::OwnedRepo => Err(Blocker::TargetNotAdmitted
+                .because(format!("stage 5 lands in an admitted repository, and `{name}` is a fixture"))),
             Target::Fixture(name) => herma_fixtures::find(name.as_str())
                 .map(Self::Fixture)
                 .ok_or_else(|| Blocker::TargetNotAdmitted.because(format!("there is no fixture `{name}`"))),
-            Target::Repo { repo, .. } if !repo.is_path() => Err(Blocker::TargetNotAdmitted.because(format!(
-                "`{repo}` is the name of an admission, and there is none; a path starts with `./` or `../`"
-            ))),
-            Target::Repo { repo, base } => Self::open(installation, contract_dir, repo, base.as_deref())
-                .map_err(|e| match e {
-                    OpenTarget::Unowned => Blocker::UnownedRepository
-                        .because(format!("`{repo}` belongs to another user than the one who runs herma")),
-                    OpenTarget::Git(e) => Blocker::TargetNotAdmitted.because(e.to_string()),
-                }),
+            Target::Repo { repo, .. } if repo.is_path() && terms.stage.lands() => {
+                Err(Blocker::TargetNotAdmitted.because(format!(
+                    "`{repo}` is a path; from stage 4 on a target is named by its admission"
+                )))
+            }
+            Target::Repo { repo, base } if repo.is_path() => {
+                let root = contract_dir.join(repo.as_str());
+                Self::open(installation, &root, repo.as_str(), base.as_deref(), None)
+            }
+            Target::Repo { repo, base } => {
+                let record = let_in(repo.as_str(), admission)?;
+                Self::open(installation, &record.path.clone(), repo.as_str(), base.as_deref(), Some(record))
+            }
         }
     }
 
     fn open(
         installation: &Installation,
-        contract_dir: &Path,
-        repo: &RepoRef,
+        root: &Path,
+        name: &str,
         base: Option<&str>,
-    ) -> Result<Self, OpenTarget> {
-        let root = contract_dir.join(repo.as_str());
+        admission: Option<TargetAdmission>,
+    ) -> Result<Self, BlockerRecord> {
         // Ownership comes first: git itself refuses, with many words, to look into somebody else's repository.
-        if !owned(&root) {
-            return Err(OpenTarget::Unowned);
+        if !owned(root) {
+            return Err(Blocker::UnownedRepository
+                .because(format!("`{name}` belongs to another user than the one who runs herma")));
         }
-        let source = SourceRepo::open(&installation.git, &root, repo.as_str(), base)?;
-        let before = source.capture()?;
-        Ok(Self::Repo(Box::new(FoundRepo { source, before })))
+        let open = || {
+            let source = SourceRepo::open(&installation.git, root, name, base)?;
+            let before = source.capture()?;
+            Ok(Self::Repo(Box::new(FoundRepo { name: name.to_owned(), source, before, admission })))
+        };
+        open().map_err(|e: GitError| Blocker::TargetNotAdmitted.because(e.to_string()))
+    }
+
+    /// What contracts, reports and messages call it; never its path.
+    pub(crate) fn name(&self) -> String {
+        match self {
+            Self::Fixture(fixture) => format!("fixture:{}", fixture.name),
+            Self::Repo(repo) => repo.name.clone(),
+        }
+    }
+
+    /// What the run starts from: a commit, or for a fixture the digest of its files.
+    pub(crate) fn base(&self) -> String {
+        match self {
+            Self::Fixture(fixture) => fixture_digest(fixture).to_string(),
+            Self::Repo(repo) => repo.source.base_commit().to_owned(),
+        }
+    }
+
+    /// The contract's terms with the admission's paths and actions in place of its own: a run stands under both.
+    pub(crate) fn narrowed(&self, terms: &Terms) -> Option<Terms> {
+        let Self::Repo(repo) = self else { return None };
+        let record = repo.admission.as_ref()?;
+        Some(Terms {
+            allowed_paths: record.allowed_paths.clone(),
+            forbidden_paths: record.forbidden_paths.clone(),
+            forbidden_actions: record.forbidden_actions.clone(),
+            ..terms.clone()
+        })
     }
 
     /// Makes herma's own git directory with the baseline in it.
@@ -83,26 +129,43 @@ impl FoundTarget {
     }
 }
 
-/// The contract's repository, for a process that did not start the run.
+/// The contract's repository, for a process that did not start the run. It is looked for where it was then: a record
+/// that was changed meanwhile decides about new runs, not about what became of this one.
 pub(crate) fn find_again(
     installation: &Installation,
     contract: &Contract,
-    contract_dir: &Path,
+    target_dir: Option<&Path>,
 ) -> Option<SourceRepo> {
     let Target::Repo { repo, base } = &contract.terms.target else { return None };
-    SourceRepo::open(&installation.git, &contract_dir.join(repo.as_str()), repo.as_str(), base.as_deref())
-        .ok()
+    SourceRepo::open(&installation.git, target_dir?, repo.as_str(), base.as_deref()).ok()
 }
 
-enum OpenTarget {
-    Unowned,
-    Git(GitError),
-}
-
-impl From<GitError> for OpenTarget {
-    fn from(error: GitError) -> Self {
-        Self::Git(error)
+/// The record, if it lets the target in.
+fn let_in(name: &str, found: Option<Found<TargetAdmission>>) -> Result<TargetAdmission, BlockerRecord> {
+    let refuse = |blocker: Blocker, why: String| BlockerRecord {
+        next_step: format!(
+            "Write its admission with `herma admit target {name}` and have it signed with `herma admit sign target {name}`."
+        ),
+        ..blocker.because(why)
+    };
+    let Some(Found { blocker, detail, record, .. }) = found else {
+        return Err(refuse(Blocker::TargetNotAdmitted, format!("there is no admission of `{name}`")));
+    };
+    match (blocker, record) {
+        (None, Some(record)) => Ok(record),
+        (blocker, _) => Err(refuse(blocker.unwrap_or(Blocker::TargetNotAdmitted), detail)),
     }
+}
+
+/// The digest over paths, modes and contents of a fixture.
+fn fixture_digest(fixture: &Fixture) -> Digest {
+    let mut bytes = Vec::new();
+    for file in fixture.files {
+        bytes.extend_from_slice(file.path.as_bytes());
+        bytes.extend_from_slice(format!("\0{}\0", file.mode.as_str()).as_bytes());
+        bytes.extend_from_slice(Digest::of(file.bytes).as_bytes());
+    }
+    Digest::of(&bytes)
 }
 
 /// Whether the directory and its git directory belong to who runs herma. What is not there belongs to nobody else.

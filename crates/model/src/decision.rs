@@ -10,6 +10,7 @@ use crate::contract::{ContractId, Risk};
 use crate::digest::Digest;
 use crate::engine::EngineName;
 use crate::gate::{Finding, Gate};
+use crate::report::Admission;
 use crate::stage::{MutationScope, Stage};
 
 /// The decision as it stands in `decision.json`. herma makes it; no engine ever makes or changes one.
@@ -28,6 +29,10 @@ pub struct Decision {
     pub selected_engine: Option<EngineName>,
     /// Engines that may not start, each with its reasons.
     pub denied_engines: BTreeMap<String, Vec<String>>,
+    /// What the run is for: only a proof may start an engine on a stage that it has not proven yet.
+    pub purpose: Purpose,
+    /// The records that were looked at, with their digests.
+    pub admissions: Vec<AdmissionSeen>,
     /// The contract's risk.
     pub risk: Risk,
     /// Every gate that this run has to pass.
@@ -56,6 +61,31 @@ pub enum DecisionSchema {
     /// The first version.
     #[serde(rename = "herma.decision/v1")]
     V1,
+}
+
+/// What a run is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// The contract's work.
+    #[default]
+    Work,
+    /// A case of `herma prove`, on ground that herma made for it.
+    Proof,
+}
+
+/// A record by which a person lets something in, as a decision saw it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AdmissionSeen {
+    /// `engine`, `model` or `target`.
+    pub kind: String,
+    /// What it is about.
+    pub name: String,
+    /// What it came to.
+    pub status: Admission,
+    /// The digest of the record's file, where there is one.
+    pub digest: Option<Digest>,
 }
 
 /// A gate that does not hold.
@@ -106,6 +136,10 @@ pub struct Question<'a> {
     pub mutation_scope: MutationScope,
     /// The contract's risk.
     pub risk: Risk,
+    /// What the run is for.
+    pub purpose: Purpose,
+    /// The records that were looked at.
+    pub admissions: Vec<AdmissionSeen>,
 }
 
 impl Decision {
@@ -119,6 +153,8 @@ impl Decision {
             contract_digest: question.contract_digest,
             selected_engine: None,
             denied_engines: BTreeMap::new(),
+            purpose: question.purpose,
+            admissions: question.admissions.clone(),
             risk: question.risk,
             required_gates: Vec::new(),
             passed_gates: Vec::new(),

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::digest::Digest;
 use crate::id::RunId;
+use crate::stage::Stage;
 use crate::verdict::Status;
 
 macro_rules! event_types {
@@ -111,16 +112,35 @@ pub struct Event {
     pub prev: Digest,
 }
 
+/// How a run ended, as far as that decides which events it must have left.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// The contract's stage.
+    pub stage: Stage,
+    /// The verdict's status.
+    pub status: Status,
+    /// Whether the engine's process was started.
+    pub engine_started: bool,
+    /// Whether it ran behind walls.
+    pub confined: bool,
+}
+
 /// The harness events that a run with this end must have left, in this order.
 #[must_use]
-pub fn required(status: Status, engine_started: bool, confined: bool) -> Vec<EventType> {
+pub fn required(ended: Ended) -> Vec<EventType> {
     use EventType as E;
+    let Ended { stage, status, engine_started, confined } = ended;
+    let passed = status == Status::Pass;
     let mut events = vec![E::RunStarted, E::ContractCreated];
-    if status == Status::Pass || engine_started {
+    if passed || engine_started {
         events.extend(confined.then_some(E::ConfinementProbed));
-        events.extend([E::EligibilityDecided, E::WorkspacePrepared, E::EngineStarted]);
+        events.extend(stage.needs_approval().then_some(E::ApprovalConsumed));
+        events.push(E::EligibilityDecided);
     }
-    if status == Status::Pass {
+    if engine_started || (passed && stage.starts_engine()) {
+        events.extend([E::WorkspacePrepared, E::EngineStarted]);
+    }
+    if passed && stage.starts_engine() {
         events.extend([E::PatchApplied, E::DiffChecked, E::VerificationCompleted]);
     }
     events.push(E::RunCompleted);

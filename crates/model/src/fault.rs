@@ -15,18 +15,23 @@ pub enum Fault {
     DropEvent(EventType),
     /// Writing this file of the bundle fails as on a broken disk: `fail-write:patch.diff`.
     FailWrite(String),
+    /// The workspace holds a file that was not in the base tree: `dirty-copy`.
+    DirtyCopy,
 }
 
 impl FromStr for Fault {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
+        if text == "dirty-copy" {
+            return Ok(Self::DirtyCopy);
+        }
         match text.split_once(':') {
             Some(("kill", step)) => step.parse().map(Self::Kill),
             Some(("drop-event", event)) => event.parse().map(Self::DropEvent),
             Some(("fail-write", file)) if !file.is_empty() => Ok(Self::FailWrite(file.to_owned())),
             _ => Err(format!(
-                "`{text}` is not a fault: expected kill:STEP, drop-event:EVENT or fail-write:FILE"
+                "`{text}` is not a fault: expected kill:STEP, drop-event:EVENT, fail-write:FILE or dirty-copy"
             )),
         }
     }

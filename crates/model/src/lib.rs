@@ -1,8 +1,12 @@
 //! The words of herma as types. Nothing here knows files, clocks, processes or sockets: values come in, values
 //! go out. Every other crate stands on this one.
 
+pub mod admission;
+pub mod approval;
+pub mod approver;
 pub mod blocker;
 pub mod clock;
+pub mod comparison;
 pub mod contract;
 pub mod decision;
 pub mod digest;
@@ -11,14 +15,19 @@ pub mod event;
 pub mod fault;
 pub mod gate;
 pub mod id;
+pub mod outcome;
 pub mod path;
+pub mod proof;
 pub mod report;
 pub mod secret;
+pub mod signed;
 pub mod stage;
 pub mod step;
 pub mod store;
 pub mod units;
 pub mod verdict;
+pub mod visible;
+mod yaml;
 
 pub use blocker::Blocker;
 pub use clock::Clock;

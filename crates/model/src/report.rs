@@ -6,6 +6,7 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::approval::ApprovalId;
 use crate::blocker::BlockerRecord;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
@@ -66,6 +67,8 @@ pub struct Report {
     pub target_admission: Admission,
     /// The state of the approval.
     pub approval_status: ApprovalStatus,
+    /// The approval that this run used, or that kept it from starting.
+    pub approval_id: Option<ApprovalId>,
     /// When the run started.
     pub run_started_at: Timestamp,
     /// When the run ended.
@@ -103,8 +106,12 @@ pub struct Report {
     pub target_clean_end: Option<bool>,
     /// Whether anything in the target changed.
     pub source_mutated: Option<bool>,
+    /// What became a branch in a repository, from stage 4 on.
+    pub landing: Option<LandingRecord>,
     /// The operator's word on the result.
     pub outcome: OutcomeState,
+    /// Until when it has to be given.
+    pub outcome_due: Option<Timestamp>,
     /// What the run used of models.
     pub usage: Usage,
     /// Why it is not a pass.
@@ -169,6 +176,23 @@ pub enum Admission {
     Expired,
 }
 
+impl Admission {
+    /// The name as it is written in files and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Admitted => "admitted",
+            Self::BuiltIn => "built_in",
+            Self::NotApplicable => "not_applicable",
+            Self::MissingAdmission => "missing_admission",
+            Self::Mismatch => "mismatch",
+            Self::InvalidAdmission => "invalid_admission",
+            Self::NotAdmitted => "not_admitted",
+            Self::Expired => "expired",
+        }
+    }
+}
+
 /// The state of the approval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -177,8 +201,48 @@ pub enum ApprovalStatus {
     NotRequired,
     /// There is none.
     Missing,
+    /// There is one, and the run did not come to use it.
+    Granted,
+    /// A person said no.
+    Denied,
+    /// Its time was over.
+    Expired,
+    /// There is one of something else.
+    Void,
+    /// Another run has used it.
+    AlreadyConsumed,
     /// It was used by this run.
     Consumed,
+}
+
+/// The one branch with one commit that a run may leave in a repository.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct LandingRecord {
+    /// Where.
+    pub repository: LandedIn,
+    /// The branch's full name.
+    pub reference: String,
+    /// Its one commit.
+    pub commit: String,
+    /// That commit's parent: what the target was at.
+    pub base: String,
+    /// Whether the branch is there.
+    pub landed: bool,
+    /// What may be made and moved in the repository.
+    pub branch_policy: String,
+    /// What becomes of a repository that was made for the run.
+    pub disposal: Option<String>,
+}
+
+/// The repository that a run landed in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LandedIn {
+    /// One that was made for the run.
+    Disposable,
+    /// The admitted target.
+    Target,
 }
 
 /// The operator's word on the result. A pass is not an acceptance.

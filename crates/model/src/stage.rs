@@ -51,6 +51,19 @@ impl Stage {
         Self::CandidateDefault,
     ];
 
+    /// Its name on the ladder.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Gated => "gated",
+            Self::Fixture => "fixture",
+            Self::CopiedRepo => "copied repo",
+            Self::DisposableRepo => "disposable repo",
+            Self::OwnedRepo => "owned repo",
+            Self::CandidateDefault => "candidate",
+        }
+    }
+
     /// What a run at this stage may change.
     #[must_use]
     pub fn mutation_scope(self) -> MutationScope {
@@ -61,6 +74,30 @@ impl Stage {
             Self::DisposableRepo => MutationScope::DisposableRepository,
             Self::OwnedRepo => MutationScope::OneNewRef,
         }
+    }
+
+    /// Whether an engine is started at all.
+    #[must_use]
+    pub fn starts_engine(self) -> bool {
+        !matches!(self, Self::Gated | Self::CandidateDefault)
+    }
+
+    /// Whether what passed every check becomes a branch in a repository.
+    #[must_use]
+    pub fn lands(self) -> bool {
+        matches!(self, Self::DisposableRepo | Self::OwnedRepo)
+    }
+
+    /// Whether an operator has to accept or reject the result.
+    #[must_use]
+    pub fn needs_outcome(self) -> bool {
+        self == Self::OwnedRepo
+    }
+
+    /// The stage before; none for the first.
+    #[must_use]
+    pub fn before(self) -> Option<Self> {
+        Self::ALL.into_iter().rev().find(|stage| *stage < self)
     }
 
     /// Whether a person's approval is needed before the engine starts.

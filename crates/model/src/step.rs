@@ -29,6 +29,8 @@ pub enum Step {
     Verify,
     /// The target is compared with what it was before.
     Witness,
+    /// What passed every check becomes one new branch with one commit.
+    Land,
     /// The verdict is drawn and the report written.
     Report,
     /// The bundle is signed.
@@ -39,7 +41,7 @@ pub enum Step {
 
 impl Step {
     /// Every step, in order.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Start,
         Self::Gates,
         Self::Probe,
@@ -49,6 +51,7 @@ impl Step {
         Self::Check,
         Self::Verify,
         Self::Witness,
+        Self::Land,
         Self::Report,
         Self::Attest,
         Self::Close,
@@ -67,6 +70,7 @@ impl Step {
             Self::Check => "check",
             Self::Verify => "verify",
             Self::Witness => "witness",
+            Self::Land => "land",
             Self::Report => "report",
             Self::Attest => "attest",
             Self::Close => "close",

@@ -5,6 +5,7 @@ mod action_shapes;
 pub mod actions;
 pub mod allowed_paths;
 mod case_twins;
+mod digest;
 pub mod forbidden_paths;
 mod glob;
 mod names;
@@ -14,6 +15,7 @@ pub mod test_files;
 pub mod verdict;
 
 pub use allowed_paths::{MAX_FILE_BYTES, PathRules, TreeFacts};
+pub use digest::{egress_digest, policy_digest};
 pub use glob::BadPattern;
 pub use test_files::looks_like_test;
 pub use verdict::{RunFacts, SourceFacts};

@@ -14,7 +14,12 @@ pub(crate) fn fold_path(path: &[u8]) -> Vec<u8> {
         if at > 0 {
             folded.push(b'/');
         }
-        if is_dot_git(name) { folded.extend(b".git") } else { folded.extend(fold_name(name)) }
+        match fold_name(name) {
+            _ if is_dot_git(name) => folded.extend(b".git"),
+            // A name of nothing but what is left out stays: a path has no empty names.
+            nothing if nothing.is_empty() => folded.extend(name),
+            name => folded.extend(name),
+        }
     }
     folded
 }
@@ -22,7 +27,11 @@ pub(crate) fn fold_path(path: &[u8]) -> Vec<u8> {
 /// A text with its non-ASCII letters folded; the others are left to the glob, which matches them in any case.
 pub(crate) fn fold_pattern(pattern: &str) -> String {
     let fold = |c: char| if c.is_ascii() { c.to_string() } else { fold_text(c.encode_utf8(&mut [0; 4])) };
-    pattern.chars().map(fold).collect()
+    let fold_name = |name: &str| match name.chars().map(fold).collect::<String>() {
+        nothing if nothing.is_empty() => name.to_owned(),
+        folded => folded,
+    };
+    pattern.split('/').map(fold_name).collect::<Vec<_>>().join("/")
 }
 
 /// Whether some file system takes this name for `.git`.

@@ -9,6 +9,8 @@ use herma_model::{EventType, Verdict};
 /// What the harness saw of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts<'a> {
+    /// Whether the run ends at the gates, because its stage starts no engine.
+    pub gates_only: bool,
     /// Whether the contract requires a change.
     pub require_diff: bool,
     /// The gates that do not hold, as blockers. Where there is one, the engine was not started.
@@ -35,6 +37,8 @@ pub struct RunFacts<'a> {
     pub verify_declared: usize,
     /// The target after the run; none if the run has no target that could change.
     pub source: Option<SourceFacts>,
+    /// Why what passed every check did not become a branch, where it did not.
+    pub landing_refused: Option<BlockerRecord>,
     /// The first event that is not there, or not in its place.
     pub missing_event: Option<EventType>,
     /// The files of the bundle that could not be written, each with the reason.
@@ -83,7 +87,10 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
         judge_changes(facts, ending, &mut blockers);
         judge_verification(facts, ending, &mut blockers);
         judge_source(facts, &mut blockers);
-        judge_absences(facts, ending, &mut blockers);
+        if !(facts.gates_only && ending == Ending::NotStarted) {
+            judge_absences(facts, ending, &mut blockers);
+        }
+        blockers.extend(facts.landing_refused.iter().cloned());
     } else {
         blockers.extend(facts.gate_blockers.iter().cloned());
         blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));

@@ -1,5 +1,6 @@
-//! The store of runs on SQLite: an index over the bundles, which stay the evidence.
+//! The store on SQLite: the index of runs, over the bundles, which stay the evidence; and the approvals.
 
+mod approvals;
 mod rows;
 mod sqlite;
 

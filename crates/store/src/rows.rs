@@ -1,4 +1,4 @@
-//! How a run's summary is written to and read from a row.
+//! How values are written to and read from rows.
 
 use herma_model::store::{RunSummary, StoreError};
 use serde::Serialize;
@@ -40,10 +40,11 @@ pub(crate) fn summary(row: &SqliteRow) -> Result<RunSummary, StoreError> {
     })
 }
 
-fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
+/// A value from its text.
+pub(crate) fn parse<T: DeserializeOwned>(text: &str) -> Result<T, StoreError> {
     serde_json::from_value(serde_json::Value::String(text.to_owned())).map_err(|e| unreadable(&e))
 }
 
-fn unreadable(cause: &impl ToString) -> StoreError {
+pub(crate) fn unreadable(cause: &impl ToString) -> StoreError {
     StoreError { doing: "read a row", cause: cause.to_string() }
 }

@@ -19,15 +19,20 @@ pub struct SqliteStore {
     inner: Mutex<Inner>,
 }
 
-struct Inner {
+/// The connection, and what drives it.
+pub(crate) struct Inner {
     // Dropped first: closing the connection does not need the runtime, but its worker must not outlive us.
-    connection: SqliteConnection,
-    runtime: Runtime,
+    pub(crate) connection: SqliteConnection,
+    pub(crate) runtime: Runtime,
 }
 
 impl SqliteStore {
     /// Opens the store, making the file and its tables where they are missing.
     pub fn open(file: &Path) -> Result<Self, StoreError> {
+        Self::open_with(file, MIGRATIONS)
+    }
+
+    fn open_with(file: &Path, migrations: &'static [(&str, &str)]) -> Result<Self, StoreError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|e| StoreError { doing: "start", cause: e.to_string() })?;
@@ -39,31 +44,57 @@ impl SqliteStore {
             .foreign_keys(true)
             .busy_timeout(Duration::from_secs(30));
         let connection = runtime.block_on(async {
-            let mut connection = SqliteConnection::connect_with(&options).await.map_err(error("open"))?;
-            migrate(&mut connection).await?;
+            let mut connection = connect(&options).await.map_err(error("open"))?;
+            migrate(&mut connection, migrations).await?;
             Ok(connection)
         })?;
         Ok(Self { inner: Mutex::new(Inner { connection, runtime }) })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
         // A panic elsewhere cannot leave a half-made change: every change is one transaction.
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
+/// Connects. SQLite does not wait for another first use that switches the file to its log, but says that it is busy.
+async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+    for _ in 0..BUSY_TRIES {
+        match SqliteConnection::connect_with(options).await {
+            Err(e) if is_busy(&e) => std::thread::sleep(BUSY_PAUSE),
+            result => return result,
+        }
+    }
+    SqliteConnection::connect_with(options).await
+}
+
+const BUSY_TRIES: u32 = 500;
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+fn is_busy(error: &sqlx::Error) -> bool {
+    // The low byte is the kind, the others say more about it.
+    let code = error.as_database_error().and_then(|e| e.code()?.parse::<u32>().ok());
+    code.is_some_and(|code| code & 0xff == 5)
+}
+
+/// What made the tables as they are, oldest first. One that was released never changes.
+const MIGRATIONS: &[(&str, &str)] = &[
+    ("runs", include_str!("../migrations/0001_runs.sql")),
+    ("approvals", include_str!("../migrations/0002_approvals.sql")),
+];
+
 /// Brings the tables up to date. Two first uses at once race for the same tables; the loser finds them made.
-async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
-    let first = Migration::new(
-        1,
-        "runs".into(),
-        MigrationType::Simple,
-        SqlStr::from_static(include_str!("../migrations/0001_runs.sql")),
-        false,
-    );
-    let migrator = Migrator::with_migrations(vec![first]);
+async fn migrate(
+    connection: &mut SqliteConnection,
+    migrations: &'static [(&str, &str)],
+) -> Result<(), StoreError> {
+    let steps = migrations.iter().zip(1..).map(|((name, sql), version)| {
+        Migration::new(version, (*name).into(), MigrationType::Simple, SqlStr::from_static(sql), false)
+    });
+    let migrator = Migrator::with_migrations(steps.collect());
     let mut result = migrator.run_direct(None, &mut *connection, false).await;
-    for _ in 0..3 {
+    // Each loses at most once to every step that another makes.
+    for _ in 0..4 * migrations.len() {
         if result.is_ok() {
             break;
         }
@@ -72,7 +103,7 @@ async fn migrate(connection: &mut SqliteConnection) -> Result<(), StoreError> {
     result.map_err(|e| StoreError { doing: "update its tables", cause: e.to_string() })
 }
 
-fn error(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
+pub(crate) fn error(doing: &'static str) -> impl Fn(sqlx::Error) -> StoreError {
     move |e| StoreError { doing, cause: e.to_string() }
 }
 
@@ -196,6 +227,7 @@ fn summary_of(report: &Report) -> RunSummary {
 
 #[cfg(test)]
 mod tests {
+    use herma_model::approval::ApprovalStore as _;
     use herma_model::engine::{DestinationKind, EngineName};
     use herma_model::{Digest, RunId, Stage};
 
@@ -241,6 +273,19 @@ mod tests {
         assert_eq!(store.find(&id.short()).unwrap(), [run(1)]);
         assert_eq!(store.find("01").unwrap().len(), 2, "ambiguous");
         assert!(store.find("%").unwrap().is_empty(), "no wildcards");
+    }
+
+    #[test]
+    fn a_store_of_an_older_herma_keeps_its_runs_and_learns_approvals() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("store.db");
+        let old = SqliteStore::open_with(&file, &MIGRATIONS[..1]).unwrap();
+        old.begin(&run(1)).unwrap();
+        assert!(old.approvals(None, 1).is_err());
+        drop(old);
+        let store = SqliteStore::open(&file).unwrap();
+        assert_eq!(store.runs(&RunQuery { limit: 2, before: None, status: None }).unwrap(), [run(1)]);
+        assert!(store.approvals(None, 1).unwrap().is_empty());
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! `herma demo`: a whole run on a built-in repository, and why its result can be trusted.
 
-use herma_evidence::Trust;
 use herma_harness::{Finished, Installation, Order, verify_bundle};
 use herma_model::engine::{DestinationKind, EngineName};
 
@@ -70,7 +69,7 @@ fn choose(args: &args::Demo, installation: &Installation) -> (DestinationKind, S
 
 /// Why it can be trusted, by checking it, and what to try next.
 fn explain(installation: &Installation, finished: &Finished, screen: &Screen) {
-    let trust = Trust { keys: vec![installation.key.public()] };
+    let trust = installation.trust();
     let checks = verify_bundle(&finished.bundle, &trust, Some(installation.git()), None);
     screen.line("");
     screen.line(screen.paint(Tone::Bold, "Why this can be trusted"));

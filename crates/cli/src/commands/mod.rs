@@ -1,14 +1,22 @@
 //! One file for each command.
 
+mod admissions;
+mod admit;
+mod approvals;
+mod approver;
 mod bench;
+mod compare;
 mod completions;
 mod contract;
 mod demo;
 mod diff;
 mod doctor;
+mod engines;
 mod init;
 pub(crate) mod inside;
+mod ladder;
 mod logs;
+mod outcome;
 mod run;
 mod runs;
 mod schema;
@@ -40,7 +48,17 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Diff(args) => diff::diff(args, environment, screen),
         Command::Logs(args) => logs::logs(args, environment, screen),
         Command::Verify(args) => verify::verify(args, environment, screen),
+        Command::Accept(args) => outcome::accept(args, environment, screen),
+        Command::Reject(args) => outcome::reject(args, environment, screen),
+        Command::Compare(args) => compare::compare(args, environment, screen),
         Command::Contract(command) => contract::contract(command, screen),
+        Command::Engines(command) => engines::engines(command, environment, screen),
+        Command::Approvals(command) => approvals::approvals(command, environment, screen),
+        Command::Admit(command) => admit::admit(command, environment, screen),
+        Command::Admissions(command) => admissions::admissions(command, environment, screen),
+        Command::Prove(args) => ladder::prove(args, environment, screen),
+        Command::Ladder(args) => ladder::ladder(args, environment, screen),
+        Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Schema(args) => schema::schema(args, screen),
         Command::Doctor => doctor::doctor(environment, screen),
         Command::Completions(args) => completions::completions(args, screen),

@@ -8,12 +8,15 @@ use std::process::ExitCode;
 
 use herma_fixtures::Fixture;
 use herma_harness::{Finished, Installation, Order, run as run_order};
+use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::{BadContract, MAX_BYTES, Target};
+use herma_model::engine::DestinationKind;
 use herma_model::{Contract, Report};
 use herma_policy::PathRules;
 use rustix::fs::OFlags;
 
 use crate::args;
+use crate::commands::approvals::open_request;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -39,8 +42,39 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         screen.value(&finished.report)?;
     } else {
         show_verdict(&finished.report, &finished.bundle, screen);
+        if let Some(due) = finished.report.outcome_due {
+            let run = finished.report.run_id.short();
+            screen.line(format_args!(
+                "{} `herma accept {run}` or `herma reject {run} --reason TEXT`, until {due}",
+                screen.paint(Tone::Bold, "next:")
+            ));
+        }
+        if let Some(next) = how_to_get_approved(args, &installation, &finished.report) {
+            screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));
+        }
     }
     Ok(exit_code(&finished))
+}
+
+/// What to type next where nothing but an approval could help; a denial is not asked about again.
+fn how_to_get_approved(args: &args::Run, installation: &Installation, report: &Report) -> Option<String> {
+    let lacks = |record: &BlockerRecord| {
+        use Blocker as B;
+        matches!(record.blocker, B::ApprovalVoid | B::ApprovalExpired | B::ApprovalAlreadyConsumed)
+    };
+    if !report.blockers.iter().any(lacks) {
+        return None;
+    }
+    if let Some(waiting) = open_request(installation, report) {
+        let id = waiting.request.id.short();
+        return Some(format!("an approver says `herma approvals grant {id} --reason TEXT`"));
+    }
+    let destination = args.destination.map(|arg| DestinationKind::from(arg).as_str());
+    let destination = destination.map(|name| format!(" --destination {name}")).unwrap_or_default();
+    let (contract, engine) = (safe(&args.contract), &args.engine);
+    Some(format!(
+        "ask for an approval with `herma approvals request {contract} --engine {engine}{destination} --reason TEXT`"
+    ))
 }
 
 /// Runs the order with the watcher that fits the screen.
@@ -109,7 +143,7 @@ fn read_text(path: &Path) -> Result<String, Failure> {
     let file = open_file(path).map_err(cannot)?;
     let meta = file.metadata().map_err(cannot)?;
     if meta.len() > MAX_BYTES {
-        return Err(bad_contract(path, &BadContract::too_large(meta.len())));
+        return Err(bad_contract(path, &BadContract::too_large("a contract", meta.len(), MAX_BYTES)));
     }
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(cannot)?;

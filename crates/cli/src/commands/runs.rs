@@ -2,30 +2,36 @@
 
 use std::process::ExitCode;
 
-use herma_model::store::{RunQuery, Store as _};
+use herma_harness::Installation;
+use herma_model::Status;
+use herma_model::store::{RunQuery, RunSummary, Store as _};
 
 use crate::args;
-use crate::commands::{Ended, open};
+use crate::commands::show::read_report;
+use crate::commands::{Ended, open, outcome};
 use crate::environment::Environment;
-use crate::output::RunsOutput;
+use crate::output::{OutcomeRow, RunRow, RunsOutput};
 use crate::screen::{Screen, Tone};
 
 pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let query = RunQuery { limit: args.limit, before: args.before, status: args.status.map(Into::into) };
     let runs = installation.store.runs(&query)?;
+    let runs: Vec<RunRow> =
+        runs.into_iter().map(|run| RunRow { outcome: outcome_of(&installation, &run), run }).collect();
     if screen.is_json() {
         let full = u32::try_from(runs.len()).is_ok_and(|n| n == args.limit);
-        let next_before = runs.last().filter(|_| full).map(|run| run.run_id);
+        let next_before = runs.last().filter(|_| full).map(|row| row.run.run_id);
         screen.value(&RunsOutput { schema: "herma.runs/v1", runs, next_before })?;
         return Ok(ExitCode::SUCCESS);
     }
     if runs.is_empty() {
         screen.line("no runs yet; start with `herma demo`");
     }
-    for run in runs {
+    for RunRow { run, outcome } in runs {
         let status = run.status.map_or_else(|| screen.paint(Tone::Dim, "running"), |s| screen.status(s));
-        let blockers: Vec<_> = run.blockers.iter().map(ToString::to_string).collect();
+        let mut notes: Vec<String> = run.blockers.iter().map(ToString::to_string).collect();
+        notes.extend(outcome.as_ref().map(|outcome| format!("outcome {}", outcome::in_words(outcome))));
         // Pads by hand: the colour's escapes would count.
         let pad = " ".repeat(8 - run.status.map_or("running".len(), |s| s.as_str().len()).min(8));
         screen.line(format_args!(
@@ -34,8 +40,18 @@ pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen
             run.contract_id.as_str(),
             run.engine.as_str(),
             run.started_at.strftime("%Y-%m-%d %H:%M:%SZ"),
-            blockers.join(", ")
+            notes.join(", ")
         ));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Where the run stands with its operator. Only what landed asks for an outcome, and a bundle that cannot be read is
+/// for `herma verify` to judge, not for a list.
+fn outcome_of(installation: &Installation, run: &RunSummary) -> Option<OutcomeRow> {
+    if !run.stage.needs_outcome() || run.status != Some(Status::Pass) {
+        return None;
+    }
+    let report = read_report(&installation.home.run(run.run_id).bundle()).ok()?;
+    outcome::standing(installation, &report).ok().flatten()
 }

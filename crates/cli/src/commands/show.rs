@@ -7,9 +7,10 @@ use herma_evidence::{layout, report};
 use herma_model::Report;
 
 use crate::args;
-use crate::commands::{Ended, find_run, open};
+use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::output::OutcomeWordNow;
 use crate::screen::{Screen, safe};
 
 pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
@@ -20,6 +21,13 @@ pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Scre
         screen.value(&report)?;
     } else {
         screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
+        if let Some(outcome) = outcome::standing(&installation, &report)? {
+            screen.line(format_args!("\nOutcome: {}", outcome::in_words(&outcome)));
+            if outcome.state == OutcomeWordNow::Pending {
+                let run = report.run_id.short();
+                screen.line(format_args!("next: `herma accept {run}` or `herma reject {run} --reason TEXT`"));
+            }
+        }
         screen.line(format_args!("\nThe evidence lies in {}", dirs.bundle().display()));
     }
     Ok(ExitCode::SUCCESS)

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use herma_evidence::verify::{CheckList, CheckOutcome};
 use herma_evidence::{PublicKey, Trust};
 use herma_git::Git;
-use herma_harness::verify_bundle;
+use herma_harness::{Approvers, verify_bundle};
 
 use crate::args;
 use crate::commands::{Ended, find_run, open};
@@ -17,7 +17,7 @@ use crate::screen::{Screen, Tone, safe};
 
 pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Screen) -> Ended {
     let bundle = find_bundle(&args.bundle, environment, screen)?;
-    let trust = Trust { keys: keys(args, environment)? };
+    let trust = trust(args, environment, screen)?;
     let git = Git::find(&environment.settings.search_path).ok();
     if args.repo.is_some() && git.is_none() {
         return Err(
@@ -69,10 +69,24 @@ fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Resul
     Ok(find_run(&installation, named)?.1.bundle())
 }
 
-/// The keys that were given, else this installation's own. A machine without one trusts nobody.
-fn keys(args: &args::Verify, environment: &Environment) -> Result<Vec<PublicKey>, Failure> {
-    let own = environment.settings.home.join("keys/installation.pub");
-    let files = if args.key.is_empty() && own.exists() { vec![own] } else { args.key.clone() };
+/// The keys that were given, for evidence and outcomes alike; else this installation's own and those of its approvers.
+/// A machine without any trusts nobody.
+fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Result<Trust, Failure> {
+    if !args.key.is_empty() {
+        let keys = read_keys(&args.key)?;
+        return Ok(Trust { approvers: keys.clone(), keys });
+    }
+    let own = environment.settings.home.join("keys");
+    let installation = own.join("installation.pub");
+    let keys = if installation.exists() { read_keys(&[installation])? } else { Vec::new() };
+    let approvers = Approvers::open(own.join("approvers")).keys().unwrap_or_else(|error| {
+        screen.note(format_args!("no approver is trusted: {error}"));
+        Vec::new()
+    });
+    Ok(Trust { keys, approvers })
+}
+
+fn read_keys(files: &[PathBuf]) -> Result<Vec<PublicKey>, Failure> {
     files
         .iter()
         .map(|file| {

@@ -18,12 +18,14 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Pass),
         "pass: every gate held and every check passed",
-        "it worked; for `verify`: the bundle holds; for `doctor`: nothing that herma cannot do without is missing",
+        "it worked; for `verify`: the bundle holds; for `doctor`: nothing that herma cannot do without is missing; \
+         for `compare`: every lane ran and none falls behind on a criterion that decides",
     ]);
     text += &row(&[
         &status(Status::Fail),
         "fail: something was checked and found wrong",
-        "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing",
+        "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing; \
+         `compare`: a lane falls behind, or could not run",
     ]);
     text += &row(&[
         "`2`",
@@ -33,7 +35,7 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Blocked),
         "blocked: something could not be started or could not be checked",
-        "never",
+        "`compare`: no lane could run",
     ]);
     text += &row(&[
         "`4`",

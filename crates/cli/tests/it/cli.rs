@@ -27,7 +27,12 @@ fn every_command_prints_json_with_a_versioned_schema() {
         (&["contract", "check", "contracts/contract.md"], "contract-check"),
         (&["contract", "digest", "contracts/contract.md"], "contract-check"),
         (&["contract", "new", "another"], "written"),
+        (&["approver", "init", "bot", "--token"], "approver-shown"),
+        (&["approver", "list"], "approvers"),
+        (&["approver", "revoke", "bot", "--reason", "over"], "approver-shown"),
         (&["schema"], "schemas"),
+        (&["engines", "list"], "engines"),
+        (&["approvals", "list"], "approvals"),
         (&["doctor"], "doctor"),
         (&["completions", "bash"], "completions"),
     ] {
@@ -39,7 +44,7 @@ fn every_command_prints_json_with_a_versioned_schema() {
 }
 
 /// Every key that the schema requires is there, and there is none that it does not know.
-fn assert_matches(value: &Value, schema: &Value, args: &[&str]) {
+pub(crate) fn assert_matches(value: &Value, schema: &Value, args: &[&str]) {
     let keys: Vec<&String> = value.as_object().unwrap().keys().collect();
     let known = schema["properties"].as_object().unwrap();
     let required = schema["required"].as_array().unwrap();

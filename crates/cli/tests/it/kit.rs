@@ -2,6 +2,7 @@
 
 mod bundle;
 mod contract;
+mod people;
 mod process;
 mod repository;
 
@@ -14,6 +15,7 @@ use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};
 pub(crate) use contract::{contract_text, fix_and};
+pub(crate) use people::as_approver;
 pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
 pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
 
@@ -97,6 +99,13 @@ impl Herma {
     /// Starts a command and leaves it running.
     pub(crate) fn start<S: AsRef<OsStr>>(&self, args: &[S]) -> Started {
         Started::new(&self.words(), &self.variables, self.dir.path(), args)
+    }
+
+    /// Runs a command at a terminal of its own, where this was typed.
+    pub(crate) fn run_typing<S: AsRef<OsStr>>(&self, typed: &str, args: &[S]) -> Ended {
+        people::at_terminal(typed, |stdin| {
+            Started::reading(&self.words(), &self.variables, self.dir.path(), args, stdin).end()
+        })
     }
 
     /// The words before the arguments.

@@ -7,13 +7,19 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod approvals;
+mod admissions;
+mod approver;
 mod bad_input;
 mod cli;
+mod compare;
 mod crash;
+mod engines;
 mod failure_matrix;
 mod full_disk;
 mod hostile;
 mod kit;
+mod outcome;
 mod paths;
 mod tamper;
 mod targets;

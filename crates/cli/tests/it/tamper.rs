@@ -31,7 +31,7 @@ impl Sample {
         let herma = Herma::new();
         let run = herma.demo(&["--destination", "sandbox"]);
         let pem = fs::read_to_string(herma.home().join("keys/installation.pub")).unwrap();
-        let trust = Trust { keys: vec![PublicKey::from_pem(&pem).unwrap()] };
+        let trust = Trust { keys: vec![PublicKey::from_pem(&pem).unwrap()], approvers: Vec::new() };
         let sample = Self { herma, run, copy: TempDir::new().unwrap(), trust };
         sample.restore();
         assert!(sample.check().ok(), "{:#?}", sample.check());
@@ -153,11 +153,14 @@ fn a_missing_file_is_found_whichever_it_is() {
 #[test]
 fn an_extra_file_directory_or_link_is_found() {
     let sample = Sample::new();
-    for name in ["extra.txt", "engine/extra.log", ".hidden", "model-calls.jsonl", "outcome.json"] {
+    for name in ["extra.txt", "engine/extra.log", ".hidden", "model-calls.jsonl"] {
         fs::write(sample.dir().join(name), "").unwrap();
         assert!(sample.broken().contains(&C::Files), "{name}");
         fs::remove_file(sample.dir().join(name)).unwrap();
     }
+    fs::write(sample.dir().join(layout::OUTCOME), "").unwrap();
+    assert_eq!(sample.broken(), [C::Outcome], "the run asks for none, and an empty file is none");
+    sample.restore();
     fs::create_dir(sample.dir().join("empty")).unwrap();
     assert!(sample.broken().contains(&C::Files));
     sample.restore();

@@ -10,7 +10,6 @@ mod values;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use herma_destination::View;
 use herma_model::contract::Target;
@@ -18,13 +17,13 @@ use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Digest, VERSION};
 
 pub use parse::{BadScript, MAX_BYTES};
-pub use perform::{perform, play_file, run};
+pub use perform::{Speaker, perform, play_file, run};
 pub use script::{
     Append, Chmod, Flood, Rename, Repeat, ResultWord, Script, Shell, Step, Symlink, Tool, Write,
 };
 pub use values::{Permissions, ScriptPath};
 
-use crate::digest;
+use crate::digest::ProgramDigest;
 use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::protocol::ProtocolReader;
 
@@ -37,16 +36,14 @@ const SCRIPT_FILE: &str = "script.yaml";
 /// The engine `fake`. What runs is herma itself.
 #[derive(Debug)]
 pub struct Fake {
-    herma: PathBuf,
-    /// Locked while it is taken, so that a second caller waits instead of reading the binary again.
-    digest: Mutex<Option<Digest>>,
+    herma: ProgramDigest,
 }
 
 impl Fake {
     /// The engine; `herma` is the path of the running program.
     #[must_use]
     pub fn new(herma: PathBuf) -> Self {
-        Self { herma, digest: Mutex::new(None) }
+        Self { herma: ProgramDigest::of(herma) }
     }
 }
 
@@ -60,13 +57,7 @@ impl Engine for Fake {
     }
 
     fn digest(&self) -> Result<Digest, EngineError> {
-        let mut taken = self.digest.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(digest) = *taken {
-            return Ok(digest);
-        }
-        let digest = digest::of_file(&self.herma)
-            .map_err(|source| EngineError::Digest { engine: self.name(), source })?;
-        Ok(*taken.insert(digest))
+        self.herma.take().map_err(|source| EngineError::Digest { engine: self.name(), source })
     }
 
     fn built_in(&self) -> bool {
@@ -78,8 +69,9 @@ impl Engine for Fake {
     }
 
     fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {
-        Script::parse(script_for(assignment)?.as_bytes())?;
-        Ok(())
+        Script::parse(script_for(assignment)?.as_bytes())
+            .map(drop)
+            .map_err(|source| EngineError::Script { engine: self.name(), source })
     }
 
     fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
@@ -98,22 +90,17 @@ impl Engine for Fake {
         Ok(Launch { argv, env: Vec::new(), stdin: None })
     }
 
-    fn reader(&self) -> Box<dyn OutputReader> {
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
         Box::new(ProtocolReader)
     }
 }
 
-/// The script that was given, else the one by which the contract's fixture is fixed.
+/// The script to play; `fake` can do nothing else.
 fn script_for<'a>(assignment: &Assignment<'a>) -> Result<&'a str, EngineError> {
-    if let Some(script) = assignment.script {
-        return Ok(script);
-    }
-    match &assignment.contract.terms.target {
-        Target::Fixture(name) => herma_fixtures::find(name.as_str())
-            .and_then(|fixture| fixture.script(herma_fixtures::Fixture::FIX))
-            .ok_or_else(|| EngineError::NoScript { target: format!("the fixture `{name}`") }),
-        Target::Repo { repo, .. } => {
-            Err(EngineError::NoScript { target: format!("the repository `{repo}`") })
-        }
-    }
+    assignment.script_to_play().ok_or_else(|| EngineError::NoScript {
+        target: match &assignment.contract.terms.target {
+            Target::Fixture(name) => format!("the fixture `{name}`"),
+            Target::Repo { repo, .. } => format!("the repository `{repo}`"),
+        },
+    })
 }

@@ -1,4 +1,4 @@
-//! Plays a script: the body of `herma __fake SCRIPT`, inside the destination.
+//! Plays a script: the body of `herma __fake SCRIPT` and of `herma-stub`, inside the destination.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::thread;
 
-use herma_model::VERSION;
 use herma_model::engine::{EngineName, EngineResult};
+use herma_model::{Digest, VERSION};
 
 use super::script::{ResultWord, Script, Step};
 use super::values::ScriptPath;
@@ -20,6 +20,22 @@ const FAILED: u8 = 1;
 
 /// The exit code where there is no script to play.
 const NO_SCRIPT: u8 = 2;
+
+/// Who plays a script: what the hello and the result say.
+#[derive(Clone, Copy, Debug)]
+pub struct Speaker<'a> {
+    /// The engine's name.
+    pub engine: &'a str,
+    /// The program's version.
+    pub version: &'a str,
+    /// The contract that a result names; none where results come without an envelope.
+    pub contract: Option<Digest>,
+}
+
+impl Speaker<'static> {
+    /// The engine `fake`.
+    pub const FAKE: Self = Self { engine: EngineName::DEFAULT, version: VERSION, contract: None };
+}
 
 /// Plays the script in this file on standard output; gives the exit code that the process should end with.
 #[must_use]
@@ -37,10 +53,11 @@ pub fn play_file(script: &Path, workspace: &Path, mut output: File) -> u8 {
         .map_err(|e| e.to_string())
         .and_then(|bytes| Script::parse(&bytes).map_err(|e| e.to_string()));
     match read {
-        Ok(script) => perform(&script, workspace, output),
+        Ok(script) => perform(&script, Speaker::FAKE, workspace, output),
         Err(why) => {
             // If this cannot be said either, the exit code still says it.
-            let _ = say(&mut output, &Line::Message { text: format!("the script cannot be played: {why}") });
+            let text = format!("the script cannot be played: {why}");
+            let _ = Line::Message { text }.write_to(&mut output);
             NO_SCRIPT
         }
     }
@@ -48,13 +65,14 @@ pub fn play_file(script: &Path, workspace: &Path, mut output: File) -> u8 {
 
 /// Plays a script in `workspace` and says everything on `output`; gives the exit code.
 #[must_use]
-pub fn perform(script: &Script, workspace: &Path, output: File) -> u8 {
-    let mut performance = Performance { workspace, output, greeted: false, result_given: false };
+pub fn perform(script: &Script, speaker: Speaker<'_>, workspace: &Path, output: File) -> u8 {
+    let mut performance = Performance { speaker, workspace, output, greeted: false, result_given: false };
     // An error here is one of the output: nobody listens, so there is nothing left to play for.
     performance.play(script).unwrap_or(FAILED)
 }
 
 struct Performance<'a> {
+    speaker: Speaker<'a>,
     workspace: &'a Path,
     output: File,
     greeted: bool,
@@ -118,10 +136,9 @@ impl Performance<'_> {
                 self.succeeded(command, ended)?;
             }
             Step::Say(text) => self.message(text.clone())?,
-            Step::Plan(items) => say(&mut self.output, &Line::Plan { items: items.clone() })?,
+            Step::Plan(items) => self.say(&Line::Plan { items: items.clone() })?,
             Step::Tool(s) => {
-                let (name, command) = (s.name.clone(), s.command.clone());
-                say(&mut self.output, &Line::Tool { name, command })?;
+                self.say(&Line::Tool { name: s.name.clone(), command: s.command.clone() })?;
             }
             Step::Print(text) => self.output.write_all(format!("{text}\n").as_bytes())?,
             Step::Flood(s) => {
@@ -147,16 +164,20 @@ impl Performance<'_> {
             return Ok(());
         }
         self.greeted = true;
-        let engine = EngineName::DEFAULT.to_owned();
-        say(&mut self.output, &Line::Hello { engine, version: VERSION.to_owned() })
+        let Speaker { engine, version, .. } = self.speaker;
+        self.say(&Line::Hello { engine: engine.to_owned(), version: version.to_owned() })
+    }
+
+    fn say(&mut self, line: &Line) -> io::Result<()> {
+        line.write_to(&mut self.output)
     }
 
     fn message(&mut self, text: String) -> io::Result<()> {
-        say(&mut self.output, &Line::Message { text })
+        self.say(&Line::Message { text })
     }
 
     fn result(&mut self, status: EngineResult) -> io::Result<()> {
-        say(&mut self.output, &Line::Result { status })
+        self.say(&Line::Result { status, contract_digest: self.speaker.contract })
     }
 
     fn give_result(&mut self, word: ResultWord) -> io::Result<()> {
@@ -193,11 +214,4 @@ impl Performance<'_> {
         self.message(format!("`{command}` failed: {why}"))?;
         Ok(false)
     }
-}
-
-/// One line in one write, so that what a daemon prints cannot come in between.
-fn say(output: &mut File, line: &Line) -> io::Result<()> {
-    let mut bytes = serde_json::to_vec(line)?;
-    bytes.push(b'\n');
-    output.write_all(&bytes)
 }

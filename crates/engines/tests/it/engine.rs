@@ -1,5 +1,6 @@
 //! The engine `fake` through the seam.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
@@ -10,7 +11,7 @@ use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest, VERSION};
 
 fn registry(herma: impl Into<PathBuf>) -> Registry {
-    Registry::new(herma.into())
+    Registry::new(herma.into(), BTreeMap::new())
 }
 
 fn fake(registry: &Registry) -> &dyn Engine {
@@ -33,9 +34,11 @@ fn fake_is_herma_itself() {
     assert_eq!(fake.version(), VERSION);
     assert!(fake.built_in() && fake.may_run_on(DestinationKind::Host) && fake.scratch_paths().is_empty());
 
-    // A run is about one program: what replaces the file later is not what runs.
+    assert!(fake.mounts().is_empty() && fake.program().is_none());
+
+    // What lies there now is what would be started now.
     fs::write(&herma, "another program").unwrap();
-    assert_eq!(fake.digest().unwrap(), Digest::of(b"the program"));
+    assert_eq!(fake.digest().unwrap(), Digest::of(b"another program"));
 }
 
 #[test]
@@ -109,6 +112,6 @@ fn a_missing_engine_directory_is_an_error_without_its_path() {
 #[test]
 fn each_run_has_its_own_reader() {
     let registry = registry("/herma");
-    let mut reader = fake(&registry).reader();
+    let mut reader = fake(&registry).reader(Digest::of(b"contract"));
     assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(Said::Message("hi".into())));
 }

@@ -14,3 +14,4 @@ mod fixtures;
 mod misbehaviour;
 mod place;
 mod steps;
+mod stub;

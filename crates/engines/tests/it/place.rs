@@ -7,7 +7,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use herma_engines::fake::{Script, perform};
+use herma_engines::fake::{Script, Speaker, perform};
 use herma_engines::protocol::ProtocolReader;
 use herma_engines::{LineSplitter, OutputReader as _, Said};
 use herma_fixtures::Fixture;
@@ -80,7 +80,7 @@ impl Place {
     pub(crate) fn play(&self, yaml: &str) -> Played {
         let script = Script::parse(yaml.as_bytes()).unwrap_or_else(|e| panic!("{e}\n{yaml}"));
         let log = self.workspace.with_file_name("output");
-        let exit_code = perform(&script, &self.workspace, fs::File::create(&log).unwrap());
+        let exit_code = perform(&script, Speaker::FAKE, &self.workspace, fs::File::create(&log).unwrap());
         let output = fs::read(log).unwrap();
         let mut played = Played { exit_code, output, said: Vec::new(), not_understood: 0, cut: 0 };
         let mut splitter = LineSplitter::new();

@@ -5,7 +5,7 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::time::{Duration, Instant};
 
 use herma_engines::Said;
-use herma_engines::fake::{Script, perform, play_file};
+use herma_engines::fake::{Script, Speaker, perform, play_file};
 use herma_model::VERSION;
 use herma_model::engine::EngineResult;
 
@@ -203,7 +203,7 @@ fn nothing_is_said_before_the_first_step_that_is_not_sleep() {
     let script = Script::parse(b"steps: [sleep: 400ms, say: awake]").unwrap();
     std::thread::scope(|scope| {
         let start = Instant::now();
-        let playing = scope.spawn(|| perform(&script, &place.workspace, output));
+        let playing = scope.spawn(|| perform(&script, Speaker::FAKE, &place.workspace, output));
         std::thread::sleep(Duration::from_millis(50));
         let early = fs::read(&log).unwrap();
         // On a machine that was too slow to look in time there is nothing to learn.
@@ -253,6 +253,6 @@ fn where_nobody_listens_the_script_ends() {
     let place = Place::empty();
     let script = Script::parse(b"steps: [say: hello, write: { path: after, text: x }]").unwrap();
     let deaf = fs::File::open("/dev/null").unwrap();
-    assert_eq!(perform(&script, &place.workspace, deaf), 1);
+    assert_eq!(perform(&script, Speaker::FAKE, &place.workspace, deaf), 1);
     assert!(!place.path("after").exists());
 }

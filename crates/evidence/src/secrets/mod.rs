@@ -137,6 +137,7 @@ mod tests {
             ("npm_token", format!("np{}{}", "m_", body(36))),
             ("pypi_token", format!("pypi{}{}", "-AgE", body(60))),
             ("hugging_face_token", format!("h{}{letters}", "f_")),
+            ("herma_approver_token", format!("herma-{}{}", "approver-", body(43))),
             ("private_key", format!("-----BEGIN {} KEY-----\n{}\n", "RSA PRIVATE", body(64))),
             (
                 "jwt",

@@ -144,6 +144,14 @@ pub const RULES: &[Rule] = &[
         why: "Letters only, so entropy alone tells it from a name; names hold underscores.",
     },
     Rule {
+        name: "herma_approver_token",
+        literals: &[crate::approver_key::TOKEN_PREFIX],
+        pattern: r"\Aherma-approver-[A-Za-z0-9_-]{43}",
+        starts_word: false,
+        min_entropy: None,
+        why: "herma's own: whoever has it approves in somebody's name, so it counts wherever it stands.",
+    },
+    Rule {
         name: PRIVATE_KEY,
         literals: &["-----BEGIN "],
         pattern: r#"\A-----BEGIN [A-Z0-9 ]{0,80}PRIVATE KEY(?: BLOCK)?-----(?:[\s+,"'>|\\-]|\\[nr]){0,64}(?:[A-Za-z][A-Za-z-]{2,30}: [ -~]{0,200}(?:[\s+"'\\-]|\\[nr]){1,16}){0,4}[A-Za-z0-9+/=]{40}"#,

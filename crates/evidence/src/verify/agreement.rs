@@ -1,7 +1,7 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
-use herma_model::report::{Usage, VerificationStatus};
-use herma_model::{EventType, RepoPath, Report, Status, Verdict};
+use herma_model::report::{ApprovalStatus, OutcomeState, Usage, VerificationStatus};
+use herma_model::{EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
 use super::pass::Seen;
@@ -22,8 +22,13 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     statement(seen, report)?;
     engine(report)?;
     if report.status == Status::Pass {
-        pass(seen, report)?;
+        if report.stage.starts_engine() {
+            pass(seen, report)?;
+        } else if report.engine_started || report.stage == Stage::CandidateDefault {
+            return Err(format!("no engine is started at stage {}", report.stage));
+        }
     }
+    landing(report)?;
     model_calls(seen, report)?;
     Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
 }
@@ -66,6 +71,32 @@ fn engine(report: &Report) -> Result<(), String> {
         Some(path) => Err(format!("{path} is listed as a changed test and was not changed")),
         None => Ok(()),
     }
+}
+
+/// What landed is what passed, and waits for an operator where the stage asks for one.
+fn landing(report: &Report) -> Result<(), String> {
+    let landed = report.landing.as_ref().filter(|landing| landing.landed);
+    if landed.is_some() && (!report.engine_started || report.result_tree.is_none()) {
+        return Err("something landed that no engine made".to_owned());
+    }
+    let pass = report.status == Status::Pass;
+    if pass && report.stage.lands() && landed.is_none() {
+        return Err("the report is a pass, and nothing landed".to_owned());
+    }
+    let pending = report.outcome == OutcomeState::Pending;
+    if pending != (landed.is_some() && report.stage.needs_outcome())
+        || pending != report.outcome_due.is_some()
+    {
+        return Err("an outcome is asked for where none is, or the other way round".to_owned());
+    }
+    let consumed = report.approval_status == ApprovalStatus::Consumed;
+    if report.stage.needs_approval() && report.engine_started && !consumed {
+        return Err("the engine was started without an approval".to_owned());
+    }
+    if consumed && report.approval_id.is_none() {
+        return Err("an approval was used and is not named".to_owned());
+    }
+    Ok(())
 }
 
 fn pass(seen: &Seen, report: &Report) -> Result<(), String> {

@@ -39,6 +39,8 @@ pub enum CheckName {
     Secrets,
     /// The patch on the baseline gives the recorded tree.
     Tree,
+    /// An approver gave the outcome, where there is one.
+    Outcome,
 }
 
 impl CheckName {
@@ -62,6 +64,7 @@ impl CheckName {
             Self::Agreement => "agreement",
             Self::Secrets => "secrets",
             Self::Tree => "tree",
+            Self::Outcome => "outcome",
         }
     }
 }

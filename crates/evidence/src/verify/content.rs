@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use herma_model::blocker::Blocker;
-use herma_model::report::{ChangedFile, PathRule};
+use herma_model::report::{Admission, ChangedFile, PathRule};
 use herma_model::{RepoPath, Report, Status};
 
 use super::PathJudge;
@@ -135,7 +135,8 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
     let found: BTreeSet<_> = found.iter().map(|v| rules(&v.path, v.rule)).collect();
     let listed: BTreeSet<_> = report.path_violations.iter().map(|v| rules(&v.path, v.rule)).collect();
     let judged = [report.allowed_paths_passed, report.forbidden_paths_passed];
-    if judged == [None, None] && report.status != Status::Pass {
+    let ended_at_the_gates = !report.stage.starts_engine() && report.changed_files.is_empty();
+    if judged == [None, None] && (report.status != Status::Pass || ended_at_the_gates) {
         // The run ended before paths were judged; then it lists none either.
         return match listed.first() {
             None => Ok(Good::NotApplicable("the run ended before paths were judged".to_owned())),
@@ -146,8 +147,10 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
         return Err(format!("{path} breaks the rule {rule:?}, which the report does not list"));
     }
     let changed: BTreeSet<_> = report.changed_files.iter().map(|file| &file.path).collect();
+    // The admission of a target may forbid more than the contract does, and a bundle does not hold it.
+    let narrowed = report.target_admission == Admission::Admitted;
     let shows = |path: &RepoPath, rule: PathRule| {
-        changed.contains(path) && matches!(rule, PathRule::NotAllowed | PathRule::Forbidden)
+        !narrowed && changed.contains(path) && matches!(rule, PathRule::NotAllowed | PathRule::Forbidden)
     };
     if let Some((path, rule)) = listed.difference(&found).find(|(path, rule)| shows(path, *rule)) {
         return Err(format!("the report lists {path} for the rule {rule:?}, which it does not break"));

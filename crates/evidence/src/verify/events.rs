@@ -176,7 +176,8 @@ fn problem(report: &Report, events: &Read) -> Option<String> {
         return Some("the last event is not run.completed".to_owned());
     }
     let confined = report.destination != DestinationKind::Host;
-    let required = event::required(report.status, report.engine_started, confined);
+    let Report { stage, status, engine_started, .. } = *report;
+    let required = event::required(event::Ended { stage, status, engine_started, confined });
     let missing = event::first_missing(&required, &events.harness)?;
     Some(format!("{missing} is not there, or not in its place"))
 }

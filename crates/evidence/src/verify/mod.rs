@@ -5,6 +5,7 @@ mod check;
 mod content;
 mod events;
 mod listing;
+mod outcome;
 mod pass;
 mod seal;
 
@@ -25,6 +26,8 @@ use crate::layout;
 pub struct Trust {
     /// The keys. A bundle that none of them signed fails.
     pub keys: Vec<PublicKey>,
+    /// The keys of people who may give an outcome. One that none of them signed fails.
+    pub approvers: Vec<PublicKey>,
 }
 
 /// Judges changed paths by the contract's rules.
@@ -71,6 +74,7 @@ pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dy
     list.add(CheckName::Agreement, agreement::agreement(&seen));
     list.add(CheckName::Secrets, content::secrets(&seen));
     list.add(CheckName::Tree, witnessed_tree(dir, &seen, tree));
+    list.add(CheckName::Outcome, outcome::outcome(&seen, trust));
     list
 }
 

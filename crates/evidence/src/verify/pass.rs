@@ -18,7 +18,7 @@ use crate::{layout, report, trace};
 
 /// How much is read at once.
 const CHUNK: usize = 1 << 20;
-/// The largest attestation and the largest decision that are read.
+/// The largest attestation, decision and outcome that are read.
 const MAX_SMALL: u64 = 4 << 20;
 /// How many steps a trace can have; a run has twelve, and a few more if it was interrupted.
 const MOST_STEPS: usize = 1_000;
@@ -32,6 +32,7 @@ pub(super) struct Seen {
     pub(super) trace: Option<Result<Vec<TraceLine>, String>>,
     pub(super) patch: Option<Result<Vec<PatchedFile>, String>>,
     pub(super) model_calls: Option<u64>,
+    pub(super) outcome: Option<Result<Vec<u8>, String>>,
     envelope: Result<(Envelope, Statement), String>,
     report: Result<Report, String>,
     contract: Result<Contract, String>,
@@ -61,6 +62,7 @@ pub(super) fn look(dir: &Path) -> Seen {
         trace: None,
         patch: None,
         model_calls: None,
+        outcome: None,
         envelope: Err(gone(layout::ATTESTATION)),
         report: Err(gone(layout::REPORT)),
         contract: Err(gone(layout::CONTRACT)),
@@ -133,7 +135,7 @@ impl Seen {
         match name {
             layout::REPORT => Reader::Keep(report::MAX_BYTES, Vec::new()),
             layout::CONTRACT => Reader::Keep(contract::MAX_BYTES, Vec::new()),
-            layout::ATTESTATION | layout::DECISION => Reader::Keep(MAX_SMALL, Vec::new()),
+            layout::ATTESTATION | layout::DECISION | layout::OUTCOME => Reader::Keep(MAX_SMALL, Vec::new()),
             layout::EVENTS => Reader::Events(Box::new(EventsSeen::new())),
             layout::TRACE => Reader::Trace(Lines::new(trace::LONGEST_LINE), Ok(Vec::new())),
             layout::PATCH => {
@@ -175,6 +177,7 @@ impl Seen {
             layout::CONTRACT => {
                 self.contract = bytes.and_then(|b| Contract::parse(b).map_err(|e| named(e.to_string())));
             }
+            layout::OUTCOME => self.outcome = Some(bytes.map(<[u8]>::to_vec)),
             layout::DECISION => {
                 self.decision =
                     bytes.and_then(|b| serde_json::from_slice(b).map_err(|e| named(e.to_string())));

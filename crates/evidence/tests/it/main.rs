@@ -5,6 +5,8 @@
 
 mod crash;
 mod logs;
+mod outcome;
 mod sample;
+mod signed;
 mod tamper;
 mod writing;

@@ -10,7 +10,7 @@ use herma_evidence::{
     verify,
 };
 use herma_model::contract::ContractId;
-use herma_model::decision::{Decision, Question};
+use herma_model::decision::{Decision, Purpose, Question};
 use herma_model::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
 use herma_model::event::{EventType as E, Source};
 use herma_model::gate::{Finding, Gate};
@@ -65,7 +65,11 @@ impl Sample {
 }
 
 pub(crate) fn check(dir: &Path, key: &InstallationKey) -> CheckList {
-    verify(dir, &Trust { keys: vec![key.public()] }, &only_strings, None)
+    check_with(dir, &Trust { keys: vec![key.public()], approvers: Vec::new() })
+}
+
+pub(crate) fn check_with(dir: &Path, trust: &Trust) -> CheckList {
+    verify(dir, trust, &only_strings, None)
 }
 
 /// Stands in for the contract's path rules: only `strings.py` may change.
@@ -139,6 +143,8 @@ fn decision() -> Decision {
         stage: contract.terms.stage,
         mutation_scope: contract.terms.mutation_scope(),
         risk: contract.terms.risk,
+        purpose: Purpose::Work,
+        admissions: Vec::new(),
     };
     Decision::draw(&question, &Gate::ALL.map(|gate| (gate, Finding::Passed)).into())
 }
@@ -176,6 +182,7 @@ fn report(started: Timestamp) -> Report {
         engine_admission: Admission::BuiltIn,
         target_admission: Admission::BuiltIn,
         approval_status: ApprovalStatus::NotRequired,
+        approval_id: None,
         run_started_at: started,
         run_finished_at: started,
         baseline_commit: Some("3".repeat(40)),
@@ -199,7 +206,9 @@ fn report(started: Timestamp) -> Report {
         target_clean_start: Some(true),
         target_clean_end: Some(true),
         source_mutated: Some(false),
+        landing: None,
         outcome: OutcomeState::NotRequired,
+        outcome_due: None,
         usage: Usage::NONE,
         blockers: Vec::new(),
         not_applicable: [

@@ -32,7 +32,7 @@ fn an_untouched_bundle_passes() {
     let sample = pass(|_| {});
     let list = sample.verify();
     assert!(list.ok(), "{list:#?}");
-    assert_eq!(list.checks.len(), 16);
+    assert_eq!(list.checks.len(), 17);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn a_missing_file_is_found() {
 #[test]
 fn an_extra_file_is_found() {
     for name in
-        ["notes.txt", "engine/more.log", layout::CONFINEMENT, layout::OUTCOME, ".unfinished-patch.diff"]
+        ["notes.txt", "engine/more.log", "engine/outcome.json", layout::CONFINEMENT, ".unfinished-patch.diff"]
     {
         let sample = pass(|_| {});
         fs::write(sample.dir().join(name), "x").unwrap();

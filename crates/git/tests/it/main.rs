@@ -3,6 +3,10 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
 mod kit;
+mod landing;
+mod landing_back;
+mod landing_kit;
+mod landing_refused;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

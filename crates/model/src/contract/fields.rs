@@ -57,6 +57,8 @@ macro_rules! checked_text {
     };
 }
 
+pub(crate) use checked_text;
+
 checked_text!(
     /// The contract's name.
     ContractId,
@@ -100,7 +102,7 @@ checked_text!(
     check_pattern
 );
 
-fn check_name(text: &str, what: &str) -> Result<(), String> {
+pub(crate) fn check_name(text: &str, what: &str) -> Result<(), String> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let sound = text.len() <= 64
         && text.bytes().next().is_some_and(letter)
@@ -267,6 +269,20 @@ pub enum Action {
 }
 
 impl Action {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::Push,
+        Self::Merge,
+        Self::Deploy,
+        Self::Close,
+        Self::PrOpen,
+        Self::IssueClose,
+        Self::PublicPublication,
+        Self::CredentialChange,
+        Self::VendorSourceMutation,
+        Self::Tag,
+    ];
+
     /// The actions that every contract forbids.
     pub const BUILT_IN: [Self; 9] = [
         Self::Push,
@@ -279,6 +295,23 @@ impl Action {
         Self::CredentialChange,
         Self::VendorSourceMutation,
     ];
+
+    /// The name as it is written in files and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Push => "push",
+            Self::Merge => "merge",
+            Self::Deploy => "deploy",
+            Self::Close => "close",
+            Self::PrOpen => "pr_open",
+            Self::IssueClose => "issue_close",
+            Self::PublicPublication => "public_publication",
+            Self::CredentialChange => "credential_change",
+            Self::VendorSourceMutation => "vendor_source_mutation",
+            Self::Tag => "tag",
+        }
+    }
 }
 
 /// How much is at stake.

@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 pub use fields::{
     Action, ContractId, FixtureName, Limits, ModelChoice, Pattern, Patterns, RepoRef, Risk, Target, Toolchain,
 };
+pub(crate) use fields::{check_name, checked_text};
 pub use parse::{BadContract, MAX_BYTES};
 pub use template::template;
 

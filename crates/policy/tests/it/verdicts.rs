@@ -14,6 +14,8 @@ use crate::facts::path;
 /// The facts of a run, owned.
 #[derive(Clone, Debug)]
 struct Seen {
+    gates_only: bool,
+    landing_refused: Option<BlockerRecord>,
     require_diff: bool,
     gate_blockers: Vec<BlockerRecord>,
     interrupted: Option<String>,
@@ -53,6 +55,8 @@ impl Seen {
     /// A run with nothing against it.
     fn good() -> Self {
         Self {
+            gates_only: false,
+            landing_refused: None,
             require_diff: true,
             gate_blockers: Vec::new(),
             interrupted: None,
@@ -73,6 +77,8 @@ impl Seen {
 
     fn facts(&self) -> RunFacts<'_> {
         RunFacts {
+            gates_only: self.gates_only,
+            landing_refused: self.landing_refused.clone(),
             require_diff: self.require_diff,
             gate_blockers: self.gate_blockers.clone(),
             interrupted: self.interrupted.clone(),
@@ -322,4 +328,28 @@ proptest! {
         prop_assert_eq!(found.contains(&Blocker::SecretInOutput), seen.secret_in_patch.is_some());
         prop_assert_eq!(found.contains(&Blocker::ArtifactWriteFailure), !seen.write_failures.is_empty());
     }
+}
+
+#[test]
+fn a_stage_without_an_engine_passes_at_its_gates() {
+    let at_the_gates = |seen: &mut Seen| {
+        seen.gates_only = true;
+        seen.engine_exit = None;
+        (seen.changed, seen.verification) = (0, Vec::new());
+    };
+    case(at_the_gates, Status::Pass, &[]);
+    case(
+        |seen| {
+            at_the_gates(seen);
+            seen.gates_only = false;
+        },
+        Status::Fail,
+        &[Blocker::EngineFailed],
+    );
+}
+
+#[test]
+fn what_could_not_land_is_no_pass() {
+    let refused = |seen: &mut Seen| seen.landing_refused = Some(Blocker::SourceMutated.because("moved"));
+    case(refused, Status::Fail, &[Blocker::SourceMutated]);
 }

@@ -19,7 +19,7 @@ static PRISTINE: LazyLock<(Files, Trust)> = LazyLock::new(|| {
     let sample = sample::pass(|_| {});
     let mut files = Files::new();
     read(&sample.dir(), Path::new(""), &mut files);
-    (files, Trust { keys: vec![sample.key.public()] })
+    (files, Trust { keys: vec![sample.key.public()], approvers: Vec::new() })
 });
 
 /// A bundle is changed as the input says, line by line, and holds only if it is as it was signed.

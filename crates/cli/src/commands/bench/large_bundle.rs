@@ -44,7 +44,7 @@ fn row(
     limit: f64,
     repeat: u32,
 ) -> Result<BenchRow, Failure> {
-    let trust = Trust { keys: vec![installation.key.public()] };
+    let trust = Trust { keys: vec![installation.key.public()], approvers: Vec::new() };
     let names = files(bundle).map_err(Failure::internal)?;
     let sums = Tool::find("sha256sum", path).map_err(Failure::internal)?;
     let mut peak_kib = 0;

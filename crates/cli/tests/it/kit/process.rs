@@ -51,15 +51,30 @@ impl Started {
         dir: &Path,
         args: &[S],
     ) -> Self {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]).args(args).env_clear().envs(variables.iter().cloned()).current_dir(dir);
-        Self::spawn(command)
+        Self::reading(words, variables, dir, args, Stdio::null())
     }
 
-    fn spawn(mut command: Command) -> Self {
+    /// The same with this as its standard input.
+    pub(super) fn reading<S: AsRef<OsStr>>(
+        words: &[OsString],
+        variables: &[(OsString, OsString)],
+        dir: &Path,
+        args: &[S],
+        stdin: Stdio,
+    ) -> Self {
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).args(args).env_clear().envs(variables.iter().cloned()).current_dir(dir);
+        Self::spawn_reading(command, stdin)
+    }
+
+    fn spawn(command: Command) -> Self {
+        Self::spawn_reading(command, Stdio::null())
+    }
+
+    fn spawn_reading(mut command: Command, stdin: Stdio) -> Self {
         let shown = format!("{command:?}");
         let mut child = command
-            .stdin(Stdio::null())
+            .stdin(stdin)
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()

@@ -1,0 +1,27 @@
+//! Arguments of `herma compare`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use herma_model::engine::EngineName;
+
+/// Arguments of `herma compare`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Exit codes: 0 every lane ran and none falls behind another on a criterion that decides; \
+                        1 a lane falls behind or could not run; 3 no lane could run."
+)]
+pub struct Compare {
+    /// A contract's file, or `fixture:NAME` for a built-in one; can be given more than once
+    #[arg(long, value_name = "FILE", required = true)]
+    pub contract: Vec<String>,
+    /// The engines, one lane each
+    #[arg(long, value_name = "NAME,NAME", required = true, value_delimiter = ',')]
+    pub engines: Vec<EngineName>,
+    /// How often each contract is run on each lane
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub runs: u32,
+    /// Write the comparison here too, as JSON and Markdown
+    #[arg(long, value_name = "DIR")]
+    pub output: Option<PathBuf>,
+}

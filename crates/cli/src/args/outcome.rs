@@ -1,0 +1,32 @@
+//! Arguments of `herma accept` and `herma reject`.
+
+use clap::Args;
+use herma_model::admission::Line;
+
+use crate::unlock::UnlockArgs;
+
+/// Arguments of `herma accept`.
+#[derive(Debug, Args)]
+pub struct Accept {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    pub run: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Option<Line>,
+    /// Who accepts.
+    #[command(flatten)]
+    pub unlock: UnlockArgs,
+}
+
+/// Arguments of `herma reject`.
+#[derive(Debug, Args)]
+pub struct Reject {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    pub run: String,
+    /// Why
+    #[arg(long, value_name = "TEXT")]
+    pub reason: Line,
+    /// Who rejects.
+    #[command(flatten)]
+    pub unlock: UnlockArgs,
+}

@@ -1,0 +1,124 @@
+//! `herma approvals`: asking for a person's yes to one exact contract, reading what it is asked for, and giving it.
+
+mod find;
+mod request;
+mod rule;
+mod sheet;
+
+use std::process::ExitCode;
+
+use herma_harness::{AskError, Installation, SystemClock};
+use herma_model::Clock as _;
+use herma_model::approval::{Approval, ApprovalState, ApprovalStore as _};
+
+pub(crate) use self::find::open_request;
+pub(crate) use self::request::no_secret;
+use self::sheet::Sheet;
+use crate::args;
+use crate::commands::{Ended, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::{ApprovalRow, ApprovalsOutput};
+use crate::screen::{Screen, Tone, safe};
+
+/// How many of the newest approvals are looked through for those that are still open.
+const NEWEST: u32 = 1_000;
+
+pub(crate) fn approvals(command: &args::Approvals, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    installation.store.expire(SystemClock.now())?;
+    match command {
+        args::Approvals::Request(args) => request::request(args, &installation, environment, screen),
+        args::Approvals::List(args) => list(args, &installation, screen),
+        args::Approvals::Show(args) => {
+            let approval = find::find(&installation, &args.id)?;
+            let sheet = Sheet::new(&installation, approval)?;
+            if args.copy { sheet.copy(screen) } else { sheet.finish(screen) }
+        }
+        args::Approvals::Grant(args) => rule::grant(args, &installation, environment, screen),
+        args::Approvals::Deny(args) => rule::deny(args, &installation, environment, screen),
+    }
+}
+
+fn list(args: &args::ListApprovals, installation: &Installation, screen: &Screen) -> Ended {
+    let now = SystemClock.now();
+    let mut rows: Vec<ApprovalRow> = installation
+        .store
+        .approvals(None, if args.all { args.limit } else { NEWEST })?
+        .into_iter()
+        .map(|approval| row(approval.state_at(now), approval))
+        .filter(|row| args.all || matches!(row.state, ApprovalState::Requested | ApprovalState::Granted))
+        .collect();
+    rows.truncate(usize::try_from(args.limit).unwrap_or(usize::MAX));
+    if screen.is_json() {
+        screen.value(&ApprovalsOutput { schema: "herma.approvals/v1", approvals: rows })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    if rows.is_empty() {
+        let open = if args.all { "" } else { " that can be granted or used; `--all` lists the others" };
+        screen.line(format_args!("no approvals{open}"));
+    }
+    for row in rows {
+        // Pads by hand: the colour's escapes would count.
+        let pad = " ".repeat(9_usize.saturating_sub(row.state.as_str().len()));
+        screen.line(format_args!(
+            "{}  {}{pad} stage {}  {:24} {:8} {}  until {}",
+            row.approval_id.short(),
+            screen.paint(tone(row.state), row.state.as_str()),
+            row.stage,
+            row.contract_id.as_str(),
+            row.engine.as_str(),
+            safe(&row.target),
+            row.expires_at.strftime("%Y-%m-%d %H:%M:%SZ"),
+        ));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn row(state: ApprovalState, approval: Approval) -> ApprovalRow {
+    let request = approval.request;
+    ApprovalRow {
+        approval_id: request.id,
+        state,
+        contract_id: request.binding.contract_id,
+        engine: request.binding.engine,
+        target: request.binding.target,
+        stage: request.binding.stage,
+        requested_by: request.requested_by,
+        requested_at: request.requested_at,
+        expires_at: request.expires_at,
+        approver: approval.ruling.map(|ruling| ruling.record.approver),
+    }
+}
+
+fn tone(state: ApprovalState) -> Tone {
+    match state {
+        ApprovalState::Requested => Tone::Warn,
+        ApprovalState::Granted => Tone::Good,
+        ApprovalState::Denied | ApprovalState::Expired => Tone::Bad,
+        ApprovalState::Consumed => Tone::Dim,
+    }
+}
+
+impl From<AskError> for Failure {
+    fn from(error: AskError) -> Self {
+        match error {
+            AskError::NotNeeded(_) => Self::bad_input(error).hint("run the contract with `herma run`"),
+            AskError::NotReady(ref missing) => {
+                let next = safe(&missing.next_step);
+                Self::blocked(safe(&error.to_string())).hint(next)
+            }
+            AskError::Unsigned => Self::bad_input(error).hint("say who asks with --approver NAME"),
+            AskError::SamePerson(_) => Self::bad_input(error).hint("another approver has to rule on it"),
+            AskError::Final { state, .. } => Self::blocked(error).hint(match state {
+                ApprovalState::Granted => "`herma run` uses it, once",
+                _ => "ask for a new one with `herma approvals request`",
+            }),
+            AskError::Unknown(_) => {
+                Self::bad_input(error).hint("`herma approvals list --all` lists the names")
+            }
+            AskError::Store(error) => error.into(),
+            AskError::Sign(_) | AskError::Random(_) => Self::internal(error),
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! `herma approvals request`.
+
+use herma_harness::{AskError, Asker, Installation, Order, ask};
+
+use super::sheet::Sheet;
+use crate::args;
+use crate::commands::Ended;
+use crate::commands::run::read_contract;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::screen::Screen;
+use crate::unlock::unlock;
+
+pub(super) fn request(
+    args: &args::RequestApproval,
+    installation: &Installation,
+    environment: &Environment,
+    screen: &Screen,
+) -> Ended {
+    let read = read_contract(&args.contract)?;
+    let stage = read.contract.terms.stage;
+    if !stage.needs_approval() {
+        // Before anybody types a passphrase for it.
+        return Err(AskError::NotNeeded(stage).into());
+    }
+    no_secret(args.reason.as_str())?;
+    let order = Order {
+        contract: read.contract,
+        contract_text: read.text,
+        contract_dir: read.dir,
+        engine: args.engine.clone(),
+        destination: args.destination.map(Into::into),
+        script: None,
+        keep_workspace: false,
+        fault: None,
+    };
+    let signs = installation.operator.separation_of_duties || args.unlock.approver.is_some();
+    let approver = signs.then(|| unlock(&args.unlock, installation, environment, screen)).transpose()?;
+    let asker = approver.as_ref().map_or_else(|| Asker::User(environment.user.clone()), Asker::Approver);
+    let approval = ask(installation, &order, args.reason.as_str(), &asker)?;
+    Sheet::new(installation, approval)?.finish(screen)
+}
+
+/// A reason goes into records that stay.
+pub(crate) fn no_secret(reason: &str) -> Result<(), Failure> {
+    match herma_evidence::secrets::scan(reason.as_bytes()).first() {
+        None => Ok(()),
+        Some(finding) => {
+            Err(Failure::bad_input(format!("the reason holds what looks like a secret ({})", finding.rule))
+                .hint("take it out: a reason goes into records that stay"))
+        }
+    }
+}

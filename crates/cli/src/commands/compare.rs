@@ -1,0 +1,111 @@
+//! `herma compare`: the same contracts under the same gates on each lane, and what the bundles show.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use herma_harness::{
+    CompareError, ComparisonOrder, Comparisons, ContractOnLanes, Progress, Turns, Unwatched,
+    compare as compare_lanes, comparison_markdown,
+};
+use herma_model::Status;
+use herma_model::comparison::{Comparison, LaneRun};
+use herma_model::contract::ContractId;
+use herma_model::engine::EngineName;
+
+use crate::args;
+use crate::commands::run::{ReadContract, read_contract};
+use crate::commands::{Ended, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::progress::watcher;
+use crate::screen::Screen;
+
+pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &Screen) -> Ended {
+    let read = |named: &String| {
+        let ReadContract { contract, text, dir } = read_contract(named)?;
+        Ok(ContractOnLanes { contract, text, dir })
+    };
+    let order = ComparisonOrder {
+        contracts: args.contract.iter().map(read).collect::<Result<_, Failure>>()?,
+        engines: args.engines.clone(),
+        repetitions: args.runs,
+    };
+    if let Some(dir) = &args.output {
+        // Better to know it now than after all the runs.
+        std::fs::create_dir_all(dir).map_err(|e| cannot_write(dir, &e))?;
+    }
+    let installation = open(environment, screen)?;
+    let comparison = compare_lanes(&installation, &order, &Shown(screen)).map_err(failure)?;
+    let comparisons = Comparisons::of(&installation);
+    let kept = comparisons.keep(comparison).map_err(|e| {
+        Failure::internal(e)
+            .hint("free space or make herma's home writable; the bundles of the runs are kept")
+    })?;
+    let comparison = &kept.record;
+    let files = comparisons.files(comparison.id);
+    if let Some(dir) = &args.output {
+        for file in &files {
+            let copy = dir.join(file.file_name().unwrap_or_default());
+            std::fs::copy(file, &copy).map_err(|e| cannot_write(&copy, &e))?;
+        }
+    }
+    if screen.is_json() {
+        screen.value(comparison)?;
+    } else {
+        screen.bytes(comparison_markdown(comparison).as_bytes());
+        for file in files {
+            screen.note(format_args!("kept as {}", file.display()));
+        }
+    }
+    Ok(ExitCode::from(exit_code(comparison)))
+}
+
+/// 0 if every lane ran and holds its own, 3 if none could run, else 1.
+fn exit_code(comparison: &Comparison) -> u8 {
+    let holds_its_own = |engine: &EngineName| comparison.holds_its_own(engine);
+    if comparison.ran().next().is_none() {
+        Status::Blocked.exit_code()
+    } else if comparison.lanes.iter().all(|lane| holds_its_own(&lane.engine)) {
+        Status::Pass.exit_code()
+    } else {
+        Status::Fail.exit_code()
+    }
+}
+
+/// A line for each run, and a moving one while it is under way.
+struct Shown<'a>(&'a Screen);
+
+impl Turns for Shown<'_> {
+    fn begins(&self, _: &EngineName, _: &ContractId) -> Box<dyn Progress + '_> {
+        if self.0.is_live() { watcher(self.0) } else { Box::new(Unwatched) }
+    }
+
+    fn ended(&self, engine: &EngineName, run: &LaneRun) {
+        if !self.0.is_json() {
+            self.0.note(format_args!(
+                "{engine}: {} {} in {} ms, run {}",
+                run.contract_id,
+                self.0.status(run.status),
+                run.duration_ms,
+                run.run_id
+            ));
+        }
+    }
+}
+
+fn failure(error: CompareError) -> Failure {
+    match error {
+        CompareError::Order(error) => error.into(),
+        CompareError::Bundle(..) => {
+            Failure::internal(error).hint("`herma verify RUN` says what is broken; compare again")
+        }
+        CompareError::TargetMoved(_) => Failure::internal(error)
+            .hint("the runs so far are kept as ordinary runs; `herma runs` lists them"),
+        _ => Failure::bad_input(error),
+    }
+}
+
+fn cannot_write(path: &Path, error: &std::io::Error) -> Failure {
+    Failure::bad_input(format!("{}: cannot be written: {error}", path.display()))
+        .hint("name a directory that can be written with --output")
+}

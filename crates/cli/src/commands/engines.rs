@@ -1,0 +1,171 @@
+//! `herma engines list|enable|disable`: which engines there are, and which are switched on.
+
+use std::process::ExitCode;
+
+use herma_engines::Engine;
+use herma_harness::{Enabled, Installation, Proofs};
+use herma_model::engine::EngineName;
+use herma_model::report::Admission;
+use herma_model::{Clock as _, Digest, Stage};
+
+use crate::args;
+use crate::commands::{Ended, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::{EngineRow, EnginesOutput};
+use crate::screen::{Screen, Tone, safe};
+
+pub(crate) fn engines(command: &args::Engines, environment: &Environment, screen: &Screen) -> Ended {
+    let installation = open(environment, screen)?;
+    let rows = match command {
+        args::Engines::List => {
+            let known = installation.engines();
+            known.names().iter().filter_map(|name| known.get(name)).map(|e| look(&installation, e)).collect()
+        }
+        args::Engines::Enable { name } => vec![switch(&installation, name, true)?],
+        args::Engines::Disable { name } => vec![switch(&installation, name, false)?],
+    };
+    if screen.is_json() {
+        screen.value(&EnginesOutput { schema: "herma.engines/v1", engines: rows })?;
+    } else if matches!(command, args::Engines::List) {
+        list(&rows, screen);
+    } else {
+        for row in &rows {
+            switched(row, screen);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Switches an engine on or off, and says what it comes to then.
+fn switch(installation: &Installation, name: &EngineName, on: bool) -> Result<EngineRow, Failure> {
+    let engine = find(installation, name)?;
+    if engine.built_in() {
+        return Err(Failure::bad_input(format!("`{name}` is part of herma and always on: it has no switch"))
+            .hint("nothing needs to be done: a contract runs with it as it is"));
+    }
+    let switches = Enabled::of(&installation.home);
+    let done =
+        if on { switches.enable(name, herma_harness::SystemClock.now()) } else { switches.disable(name) };
+    done.map_err(|e| {
+        Failure::internal(format!("the switch of `{name}` could not be written: {e}"))
+            .hint("free space or make herma's home writable")
+    })?;
+    Ok(look(installation, engine))
+}
+
+/// An engine of this herma by its name.
+fn find<'a>(installation: &'a Installation, name: &EngineName) -> Result<&'a dyn Engine, Failure> {
+    installation.engines().get(name).ok_or_else(|| {
+        let known: Vec<_> = installation.engines().names().iter().map(ToString::to_string).collect();
+        Failure::bad_input(format!("herma has no engine `{name}`"))
+            .hint(format!("there are: {}", known.join(", ")))
+    })
+}
+
+/// What there is to say about an engine.
+fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
+    let (name, built_in) = (engine.name(), engine.built_in());
+    let digest = engine.digest().ok();
+    let (admission, admission_detail) = if built_in {
+        (Admission::BuiltIn, None)
+    } else {
+        let found = installation.admissions().find_engine(&name, digest, &installation.situation());
+        (found.status, Some(found.detail))
+    };
+    let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
+    let proofs = Proofs::of(installation);
+    let proven_stage =
+        Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
+    let next_step = next_step(&name, enabled, admission, proven_stage);
+    EngineRow {
+        engine: name,
+        built_in,
+        enabled,
+        digest,
+        admission,
+        admission_detail,
+        proven_stage,
+        next_step,
+    }
+}
+
+/// The first thing that is missing, in the order of the gates that a person opens.
+fn next_step(
+    name: &EngineName,
+    enabled: bool,
+    admission: Admission,
+    proven: Option<Stage>,
+) -> Option<String> {
+    if !enabled {
+        return Some(format!("switch it on with `herma engines enable {name}`"));
+    }
+    match admission {
+        Admission::Admitted | Admission::BuiltIn | Admission::NotApplicable => {}
+        Admission::MissingAdmission => {
+            return Some(format!("write its admission with `herma admit engine {name} --program FILE`"));
+        }
+        Admission::NotAdmitted => {
+            return Some(format!(
+                "complete its admission with `herma admit engine {name}`, then have an approver sign it with \
+                 `herma admit sign engine {name}`"
+            ));
+        }
+        Admission::Mismatch | Admission::InvalidAdmission | Admission::Expired => {
+            return Some(format!(
+                "`herma admissions check engine {name}` says what is wrong; then admit it again"
+            ));
+        }
+    }
+    let stage = match proven {
+        None => Stage::Gated,
+        Some(proven) => Stage::ALL.into_iter().find(|stage| *stage > proven)?,
+    };
+    Some(format!("prove stage {stage} with `herma prove --engine {name} --stage {stage}`"))
+}
+
+fn list(rows: &[EngineRow], screen: &Screen) {
+    for row in rows {
+        let switch = if row.enabled {
+            screen.paint(Tone::Good, "enabled ")
+        } else {
+            screen.paint(Tone::Dim, "disabled")
+        };
+        screen.line(format_args!(
+            "{:12} {:9} {switch}  {:20}  {:18} {}",
+            row.engine.as_str(),
+            if row.built_in { "built in" } else { "external" },
+            short(row.digest),
+            row.admission.as_str(),
+            stages(row.proven_stage)
+        ));
+        if let Some(next) = &row.next_step {
+            screen.line(format_args!("             {} {next}", screen.paint(Tone::Bold, "next:")));
+        }
+    }
+}
+
+fn switched(row: &EngineRow, screen: &Screen) {
+    let switch = if row.enabled { "enabled" } else { "disabled: no run of it starts any more" };
+    screen.line(format_args!("`{}` is {switch}", row.engine));
+    let open = row.enabled && row.admission != Admission::Admitted;
+    if let Some(detail) = row.admission_detail.as_ref().filter(|_| open) {
+        screen.line(format_args!("  {}", safe(detail)));
+    }
+    if let Some(next) = row.next_step.as_ref().filter(|_| row.enabled) {
+        screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));
+    }
+}
+
+/// Enough of a digest to tell two apart.
+fn short(digest: Option<Digest>) -> String {
+    digest.map_or_else(|| "no program".to_owned(), |digest| format!("sha256:{}", &digest.hex()[..12]))
+}
+
+fn stages(proven: Option<Stage>) -> String {
+    match proven {
+        None => "no stage proven".to_owned(),
+        Some(Stage::Gated) => "stage 1".to_owned(),
+        Some(stage) => format!("stages 1 to {stage}"),
+    }
+}

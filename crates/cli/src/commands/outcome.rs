@@ -1,0 +1,223 @@
+//! `herma accept` and `herma reject`: the operator's word on what landed.
+
+use std::process::ExitCode;
+
+use herma_evidence::layout;
+use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_counts, outcome_of};
+use herma_model::admission::Line;
+use herma_model::contract::Target;
+use herma_model::outcome::{Outcome, OutcomeWord};
+use herma_model::signed::Signed;
+use herma_model::visible::visible_line;
+use herma_model::{Contract, Report};
+
+use crate::args;
+use crate::commands::approvals::no_secret;
+use crate::commands::show::read_report;
+use crate::commands::{Ended, find_run, open};
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
+use crate::screen::{Screen, Tone};
+use crate::unlock::unlock;
+
+pub(crate) fn accept(args: &args::Accept, environment: &Environment, screen: &Screen) -> Ended {
+    let reason = args.reason.as_ref().map_or("", Line::as_str);
+    no_secret(reason)?;
+    let installation = open(environment, screen)?;
+    let about = About::find(&installation, &args.run)?;
+    about.must_be_open(&installation, OutcomeWord::Accepted)?;
+    about.show(screen);
+    let operator = unlock(&args.unlock, &installation, environment, screen)?;
+    let outcome = herma_harness::accept(&installation, about.report.run_id, reason, &operator)?;
+    let note = "the branch stays where it is; merging it is up to you";
+    about.done(outcome, note, screen)
+}
+
+pub(crate) fn reject(args: &args::Reject, environment: &Environment, screen: &Screen) -> Ended {
+    no_secret(args.reason.as_str())?;
+    let installation = open(environment, screen)?;
+    let about = About::find(&installation, &args.run)?;
+    about.must_be_open(&installation, OutcomeWord::Rejected)?;
+    about.show(screen);
+    let operator = unlock(&args.unlock, &installation, environment, screen)?;
+    let (outcome, taken) =
+        herma_harness::reject(&installation, about.report.run_id, args.reason.as_str(), &operator)?;
+    let note = match taken {
+        TakenBack::Entirely => "the branch is deleted, and no trace is left in the target",
+        TakenBack::ObjectsInUse => {
+            "the branch is deleted; its objects stay, because something else in the target uses some of them"
+        }
+    };
+    about.done(outcome, note, screen)
+}
+
+/// What an outcome is about.
+struct About {
+    report: Report,
+    target: String,
+}
+
+impl About {
+    fn find(installation: &Installation, run: &str) -> Result<Self, Failure> {
+        let (_, dirs) = find_run(installation, run)?;
+        let report = read_report(&dirs.bundle())?;
+        let contract = std::fs::read(dirs.bundle().join(layout::CONTRACT)).ok();
+        let target = match contract.and_then(|bytes| Contract::parse(&bytes).ok()) {
+            Some(Contract { terms, .. }) => match terms.target {
+                Target::Repo { repo, .. } => repo.to_string(),
+                Target::Fixture(name) => format!("fixture:{name}"),
+            },
+            None => "unknown: the contract in the bundle cannot be read".to_owned(),
+        };
+        Ok(Self { report, target })
+    }
+
+    /// Refuses what would be refused anyway before anybody types a passphrase for it.
+    fn must_be_open(&self, installation: &Installation, word: OutcomeWord) -> Result<(), Failure> {
+        let run_id = self.report.run_id;
+        match (outcome_of(installation, &self.report)?, word) {
+            (OutcomeNow::Pending(_), _) | (OutcomeNow::Missing(_), OutcomeWord::Rejected) => Ok(()),
+            (OutcomeNow::Missing(due), OutcomeWord::Accepted) => {
+                Err(OutcomeError::TooLate(run_id, due).into())
+            }
+            (OutcomeNow::Given(given), _) => {
+                Err(OutcomeError::Final(run_id, given_word(&given).as_str()).into())
+            }
+            (OutcomeNow::NotRequired, _) => Err(OutcomeError::NotRequired(run_id).into()),
+        }
+    }
+
+    fn show(&self, screen: &Screen) {
+        if screen.is_json() {
+            return;
+        }
+        let report = &self.report;
+        screen.line(format_args!("run       {}", report.run_id));
+        screen.line(format_args!("contract  {}  {}", report.contract_id, report.contract_digest));
+        screen.line(format_args!("target    {}", visible_line(&self.target)));
+        if let Some(landing) = &report.landing {
+            screen.line(format_args!("branch    {}", visible_line(&landing.reference)));
+            screen.line(format_args!("commit    {}", visible_line(&landing.commit)));
+            screen.line(format_args!("on        {}", visible_line(&landing.base)));
+        }
+        for change in &report.changed_files {
+            let test = if report.changed_tests.contains(&change.path) {
+                screen.paint(Tone::Warn, "  a test, rewritten by the engine")
+            } else {
+                String::new()
+            };
+            screen.line(format_args!("changed   {}{test}", visible_line(&change.path.to_string())));
+        }
+    }
+
+    fn done(self, outcome: Signed<Outcome>, note: &str, screen: &Screen) -> Ended {
+        let Self { report, target } = self;
+        if screen.is_json() {
+            screen.value(&OutcomeOutput {
+                schema: "herma.outcome-given/v1",
+                run_id: report.run_id,
+                contract_id: report.contract_id.to_string(),
+                target,
+                landing: report.landing,
+                changed_files: report.changed_files.into_iter().map(|change| change.path).collect(),
+                changed_tests: report.changed_tests,
+                outcome,
+                note: note.to_owned(),
+            })?;
+        } else {
+            let word = given_word(&outcome);
+            let tone = if word == OutcomeWordNow::Accepted { Tone::Good } else { Tone::Warn };
+            let by = &outcome.record.operator;
+            screen.line(format_args!("{} by {by}: {note}", screen.paint(tone, word.as_str())));
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
+
+fn given_word(given: &Signed<Outcome>) -> OutcomeWordNow {
+    match given.record.outcome {
+        OutcomeWord::Accepted => OutcomeWordNow::Accepted,
+        OutcomeWord::Rejected => OutcomeWordNow::Rejected,
+    }
+}
+
+/// Where a run stands with its operator; none for a run that asks for no outcome.
+pub(crate) fn standing(installation: &Installation, report: &Report) -> Result<Option<OutcomeRow>, Failure> {
+    let none = OutcomeRow {
+        state: OutcomeWordNow::Pending,
+        due: None,
+        operator: None,
+        decided_at: None,
+        reason: None,
+        void: None,
+    };
+    Ok(match outcome_of(installation, report)? {
+        OutcomeNow::NotRequired => None,
+        OutcomeNow::Pending(due) => Some(OutcomeRow { due: Some(due), ..none }),
+        OutcomeNow::Missing(due) => {
+            Some(OutcomeRow { state: OutcomeWordNow::MissingOutcome, due: Some(due), ..none })
+        }
+        OutcomeNow::Given(given) => Some(OutcomeRow {
+            state: given_word(&given),
+            void: outcome_counts(installation, report, &given).err(),
+            due: None,
+            operator: Some(given.record.operator),
+            decided_at: Some(given.record.decided_at),
+            reason: Some(given.record.reason),
+        }),
+    })
+}
+
+/// The same in words.
+pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
+    let word = outcome.state.as_str();
+    let said = match (outcome.due, &outcome.operator, outcome.decided_at) {
+        (Some(due), ..) if outcome.state == OutcomeWordNow::Pending => format!("{word} until {due}"),
+        (Some(due), ..) => format!("{word}: it had to be given until {due}; the run proves nothing"),
+        (None, Some(operator), Some(at)) => match outcome.reason.as_deref().filter(|r| !r.is_empty()) {
+            Some(reason) => format!("{word} by {operator} on {at}: {}", visible_line(reason)),
+            None => format!("{word} by {operator} on {at}"),
+        },
+        _ => word.to_owned(),
+    };
+    match &outcome.void {
+        Some(why) => format!("{said}; this does not count: {}", visible_line(why)),
+        None => said,
+    }
+}
+
+impl From<OutcomeError> for Failure {
+    fn from(error: OutcomeError) -> Self {
+        match &error {
+            OutcomeError::NotRequired(_) => {
+                Self::bad_input(error).hint("`herma runs` lists the runs that wait for an outcome")
+            }
+            OutcomeError::Final(..) => Self::blocked(error).hint("`herma show` says who gave it, and why"),
+            OutcomeError::TooLate(run, _) => {
+                let hint = format!(
+                    "take it back with `herma reject {} --reason TEXT`, then run the contract again",
+                    run.short()
+                );
+                Self::blocked(error).hint(hint)
+            }
+            OutcomeError::Moved { .. } => Self::blocked(error)
+                .hint("look at the branch in the target; what is there now is not herma's"),
+            OutcomeError::CheckedOut(_) => Self::blocked(error),
+            OutcomeError::Broken(run, _) => {
+                let hint = format!(
+                    "`herma verify {}` lists every check; the run can still be rejected",
+                    run.short()
+                );
+                Self::blocked(error).hint(hint)
+            }
+            OutcomeError::Bundle(run, _) => {
+                let hint = format!("`herma verify {}` says what is wrong with it", run.short());
+                Self::internal(error).hint(hint)
+            }
+            OutcomeError::Unknown(..) | OutcomeError::Git(_) => Self::internal(error)
+                .hint("what is left can be taken back by hand: delete the branch that the report names"),
+            OutcomeError::Write(_) => Self::internal(error).hint("free space or make herma's home writable"),
+        }
+    }
+}

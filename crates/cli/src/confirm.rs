@@ -1,0 +1,46 @@
+//! A person confirms what was shown by repeating the code that was printed with it.
+
+use std::io::{IsTerminal as _, stdin};
+
+use herma_model::Digest;
+
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// The code for exactly what has this digest.
+pub(crate) fn code_for(digest: &Digest) -> String {
+    digest.hex().chars().take(6).collect()
+}
+
+/// Goes on only with the right code: the one that was given, or the one that a person types now.
+pub(crate) fn confirm(code: &str, given: Option<&str>, screen: &Screen) -> Result<(), Failure> {
+    confirm_with(code, |typed| typed.eq_ignore_ascii_case(code), given, screen)
+}
+
+/// The same for a code that can be typed in more than one way.
+pub(crate) fn confirm_with(
+    code: &str,
+    is_code: impl Fn(&str) -> bool,
+    given: Option<&str>,
+    screen: &Screen,
+) -> Result<(), Failure> {
+    let typed = match given {
+        Some(given) => given.to_owned(),
+        None if stdin().is_terminal() && !screen.is_json() => {
+            screen.note(format_args!("Type the code {code} to go on, anything else to stop:"));
+            let mut line = String::new();
+            stdin().read_line(&mut line).map_err(Failure::internal)?;
+            line
+        }
+        None => {
+            return Err(Failure::bad_input("nobody is there to type the code")
+                .hint(format!("read what is shown; if you mean it, add `--code {code}`")));
+        }
+    };
+    if is_code(typed.trim()) {
+        Ok(())
+    } else {
+        Err(Failure::bad_input("that is not the code of what is shown; nothing was done")
+            .hint("read what is shown again: it may have changed since the code was printed"))
+    }
+}

@@ -1,0 +1,70 @@
+//! What `herma admit` and `herma admissions` print with `--json`.
+
+use herma_model::Digest;
+use herma_model::admission::{AdmissionKind, EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
+use herma_model::report::Admission;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `herma admit … --json`, and `herma admissions show|check|revoke --json` about one admission.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AdmissionOutput {
+    /// `herma.admission/v1`.
+    pub schema: &'static str,
+    /// What it lets in.
+    pub kind: AdmissionKind,
+    /// Which one, by its name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// The digest of the file's exact bytes.
+    pub digest: Digest,
+    /// What it comes to.
+    pub status: Admission,
+    /// Why.
+    pub detail: String,
+    /// What it lacks before it can be signed; none if nothing.
+    pub lacks: Option<String>,
+    /// What the file says.
+    pub record: AdmissionRecord,
+    /// The signature beside it; whether it holds is in `status`.
+    pub signed: Option<SignedAdmission>,
+    /// What to do next.
+    pub next_step: String,
+}
+
+/// What an admission's file says, by its kind.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum AdmissionRecord {
+    /// Of an engine.
+    Engine(Box<EngineDraft>),
+    /// Of a model.
+    Model(Box<ModelDraft>),
+    /// Of a target.
+    Target(Box<TargetDraft>),
+}
+
+/// `herma admissions list --json`, and `herma admissions check --json` about all.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AdmissionsOutput {
+    /// `herma.admissions/v1`.
+    pub schema: &'static str,
+    /// Every admission of the installation, by kind and name.
+    pub admissions: Vec<AdmissionRow>,
+}
+
+/// An admission in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct AdmissionRow {
+    /// What it lets in.
+    pub kind: AdmissionKind,
+    /// Which one, by its name.
+    pub name: String,
+    /// Its file.
+    pub file: String,
+    /// What it comes to.
+    pub status: Admission,
+    /// Why.
+    pub detail: String,
+}

@@ -1,0 +1,37 @@
+//! What `herma engines --json` prints.
+
+use herma_model::engine::EngineName;
+use herma_model::report::Admission;
+use herma_model::{Digest, Stage};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `herma engines list --json`; `enable` and `disable` name the one engine that they switched.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EnginesOutput {
+    /// `herma.engines/v1`.
+    pub schema: &'static str,
+    /// The engines, the default first.
+    pub engines: Vec<EngineRow>,
+}
+
+/// An engine in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct EngineRow {
+    /// Its name.
+    pub engine: EngineName,
+    /// Whether it is part of herma itself.
+    pub built_in: bool,
+    /// Whether it is switched on.
+    pub enabled: bool,
+    /// The digest of everything that it runs; none where there is no program to take it of.
+    pub digest: Option<Digest>,
+    /// Whether it is admitted.
+    pub admission: Admission,
+    /// Why, for an engine that needs an admission.
+    pub admission_detail: Option<String>,
+    /// The highest stage that it has proven, or needs no proof of, with every one below; none if not even the first.
+    pub proven_stage: Option<Stage>,
+    /// What is missing next; none if nothing is.
+    pub next_step: Option<String>,
+}

@@ -1,0 +1,76 @@
+//! What `herma accept --json`, `herma reject --json` and `herma runs --json` say about outcomes.
+
+use herma_model::approver::ApproverName;
+use herma_model::outcome::Outcome;
+use herma_model::report::LandingRecord;
+use herma_model::signed::Signed;
+use herma_model::{RepoPath, RunId, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// `herma accept --json` and `herma reject --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OutcomeOutput {
+    /// `herma.outcome-given/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// The contract's name.
+    pub contract_id: String,
+    /// The target by its name.
+    pub target: String,
+    /// What landed.
+    pub landing: Option<LandingRecord>,
+    /// What the engine changed.
+    pub changed_files: Vec<RepoPath>,
+    /// Which of these look like tests.
+    pub changed_tests: Vec<RepoPath>,
+    /// The operator's word, as `outcome.json` holds it.
+    pub outcome: Signed<Outcome>,
+    /// What became of what landed.
+    pub note: String,
+}
+
+/// Where a run stands with its operator.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct OutcomeRow {
+    /// Pending, accepted, rejected or missing.
+    pub state: OutcomeWordNow,
+    /// Until when it can be given, or had to be; none once it was.
+    pub due: Option<Timestamp>,
+    /// Who gave it.
+    pub operator: Option<ApproverName>,
+    /// When.
+    pub decided_at: Option<Timestamp>,
+    /// Why.
+    pub reason: Option<String>,
+    /// Why it does not count, such as an operator who is no approver.
+    pub void: Option<String>,
+}
+
+/// Where a run stands with its operator, in one word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum OutcomeWordNow {
+    /// It can be given.
+    Pending,
+    /// The result was taken.
+    Accepted,
+    /// The result was not taken.
+    Rejected,
+    /// It was not given in time: the run proves nothing.
+    MissingOutcome,
+}
+
+impl OutcomeWordNow {
+    /// The name as it is written in files and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::MissingOutcome => "missing_outcome",
+        }
+    }
+}

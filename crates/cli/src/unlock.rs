@@ -1,0 +1,181 @@
+//! Opens an approver's key: a token from the environment, or a passphrase from a file or from a person. A passphrase is
+//! never an argument, where every process of the machine could read it.
+
+use std::fs::File;
+use std::io::{self, IsTerminal as _, Read as _, stdin};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use herma_harness::{Approver, ApproverError, Approvers, Installation};
+use herma_model::approver::{ApproverName, Custody};
+use herma_model::secret::Secret;
+use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
+
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// The longest passphrase that is read.
+const LONGEST: u64 = 4 << 10;
+
+/// Who signs, and where the passphrase comes from.
+#[derive(Clone, Debug, Default, Args)]
+pub struct UnlockArgs {
+    /// The approver who signs; the one of `HERMA_APPROVER_TOKEN` otherwise, or the only one with a passphrase
+    #[arg(long, value_name = "NAME")]
+    pub approver: Option<ApproverName>,
+    /// A file whose first line is the passphrase; asked for on the terminal otherwise
+    #[arg(long, value_name = "FILE")]
+    pub passphrase_file: Option<PathBuf>,
+}
+
+/// Opens the key of the approver who signs.
+pub(crate) fn unlock(
+    args: &UnlockArgs,
+    installation: &Installation,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Approver, Failure> {
+    let approvers = installation.approvers();
+    // What was said on the command line counts more than what happens to be in the environment.
+    if let Some(token) = &environment.approver_token
+        && args.approver.is_none()
+        && args.passphrase_file.is_none()
+    {
+        return Ok(approvers.from_token(token.expose())?);
+    }
+    let name = match &args.approver {
+        Some(name) => name.clone(),
+        None => only_one(&approvers)?,
+    };
+    let passphrase = passphrase_of(&name, args.passphrase_file.as_deref(), screen)?;
+    Ok(approvers.unlock(&name, &passphrase)?)
+}
+
+/// The passphrase of a key that is there.
+fn passphrase_of(
+    name: &ApproverName,
+    file: Option<&Path>,
+    screen: &Screen,
+) -> Result<Secret<String>, Failure> {
+    match file {
+        Some(file) => read(file),
+        None => ask(&format!("Passphrase of {name} (it is not shown):"), screen),
+    }
+}
+
+/// A passphrase for a new key: from the file, or typed twice.
+pub(crate) fn new_passphrase(
+    name: &ApproverName,
+    file: Option<&Path>,
+    screen: &Screen,
+) -> Result<Secret<String>, Failure> {
+    if let Some(file) = file {
+        return read(file);
+    }
+    let first = ask(&format!("New passphrase for {name} (it is not shown):"), screen)?;
+    let second = ask("The same once more:", screen)?;
+    if first.expose() == second.expose() {
+        Ok(first)
+    } else {
+        Err(Failure::bad_input("the two passphrases differ; nothing was done"))
+    }
+}
+
+/// Where nobody said who signs, it is the one who can.
+fn only_one(approvers: &Approvers) -> Result<ApproverName, Failure> {
+    let mut can = approvers.all()?;
+    can.retain(|known| known.record.custody == Custody::Passphrase && known.trusted().is_ok());
+    match &can[..] {
+        [one] => Ok(one.record.name.clone()),
+        [] => Err(Failure::bad_input("there is no approver with a passphrase").hint(
+            "`herma approver init NAME` makes one; automation sets HERMA_APPROVER_TOKEN; `herma approver list` \
+             shows who is there",
+        )),
+        many => {
+            let names: Vec<_> = many.iter().map(|known| known.record.name.as_str()).collect();
+            Err(Failure::bad_input("more than one approver could sign")
+                .hint(format!("say who you are with --approver: {}", names.join(", "))))
+        }
+    }
+}
+
+/// The first line of a file.
+fn read(file: &Path) -> Result<Secret<String>, Failure> {
+    let text = || {
+        let mut text = String::new();
+        File::open(file)?.take(LONGEST).read_to_string(&mut text)?;
+        Ok(text)
+    };
+    let text = text().map_err(|e: io::Error| {
+        Failure::bad_input(format!("the passphrase file {} cannot be read: {e}", file.display()))
+    })?;
+    first_line(&text)
+}
+
+/// What a person types on the terminal, without showing it.
+fn ask(prompt: &str, screen: &Screen) -> Result<Secret<String>, Failure> {
+    if !stdin().is_terminal() {
+        return Err(Failure::bad_input("nobody is there to type the passphrase").hint(
+            "run it in a terminal, name a file with --passphrase-file, or set HERMA_APPROVER_TOKEN for automation",
+        ));
+    }
+    screen.note(prompt);
+    let hidden = Hidden::start().map_err(Failure::internal)?;
+    let mut line = String::new();
+    let typed = stdin().read_line(&mut line);
+    drop(hidden);
+    typed.map_err(Failure::internal)?;
+    first_line(&line)
+}
+
+fn first_line(text: &str) -> Result<Secret<String>, Failure> {
+    match text.lines().next().unwrap_or_default() {
+        "" => Err(Failure::bad_input("the passphrase is empty; nothing was done")),
+        line => Ok(Secret::new(line.to_owned())),
+    }
+}
+
+/// The terminal does not show what is typed, until this is dropped.
+struct Hidden {
+    before: Termios,
+}
+
+impl Hidden {
+    fn start() -> io::Result<Self> {
+        let before = tcgetattr(stdin())?;
+        let mut quiet = before.clone();
+        quiet.local_modes.remove(LocalModes::ECHO);
+        // What was typed ahead was shown already: it is thrown away.
+        tcsetattr(stdin(), OptionalActions::Flush, &quiet)?;
+        Ok(Self { before })
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
+    }
+}
+
+impl From<ApproverError> for Failure {
+    fn from(error: ApproverError) -> Self {
+        let hint = match &error {
+            ApproverError::Io { .. } | ApproverError::Malformed { .. } | ApproverError::Record(_) => {
+                return Self::internal(error).hint("`herma approver list` reads every record");
+            }
+            ApproverError::NeedsIntroducer(_) => "name one with --by; `herma approver list` shows them",
+            ApproverError::KeptElsewhere(_) => {
+                "set HERMA_APPROVER_TOKEN to the token, and leave the name out"
+            }
+            ApproverError::UnknownToken => "is HERMA_APPROVER_TOKEN one of another installation?",
+            ApproverError::Unknown(_) | ApproverError::Untrusted(_) => {
+                "`herma approver list` shows who is trusted"
+            }
+            ApproverError::OtherKey(_) => "restore the key's file from a backup, or revoke the approver",
+            ApproverError::NoReason => "say why with --reason TEXT",
+            _ => return Self::bad_input(error),
+        };
+        Self::bad_input(error).hint(hint)
+    }
+}

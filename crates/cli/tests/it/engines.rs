@@ -1,0 +1,114 @@
+//! `herma engines`, from outside: what is listed, what can be switched, and what that changes for a run.
+
+use herma_model::{Blocker, Gate};
+use serde_json::Value;
+
+use crate::kit::{Finished, Herma};
+
+fn row(herma: &Herma, engine: &str) -> Value {
+    let listed = herma.json(&["engines", "list", "--json"]);
+    assert_eq!(listed["schema"], "herma.engines/v1");
+    let rows = listed["engines"].as_array().unwrap();
+    rows.iter().find(|row| row["engine"] == engine).unwrap_or_else(|| panic!("{listed:#}")).clone()
+}
+
+/// A run of `stub`, and whether the gate `engine_enabled` held.
+fn run_of_stub(herma: &Herma) -> (Finished, bool) {
+    let contract = herma.contract(&[]);
+    let args = ["run", contract.to_str().unwrap(), "--engine", "stub", "--json"];
+    let run = herma.finished(&args);
+    assert_eq!(run.ended.code, Some(3), "{:#?}", run.ended);
+    let missing: Vec<Blocker> = run.report.blockers.iter().map(|record| record.blocker).collect();
+    let decision: Value = serde_json::from_str(&run.bundle.text("decision.json")).unwrap();
+    let gates = decision["missing_gates"].to_string();
+    let on = !missing.contains(&Blocker::EngineDisabled);
+    assert_eq!(on, !gates.contains(Gate::EngineEnabled.as_str()), "{decision:#}");
+    (run, on)
+}
+
+#[test]
+fn an_engine_is_off_until_it_is_switched_on_and_off_again_afterwards() {
+    let herma = Herma::new();
+    let fresh = row(&herma, "stub");
+    assert_eq!((&fresh["built_in"], &fresh["enabled"]), (&false.into(), &false.into()));
+    assert_eq!((&fresh["digest"], &fresh["proven_stage"]), (&Value::Null, &Value::Null));
+    assert_eq!(fresh["admission"], "missing_admission");
+    assert!(fresh["next_step"].as_str().unwrap().contains("`herma engines enable stub`"), "{fresh:#}");
+    let (run, on) = run_of_stub(&herma);
+    assert!(!on && !run.report.engine_started);
+    let next: Vec<_> = run.report.blockers.iter().map(|record| record.next_step.as_str()).collect();
+    assert!(next.iter().any(|next| next.contains("`herma engines enable stub`")), "{next:#?}");
+
+    let enabled = herma.run(&["engines", "enable", "stub"]);
+    assert_eq!(enabled.code, Some(0), "{enabled:#?}");
+    assert!(enabled.stdout.starts_with("`stub` is enabled\n"), "{enabled:#?}");
+    assert!(
+        enabled.stdout.contains("next: write its admission with `herma admit engine stub"),
+        "{enabled:#?}"
+    );
+    assert_eq!(row(&herma, "stub")["enabled"], true);
+    assert!(run_of_stub(&herma).1);
+    let again = herma.json(&["engines", "enable", "stub", "--json"]);
+    assert_eq!(again["engines"].as_array().unwrap().len(), 1, "{again:#}");
+
+    let disabled = herma.run(&["engines", "disable", "stub"]);
+    assert_eq!(
+        (disabled.code, disabled.stdout.as_str()),
+        (Some(0), "`stub` is disabled: no run of it starts any more\n")
+    );
+    assert_eq!(row(&herma, "stub")["enabled"], false);
+    assert!(!run_of_stub(&herma).1);
+}
+
+#[test]
+fn what_is_part_of_herma_has_no_switch() {
+    let herma = Herma::new();
+    let fake = row(&herma, "fake");
+    assert_eq!((&fake["built_in"], &fake["enabled"]), (&true.into(), &true.into()));
+    assert_eq!((&fake["admission"], &fake["proven_stage"]), (&"built_in".into(), &3.into()));
+    assert!(fake["digest"].as_str().unwrap().starts_with("sha256:"), "{fake:#}");
+    for word in ["enable", "disable"] {
+        let ended = herma.run(&["engines", word, "fake"]);
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.starts_with("error: `fake` is part of herma and always on"), "{ended:#?}");
+    }
+    assert_eq!(herma.demo(&["--destination", "host"]).ended.code, Some(0));
+}
+
+#[test]
+fn an_engine_that_is_not_there_is_refused_and_the_others_are_named() {
+    let herma = Herma::new();
+    for word in ["enable", "disable"] {
+        let ended = herma.run(&["engines", word, "codex"]);
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert_eq!(ended.stderr, "error: herma has no engine `codex`\nnext: there are: fake, stub\n");
+        let json = herma.run(&["engines", word, "codex", "--json"]).json();
+        assert_eq!((&json["schema"], &json["exit_code"]), (&"herma.error/v1".into(), &2.into()));
+        assert_eq!(herma.run(&["engines", word, "../stub"]).code, Some(2));
+    }
+}
+
+#[test]
+fn the_list_has_a_line_for_each_engine_and_what_it_lacks() {
+    let herma = Herma::new();
+    let listed = herma.run(&["engines", "list"]).stdout;
+    let lines: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
+    let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
+    let [fake, stub] = lines[..] else { panic!("{listed}") };
+    assert_eq!(words(fake)[..4], ["fake", "built", "in", "enabled"], "{fake}");
+    assert!(fake.ends_with("built_in           stages 1 to 3"), "{fake}");
+    assert_eq!(words(stub)[..3], ["stub", "external", "disabled"], "{stub}");
+    assert!(stub.ends_with("no program            missing_admission  no stage proven"), "{stub}");
+}
+
+/// A switch is one engine's: a copy of its file under another name, or rubbish, switches nothing on.
+#[test]
+fn a_switch_that_was_not_made_by_herma_is_off() {
+    let herma = Herma::new();
+    let dir = herma.home().join("engines");
+    std::fs::create_dir_all(&dir).unwrap();
+    for text in ["", "true", "{}", r#"{"engine":"fake","enabled_at":"2026-01-01T00:00:00Z"}"#] {
+        std::fs::write(dir.join("stub.json"), text).unwrap();
+        assert_eq!(row(&herma, "stub")["enabled"], false, "{text}");
+    }
+}

@@ -1,0 +1,128 @@
+//! The engine `stub` through the seam.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use herma_destination::{Mount, View};
+use herma_engines::stub::StubAssignment;
+use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
+use herma_model::engine::{DestinationKind, EngineName, EngineResult};
+use herma_model::{Contract, Digest};
+
+const INSIDE: &str = "/opt/herma-engine/herma-stub";
+
+fn name() -> EngineName {
+    "stub".parse().unwrap()
+}
+
+fn registry(program: Option<PathBuf>) -> Registry {
+    let programs: BTreeMap<_, _> = program.into_iter().map(|program| (name(), program)).collect();
+    Registry::new("/herma".into(), programs)
+}
+
+fn stub(registry: &Registry) -> &dyn Engine {
+    registry.get(&name()).unwrap()
+}
+
+fn contract(target: &str) -> Contract {
+    let text = format!("---\nid: t\ntitle: t\ntarget: {target}\nstage: 2\nallowed_paths: [a]\n---\nDo it.\n");
+    Contract::parse(text.as_bytes()).unwrap()
+}
+
+fn view() -> View {
+    View { workspace: "/workspace".into(), engine_dir: Some("/engine".into()), herma: "/herma/herma".into() }
+}
+
+#[test]
+fn stub_is_a_program_that_was_let_in() {
+    let dir = tempfile::tempdir().unwrap();
+    let program = dir.path().join("herma-stub");
+    fs::write(&program, "the program").unwrap();
+    let registry = registry(Some(program.clone()));
+    let stub = stub(&registry);
+    assert!(!stub.built_in() && !stub.may_run_on(DestinationKind::Host));
+    assert_eq!(stub.program(), Some(program.as_path()));
+    assert_eq!(stub.mounts(), [Mount { host: program.clone(), inside: INSIDE.into() }]);
+    assert_eq!(stub.digest().unwrap(), Digest::of(b"the program"));
+
+    fs::write(&program, "a program that was built again").unwrap();
+    assert_eq!(stub.digest().unwrap(), Digest::of(b"a program that was built again"));
+    fs::remove_file(&program).unwrap();
+    let error = stub.digest().unwrap_err();
+    assert!(matches!(error, EngineError::Digest { .. }));
+    assert!(!error.to_string().contains(dir.path().to_str().unwrap()), "{error}");
+}
+
+#[test]
+fn without_a_program_nothing_can_be_started() {
+    let registry = registry(None);
+    let stub = stub(&registry);
+    let errors = [stub.digest().unwrap_err(), stub.launch(&view()).unwrap_err()];
+    for error in errors {
+        insta::allow_duplicates! {
+            insta::assert_snapshot!(error, @"the engine `stub` has no program: admit one with `herma admit engine stub --program PATH`");
+        }
+    }
+    assert!(stub.mounts().is_empty() && stub.program().is_none() && stub.identify(&view()).is_none());
+    // Whether it may run is for the gates to say, so that a run without a program is blocked and leaves its evidence.
+    let contract = contract("{ repo: ../r }");
+    stub.check(&Assignment { contract: &contract, script: None }).unwrap();
+}
+
+#[test]
+fn the_assignment_goes_by_file_and_nothing_of_it_by_argument() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = registry(Some("/outside/herma-stub".into()));
+    let contract = contract("{ repo: ../r }");
+    let assignment = Assignment { contract: &contract, script: Some("steps: [say: secret-plan]") };
+    stub(&registry).prepare(&assignment, dir.path()).unwrap();
+    let written = fs::read(dir.path().join("assignment.json")).unwrap();
+    let read = StubAssignment::parse(&written).unwrap();
+    assert_eq!(read, StubAssignment::of(&assignment).unwrap());
+    assert_eq!(read.script.as_deref(), assignment.script);
+    assert_eq!(read.contract_digest, contract.digest().unwrap());
+
+    let launch =
+        |argv: &[&str], stdin| Launch { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), stdin };
+    let stub = stub(&registry);
+    assert_eq!(stub.launch(&view()).unwrap(), launch(&[INSIDE], Some("assignment.json")));
+    assert_eq!(stub.identify(&view()), Some(launch(&[INSIDE, "--identity"], None)));
+    let blind = View { engine_dir: None, ..view() };
+    assert!(matches!(stub.launch(&blind), Err(EngineError::NoEngineDirectory(_))));
+}
+
+#[test]
+fn a_script_that_cannot_be_read_is_refused_before_there_is_a_run() {
+    let dir = tempfile::tempdir().unwrap();
+    let registry = registry(None);
+    let contract = contract("{ fixture: string-slugify }");
+    let assignment = Assignment { contract: &contract, script: Some("steps:\n  - wirte: x\n") };
+    let error = stub(&registry).prepare(&assignment, dir.path()).unwrap_err();
+    insta::assert_snapshot!(error, @"the script for `stub` cannot be read: line 2, column 5: `wirte` is not known here; did you mean `write`?");
+    assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
+
+    let assignment = Assignment { contract: &contract, script: None };
+    let error = stub(&registry).prepare(&assignment, &dir.path().join("gone")).unwrap_err();
+    insta::assert_snapshot!(error, @"`assignment.json` could not be written to the run's engine directory: No such file or directory (os error 2)");
+}
+
+#[test]
+fn an_answer_for_another_contract_is_no_answer() {
+    let registry = registry(None);
+    let mut reader = stub(&registry).reader(Digest::of(b"this"));
+    let mut result = |contract: Digest| {
+        let line = format!(r#"{{"type":"result","status":"completed","contract_digest":"{contract}"}}"#);
+        reader.line(line.as_bytes()).unwrap()
+    };
+    assert_eq!(result(Digest::of(b"this")), Said::Result(EngineResult::Completed));
+    assert!(matches!(result(Digest::of(b"that")), Said::Malformed(_)));
+}
+
+#[test]
+fn who_it_says_it_is_is_read_from_what_it_printed() {
+    let registry = registry(None);
+    let identity = |output: &str| stub(&registry).identity(output.as_bytes());
+    assert_eq!(identity("{\"engine\":\"stub\",\"version\":\"0.1.0\"}\n").as_deref(), Some("stub 0.1.0"));
+    assert_eq!(identity("stub 0.1.0"), None);
+}

@@ -1,0 +1,84 @@
+//! The landing itself: one pack, then one ref in one transaction.
+
+use std::path::PathBuf;
+
+use super::pack::Pack;
+use super::prepare::waiting_packs;
+use super::{LandError, Landing};
+use crate::error::GitError;
+use crate::git_dir::GitDir;
+use crate::source::SourceRepo;
+
+impl SourceRepo {
+    /// Brings the objects into the target and makes the ref, if the base still stands and nobody has a ref of that
+    /// name. Otherwise the target is left, or put back, as it was.
+    ///
+    /// A process that dies on the way leaves at most a pack that no ref names; [`SourceRepo::unland`] removes it.
+    pub fn land(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
+        landing.check()?;
+        self.refuse(landing)?;
+        let dir = self.pack_dir();
+        let landed = Pack { dir: &dir, name: &landing.pack }
+            .bring_in(&waiting_packs(git_dir))
+            .and_then(|()| self.create_ref(git_dir, landing));
+        let Err(error) = landed else { return Ok(()) };
+        self.remove_pack(landing).map_err(|e| self.unplaced(e))?;
+        // git says why only in words; what is there now says it too.
+        self.refuse(landing)?;
+        Err(self.unplaced(error).into())
+    }
+
+    /// What speaks against the landing, as far as looking can tell.
+    fn refuse(&self, landing: &Landing) -> Result<(), LandError> {
+        if let Some(reference) = self.in_the_way(landing).map_err(|e| self.unplaced(e))? {
+            return Err(LandError::RefTaken { reference });
+        }
+        match &landing.base_ref {
+            Some(base) if !self.still_stands(base).map_err(|e| self.unplaced(e))? => {
+                Err(LandError::BaseMoved { reference: base.name.clone() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The compare-and-swap: the base stands where it stood, and the ref is new, or nothing happens.
+    fn create_ref(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), GitError> {
+        let base = landing.base_ref.iter();
+        let mut commands: Vec<String> =
+            base.clone().map(|base| format!("option no-deref\nverify {} {}", base.name, base.id)).collect();
+        commands.push(format!("create {} {}", landing.reference, landing.commit));
+        // To lock a packed ref git makes the directories of its name and leaves them.
+        let names = base.map(|base| &base.name).chain([&landing.reference]);
+        let made: Vec<PathBuf> = names.flat_map(|name| self.missing_parents(name)).collect();
+        let done = match &landing.base_ref {
+            Some(base) if base.name == "HEAD" => self.transaction(&self.git_dir, &commands),
+            _ => self.view(git_dir).and_then(|view| self.transaction(&view, &commands)),
+        };
+        for dir in made {
+            // One that is not empty is in use.
+            let _ = std::fs::remove_dir(dir);
+        }
+        done
+    }
+
+    /// A git directory with the target's refs and a HEAD of its own, like that of a second work tree. If a branch is
+    /// as much as verified while HEAD is on it, git writes that into the log of HEAD, whatever the settings say.
+    fn view(&self, git_dir: &GitDir) -> Result<PathBuf, GitError> {
+        let view = waiting_packs(git_dir).join("view");
+        std::fs::create_dir_all(&view).map_err(GitError::file("make", &view))?;
+        let common_dir = [self.common_dir.as_os_str().as_encoded_bytes(), b"\n"].concat();
+        for (name, content) in [("HEAD", b"ref: refs/heads/herma/none\n".to_vec()), ("commondir", common_dir)]
+        {
+            let path = view.join(name);
+            std::fs::write(&path, content).map_err(GitError::file("write", path))?;
+        }
+        Ok(view)
+    }
+
+    /// The directories of a ref's name that are not there, the innermost first.
+    fn missing_parents(&self, name: &str) -> Vec<PathBuf> {
+        let path = self.common_dir.join(name);
+        let inside = path.ancestors().skip(1).take_while(|dir| *dir != self.common_dir);
+        inside.filter(|dir| !dir.exists()).map(std::path::Path::to_owned).collect()
+    }
+}

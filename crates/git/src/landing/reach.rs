@@ -1,0 +1,130 @@
+//! Whether anything in the target leans on the objects that a landing brought.
+
+use std::collections::HashSet;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+
+use super::Landing;
+use super::pack::Pack;
+use super::pack_index::PackIndex;
+use crate::error::GitError;
+use crate::git_dir::is_id;
+use crate::object::ObjectFormat;
+use crate::source::SourceRepo;
+
+/// Everything that git itself starts from when it looks for what is in use, in all work trees.
+const WALK: [&str; 9] = [
+    "rev-list",
+    "--objects",
+    "--no-object-names",
+    "--missing=allow-any",
+    "--ignore-missing",
+    "--all",
+    "--reflog",
+    "--indexed-objects",
+    "--stdin",
+];
+
+/// Directories in which a rebase or a sequence of picks notes the commits that it works on.
+const UNDER_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
+
+impl SourceRepo {
+    /// Removes the pack of `landing`, unless something leans on it.
+    pub(super) fn remove_pack(&self, landing: &Landing) -> Result<(), GitError> {
+        let dir = self.pack_dir();
+        let pack = Pack { dir: &dir, name: &landing.pack };
+        // Without both git does not see a pack, so nothing leans on it.
+        if !pack.file("idx").exists() || !pack.file("pack").exists() {
+            return pack.take_out();
+        }
+        let Some(index) = PackIndex::open(&pack.file("idx"), ObjectFormat::of_id(&landing.commit))? else {
+            return Ok(());
+        };
+        if pack.is_wanted()? || self.is_listed(&pack, landing) {
+            return Ok(());
+        }
+        let ids = index.ids().map_err(GitError::file("read", pack.file("idx")))?;
+        let ours: HashSet<String> = self.only_in(&pack, ids)?.iter().map(hex::encode).collect();
+        for git_dir in self.git_dirs()? {
+            if self.reaches(&git_dir, &ours)? {
+                return Ok(());
+            }
+        }
+        pack.take_out()
+    }
+
+    /// Whether git has written the pack or its commit into a list of its own, which would then name what is gone.
+    fn is_listed(&self, pack: &Pack<'_>, landing: &Landing) -> bool {
+        let info = self.common_dir.join("objects/info");
+        let commit = hex::decode(&landing.commit).unwrap_or_default();
+        let packs = [pack.dir.join("multi-pack-index"), pack.dir.join("multi-pack-index.d")];
+        let graphs = [info.join("commit-graph"), info.join("commit-graphs")];
+        packs.iter().any(|path| mentions(path, landing.pack.as_bytes()))
+            || graphs.iter().any(|path| mentions(path, &commit))
+    }
+
+    /// The git directories of all work trees.
+    fn git_dirs(&self) -> Result<Vec<PathBuf>, GitError> {
+        let mut dirs = vec![self.common_dir.clone()];
+        let linked = self.common_dir.join("worktrees");
+        match std::fs::read_dir(&linked) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {}
+            Err(e) => return Err(GitError::file("list", linked)(e)),
+            Ok(entries) => {
+                for entry in entries {
+                    let path = entry.map_err(GitError::file("list", &linked))?.path();
+                    if path.join("HEAD").exists() {
+                        dirs.push(path);
+                    }
+                }
+            }
+        }
+        Ok(dirs)
+    }
+
+    /// Whether one of `ids` can be reached in `git_dir`.
+    fn reaches(&self, git_dir: &Path, ids: &HashSet<String>) -> Result<bool, GitError> {
+        let fail = || GitError::file("walk the objects of", git_dir);
+        let mut running = self.git.call(git_dir, WALK).spawn()?;
+        if let Some(mut stdin) = running.take_stdin() {
+            stdin.write_all(noted(git_dir).join("\n").as_bytes()).map_err(fail())?;
+        }
+        let (_, stdout) = running.streams();
+        for line in BufReader::with_capacity(1 << 16, stdout).lines() {
+            if ids.contains(line.map_err(fail())?.as_str()) {
+                return Ok(true);
+            }
+        }
+        running.finish()?;
+        Ok(false)
+    }
+}
+
+/// Every object that a file of `git_dir` outside of the refs names: `MERGE_HEAD` and its like, a rebase under way.
+fn noted(git_dir: &Path) -> Vec<String> {
+    let below = UNDER_WAY.iter().map(|name| git_dir.join(name));
+    let listed =
+        std::iter::once(git_dir.to_owned()).chain(below).filter_map(|dir| std::fs::read_dir(dir).ok());
+    let files = listed.flatten().flatten().map(|entry| entry.path());
+    let small =
+        files.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|m| m.is_file() && m.len() < 1 << 20));
+    let mut ids = Vec::new();
+    for content in small.filter(|path| !path.ends_with("index")).filter_map(|path| std::fs::read(path).ok()) {
+        let text = String::from_utf8_lossy(&content).into_owned();
+        ids.extend(text.split_whitespace().filter(|word| is_id(word)).map(str::to_owned));
+    }
+    ids.push(String::new());
+    ids
+}
+
+/// Whether a file, or one of those in a directory, has these bytes. What cannot be read counts as if it had.
+fn mentions(path: &Path, wanted: &[u8]) -> bool {
+    if path.is_dir() {
+        return std::fs::read_dir(path)
+            .map_or(true, |entries| entries.flatten().any(|entry| mentions(&entry.path(), wanted)));
+    }
+    match std::fs::read(path) {
+        Ok(content) => content.windows(wanted.len()).any(|window| window == wanted),
+        Err(e) => e.kind() != std::io::ErrorKind::NotFound,
+    }
+}

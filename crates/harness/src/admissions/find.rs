@@ -1,0 +1,277 @@
+//! Whether something is admitted, and if not, why.
+
+use std::fs;
+
+use herma_model::admission::{
+    AdmissionDraft, AdmissionId, AdmissionKind, EngineAdmission, Incomplete, ModelAdmission, ModelRef,
+    Review, ReviewFacts, TargetAdmission,
+};
+use herma_model::contract::ModelChoice;
+use herma_model::engine::EngineName;
+use herma_model::report::Admission;
+use herma_model::{Blocker, Digest, Timestamp};
+
+use super::{AdmissionError, AdmissionFile, Admissions, Situation, files};
+
+/// What was found of an admission.
+#[derive(Clone, Debug)]
+pub struct Found<T> {
+    /// What it comes to.
+    pub status: Admission,
+    /// The blocker that this is; none where it is admitted.
+    pub blocker: Option<Blocker>,
+    /// The digest of the record's file, where there is one that can be read.
+    pub digest: Option<Digest>,
+    /// Why, for people. It never holds a target's path.
+    pub detail: String,
+    /// The record; only where it is admitted.
+    pub record: Option<T>,
+}
+
+/// Why something is not admitted.
+struct Not {
+    status: Admission,
+    blocker: Option<Blocker>,
+    why: String,
+}
+
+impl Not {
+    fn new(status: Admission, why: impl Into<String>) -> Self {
+        Self { status, blocker: None, why: why.into() }
+    }
+}
+
+impl Admissions {
+    /// Whether this engine with this digest is admitted. Whether it is at a stage is for who asks: the record says
+    /// whether its license is resolved.
+    #[must_use]
+    pub fn find_engine(
+        &self,
+        name: &EngineName,
+        digest: Option<Digest>,
+        situation: &Situation<'_>,
+    ) -> Found<EngineAdmission> {
+        let record = |draft: AdmissionDraft| match draft {
+            AdmissionDraft::Engine(draft) => draft.complete().ok(),
+            _ => None,
+        };
+        self.look(&AdmissionId::Engine(name.clone()), digest, situation).with(record)
+    }
+
+    /// Whether the model of a contract is admitted, and every other that the contract lets it use.
+    #[must_use]
+    pub fn find_model(&self, choice: &ModelChoice, situation: &Situation<'_>) -> Found<ModelAdmission> {
+        let record = |draft: AdmissionDraft| match draft {
+            AdmissionDraft::Model(draft) => draft.complete().ok(),
+            _ => None,
+        };
+        let find = |model: &str| {
+            let name = format!("{}/{model}", choice.provider);
+            match name.parse::<ModelRef>() {
+                Ok(model) => self.look(&AdmissionId::Model(model), None, situation).with(record),
+                Err(why) => Found::nothing(AdmissionKind::Model, format!("`{name}` has no admission: {why}")),
+            }
+        };
+        let main = find(&choice.model);
+        if main.record.is_none() {
+            return main;
+        }
+        let others = choice.fallback.iter().chain(&choice.auxiliary);
+        others.map(|model| find(model)).find(|found| found.record.is_none()).unwrap_or(main)
+    }
+
+    /// Whether the target of this name is admitted.
+    #[must_use]
+    pub fn find_target(&self, name: &str, situation: &Situation<'_>) -> Found<TargetAdmission> {
+        let record = |draft: AdmissionDraft| match draft {
+            AdmissionDraft::Target(draft) => draft.complete().ok(),
+            _ => None,
+        };
+        match name.parse() {
+            Ok(name) => self.look(&AdmissionId::Target(name), None, situation).with(record),
+            Err(why) => Found::nothing(AdmissionKind::Target, format!("there is no such admission: {why}")),
+        }
+    }
+
+    /// Whether something is admitted. The digest is that of an engine as it is now.
+    #[must_use]
+    pub fn look(
+        &self,
+        id: &AdmissionId,
+        digest: Option<Digest>,
+        situation: &Situation<'_>,
+    ) -> Found<AdmissionDraft> {
+        let mut file_digest = None;
+        match self.judge(id, digest, situation, &mut file_digest) {
+            Ok(draft) => Found {
+                status: Admission::Admitted,
+                blocker: None,
+                digest: file_digest,
+                detail: format!("{id} is admitted"),
+                record: Some(draft),
+            },
+            Err(Not { status, blocker, why }) => Found {
+                status,
+                blocker: Some(blocker.unwrap_or_else(|| usual_blocker(id.kind(), status))),
+                digest: file_digest,
+                detail: format!("the admission of {id} does not hold: {why}"),
+                record: None,
+            },
+        }
+    }
+
+    fn judge(
+        &self,
+        id: &AdmissionId,
+        digest: Option<Digest>,
+        situation: &Situation<'_>,
+        file_digest: &mut Option<Digest>,
+    ) -> Result<AdmissionDraft, Not> {
+        let invalid = |why: String| Not::new(Admission::InvalidAdmission, why);
+        // Errors name files and may repeat what stands there, and so could say a target's path.
+        let unreadable = |what: &str| {
+            let (kind, name) = (id.kind(), id.name());
+            invalid(format!("{what} cannot be read; `herma admissions check {kind} {name}` says why"))
+        };
+        let bytes = files::read_regular(&self.files.record(id))
+            .map_err(|_| unreadable("its file"))?
+            .ok_or_else(|| Not::new(Admission::MissingAdmission, "there is none"))?;
+        *file_digest = Some(Digest::of(&bytes));
+        let read = AdmissionFile::parse(bytes).map_err(|_| unreadable("its file"))?;
+        if read.id != *id {
+            return Err(Not::new(Admission::Mismatch, "its file is about something else"));
+        }
+        let (review, signed_at) =
+            match (review_of(&read.draft), self.signed_at(&read, situation, &unreadable)) {
+                (Ok(review), Ok(signed_at)) => (review, signed_at),
+                // A file that was changed is not a draft.
+                (_, Err(not)) if not.status == Admission::InvalidAdmission => return Err(not),
+                (Err(not), _) | (_, Err(not)) => return Err(not),
+            };
+        is_what_was_admitted(&read.draft, digest, situation)?;
+        let facts = ReviewFacts {
+            now: situation.now,
+            herma_version: situation.herma_version,
+            runs: &|| (situation.runs_since)(id, signed_at),
+        };
+        match review.due(&facts) {
+            Some(why) => Err(Not::new(Admission::Expired, why)),
+            None => Ok(read.draft),
+        }
+    }
+
+    /// When a person who may do so signed exactly this file and did not take it back.
+    fn signed_at(
+        &self,
+        read: &AdmissionFile,
+        situation: &Situation<'_>,
+        unreadable: &dyn Fn(&str) -> Not,
+    ) -> Result<Timestamp, Not> {
+        let invalid = |why: String| Not::new(Admission::InvalidAdmission, why);
+        let id = &read.id;
+        let revoked = self.files.revocation(id).map_err(|_| unreadable("its revocation"))?;
+        let signed = self.files.signature(id).map_err(|_: AdmissionError| unreadable("its signature"))?;
+        let not_admitted = |why: String| Not::new(Admission::NotAdmitted, why);
+        let taken_back = revoked
+            .as_ref()
+            .filter(|revoked| signed.as_ref().is_none_or(|s| s.record.signed_at <= revoked.revoked_at));
+        if let Some(revoked) = taken_back {
+            // Not the reason: a person wrote it and may have named the path.
+            return Err(not_admitted(format!("it was revoked on {}", revoked.revoked_at)));
+        }
+        let Some(signed) = signed else {
+            return Err(not_admitted("it is a draft that no approver has signed".to_owned()));
+        };
+        let record = &signed.record;
+        if record.kind != id.kind() || record.name != id.name() {
+            return Err(invalid("its signature is for something else".to_owned()));
+        }
+        if record.digest != read.digest() {
+            return Err(invalid("its file was changed after it was signed".to_owned()));
+        }
+        situation.approvers.check(&signed, &record.approver).map_err(invalid)?;
+        if record.signed_at > situation.now {
+            return Err(invalid(format!("it was signed at {}, which is still to come", record.signed_at)));
+        }
+        Ok(record.signed_at)
+    }
+}
+
+/// When the record has to be looked at again; a draft that is not complete admits nothing.
+fn review_of(draft: &AdmissionDraft) -> Result<Review, Not> {
+    let incomplete = |lacks: Incomplete| {
+        let is = |field| lacks.missing.contains(&field);
+        let blocker = match draft {
+            AdmissionDraft::Target(_)
+                if lacks.refused.iter().any(|refusal| refusal.field == "risk_class") =>
+            {
+                Some(Blocker::CriticalRepository)
+            }
+            AdmissionDraft::Target(_) if is("owner") || is("ownership_evidence") => {
+                Some(Blocker::UnownedRepository)
+            }
+            _ => None,
+        };
+        Not { status: Admission::NotAdmitted, blocker, why: format!("it is a draft; {lacks}") }
+    };
+    match draft {
+        AdmissionDraft::Engine(draft) => draft.complete().map(|record| record.review).map_err(incomplete),
+        AdmissionDraft::Model(draft) => draft.complete().map(|record| record.review).map_err(incomplete),
+        AdmissionDraft::Target(draft) => draft.complete().map(|record| record.review).map_err(incomplete),
+    }
+}
+
+/// For an engine: the program is the admitted one, and it lies where things last.
+fn is_what_was_admitted(
+    draft: &AdmissionDraft,
+    digest: Option<Digest>,
+    situation: &Situation<'_>,
+) -> Result<(), Not> {
+    let AdmissionDraft::Engine(draft) = draft else { return Ok(()) };
+    let program = draft.program.as_deref();
+    let really = program.and_then(|program| fs::canonicalize(program).ok());
+    let lasts = |path: &std::path::Path| {
+        path.starts_with(&situation.home) || !situation.temp_dirs.iter().any(|dir| path.starts_with(dir))
+    };
+    if !program.is_some_and(lasts) || really.is_some_and(|path| !lasts(&path)) {
+        return Err(Not::new(
+            Admission::NotAdmitted,
+            "its program lies in a temporary directory: that is discovery, not admission",
+        ));
+    }
+    match (digest, draft.digest) {
+        (Some(now), Some(admitted)) if now == admitted => Ok(()),
+        (Some(now), Some(admitted)) => Err(Not::new(
+            Admission::Mismatch,
+            format!("the program has the digest {now}, admitted is {admitted}; review is due"),
+        )),
+        _ => Err(Not::new(Admission::Mismatch, "the digest of the program could not be taken")),
+    }
+}
+
+/// What blocks where nothing more exact is known.
+fn usual_blocker(kind: AdmissionKind, status: Admission) -> Blocker {
+    match (kind, status) {
+        (AdmissionKind::Engine, Admission::Mismatch) => Blocker::EngineDigestMismatch,
+        (AdmissionKind::Engine, _) => Blocker::EngineNotAdmitted,
+        (AdmissionKind::Model, _) => Blocker::ModelNotAdmitted,
+        (AdmissionKind::Target, _) => Blocker::TargetNotAdmitted,
+    }
+}
+
+impl<T> Found<T> {
+    fn nothing(kind: AdmissionKind, detail: String) -> Self {
+        let status = Admission::MissingAdmission;
+        Self { status, blocker: Some(usual_blocker(kind, status)), digest: None, detail, record: None }
+    }
+
+    fn with<U>(self, record: impl FnOnce(T) -> Option<U>) -> Found<U> {
+        Found {
+            status: self.status,
+            blocker: self.blocker,
+            digest: self.digest,
+            detail: self.detail,
+            record: self.record.and_then(record),
+        }
+    }
+}

@@ -1,0 +1,49 @@
+//! What an approval of a run is bound to.
+
+use herma_model::approval::Binding;
+use herma_model::contract::Terms;
+use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::{Contract, Digest};
+use herma_policy::{egress_digest, policy_digest};
+
+/// What a binding is made of, besides the rules.
+pub(crate) struct BindingInput<'a> {
+    pub(crate) contract: &'a Contract,
+    pub(crate) contract_digest: Digest,
+    pub(crate) engine: &'a EngineName,
+    pub(crate) engine_digest: Digest,
+    /// The target by its name, never by its path.
+    pub(crate) target: String,
+    /// The commit that the run starts from, or for a fixture the digest of its files.
+    pub(crate) base: String,
+    pub(crate) destination: DestinationKind,
+}
+
+/// Everything that an approval of this would be a yes to.
+pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
+    let terms = &input.contract.terms;
+    Binding {
+        contract_id: terms.id.clone(),
+        contract_digest: input.contract_digest,
+        engine: input.engine.clone(),
+        engine_digest: input.engine_digest,
+        model: model_line(terms),
+        target: input.target.clone(),
+        base: input.base.clone(),
+        stage: terms.stage,
+        destination: input.destination,
+        policy_digest: policy_digest(),
+        egress_digest: egress_digest(terms),
+    }
+}
+
+/// Every model that the contract names, in one line: `provider/model, fallback: a, b, auxiliary: c`.
+fn model_line(terms: &Terms) -> Option<String> {
+    let choice = terms.model.as_ref()?;
+    let more = |what: &str, models: &[String]| match models {
+        [] => String::new(),
+        models => format!(", {what}: {}", models.join(", ")),
+    };
+    let (fallback, auxiliary) = (more("fallback", &choice.fallback), more("auxiliary", &choice.auxiliary));
+    Some(format!("{}/{}{fallback}{auxiliary}", choice.provider, choice.model))
+}

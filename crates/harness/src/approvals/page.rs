@@ -1,0 +1,165 @@
+//! How a packet reads.
+
+use herma_model::contract::{Action, Limits, Terms};
+use herma_model::stage::MutationScope;
+use herma_model::visible::visible_line;
+use herma_policy::forbidden_paths::BUILT_IN;
+use serde::Serialize;
+
+use super::packet::Packet;
+
+/// A packet in lines.
+pub(super) fn lines(packet: &Packet) -> Vec<String> {
+    let Packet { request, terms, brief, evidence, .. } = packet;
+    let binding = &request.binding;
+    // Taken apart so that a new term cannot be forgotten here. The binding says target, stage, model and destination.
+    let Terms {
+        id,
+        title,
+        target: _,
+        stage: _,
+        allowed_paths,
+        forbidden_paths,
+        lift_paths,
+        forbidden_actions,
+        verify,
+        tests_may_change,
+        success,
+        require_diff,
+        risk,
+        authority,
+        rollback,
+        limits,
+        model: _,
+        destination: _,
+        egress,
+        toolchains,
+        needs,
+    } = terms;
+
+    let mut page = Page::default();
+    page.one("approval", format!("{} ({})", request.id, request.id.short()));
+    page.one("asked by", format!("{} at {}", request.requested_by, request.requested_at));
+    page.one("because", &request.reason);
+    page.one("good until", request.expires_at);
+
+    page.title("What will change");
+    page.one("task", title);
+    page.one("target", &binding.target);
+    page.one("base", &binding.base);
+    page.one("stage", format!("{}: {}", binding.stage, scope(terms.mutation_scope())));
+    page.each("may change", allowed_paths.as_slice());
+    page.each(
+        "lifted",
+        lift_paths.iter().map(|path| format!("{path}  (on the built-in list, and may change here)")),
+    );
+    page.each("may not", forbidden_paths);
+    page.one("may not", format!("the built-in list of {} paths, but for what is lifted", BUILT_IN.len()));
+    page.one("risk", word(risk));
+    page.one("authority", authority.as_deref().unwrap_or("not said"));
+    page.one("rollback", rollback.as_deref().unwrap_or("not said"));
+
+    page.title("By whom, and where");
+    page.one("engine", &binding.engine);
+    page.one("model", binding.model.as_deref().unwrap_or("none"));
+    page.one("destination", binding.destination.as_str());
+    page.each("egress", egress);
+    page.each("toolchains", toolchains.iter().map(word));
+    page.each("needs", needs);
+    page.one("limits", limits_line(limits));
+
+    page.title("How it is checked");
+    page.each("verify", verify);
+    page.each("success", success);
+    page.one(
+        "tests",
+        if *tests_may_change { "may be rewritten by the engine" } else { "must pass as they were" },
+    );
+    page.one("no change", if *require_diff { "is a failure" } else { "is not a failure" });
+
+    page.title("Evidence so far");
+    page.each("seen", evidence);
+
+    page.title("What stays blocked");
+    for action in Action::BUILT_IN.iter().chain(forbidden_actions) {
+        page.one(&word(action), deed(*action));
+    }
+
+    page.title("Bound to");
+    page.one("contract", format!("{id} {}", binding.contract_digest));
+    page.one("engine", binding.engine_digest);
+    page.one("policy", binding.policy_digest);
+    page.one("egress", binding.egress_digest);
+
+    page.title("Brief");
+    for line in brief.trim_end().lines() {
+        page.lines.push(format!("  | {}", visible_line(line)));
+    }
+    page.lines
+}
+
+/// The lines of a packet so far. The texts of others come in through [`Page::one`], which makes them visible.
+#[derive(Default)]
+struct Page {
+    lines: Vec<String>,
+}
+
+impl Page {
+    fn title(&mut self, title: &str) {
+        self.lines.extend([String::new(), title.to_owned()]);
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "a page takes texts, numbers and times as they come")]
+    fn one(&mut self, name: &str, value: impl ToString) {
+        self.lines.push(format!("  {name:13} {}", visible_line(&value.to_string())));
+    }
+
+    /// A list that is empty is said to be.
+    fn each(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) {
+        let mut values = values.into_iter().peekable();
+        if values.peek().is_none() {
+            self.one(name, "none");
+        }
+        values.for_each(|value| self.one(name, value));
+    }
+}
+
+/// The name of a value as files spell it.
+fn word(value: &impl Serialize) -> String {
+    let value = serde_json::to_value(value).unwrap_or_default();
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn scope(scope: MutationScope) -> &'static str {
+    match scope {
+        MutationScope::None => "nothing changes",
+        MutationScope::FixtureCopy => "a copy of a built-in fixture",
+        MutationScope::RepositoryCopy => "a copy of the target",
+        MutationScope::DisposableRepository => "a throw-away repository made for the run",
+        MutationScope::OneNewRef => "one new ref with one commit in the target",
+    }
+}
+
+fn deed(action: Action) -> &'static str {
+    match action {
+        Action::Push => "sending commits to a remote",
+        Action::Merge => "merging branches",
+        Action::Deploy => "putting something into production",
+        Action::Close => "closing what others opened",
+        Action::PrOpen => "opening a pull request",
+        Action::IssueClose => "closing an issue",
+        Action::PublicPublication => "publishing a package, a page or a message",
+        Action::CredentialChange => "changing a credential",
+        Action::VendorSourceMutation => "changing vendored sources",
+        Action::Tag => "making a tag",
+    }
+}
+
+fn limits_line(limits: &Limits) -> String {
+    let Limits { total, startup, idle, memory, tokens, usd } = limits;
+    let most = |value: Option<String>| value.unwrap_or_else(|| "unlimited".to_owned());
+    let memory = most(memory.map(|value| value.to_string()));
+    let tokens = most(tokens.map(|value| value.to_string()));
+    let usd = most(usd.map(|value| value.to_string()));
+    format!("total {total}, startup {startup}, idle {idle}, memory {memory}, tokens {tokens}, usd {usd}")
+}

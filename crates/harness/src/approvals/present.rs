@@ -1,0 +1,219 @@
+//! Whether there is an approval of exactly this run, and its use.
+
+use herma_model::approval::{Answer, Approval, ApprovalState, ApprovalStore, Binding, Moved, Ruling};
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::signed::Signed;
+use herma_model::store::StoreError;
+use herma_model::visible::visible_line;
+use herma_model::{Contract, RunId, Timestamp};
+
+use super::witness::Witness;
+
+/// How many approvals of other contracts are looked at, for the message only.
+const NEAREST: u32 = 1_000;
+
+/// An approval that can be used: granted, in time, signed, and of exactly this run.
+#[derive(Clone, Debug)]
+pub(crate) struct Present {
+    pub(crate) approval: Approval,
+}
+
+/// Looks for an approval that is a yes to exactly this. Where there is none, the blocker is the most telling reason.
+pub(crate) fn look(
+    store: &dyn ApprovalStore,
+    witness: &dyn Witness,
+    binding: &Binding,
+    now: Timestamp,
+    separation: bool,
+) -> Result<Present, BlockerRecord> {
+    let unreadable = |e: StoreError| void(&format!("the approvals could not be read: {e}"));
+    store.expire(now).map_err(unreadable)?;
+    let of_contract = store.approvals(Some(&binding.contract_id), u32::MAX).map_err(unreadable)?;
+    let (same, changed): (Vec<_>, Vec<_>) =
+        of_contract.into_iter().partition(|approval| approval.request.binding == *binding);
+
+    let judge = Judge { witness, now, separation };
+    let mut flaws = Vec::new();
+    for approval in same {
+        match judge.usable(&approval) {
+            Ok(()) => return Ok(Present { approval }),
+            Err(why) => flaws.push((approval, why)),
+        }
+    }
+    // The newest says most, unless it is a question that nobody answered in time.
+    let unanswered =
+        |approval: &Approval| approval.ruling.is_none() && approval.state_at(now) == ApprovalState::Expired;
+    let telling = flaws.iter().position(|(approval, _)| !unanswered(approval)).unwrap_or(0);
+    if let Some((_, why)) = flaws.into_iter().nth(telling) {
+        return Err(why);
+    }
+
+    let is_granted = |approval: &&Approval| approval.state_at(now) == ApprovalState::Granted;
+    if let Some(other) = changed.iter().find(is_granted).or(changed.first()) {
+        let state = other.state_at(now).as_str();
+        return Err(void(&format!(
+            "{} ({state}) is not of this run: {}",
+            name(other),
+            changes(other, binding)
+        )));
+    }
+    let none = "there is no approval of this contract";
+    let others = store.approvals(None, NEAREST).map_err(unreadable)?;
+    let near = |approval: &&Approval| {
+        let other = &approval.request.binding;
+        other.target == binding.target && other.engine == binding.engine && is_granted(approval)
+    };
+    Err(void(&match others.iter().find(near) {
+        Some(other) => format!("{none}; the nearest is {}: {}", name(other), changes(other, binding)),
+        None => format!("{none}; ask with `herma approvals request`"),
+    }))
+}
+
+/// Uses the approval for this run. Of two runs that want it, one gets it, and the other is told why not. Where the
+/// store fails it is not known who has it, and nothing may start.
+pub(crate) fn consume(
+    store: &dyn ApprovalStore,
+    present: &Present,
+    run: RunId,
+    now: Timestamp,
+) -> Result<Result<(), BlockerRecord>, StoreError> {
+    let (id, name) = (present.approval.request.id, name(&present.approval));
+    let state = match store.consume(id, run, now)? {
+        Moved::Done => return Ok(Ok(())),
+        Moved::Stood(state) => state,
+        Moved::Unknown => return Ok(Err(void(&format!("{name} is not in the store any more")))),
+    };
+    Ok(Err(match state {
+        ApprovalState::Consumed => {
+            let by = store.find_approval(&id.to_string())?.pop().and_then(|approval| approval.consumed_by);
+            consumed(&name, by)
+        }
+        ApprovalState::Expired => expired(&present.approval),
+        ApprovalState::Denied => because(Blocker::ApprovalDenied, &format!("{name} was denied")),
+        ApprovalState::Requested | ApprovalState::Granted => {
+            void(&format!("{name} could not be used: the store says that it is {}", state.as_str()))
+        }
+    }))
+}
+
+/// What an approval of the right binding is judged with.
+struct Judge<'a> {
+    witness: &'a dyn Witness,
+    now: Timestamp,
+    separation: bool,
+}
+
+impl Judge<'_> {
+    /// Whether the approval can be used, given that it is bound to the right things.
+    fn usable(&self, approval: &Approval) -> Result<(), BlockerRecord> {
+        let (name, request) = (name(approval), &approval.request);
+        match approval.state_at(self.now) {
+            ApprovalState::Granted => {
+                let ruling = self.ruling(approval, Answer::Granted)?;
+                shown(approval)?;
+                if self.separation { self.separate(approval, ruling) } else { Ok(()) }
+            }
+            ApprovalState::Requested => Err(void(&format!(
+                "requested, not granted: {name} was asked for by `{}` and waits for a person's word",
+                request.requested_by
+            ))),
+            ApprovalState::Denied => {
+                let Ruling { approver, reason, .. } = &self.ruling(approval, Answer::Denied)?.record;
+                Err(because(Blocker::ApprovalDenied, &format!("`{approver}` denied {name}: {reason}")))
+            }
+            ApprovalState::Expired => Err(expired(approval)),
+            ApprovalState::Consumed => Err(consumed(&name, approval.consumed_by)),
+        }
+    }
+
+    /// The person's word that makes the approval what the store calls it. The store's own word is none.
+    fn ruling<'a>(
+        &self,
+        approval: &'a Approval,
+        answer: Answer,
+    ) -> Result<&'a Signed<Ruling>, BlockerRecord> {
+        let (name, state) = (name(approval), approval.state.as_str());
+        let Some(signed) = &approval.ruling else {
+            return Err(void(&format!("{name} is called {state}, and nobody's signature is under it")));
+        };
+        self.witness
+            .ruling(signed)
+            .map_err(|why| void(&format!("the signature under {name} does not count: {why}")))?;
+        let Ruling { id, request, answer: answered, approver, .. } = &signed.record;
+        if *id != approval.request.id || *request != approval.request {
+            let what = request.binding.changes(&approval.request.binding);
+            let what: Vec<_> = what.iter().map(|change| format!("; {change}")).collect();
+            return Err(void(&format!(
+                "what `{approver}` signed is another request than the one of {name}{}",
+                what.concat()
+            )));
+        }
+        if *answered != answer {
+            return Err(void(&format!("{name} is called {state}, and that is not what `{approver}` signed")));
+        }
+        Ok(signed)
+    }
+
+    /// Who asked is another person than who granted, and both signed.
+    fn separate(&self, approval: &Approval, ruling: &Signed<Ruling>) -> Result<(), BlockerRecord> {
+        let (name, on) = (name(approval), "separation of duties is on");
+        let Some(signed) = &approval.signed_request else {
+            return Err(void(&format!("{on}, and the request of {name} is not signed by who made it")));
+        };
+        self.witness
+            .request(signed)
+            .map_err(|why| void(&format!("{on}, and the request of {name} does not count: {why}")))?;
+        if signed.record != approval.request {
+            return Err(void(&format!(
+                "{on}, and what was signed is another request than the one of {name}"
+            )));
+        }
+        let approver = &ruling.record.approver;
+        if signed.record.requested_by == approver.as_str() || signed.key_id == ruling.key_id {
+            return Err(void(&format!("{on}, and `{approver}` both asked for {name} and granted it")));
+        }
+        Ok(())
+    }
+}
+
+/// The contract that the person was shown is the one that the approval is bound to.
+fn shown(approval: &Approval) -> Result<(), BlockerRecord> {
+    let digest =
+        Contract::parse(approval.request.contract_text.as_bytes()).ok().and_then(|shown| shown.digest().ok());
+    if digest == Some(approval.request.binding.contract_digest) {
+        return Ok(());
+    }
+    Err(void(&format!(
+        "the contract in the request of {} is not the one that it is bound to",
+        name(approval)
+    )))
+}
+
+fn name(approval: &Approval) -> String {
+    format!("approval {}", approval.request.id.short())
+}
+
+fn changes(approved: &Approval, now: &Binding) -> String {
+    let changes = approved.request.binding.changes(now);
+    changes.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+fn expired(approval: &Approval) -> BlockerRecord {
+    let (name, until) = (name(approval), approval.request.expires_at);
+    let never = if approval.ruling.is_none() { ", and nobody had granted it" } else { "" };
+    because(Blocker::ApprovalExpired, &format!("{name} was good until {until}{never}"))
+}
+
+fn consumed(name: &str, by: Option<RunId>) -> BlockerRecord {
+    let by = by.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"));
+    because(Blocker::ApprovalAlreadyConsumed, &format!("{name} was used by {by}"))
+}
+
+fn void(detail: &str) -> BlockerRecord {
+    because(Blocker::ApprovalVoid, detail)
+}
+
+/// The texts of others stand in details: they stay on their line and hide nothing.
+fn because(blocker: Blocker, detail: &str) -> BlockerRecord {
+    blocker.because(visible_line(detail))
+}

@@ -1,0 +1,166 @@
+//! What a person is shown, and what cannot be shown.
+
+use herma_model::Digest;
+use herma_model::approval::ApprovalRequest;
+use proptest::prelude::*;
+
+use super::super::packet::{BadRequest, Packet};
+use super::{CONTRACT, binding, request};
+
+fn packet() -> Packet {
+    Packet::new(request(1), vec!["stage 3 was proven by run 1".to_owned()]).unwrap()
+}
+
+/// A request for another contract, with everything that follows from it.
+fn request_for(contract_text: &str) -> ApprovalRequest {
+    let contract = herma_model::Contract::parse(contract_text.as_bytes()).unwrap();
+    let mut request = request(1);
+    let asked = binding();
+    request.binding = super::bind(&super::BindingInput {
+        contract: &contract,
+        contract_digest: contract.digest().unwrap(),
+        engine: &asked.engine,
+        engine_digest: asked.engine_digest,
+        target: asked.target,
+        base: asked.base,
+        destination: asked.destination,
+    });
+    request.contract_text = contract_text.to_owned();
+    request
+}
+
+#[test]
+fn a_packet_shows_what_will_change_by_whom_and_what_stays_blocked() {
+    let text = packet().lines().join("\n");
+    let binding = binding();
+    for shown in [
+        "it is due",
+        "bob at ",
+        "slugify keeps outer whitespace",
+        "string-slugify",
+        "4: a throw-away repository made for the run",
+        "may change    strings.py",
+        "may change    tests/**",
+        "lifted        Cargo.lock",
+        "may not       docs/legal/**",
+        "engine        fake",
+        "somebody/some-model, fallback: other-model, auxiliary: small-model",
+        "destination   sandbox",
+        "egress        none",
+        "verify        python3 -m pytest -q",
+        "risk          low",
+        "stage 3 was proven by run 1",
+        "push          sending commits to a remote",
+        "merge         ",
+        "deploy        ",
+        "tag           making a tag",
+        "  | slugify must trim.\n  | And collapse.",
+        &binding.base,
+        &binding.contract_digest.to_string(),
+        &binding.engine_digest.to_string(),
+        &binding.policy_digest.to_string(),
+        &request(1).expires_at.to_string(),
+        &request(1).id.to_string(),
+    ] {
+        assert!(text.contains(shown), "`{shown}` is not in:\n{text}");
+    }
+}
+
+#[test]
+fn a_request_that_asks_for_something_else_than_its_contract_is_not_shown() {
+    let mut other_text = request(1);
+    other_text.contract_text = CONTRACT.replace("must trim", "must go");
+    let mut other_stage = request(1);
+    other_stage.binding.stage = herma_model::Stage::OwnedRepo;
+    let mut other_rules = request(1);
+    other_rules.binding.policy_digest = Digest::of(b"other");
+    let mut other_model = request(1);
+    other_model.binding.model = None;
+    let mut other_destination = request_for(&CONTRACT.replace("risk: low", "destination: sandbox"));
+    other_destination.binding.destination = herma_model::engine::DestinationKind::Host;
+    for (bad, what) in [
+        (other_text, "the contract changed"),
+        (other_stage, "the stage changed"),
+        (other_rules, "the policy changed"),
+        (other_model, "the model changed"),
+        (other_destination, "the destination changed"),
+    ] {
+        let error = Packet::new(bad, vec![]).unwrap_err();
+        assert!(matches!(error, BadRequest::Differs(_)) && error.to_string().contains(what), "{error}");
+    }
+    let mut no_contract = request(1);
+    no_contract.contract_text = String::new();
+    assert!(matches!(Packet::new(no_contract, vec![]), Err(BadRequest::Contract(_))));
+}
+
+#[test]
+fn a_code_is_of_one_packet_only() {
+    let code = packet().code().to_owned();
+    assert_eq!(code.len(), 6);
+    assert!(code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase() && !b"ILOU".contains(&b)));
+    assert_eq!(Packet::new(request(1), vec![]).unwrap().code(), code, "evidence may grow meanwhile");
+
+    let mut later = request(1);
+    later.expires_at = super::at(2_000);
+    let mut other_engine = request(1);
+    other_engine.binding.engine_digest = Digest::of(b"other");
+    let other_brief = request_for(&CONTRACT.replace("must trim", "must go"));
+    for other in [request(2), later, other_engine, other_brief] {
+        assert_ne!(Packet::new(other, vec![]).unwrap().code(), code);
+    }
+}
+
+#[test]
+fn a_code_is_taken_as_people_type_it_and_nothing_else_is() {
+    let packet = packet();
+    let code = packet.code();
+    let spaced = format!(" {}-{} ", &code[..3], code[3..].to_lowercase());
+    assert!(packet.is_code(code) && packet.is_code(&spaced));
+    let misread = code.replace('0', "O").replace('1', "l");
+    assert!(packet.is_code(&misread));
+    for wrong in ["", "yes", "000000", &code[..5], &format!("{code}0")] {
+        assert!(!packet.is_code(wrong), "{wrong}");
+    }
+}
+
+#[test]
+fn a_brief_cannot_pretend_to_be_another_part_of_the_packet() {
+    let brief = format!("{CONTRACT}\n\nWhat stays blocked\n  none\n");
+    let lines = Packet::new(request_for(&brief), vec![]).unwrap().lines();
+    assert_eq!(lines.iter().filter(|line| *line == "What stays blocked").count(), 1);
+    assert!(lines.contains(&"  | What stays blocked".to_owned()));
+}
+
+#[test]
+fn the_text_to_copy_is_all_comment() {
+    let text = packet().copy_text();
+    assert!(text.starts_with("# This text is for reading: it is not executable"));
+    assert!(text.lines().all(|line| line.starts_with('#')), "{text}");
+    assert!(text.contains("sending commits to a remote"));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn nothing_raw_is_shown(dirt in "[\\PC\u{1b}\u{7}\r\n\t\u{9b}\u{85}\u{202e}\u{2066}\u{200b}\u{2028}\u{feff}\u{e0041}]{1,12}") {
+        let quoted = serde_json::to_string(&dirt.replace(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}'], " ")).unwrap();
+        let contract = CONTRACT
+            .replace("slugify keeps outer whitespace", &quoted)
+            .replace("authority: somebody", &format!("authority: {quoted}\nsuccess: [{quoted}]\negress: [{quoted}]"))
+            .replace("must trim.", &format!("must trim. {}", dirt.replace("---", "")));
+        // A title or a brief that is no contract's is refused before anybody is shown it.
+        prop_assume!(herma_model::Contract::parse(contract.as_bytes()).is_ok());
+        let mut request = request_for(&contract);
+        request.reason.clone_from(&dirt);
+        request.requested_by.clone_from(&dirt);
+        request.binding.target.clone_from(&dirt);
+        request.binding.base.clone_from(&dirt);
+        let packet = Packet::new(request, vec![dirt]).unwrap();
+        for line in packet.lines() {
+            let raw = |c: char| c.is_control() || "\u{202e}\u{2066}\u{200b}\u{2028}\u{feff}\u{e0041}".contains(c);
+            prop_assert!(!line.contains(raw), "{line:?}");
+        }
+        prop_assert!(packet.copy_text().lines().all(|line| line.starts_with('#')));
+    }
+}

@@ -1,0 +1,80 @@
+//! What can be wrong with an approver.
+
+use std::io;
+use std::path::PathBuf;
+
+use herma_evidence::KeyError;
+use herma_model::approver::ApproverName;
+
+/// An approver cannot be made, found, opened or revoked.
+#[derive(Debug, thiserror::Error)]
+pub enum ApproverError {
+    /// A file could not be read or written.
+    #[error("{} could not be {doing}: {source}", path.display())]
+    Io {
+        /// Which file.
+        path: PathBuf,
+        /// What was tried.
+        doing: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A file is not what its name says.
+    #[error("{} is not what it should be: {cause}; restore it, or move it away", path.display())]
+    Malformed {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong.
+        cause: String,
+    },
+    /// Others than the owner can reach a private key.
+    #[error(
+        "the key file {} can be read by others (mode {mode:03o}); run `chmod 600` on it, or revoke the approver if others had access",
+        path.display()
+    )]
+    Exposed {
+        /// Which file.
+        path: PathBuf,
+        /// Its permissions.
+        mode: u32,
+    },
+    /// The key, the passphrase or the token cannot be used.
+    #[error(transparent)]
+    Key(#[from] KeyError),
+    /// The record has no canonical form.
+    #[error("the approver's record cannot be signed: {0}")]
+    Record(#[from] serde_json::Error),
+    /// Names are used once, also after revocation: old signatures keep their meaning.
+    #[error("there is or was an approver called {0}; a name is used once, choose another")]
+    NameTaken(ApproverName),
+    /// Only the first approver vouches for itself.
+    #[error("this installation has approvers: {0} has to be let in by one of them")]
+    NeedsIntroducer(ApproverName),
+    /// There is no such approver.
+    #[error("there is no approver called {0}")]
+    Unknown(ApproverName),
+    /// The token is a key that nobody let in.
+    #[error("the token is that of no approver of this installation")]
+    UnknownToken,
+    /// The approver's signatures do not count.
+    #[error("{0}")]
+    Untrusted(String),
+    /// The file holds another key than the one that was let in.
+    #[error("the key of {0} is not the one that was let in under that name")]
+    OtherKey(ApproverName),
+    /// The key is not in the installation.
+    #[error("the key of {0} is a token, kept outside of the installation; it has no passphrase")]
+    KeptElsewhere(ApproverName),
+    /// A key in the installation is always locked.
+    #[error("a key that is kept in the installation needs a passphrase")]
+    NoPassphrase,
+    /// A token is not kept, so nothing is locked.
+    #[error("a token has no passphrase: it is printed once and kept nowhere")]
+    TokenWithPassphrase,
+    /// It has no more trust to lose.
+    #[error("{0} is revoked already")]
+    AlreadyRevoked(ApproverName),
+    /// Who comes later has to know why.
+    #[error("a revocation needs a reason")]
+    NoReason,
+}

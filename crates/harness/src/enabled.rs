@@ -1,0 +1,84 @@
+//! Which engines are switched on. A real engine is off until a person enables it; `fake` needs no switch.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use herma_model::Timestamp;
+use herma_model::engine::EngineName;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::home::{Home, sync_dir, write_durably};
+
+/// That an engine was switched on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct EnabledRecord {
+    /// Which engine. The record is about this one and no other, whatever its file is called.
+    engine: EngineName,
+    /// When.
+    enabled_at: Timestamp,
+}
+
+/// The switches of one home, one file each.
+#[derive(Clone, Debug)]
+pub struct Enabled {
+    dir: PathBuf,
+}
+
+impl Enabled {
+    /// The switches of this home.
+    #[must_use]
+    pub fn of(home: &Home) -> Self {
+        Self { dir: home.root().join("engines") }
+    }
+
+    /// Whether the engine is on. A switch that cannot be read is off.
+    #[must_use]
+    pub fn is_on(&self, engine: &EngineName) -> bool {
+        let read = fs::read(self.file(engine)).ok();
+        read.and_then(|bytes| serde_json::from_slice::<EnabledRecord>(&bytes).ok())
+            .is_some_and(|record| record.engine == *engine)
+    }
+
+    /// Switches it on.
+    pub fn enable(&self, engine: &EngineName, now: Timestamp) -> io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        let record = EnabledRecord { engine: engine.clone(), enabled_at: now };
+        write_durably(&self.file(engine), &serde_json::to_vec_pretty(&record)?)
+    }
+
+    /// Switches it off; one that is off stays off.
+    pub fn disable(&self, engine: &EngineName) -> io::Result<()> {
+        match fs::remove_file(self.file(engine)) {
+            Ok(()) => sync_dir(&self.dir),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(e) => Err(e),
+        }
+    }
+
+    fn file(&self, engine: &EngineName) -> PathBuf {
+        self.dir.join(format!("{engine}.json"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_engine_is_off_until_it_is_switched_on_and_a_copied_switch_is_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let switches = Enabled { dir: dir.path().join("engines") };
+        let (stub, codex): (EngineName, EngineName) = ("stub".parse().unwrap(), "codex".parse().unwrap());
+        assert!(!switches.is_on(&stub));
+        switches.enable(&stub, "2026-01-01T00:00:00Z".parse().unwrap()).unwrap();
+        assert!(switches.is_on(&stub));
+        fs::copy(switches.file(&stub), switches.file(&codex)).unwrap();
+        assert!(!switches.is_on(&codex));
+        switches.disable(&stub).unwrap();
+        switches.disable(&stub).unwrap();
+        assert!(!switches.is_on(&stub));
+    }
+}

@@ -1,0 +1,97 @@
+//! The approval: there is one, of exactly this run.
+
+use herma_model::Digest;
+use herma_model::approval::{ApprovalId, Binding};
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::gate::Finding;
+use herma_model::report::ApprovalStatus;
+
+use super::{Case, Judged};
+use crate::approvals::{self, Present};
+use crate::target::FoundTarget;
+
+/// What was found of the approval.
+#[derive(Clone, Debug)]
+pub(crate) enum ApprovalSeen {
+    /// The stage needs none.
+    NotRequired(String),
+    /// There is one, and it can be used.
+    Present(Box<Present>),
+    /// There is none that can be used.
+    Absent(BlockerRecord),
+}
+
+impl ApprovalSeen {
+    /// What the gate comes to.
+    pub(super) fn judged(&self) -> Judged {
+        match self {
+            Self::NotRequired(why) => Ok(Finding::NotApplicable(why.clone())),
+            Self::Present(_) => Ok(Finding::Passed),
+            Self::Absent(why) => Err(why.clone()),
+        }
+    }
+
+    /// What the report says of it.
+    pub(crate) fn status(&self) -> ApprovalStatus {
+        match self {
+            Self::NotRequired(_) => ApprovalStatus::NotRequired,
+            Self::Present(_) => ApprovalStatus::Granted,
+            Self::Absent(why) => match why.blocker {
+                Blocker::ApprovalDenied => ApprovalStatus::Denied,
+                Blocker::ApprovalExpired => ApprovalStatus::Expired,
+                Blocker::ApprovalAlreadyConsumed => ApprovalStatus::AlreadyConsumed,
+                _ => ApprovalStatus::Void,
+            },
+        }
+    }
+
+    /// The approval that can be used.
+    pub(crate) fn id(&self) -> Option<ApprovalId> {
+        match self {
+            Self::Present(present) => Some(present.approval.request.id),
+            Self::NotRequired(_) | Self::Absent(_) => None,
+        }
+    }
+}
+
+/// What an approval of this run would be a yes to.
+pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) -> Binding {
+    approvals::bind(&approvals::BindingInput {
+        contract: &case.order.contract,
+        contract_digest: case.contract_digest,
+        engine: &case.order.engine,
+        engine_digest,
+        target: target.name(),
+        base: target.base(),
+        destination: case.order.destination(),
+    })
+}
+
+pub(super) fn look(
+    case: Case<'_>,
+    engine_digest: Option<Digest>,
+    target: Option<&FoundTarget>,
+) -> ApprovalSeen {
+    let stage = case.order.contract.terms.stage;
+    if !stage.needs_approval() {
+        return ApprovalSeen::NotRequired(format!("stage {stage} needs no approval"));
+    }
+    let (Some(engine_digest), Some(target)) = (engine_digest, target) else {
+        return ApprovalSeen::Absent(Blocker::ApprovalVoid.because(
+            "no approval can be of an engine or a target that is not there; the other gates say which is missing",
+        ));
+    };
+    let installation = case.installation;
+    let binding = bind(case, engine_digest, target);
+    let found = approvals::look(
+        &installation.store,
+        &installation.approvers(),
+        &binding,
+        installation.clock.now(),
+        installation.operator.separation_of_duties,
+    );
+    match found {
+        Ok(present) => ApprovalSeen::Present(Box::new(present)),
+        Err(why) => ApprovalSeen::Absent(why),
+    }
+}

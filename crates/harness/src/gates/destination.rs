@@ -1,0 +1,59 @@
+//! The destination and the toolchains: where the engine would run, and with what.
+
+use herma_destination::Destination;
+use herma_destination::toolchain::{self, Found as Toolchains};
+use herma_model::Contract;
+use herma_model::Stage;
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::engine::DestinationKind;
+
+use super::Case;
+use crate::installation::Installation;
+
+type WithWalls = (Box<dyn Destination>, Vec<String>);
+
+/// The destination, if it is there and may be used for this engine at this stage.
+pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
+    let Case { installation, order, .. } = case;
+    let kind = order.destination();
+    let unready = |what: String| Blocker::DestinationUnready.because(what);
+    let destination = installation
+        .destination(kind)
+        .ok_or_else(|| unready(format!("this version of herma has no destination `{}`", kind.as_str())))?;
+    if let Some(engine) = installation.engines.get(&order.engine)
+        && !engine.may_run_on(kind)
+    {
+        return Err(unready(format!("`{}` may not run on `{}`", order.engine, kind.as_str())));
+    }
+    let stage = order.contract.terms.stage;
+    if kind == DestinationKind::Host && stage > Stage::CopiedRepo {
+        return Err(unready(format!("stage {stage} lands in a repository, and `host` has no walls")));
+    }
+    if !order.contract.terms.egress.is_empty() {
+        return Err(unready("the contract names egress hosts, and this version has no way out".to_owned()));
+    }
+    match destination.readiness() {
+        Ok(ready) => Ok((destination, ready.walls)),
+        Err(why) => {
+            Err(BlockerRecord { next_step: why.next_step, ..Blocker::DestinationUnready.because(why.what) })
+        }
+    }
+}
+
+/// What the contract's toolchains bring.
+pub(super) fn find_toolchains(
+    installation: &Installation,
+    contract: &Contract,
+) -> Result<Toolchains, BlockerRecord> {
+    let mut all = Toolchains { mounts: Vec::new(), path: Vec::new() };
+    for wanted in &contract.terms.toolchains {
+        let found = toolchain::find(*wanted, installation.search_path(), &installation.settings.user_home)
+            .map_err(|why| BlockerRecord {
+                next_step: why.next_step,
+                ..Blocker::MissingTestCommand.because(why.what)
+            })?;
+        all.mounts.extend(found.mounts);
+        all.path.extend(found.path);
+    }
+    Ok(all)
+}

@@ -1,0 +1,139 @@
+//! The engine: registered, enabled, proven, admitted.
+
+use herma_engines::Engine;
+use herma_model::admission::EngineAdmission;
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::decision::{AdmissionSeen, Purpose};
+use herma_model::gate::Finding;
+use herma_model::{Digest, Stage};
+
+use super::{Case, Judged};
+use crate::admissions::Found;
+use crate::enabled::Enabled;
+use crate::ladder::{Proofs, Standing};
+
+/// What was found of the engine.
+pub(super) struct EngineSeen {
+    pub(super) registered: Judged,
+    pub(super) enabled: Judged,
+    pub(super) proven: Judged,
+    pub(super) admitted: Judged,
+    pub(super) digest: Option<Digest>,
+    pub(super) identity: Option<String>,
+    pub(super) seen: Option<AdmissionSeen>,
+}
+
+pub(super) fn look(case: Case<'_>) -> EngineSeen {
+    let name = &case.order.engine;
+    let Some(engine) = case.installation.engines.get(name) else {
+        let known: Vec<_> = case.installation.engines.names().iter().map(ToString::to_string).collect();
+        return EngineSeen {
+            registered: Err(Blocker::EngineNotAdmitted
+                .because(format!("herma has no engine `{name}`; it has: {}", known.join(", ")))),
+            enabled: Err(Blocker::EngineDisabled.because(format!("`{name}` is not enabled"))),
+            proven: Err(Blocker::StageUnproven
+                .because(format!("`{name}` has no proof of stage {}", case.order.contract.terms.stage))),
+            admitted: Err(Blocker::EngineNotAdmitted.because(format!("there is no admission of `{name}`"))),
+            digest: None,
+            identity: None,
+            seen: None,
+        };
+    };
+    let digest = engine.digest();
+    let admission = (!engine.built_in()).then(|| find_admission(case, engine, digest.as_ref().ok().copied()));
+    EngineSeen {
+        registered: registered(case, engine),
+        enabled: enabled(case, engine),
+        proven: proven(case, engine),
+        admitted: admitted(case, engine, admission.as_ref()),
+        identity: admission.as_ref().and_then(|a| a.record.as_ref()).map(|record| record.identity.clone()),
+        seen: admission.map(|found| AdmissionSeen {
+            kind: "engine".to_owned(),
+            name: name.to_string(),
+            status: found.status,
+            digest: found.digest,
+        }),
+        digest: digest.ok(),
+    }
+}
+
+fn find_admission(case: Case<'_>, engine: &dyn Engine, digest: Option<Digest>) -> Found<EngineAdmission> {
+    let installation = case.installation;
+    installation.admissions().find_engine(&engine.name(), digest, &installation.situation())
+}
+
+fn registered(case: Case<'_>, engine: &dyn Engine) -> Judged {
+    let name = engine.name();
+    let cannot =
+        case.order.contract.terms.needs.iter().find(|need| !engine.capabilities().contains(&need.as_str()));
+    match cannot {
+        Some(need) => Err(Blocker::EngineNotAdmitted.because(format!("`{name}` cannot do `{need}`"))),
+        None => Ok(Finding::Passed),
+    }
+}
+
+fn enabled(case: Case<'_>, engine: &dyn Engine) -> Judged {
+    let name = engine.name();
+    if engine.built_in() || Enabled::of(&case.installation.home).is_on(&name) {
+        return Ok(Finding::Passed);
+    }
+    Err(BlockerRecord {
+        next_step: format!("Enable it with `herma engines enable {name}`, or use `fake`."),
+        ..Blocker::EngineDisabled.because(format!("`{name}` is not enabled"))
+    })
+}
+
+/// A run needs every stage up to its own; a proof of a stage needs those below it.
+fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
+    let stage = case.order.contract.terms.stage;
+    if stage == Stage::CandidateDefault {
+        return Err(Blocker::StageUnproven.because("stage 6 compares evidence; no contract runs there"));
+    }
+    let needed = match case.occasion.purpose {
+        Purpose::Work => Some(stage),
+        // What is part of herma itself is the baseline that others are measured by.
+        Purpose::Proof if engine.built_in() => None,
+        Purpose::Proof => stage.before(),
+    };
+    let Some(needed) = needed else { return Ok(Finding::Passed) };
+    let Some((rung, standing)) = Proofs::of(case.installation).first_unproven(engine, needed) else {
+        return Ok(Finding::Passed);
+    };
+    let name = engine.name();
+    let why = match standing {
+        Standing::Broken(why) => format!("`{name}` has lost its proof of stage {rung}: {why}"),
+        _ => format!("`{name}` has no proof of stage {rung}"),
+    };
+    Err(BlockerRecord {
+        next_step: format!("Run `herma prove --engine {name} --stage {rung}`; `herma ladder` shows what is missing."),
+        ..Blocker::StageUnproven.because(why)
+    })
+}
+
+fn admitted(case: Case<'_>, engine: &dyn Engine, found: Option<&Found<EngineAdmission>>) -> Judged {
+    let name = engine.name();
+    let Some(found) = found else {
+        return Ok(Finding::NotApplicable(format!("`{name}` is part of herma itself")));
+    };
+    let refuse = |blocker: Blocker, why: String| {
+        Err(BlockerRecord {
+            next_step: format!(
+                "Write its admission with `herma admit engine {name}` and have it signed with `herma admit sign engine {name}`."
+            ),
+            ..blocker.because(why)
+        })
+    };
+    match (found.blocker, &found.record) {
+        (None, Some(record)) => {
+            let stage = case.order.contract.terms.stage;
+            if !record.license_resolved && stage > Stage::Fixture {
+                return refuse(
+                    Blocker::EngineNotAdmitted,
+                    format!("the licence of `{name}` is not resolved, which admits it to stages 1 and 2 only"),
+                );
+            }
+            Ok(Finding::Passed)
+        }
+        (blocker, _) => refuse(blocker.unwrap_or(Blocker::EngineNotAdmitted), found.detail.clone()),
+    }
+}

@@ -1,0 +1,148 @@
+//! The gates without effects: all of them are evaluated and listed, not only the first that fails.
+
+mod approval;
+mod destination;
+mod engine;
+mod model;
+mod target;
+
+use std::collections::BTreeMap;
+
+use herma_destination::toolchain::Found as Toolchains;
+use herma_destination::{Destination, inside_a_run};
+use herma_git::{SourceRepo, SourceState};
+use herma_model::approval::Binding;
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::decision::AdmissionSeen;
+use herma_model::gate::{Finding, Gate};
+use herma_model::{Contract, Digest};
+
+pub(crate) use approval::ApprovalSeen;
+
+use crate::installation::Installation;
+use crate::order::{Occasion, Order};
+use crate::target::FoundTarget;
+
+/// What the gates found.
+pub(crate) struct Gates {
+    pub(crate) findings: Findings,
+    /// What they found it with, where all of them hold.
+    pub(crate) ready: Option<Ready>,
+    /// The target, where it is a repository, and what it is before the run.
+    pub(crate) source: Option<(SourceRepo, SourceState)>,
+    pub(crate) walls: Vec<String>,
+    /// The records that were looked at.
+    pub(crate) admissions: Vec<AdmissionSeen>,
+    pub(crate) approval: ApprovalSeen,
+}
+
+/// What came of each gate that was evaluated.
+pub(crate) type Findings = BTreeMap<Gate, Finding>;
+
+/// Everything that a run needs to go on.
+pub(crate) struct Ready {
+    pub(crate) target: FoundTarget,
+    pub(crate) destination: Box<dyn Destination>,
+    pub(crate) toolchains: Toolchains,
+    /// What the engine's program must say it is; none for an engine that is part of herma itself.
+    pub(crate) identity: Option<String>,
+}
+
+/// What every gate is asked about.
+#[derive(Clone, Copy)]
+struct Case<'a> {
+    installation: &'a Installation,
+    order: &'a Order,
+    occasion: Occasion,
+    contract_digest: Digest,
+}
+
+type Judged = Result<Finding, BlockerRecord>;
+
+/// Evaluates every gate that has no effect.
+pub(crate) fn evaluate(
+    installation: &Installation,
+    order: &Order,
+    occasion: Occasion,
+    contract_digest: Digest,
+) -> Gates {
+    let case = Case { installation, order, occasion, contract_digest };
+    let contract = &order.contract;
+    let toolchains = destination::find_toolchains(installation, contract);
+    // These ask other programs, or read much, and wait for their answers.
+    let (target, destination, engine) = std::thread::scope(|scope| {
+        let destination = scope.spawn(|| destination::find(case));
+        let engine = scope.spawn(|| engine::look(case));
+        let target = target::find(case);
+        (target, joined(destination.join()), joined(engine.join()))
+    });
+    let model = model::look(case);
+    let approval = approval::look(case, engine.digest, target.found.as_ref().ok());
+
+    let mut findings = BTreeMap::new();
+    let mut found = |gate, judged: Judged| {
+        findings.insert(gate, judged.unwrap_or_else(Finding::Missing));
+    };
+    found(Gate::ContractComplete, complete(contract, toolchains.as_ref().err()));
+    found(Gate::EngineRegistered, engine.registered);
+    found(Gate::EngineEnabled, engine.enabled);
+    found(Gate::StageProven, engine.proven);
+    found(Gate::Depth, depth());
+    found(Gate::EngineAdmitted, engine.admitted);
+    found(Gate::ModelAdmitted, model.admitted);
+    found(Gate::ProviderConfigured, model.configured);
+    found(Gate::DestinationReady, destination.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
+    found(Gate::TargetAdmitted, target.found.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
+    found(Gate::TargetClean, target::clean(contract, target.found.as_ref().ok()));
+    found(Gate::ApprovalPresent, approval.judged());
+
+    let admissions = [engine.seen, model.seen, target.seen].into_iter().flatten().collect();
+    let walls = destination.as_ref().map_or_else(|_| Vec::new(), |(_, walls)| walls.clone());
+    let source = match &target.found {
+        Ok(FoundTarget::Repo(repo)) => Some((repo.source.clone(), repo.before.clone())),
+        _ => None,
+    };
+    let all_hold = !findings.values().any(|finding| matches!(finding, Finding::Missing(_)));
+    let ready = match (target.found, destination, toolchains) {
+        (Ok(target), Ok((destination, _)), Ok(toolchains)) if all_hold => {
+            Some(Ready { target, destination, toolchains, identity: engine.identity })
+        }
+        _ => None,
+    };
+    Gates { findings, ready, source, walls, admissions, approval }
+}
+
+/// What an approval of this order would be a yes to, or which gate has to hold first.
+pub(crate) fn binding(installation: &Installation, order: &Order) -> Result<Binding, BlockerRecord> {
+    let cannot = |why: String| Blocker::EngineNotAdmitted.because(why);
+    let contract_digest = order.contract.digest().map_err(|e| cannot(e.to_string()))?;
+    let case = Case { installation, order, occasion: Occasion::default(), contract_digest };
+    let engine = engine::look(case);
+    engine.registered?;
+    let digest = engine.digest.ok_or_else(|| {
+        cannot(format!("the program of `{}` cannot be read; admit the engine first", order.engine))
+    })?;
+    let target = target::find(case).found?;
+    Ok(approval::bind(case, digest, &target))
+}
+
+fn joined<T>(result: std::thread::Result<T>) -> T {
+    result.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+fn complete(contract: &Contract, missing_toolchain: Option<&BlockerRecord>) -> Judged {
+    if contract.terms.verify.is_empty() {
+        return Err(Blocker::MissingTestCommand.because("`verify` names no command"));
+    }
+    match missing_toolchain {
+        Some(missing) => Err(missing.clone()),
+        None => Ok(Finding::Passed),
+    }
+}
+
+fn depth() -> Judged {
+    if inside_a_run() {
+        return Err(Blocker::RecursionDepth.because("this herma was started inside a run"));
+    }
+    Ok(Finding::Passed)
+}

@@ -1,0 +1,54 @@
+//! The target: admitted, and clean.
+
+use herma_model::Contract;
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::contract::Target;
+use herma_model::decision::AdmissionSeen;
+use herma_model::gate::Finding;
+
+use super::{Case, Judged};
+use crate::target::FoundTarget;
+
+/// What was found of the target.
+pub(super) struct TargetSeen {
+    pub(super) found: Result<FoundTarget, BlockerRecord>,
+    pub(super) seen: Option<AdmissionSeen>,
+}
+
+pub(super) fn find(case: Case<'_>) -> TargetSeen {
+    let Case { installation, order, .. } = case;
+    let terms = &order.contract.terms;
+    let admission = match &terms.target {
+        Target::Repo { repo, .. } if !repo.is_path() => {
+            Some(installation.admissions().find_target(repo.as_str(), &installation.situation()))
+        }
+        _ => None,
+    };
+    let seen = admission.as_ref().map(|found| AdmissionSeen {
+        kind: "target".to_owned(),
+        name: match &terms.target {
+            Target::Repo { repo, .. } => repo.to_string(),
+            Target::Fixture(name) => name.to_string(),
+        },
+        status: found.status,
+        digest: found.digest,
+    });
+    TargetSeen {
+        found: FoundTarget::find(installation, &order.contract, &order.contract_dir, admission),
+        seen,
+    }
+}
+
+pub(super) fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Judged {
+    match (&contract.terms.target, target) {
+        (Target::Fixture(_), _) => {
+            Ok(Finding::NotApplicable("a fixture is built in and cannot be dirty".to_owned()))
+        }
+        (Target::Repo { .. }, Some(FoundTarget::Repo(found))) if found.before.clean => Ok(Finding::Passed),
+        (Target::Repo { repo, .. }, Some(_)) => Err(Blocker::DirtyStartingTree
+            .because(format!("`git status` in `{repo}` lists uncommitted or untracked files"))),
+        (Target::Repo { repo, .. }, None) => {
+            Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` could not be read")))
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! The ground of a proof: repositories, admissions and approvals that are made for it and taken away after it.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_git::{GitDir, ObjectFormat, make_disposable};
+use herma_model::admission::{AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName};
+use herma_model::approval::Answer;
+use herma_model::contract::{Contract, Target, Terms};
+use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::{RunId, Stage, VERSION};
+use rustix::fs::{FlockOperation, flock};
+
+use super::cases::{Case, World};
+use super::prove::{People, ProveError};
+use crate::ask::{Asker, ask, rule};
+use crate::home::remove_tree;
+use crate::installation::Installation;
+use crate::order::Order;
+use crate::target::import_fixture;
+
+/// The fixture that every proof works on.
+pub(crate) const FIXTURE: &str = "string-slugify";
+
+/// Where grounds are made, below the home.
+const PROVING: &str = "proving";
+/// What the admissions of grounds are called, followed by the name of the ground.
+const ADMITTED_AS: &str = "proving-";
+
+/// The ground of one case.
+pub(crate) struct Ground<'a> {
+    installation: &'a Installation,
+    dir: PathBuf,
+    admission: Option<AdmissionId>,
+}
+
+impl<'a> Ground<'a> {
+    /// Makes the ground of one case: a repository where the stage needs one, admitted where it must be.
+    pub(crate) fn make(
+        installation: &'a Installation,
+        stage: Stage,
+        world: World,
+        people: &People<'_>,
+    ) -> Result<Self, ProveError> {
+        let mut entropy = [0; 10];
+        getrandom::fill(&mut entropy).map_err(|e| ProveError::new("name the ground", e))?;
+        let name = RunId::new(installation.clock.now(), entropy);
+        let dir = installation.home.root().join(PROVING).join(name.to_string());
+        fs::create_dir_all(&dir).map_err(|e| ProveError::new("make the ground", e))?;
+        let mut ground = Self { installation, dir, admission: None };
+        if matches!(stage, Stage::CopiedRepo | Stage::OwnedRepo) {
+            ground.make_repository()?;
+        }
+        if stage == Stage::OwnedRepo {
+            ground.admit(&format!("{ADMITTED_AS}{name}"), world, people)?;
+        }
+        match world {
+            World::DirtyBefore => fs::write(ground.repository().join("left-over"), "not committed\n"),
+            World::Unowned => give_away(&ground.repository()),
+            _ => Ok(()),
+        }
+        .map_err(|e| ProveError::new("prepare the ground", e))?;
+        Ok(ground)
+    }
+
+    /// The repository that the ground holds.
+    pub(crate) fn repository(&self) -> PathBuf {
+        self.dir.join("repository")
+    }
+
+    /// The order of a case, with the approval that its stage needs asked for and ruled on.
+    pub(crate) fn order(
+        &self,
+        case: &Case,
+        stage: Stage,
+        engine: &EngineName,
+        people: &People<'_>,
+    ) -> Result<Order, ProveError> {
+        let fixture = herma_fixtures::find(FIXTURE).ok_or(ProveError::NoFixture)?;
+        let Contract { terms, brief } =
+            Contract::parse(fixture.contract.as_bytes()).map_err(|e| ProveError::new("read the contract", e))?;
+        let mut terms = Terms { stage, target: self.target(stage, terms.target), ..terms };
+        terms.destination = Some(DestinationKind::Sandbox);
+        (case.change)(&mut terms);
+        let text = serde_json::to_string_pretty(&terms).map_err(|e| ProveError::new("write the contract", e))?;
+        let text = format!("---\n{text}\n---\n{brief}");
+        let order = Order {
+            contract: Contract::parse(text.as_bytes()).map_err(|e| ProveError::new("read the contract", e))?,
+            contract_text: text,
+            contract_dir: self.dir.clone(),
+            engine: engine.clone(),
+            destination: None,
+            script: fixture.script(case.script).map(str::to_owned),
+            keep_workspace: false,
+            fault: (case.fault)(),
+        };
+        // What is critical, or is not ours, cannot even be asked for.
+        if stage.needs_approval() && !matches!(case.class, "critical" | "unowned") {
+            self.approve(&order, case, people)?;
+        }
+        Ok(order)
+    }
+
+    fn approve(&self, order: &Order, case: &Case, people: &People<'_>) -> Result<(), ProveError> {
+        let approver = people.approver.ok_or(ProveError::NoApprover)?;
+        let asker = match people.asker {
+            Some(asker) => Asker::Approver(asker),
+            None => Asker::User("herma prove".to_owned()),
+        };
+        let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
+        let asked =
+            ask(self.installation, order, &reason, &asker).map_err(|e| ProveError::new("ask for an approval", e))?;
+        let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
+        rule(self.installation, &asked, answer, &reason, approver)
+            .map_err(|e| ProveError::new("rule on an approval", e))?;
+        Ok(())
+    }
+
+    fn target(&self, stage: Stage, fixture: Target) -> Target {
+        let named = |repo: &str| repo.parse().map(|repo| Target::Repo { repo, base: None });
+        match (stage, &self.admission) {
+            (Stage::CopiedRepo, _) => named("./repository").unwrap_or(fixture),
+            (Stage::OwnedRepo, Some(id)) => named(&id.name()).unwrap_or(fixture),
+            _ => fixture,
+        }
+    }
+
+    fn make_repository(&self) -> Result<(), ProveError> {
+        let fixture = herma_fixtures::find(FIXTURE).ok_or(ProveError::NoFixture)?;
+        let git = &self.installation.git;
+        let scratch = self.dir.join("git");
+        let make = || {
+            let git_dir = GitDir::create(git, &scratch, ObjectFormat::Sha1, None)?;
+            let baseline = import_fixture(&git_dir, fixture)?;
+            make_disposable(git, &self.repository(), &git_dir, &baseline)
+        };
+        make().map_err(|e| ProveError::new("make a repository", e))?;
+        remove_tree(&scratch).map_err(|e| ProveError::new("make a repository", e))
+    }
+
+    /// Admits the repository by the approver's signature, for as long as the proof takes.
+    fn admit(&mut self, name: &str, world: World, people: &People<'_>) -> Result<(), ProveError> {
+        let approver = people.approver.ok_or(ProveError::NoApprover)?;
+        let now = self.installation.clock.now();
+        let bad = |e: String| ProveError::new("admit the ground", e);
+        let line = |text: &str| text.parse().map(Some).map_err(bad);
+        let mut path = self.repository();
+        if world == World::Unowned && !rustix::process::geteuid().is_root() {
+            // Nobody but root can give a repository away; this one was never ours.
+            path = PathBuf::from("/usr");
+        }
+        let name: TargetName = name.parse().map_err(bad)?;
+        let draft = AdmissionDraft::Target(TargetDraft {
+            path: path.to_string_lossy().parse().map(Some).map_err(bad)?,
+            owner: line("herma prove")?,
+            ownership_evidence: line("herma made it for this proof")?,
+            risk_class: Some(RiskClass::LowRiskNoncritical),
+            rationale: line("the ground of a proof; it is removed after it")?,
+            allowed_paths: Some(vec!["**".parse().map_err(bad)?].try_into().map_err(|e: &str| bad(e.to_owned()))?),
+            forbidden_paths: Some(Vec::new()),
+            forbidden_actions: Some(Vec::new()),
+            review_trigger: Some(ReviewTrigger::HermaVersion(VERSION.to_owned())),
+            operator_outcome_required: Some(true),
+            ..TargetDraft::new(name)
+        });
+        let id = draft.id();
+        let admissions = self.installation.admissions();
+        let sign = || {
+            admissions.write_draft(&draft)?;
+            admissions.sign(&admissions.read(&id)?, approver, now)
+        };
+        sign().map_err(|e| ProveError::new("admit the ground", e))?;
+        self.admission = Some(id);
+        Ok(())
+    }
+}
+
+/// Waits until no other proof is under way, and removes what one that was killed left behind.
+pub(crate) fn lock_and_sweep(installation: &Installation) -> Result<fs::File, ProveError> {
+    let failed = |e: io::Error| ProveError::new("clear the ground", e);
+    let all = installation.home.root().join(PROVING);
+    fs::create_dir_all(&all).map_err(failed)?;
+    let lock = fs::File::open(&all).map_err(failed)?;
+    flock(&lock, FlockOperation::LockExclusive).map_err(|e| failed(e.into()))?;
+    for entry in fs::read_dir(&all).map_err(failed)? {
+        let entry = entry.map_err(failed)?;
+        if let Ok(name) = format!("{ADMITTED_AS}{}", entry.file_name().to_string_lossy()).parse() {
+            let _ = installation.admissions().forget(&AdmissionId::Target(name));
+        }
+        remove_tree(&entry.path()).map_err(failed)?;
+    }
+    Ok(lock)
+}
+
+impl Drop for Ground<'_> {
+    fn drop(&mut self) {
+        // What is left of a ground lets nothing in: without its directory its admission is of nothing.
+        if let Some(id) = &self.admission {
+            let _ = self.installation.admissions().forget(id);
+        }
+        let _ = remove_tree(&self.dir);
+    }
+}
+
+/// Makes the repository somebody else's, where that can be done.
+fn give_away(repository: &Path) -> io::Result<()> {
+    const NOBODY: u32 = 65_534;
+    if !rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    for path in [repository.to_owned(), repository.join(".git")] {
+        std::os::unix::fs::chown(path, Some(NOBODY), Some(NOBODY))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,12 @@
+//! The proof ladder: what an engine has proven, and how it proves the next stage.
+
+mod candidate;
+mod cases;
+mod ground;
+mod overview;
+mod proofs;
+mod prove;
+
+pub use overview::{Rung, RungState, ladder};
+pub use proofs::{Proofs, Standing};
+pub use prove::{People, ProveError, prove};

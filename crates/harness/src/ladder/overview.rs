@@ -1,0 +1,119 @@
+//! The whole ladder: every engine, every stage, what stands behind it and what is missing for the next one.
+
+use herma_model::Stage;
+use herma_model::engine::EngineName;
+use herma_model::proof::BundleRef;
+use herma_model::report::Admission;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::cases::cases;
+use super::proofs::{Proofs, Standing};
+use crate::enabled::Enabled;
+use crate::installation::Installation;
+
+/// One stage of one engine.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Rung {
+    /// Which engine.
+    pub engine: EngineName,
+    /// Which stage.
+    pub stage: Stage,
+    /// How it stands.
+    pub state: RungState,
+    /// Why, or since when.
+    pub detail: String,
+    /// The bundles that the proof stands on.
+    pub bundles: Vec<BundleRef>,
+    /// What a person can do next; only on the lowest stage that is not proven.
+    pub next: Option<String>,
+}
+
+/// How a stage of an engine stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RungState {
+    /// It needs no proof: the engine is part of herma itself.
+    BuiltIn,
+    /// It is proven, and everything behind the proof holds.
+    Proven,
+    /// It was proven, and something behind the proof broke or changed.
+    Broken,
+    /// It was never proven.
+    Unproven,
+}
+
+impl RungState {
+    /// The name as it is written in files and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::BuiltIn => "built_in",
+            Self::Proven => "proven",
+            Self::Broken => "broken",
+            Self::Unproven => "unproven",
+        }
+    }
+}
+
+/// Every stage of every engine, or of one.
+#[must_use]
+pub fn ladder(installation: &Installation, only: Option<&EngineName>) -> Vec<Rung> {
+    let names = installation.engines.names();
+    names.iter().filter(|name| only.is_none_or(|only| only == *name)).flat_map(|name| rungs(installation, name)).collect()
+}
+
+fn rungs(installation: &Installation, name: &EngineName) -> Vec<Rung> {
+    let Some(engine) = installation.engines.get(name) else { return Vec::new() };
+    let proofs = Proofs::of(installation);
+    let mut next = Some(next_step(installation, name));
+    Stage::ALL
+        .into_iter()
+        .map(|stage| {
+            let (state, detail, bundles) = match proofs.standing(engine, stage) {
+                Standing::BuiltIn => {
+                    (RungState::BuiltIn, "part of herma itself".to_owned(), Vec::new())
+                }
+                Standing::Proven(proof) => {
+                    let record = proof.record;
+                    (RungState::Proven, format!("proven at {}", record.proven_at), record.bundles)
+                }
+                Standing::Broken(why) => (RungState::Broken, why, Vec::new()),
+                Standing::Missing => (RungState::Unproven, needs(stage), Vec::new()),
+            };
+            let holds = matches!(state, RungState::BuiltIn | RungState::Proven);
+            let next = if holds { None } else { next.take().map(|step| step(stage)) };
+            Rung { engine: name.clone(), stage, state, detail, bundles, next }
+        })
+        .collect()
+}
+
+/// What a stage needs beyond the stages below it.
+fn needs(stage: Stage) -> String {
+    let classes = cases(stage).len().saturating_sub(1);
+    match stage {
+        Stage::CandidateDefault => {
+            "needs two accepted stage 5 runs of different contracts, and a comparison of all lanes".to_owned()
+        }
+        Stage::DisposableRepo | Stage::OwnedRepo => {
+            format!("needs its pass case, {classes} failure classes, and an approver")
+        }
+        _ => format!("needs its pass case and {classes} failure classes"),
+    }
+}
+
+/// What to do for the lowest stage that is not proven: first whatever the gates ask for.
+fn next_step(installation: &Installation, name: &EngineName) -> impl Fn(Stage) -> String {
+    let name = name.clone();
+    let built_in = installation.engines.get(&name).is_some_and(herma_engines::Engine::built_in);
+    let digest = installation.engines.get(&name).and_then(|engine| engine.digest().ok());
+    let admitted = built_in
+        || installation.admissions().find_engine(&name, digest, &installation.situation()).status
+            == Admission::Admitted;
+    let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
+    move |stage| match (admitted, enabled) {
+        (false, _) => format!("herma admit engine {name}, then herma admit sign engine {name}"),
+        (true, false) => format!("herma engines enable {name}"),
+        (true, true) => format!("herma prove --engine {name} --stage {stage}"),
+    }
+}

@@ -1,0 +1,145 @@
+//! The proofs of this installation, and whether each still stands.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_engines::Engine;
+use herma_evidence::{Trust, layout, signed};
+use herma_model::engine::EngineName;
+use herma_model::proof::{BundleRef, Proof};
+use herma_model::signed::Signed;
+use herma_model::{Digest, Stage, Status, VERSION};
+
+use crate::bundle_check::verify_bundle;
+use crate::home::write_durably;
+use crate::installation::Installation;
+
+/// Whether an engine has proven a stage.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// The stage needs no proof of this engine: it is part of herma itself.
+    BuiltIn,
+    /// There is a proof, and everything behind it holds.
+    Proven(Box<Signed<Proof>>),
+    /// There is none.
+    Missing,
+    /// There was one, and it holds no longer. The text says why; mending means proving again.
+    Broken(String),
+}
+
+impl Standing {
+    /// Whether the stage counts as proven.
+    #[must_use]
+    pub fn holds(&self) -> bool {
+        matches!(self, Self::BuiltIn | Self::Proven(_))
+    }
+}
+
+/// The proofs of one installation.
+pub struct Proofs<'a> {
+    installation: &'a Installation,
+}
+
+impl<'a> Proofs<'a> {
+    /// The proofs of this installation.
+    #[must_use]
+    pub fn of(installation: &'a Installation) -> Self {
+        Self { installation }
+    }
+
+    /// Where the proof of a stage lies.
+    #[must_use]
+    pub fn file(&self, engine: &EngineName, stage: Stage) -> PathBuf {
+        self.installation.home.root().join("proofs").join(engine.as_str()).join(format!("stage-{stage}.json"))
+    }
+
+    /// Signs a proof and puts it in the place of the one before.
+    pub fn keep(&self, proof: Proof) -> io::Result<Signed<Proof>> {
+        let file = self.file(&proof.engine, proof.stage);
+        fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
+        let signed = signed::sign(proof, &self.installation.key)?;
+        let mut bytes = serde_json::to_vec_pretty(&signed)?;
+        bytes.push(b'\n');
+        write_durably(&file, &bytes)?;
+        Ok(signed)
+    }
+
+    /// The lowest stage up to `stage` that the engine has not proven, with the reason; none if all are.
+    #[must_use]
+    pub fn first_unproven(&self, engine: &dyn Engine, stage: Stage) -> Option<(Stage, Standing)> {
+        let rungs = Stage::ALL.into_iter().take_while(|rung| *rung <= stage);
+        rungs.map(|rung| (rung, self.standing(engine, rung))).find(|(_, standing)| !standing.holds())
+    }
+
+    /// Whether the engine has proven this one stage.
+    #[must_use]
+    pub fn standing(&self, engine: &dyn Engine, stage: Stage) -> Standing {
+        if engine.built_in() && stage <= Stage::CopiedRepo {
+            return Standing::BuiltIn;
+        }
+        let bytes = match fs::read(self.file(&engine.name(), stage)) {
+            Ok(bytes) => bytes,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Standing::Missing,
+            Err(e) => return Standing::Broken(format!("its proof cannot be read: {e}")),
+        };
+        match self.check(&bytes, engine, stage) {
+            Ok(proof) => Standing::Proven(Box::new(proof)),
+            Err(why) => Standing::Broken(why),
+        }
+    }
+
+    fn check(&self, bytes: &[u8], engine: &dyn Engine, stage: Stage) -> Result<Signed<Proof>, String> {
+        let proof: Signed<Proof> =
+            serde_json::from_slice(bytes).map_err(|e| format!("its proof cannot be read: {e}"))?;
+        let key = self.installation.key.public();
+        signed::check(&proof, &key).map_err(|e| format!("its proof was not signed here: {e}"))?;
+        let record = &proof.record;
+        if record.engine != engine.name() || record.stage != stage {
+            return Err(format!("its proof is of `{}`, stage {}", record.engine, record.stage));
+        }
+        if record.status != Status::Pass {
+            return Err(format!("the last attempt to prove it was a {}", record.status.as_str()));
+        }
+        if record.herma_version != VERSION {
+            return Err(format!("it is stale: proven with herma {}, this is {VERSION}", record.herma_version));
+        }
+        let digest = engine.digest().map_err(|e| e.to_string())?;
+        if record.engine_digest != Some(digest) {
+            let proven = record.engine_digest.map_or_else(|| "nothing".to_owned(), |d| d.to_string());
+            return Err(format!("it is stale: proven was {proven}, the engine is now {digest}"));
+        }
+        for bundle in &record.bundles {
+            self.bundle_holds(bundle)
+                .map_err(|why| format!("the bundle of run {} ({}) broke: {why}", bundle.run_id, bundle.case))?;
+        }
+        Ok(proof)
+    }
+
+    /// Whether a bundle is still the one that the proof was made on, every byte of it.
+    fn bundle_holds(&self, bundle: &BundleRef) -> Result<(), String> {
+        let dir = self.installation.home.run(bundle.run_id).bundle();
+        if digest_of(&dir.join(layout::ATTESTATION))? != bundle.attestation {
+            return Err(format!("{} is not the one that was proven with", layout::ATTESTATION));
+        }
+        if let Some(outcome) = bundle.outcome
+            && digest_of(&dir.join(layout::OUTCOME))? != outcome
+        {
+            return Err(format!("{} is not the one that was proven with", layout::OUTCOME));
+        }
+        let checks = verify_bundle(&dir, &self.trust(), None, None);
+        match checks.failed().next() {
+            Some(failed) => Err(format!("{}: {}", failed.name.as_str(), failed.detail)),
+            None => Ok(()),
+        }
+    }
+
+    fn trust(&self) -> Trust {
+        self.installation.trust()
+    }
+}
+
+fn digest_of(file: &Path) -> Result<Digest, String> {
+    let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    fs::read(file).map(|bytes| Digest::of(&bytes)).map_err(|e| format!("{name} cannot be read: {e}"))
+}

@@ -1,0 +1,401 @@
+//! Proves a stage: its pass case, its failure classes, and the same contract on `fake`, in one invocation.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Mutex;
+
+use herma_engines::Engine;
+use herma_evidence::{layout, signed};
+use herma_model::engine::EngineName;
+use herma_model::proof::{
+    BundleRef, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, ProofSchema, Standing as Against,
+};
+use herma_model::report::{NeverActivated, OutcomeState};
+use herma_model::units::Span;
+use herma_model::decision::Purpose;
+use herma_model::{Blocker, Digest, EventType, Report, RunId, Stage, Status, VERSION};
+
+use super::cases::{Case, World, cases};
+use super::ground::Ground;
+use super::proofs::{Proofs, Standing};
+use crate::approvers::Approver;
+use crate::bundle_check::verify_bundle;
+use crate::compare::{Evidence, compare_deciding};
+use crate::failure_matrix::{FAILURE_MATRIX, Way};
+use crate::home::Home;
+use crate::installation::Installation;
+use crate::order::Occasion;
+use crate::outcome::{OutcomeError, accept, reject};
+use crate::progress::{Progress, Unwatched};
+use crate::run::{Finished, run_on};
+
+/// The people that a proof needs from stage 4 on.
+#[derive(Clone, Copy, Default)]
+pub struct People<'a> {
+    /// Who grants the approvals of the proving runs, and speaks their outcomes.
+    pub approver: Option<&'a Approver>,
+    /// Who asks for them, where separation of duties wants another person for that.
+    pub asker: Option<&'a Approver>,
+}
+
+/// A proof could not be carried out.
+#[derive(Debug, thiserror::Error)]
+pub enum ProveError {
+    /// Stage 4 and 5 need a person.
+    #[error("from stage 4 on every run needs an approval: name an approver")]
+    NoApprover,
+    /// The fixture is not there.
+    #[error("the fixture of the proofs is not built in")]
+    NoFixture,
+    /// Something could not be done.
+    #[error("the proof could not {doing}: {cause}")]
+    Failed {
+        /// What.
+        doing: &'static str,
+        /// Why.
+        cause: String,
+    },
+}
+
+impl ProveError {
+    pub(crate) fn new(doing: &'static str, cause: impl ToString) -> Self {
+        Self::Failed { doing, cause: cause.to_string() }
+    }
+}
+
+/// Proves a stage of an engine. `watch` hears each case before it is run: its number, how many there are, its name.
+///
+/// A proof that could be carried out is kept, also one that failed: then it takes the place of an earlier one.
+pub fn prove(
+    installation: &Installation,
+    engine: &EngineName,
+    stage: Stage,
+    people: &People<'_>,
+    watch: &dyn Fn(usize, usize, &str),
+) -> Result<Proof, ProveError> {
+    let proofs = Proofs::of(installation);
+    let blocked = |digest, reasons| Ok(blank(installation, engine, stage, digest, Status::Blocked, reasons));
+    let Some(adapter) = installation.engines.get(engine) else {
+        let known: Vec<String> = installation.engines.names().iter().map(ToString::to_string).collect();
+        return blocked(None, vec![format!("herma has no engine `{engine}`; it has: {}", known.join(", "))]);
+    };
+    let digest = match adapter.digest() {
+        Ok(digest) => digest,
+        Err(error) => return blocked(None, vec![error.to_string()]),
+    };
+    if let Some((rung, standing)) = stage.before().and_then(|below| proofs.first_unproven(adapter, below)) {
+        let why = match standing {
+            Standing::Broken(why) => format!("stage {rung} is not proven any more: {why}"),
+            _ => format!("stage {rung} is not proven"),
+        };
+        return blocked(Some(digest), vec![why]);
+    }
+    if stage == Stage::CandidateDefault {
+        return super::candidate::judge(installation, adapter, digest);
+    }
+    if stage.needs_approval() && people.approver.is_none() {
+        return Err(ProveError::NoApprover);
+    }
+    let _one_at_a_time = super::ground::lock_and_sweep(installation)?;
+    let proving = Proving { installation, stage, people };
+    let proof = proving.carry_out(adapter, digest, watch)?;
+    if proof.status != Status::Blocked {
+        proofs.keep(proof.clone()).map_err(|e| ProveError::new("be kept", e))?;
+    }
+    Ok(proof)
+}
+
+struct Proving<'a> {
+    installation: &'a Installation,
+    stage: Stage,
+    people: &'a People<'a>,
+}
+
+/// What came of one case.
+struct Tried {
+    row: ProofRow,
+    report: Report,
+    bundle: BundleRef,
+    dir: PathBuf,
+}
+
+impl Proving<'_> {
+    fn carry_out(
+        &self,
+        engine: &dyn Engine,
+        digest: Digest,
+        watch: &dyn Fn(usize, usize, &str),
+    ) -> Result<Proof, ProveError> {
+        let (cases, name) = (cases(self.stage), engine.name());
+        let total = cases.len() + 1;
+        let [pass, failures @ ..] = cases else { return Err(ProveError::NoFixture) };
+        // Both lanes work on the same ground, so that they have the very same contract.
+        let same_ground = self.ground(pass)?;
+        watch(1, total, "baseline on fake");
+        let baseline = self.attempt(pass, &EngineName::fake(), &same_ground)?;
+        watch(2, total, pass.class);
+        let mut tried = vec![self.attempt(pass, &name, &same_ground)?];
+        drop(same_ground);
+        // Where nothing passes, the failures prove nothing either.
+        let failures = if tried[0].row.held { failures } else { &[] };
+        for (n, case) in failures.iter().enumerate() {
+            watch(n + 3, total, case.class);
+            tried.push(self.attempt(case, &name, &self.ground(case)?)?);
+        }
+        let comparison = self.compare(&tried, &baseline);
+        let mut reasons: Vec<String> =
+            tried.iter().filter(|t| !t.row.held).map(|t| format!("{}: {}", t.row.case, t.row.detail)).collect();
+        reasons.extend((!baseline.row.held).then(|| format!("the baseline on fake: {}", baseline.row.detail)));
+        reasons.extend(
+            comparison
+                .iter()
+                .filter(|compared| !matches!(compared.standing, Against::Matches | Against::Beats))
+                .map(|compared| format!("{}: {}", compared.criterion.as_str(), compared.detail)),
+        );
+        let pass_was_blocked = tried[0].report.status == Status::Blocked;
+        let status = match reasons.is_empty() {
+            true => Status::Pass,
+            false if pass_was_blocked => Status::Blocked,
+            false => Status::Fail,
+        };
+        let rows: Vec<ProofRow> = tried.iter().map(|t| t.row.clone()).collect();
+        let mut bundles: Vec<BundleRef> = tried.into_iter().map(|t| t.bundle).collect();
+        let baseline = Some(BundleRef { case: "baseline".to_owned(), ..baseline.bundle });
+        bundles.extend(baseline.clone());
+        Ok(Proof {
+            prior: self.prior(engine),
+            coverage: coverage(self.stage, &rows),
+            rows,
+            baseline,
+            comparison,
+            bundles,
+            ..blank(self.installation, &name, self.stage, Some(digest), status, reasons)
+        })
+    }
+
+    fn ground(&self, case: &Case) -> Result<Ground<'_>, ProveError> {
+        Ground::make(self.installation, self.stage, case.world, self.people)
+    }
+
+    /// Runs one case and looks whether it ended as it must.
+    fn attempt(&self, case: &Case, engine: &EngineName, ground: &Ground<'_>) -> Result<Tried, ProveError> {
+        let order = ground.order(case, self.stage, engine, self.people)?;
+        let meddler = Meddler::new(&self.installation.home, self.stage, ground.repository());
+        let watch: &dyn Progress =
+            if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
+        let no_time = (case.world == World::NoOutcome).then_some(Span(0));
+        let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time };
+        let finished = run_on(self.installation, &order, occasion, watch)
+            .map_err(|e| ProveError::new("start a run", e))?;
+        let judged = self.judge(case, &finished).and_then(|detail| self.settle(case, &finished, detail));
+        let (held, detail) = match judged {
+            Ok(detail) => (true, detail),
+            Err(detail) => (false, detail),
+        };
+        let row = ProofRow {
+            case: case.class.to_owned(),
+            expected_status: case.blocker.map_or(Status::Pass, Blocker::status),
+            expected_blocker: case.blocker,
+            held,
+            detail,
+            run_id: Some(finished.report.run_id),
+        };
+        let bundle = self.bundle_ref(case, &finished)?;
+        Ok(Tried { row, bundle, report: finished.report, dir: finished.bundle })
+    }
+
+    /// Whether a run ended as its case must: status, blocker, and a bundle that verifies.
+    fn judge(&self, case: &Case, finished: &Finished) -> Result<String, String> {
+        let report = &finished.report;
+        if let Some(error) = &finished.internal_error {
+            return Err(format!("herma itself failed: {error}"));
+        }
+        let ended = describe(report);
+        // What lands without an outcome is a pass of the run; that it proves nothing is seen afterwards.
+        let blocker = case.blocker.filter(|blocker| *blocker != Blocker::MissingOutcome);
+        let right = match blocker {
+            None => report.status == Status::Pass,
+            Some(blocker) => {
+                report.status == blocker.status() && report.blockers.iter().any(|b| b.blocker == blocker)
+            }
+        };
+        if !right {
+            return Err(format!("it ended as {ended}"));
+        }
+        if report.engine_started && !self.stage.starts_engine() {
+            return Err(format!("the engine was started at stage {}", self.stage));
+        }
+        if report.source_mutated == Some(true) && case.world != World::ChangedMeanwhile {
+            return Err("the target was changed".to_owned());
+        }
+        if report.status != Status::Pass && report.landing.as_ref().is_some_and(|landing| landing.landed) {
+            return Err("it is not a pass, and something landed".to_owned());
+        }
+        let checks = verify_bundle(&finished.bundle, &self.installation.trust(), None, None);
+        match checks.failed().next() {
+            Some(failed) => Err(format!("its bundle does not hold: {}: {}", failed.name.as_str(), failed.detail)),
+            None => Ok(ended),
+        }
+    }
+
+    /// Speaks the outcome where the stage asks for one, or lets it be missed.
+    fn settle(&self, case: &Case, finished: &Finished, detail: String) -> Result<String, String> {
+        let (report, approver) = (&finished.report, self.people.approver);
+        if report.outcome != OutcomeState::Pending {
+            return Ok(detail);
+        }
+        let approver = approver.ok_or("nobody can speak its outcome")?;
+        let reason = format!("proof of stage {}", self.stage);
+        let accepted = accept(self.installation, report.run_id, &reason, approver);
+        match (case.world, accepted) {
+            (World::NoOutcome, Err(OutcomeError::TooLate(..))) => {
+                reject(self.installation, report.run_id, &reason, approver).map_err(|e| e.to_string())?;
+                Ok("blocked: missing_outcome: nobody spoke in time, so it could not be accepted".to_owned())
+            }
+            (World::NoOutcome, _) => Err("it could be accepted although its time was over".to_owned()),
+            (_, Ok(_)) => Ok(format!("{detail}, accepted")),
+            (_, Err(error)) => Err(error.to_string()),
+        }
+    }
+
+    fn bundle_ref(&self, case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
+        let digest = |name: &str| fs::read(finished.bundle.join(name)).map(|bytes| Digest::of(&bytes));
+        Ok(BundleRef {
+            run_id: finished.report.run_id,
+            engine: finished.report.engine.clone(),
+            case: case.class.to_owned(),
+            attestation: digest(layout::ATTESTATION).map_err(|e| ProveError::new("read a bundle", e))?,
+            outcome: digest(layout::OUTCOME).ok(),
+        })
+    }
+
+    /// The pass case against the baseline's, and the failure classes against what they must be closed as.
+    fn compare(&self, tried: &[Tried], baseline: &Tried) -> Vec<Compared> {
+        let trust = self.installation.trust();
+        let read = |t: &Tried| Evidence::read(&t.dir, &trust);
+        let (Some(pass), failures) = (tried.first(), tried.get(1..).unwrap_or_default()) else { return Vec::new() };
+        let mut compared = compare_deciding(&[read(pass)], &[read(baseline)]);
+        compared.retain(|compared| compared.criterion != Criterion::FailureClosure);
+        let closed = failures.iter().filter(|t| t.row.held).count();
+        compared.push(Compared {
+            criterion: Criterion::FailureClosure,
+            standing: match failures.len() {
+                0 => Against::Blocked,
+                all if all == closed => Against::Matches,
+                _ => Against::FallsBehind,
+            },
+            detail: format!("{closed} of {} failure classes were closed as what they are", failures.len()),
+        });
+        compared.sort_by_key(|compared| compared.criterion);
+        compared
+    }
+
+    fn prior(&self, engine: &dyn Engine) -> Option<Digest> {
+        match Proofs::of(self.installation).standing(engine, self.stage.before()?) {
+            Standing::Proven(proof) => signed::digest(&proof.record).ok(),
+            _ => None,
+        }
+    }
+}
+
+fn describe(report: &Report) -> String {
+    let names: Vec<&str> = report.blockers.iter().map(|b| b.blocker.as_str()).collect();
+    match names.is_empty() {
+        true => report.status.as_str().to_owned(),
+        false => format!("{}: {}", report.status.as_str(), names.join(", ")),
+    }
+}
+
+/// A proof without anything behind it.
+pub(super) fn blank(
+    installation: &Installation,
+    engine: &EngineName,
+    stage: Stage,
+    engine_digest: Option<Digest>,
+    status: Status,
+    reasons: Vec<String>,
+) -> Proof {
+    Proof {
+        schema: ProofSchema::V1,
+        status,
+        stage,
+        engine: engine.clone(),
+        engine_digest,
+        herma_version: VERSION.to_owned(),
+        proven_at: installation.clock.now(),
+        prior: None,
+        rows: Vec::new(),
+        baseline: None,
+        comparison: Vec::new(),
+        coverage: Vec::new(),
+        bundles: Vec::new(),
+        candidate: None,
+        reasons,
+        runtime_default_activation: NeverActivated,
+    }
+}
+
+/// Every row of the failure matrix: covered by a row of the proof, or not, with the reason.
+pub(super) fn coverage(stage: Stage, rows: &[ProofRow]) -> Vec<Coverage> {
+    FAILURE_MATRIX
+        .iter()
+        .map(|matrix| {
+            let blocker = matrix.blocker;
+            let covered = rows.iter().find(|row| row.held && row.expected_blocker == Some(blocker));
+            let (state, reason) = match covered.and_then(|row| Some((row, row.run_id?))) {
+                Some((row, run)) => (CoverageState::Covered, format!("{}: run {run}", row.case)),
+                None => (CoverageState::Blocked, why_not(stage, blocker, matrix.way)),
+            };
+            Coverage { blocker, state, reason }
+        })
+        .collect()
+}
+
+fn why_not(stage: Stage, blocker: Blocker, way: Way) -> String {
+    if let Way::NotYet(needs) = way {
+        return format!("it needs {needs}");
+    }
+    let is_class = |other: &Stage| cases(*other).iter().any(|case| case.blocker == Some(blocker));
+    if is_class(&stage) {
+        return "its case did not end as it must, or was not reached".to_owned();
+    }
+    match Stage::ALL.iter().find(|other| is_class(other)) {
+        Some(other) => format!("it is a failure class of stage {other}"),
+        None => "no stage has it as a failure class; the failure matrix itself runs it on `fake`".to_owned(),
+    }
+}
+
+/// Somebody who changes a file where a run lands, or in its target, while the engine works.
+struct Meddler {
+    home: Home,
+    stage: Stage,
+    repository: PathBuf,
+    run: Mutex<Option<RunId>>,
+}
+
+impl Meddler {
+    fn new(home: &Home, stage: Stage, repository: PathBuf) -> Self {
+        Self { home: home.clone(), stage, repository, run: Mutex::new(None) }
+    }
+}
+
+impl Progress for Meddler {
+    fn started(&self, run_id: RunId) {
+        if let Ok(mut run) = self.run.lock() {
+            *run = Some(run_id);
+        }
+    }
+
+    fn event(&self, kind: EventType, _: &str) {
+        if kind != EventType::EngineStarted {
+            return;
+        }
+        let run = self.run.lock().ok().and_then(|run| *run);
+        let place = match (self.stage, run) {
+            (Stage::DisposableRepo, Some(run)) => self.home.run(run).disposable(),
+            _ => self.repository.clone(),
+        };
+        // If this cannot be written the run ends as a pass, and the case has not held.
+        let _ = fs::write(place.join("meanwhile"), "somebody was here\n");
+    }
+}

@@ -1,0 +1,107 @@
+//! What the operator decided for the whole installation: `settings.yaml` in herma's home.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_model::units::Span;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the operator decided for the whole installation. Without the file everything is as here by default.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+pub struct OperatorSettings {
+    /// Whether who asked for an approval cannot grant it. Then a request is signed too, because a name that anybody
+    /// can give separates nobody.
+    pub separation_of_duties: bool,
+    /// How long an approval can be granted and used after it was requested.
+    pub approval_valid_for: Span,
+    /// How long an operator has to accept or reject what landed.
+    pub outcome_within: Span,
+}
+
+impl Default for OperatorSettings {
+    fn default() -> Self {
+        const HOUR: u64 = 60 * 60 * 1000;
+        Self {
+            separation_of_duties: false,
+            approval_valid_for: Span(24 * HOUR),
+            outcome_within: Span(7 * 24 * HOUR),
+        }
+    }
+}
+
+/// The settings cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingsError {
+    /// The file is there and cannot be read.
+    #[error("{} could not be read: {cause}", file.display())]
+    Unreadable {
+        /// Which file.
+        file: PathBuf,
+        /// What the system said.
+        cause: io::Error,
+    },
+    /// The file says something that no setting says.
+    #[error("{}: {cause}", file.display())]
+    Bad {
+        /// Which file.
+        file: PathBuf,
+        /// What is wrong with it, with line and column.
+        cause: String,
+    },
+}
+
+impl OperatorSettings {
+    /// Reads the file. One that is not there says nothing; one that cannot be read stops herma, because a rule that
+    /// was mistyped must not silently be none.
+    pub fn read(file: &Path) -> Result<Self, SettingsError> {
+        let text = match fs::read_to_string(file) {
+            Ok(text) => text,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
+            Err(cause) => return Err(SettingsError::Unreadable { file: file.to_owned(), cause }),
+        };
+        if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
+            return Ok(Self::default());
+        }
+        serde_saphyr::from_str(&text)
+            .map_err(|cause| SettingsError::Bad { file: file.to_owned(), cause: cause.to_string() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<OperatorSettings, SettingsError> {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.yaml");
+        fs::write(&file, text).unwrap();
+        OperatorSettings::read(&file)
+    }
+
+    #[test]
+    fn no_file_and_an_empty_one_say_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let none = OperatorSettings::read(&dir.path().join("settings.yaml")).unwrap();
+        assert_eq!(none, OperatorSettings::default());
+        assert_eq!(read("# nothing yet\n\n").unwrap(), none);
+    }
+
+    #[test]
+    fn what_is_said_counts_and_the_rest_stays() {
+        let settings = read("separation_of_duties: true\noutcome_within: 2h\n").unwrap();
+        assert!(settings.separation_of_duties);
+        assert_eq!(settings.outcome_within, Span(7_200_000));
+        assert_eq!(settings.approval_valid_for, OperatorSettings::default().approval_valid_for);
+    }
+
+    #[test]
+    fn a_mistyped_rule_is_an_error_with_its_line() {
+        for (text, named) in [("\nseperation_of_duties: true\n", "2"), ("separation_of_duties: perhaps\n", "1")] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(&format!("line {named}")) || error.contains(&format!(":{named}:")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,217 @@
+//! Asks the engine's program who it is, inside the destination, and compares that with what was admitted.
+
+use std::fs::DirBuilder;
+use std::io::{self, Read};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::Path;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use herma_destination::{Destination, Job, Rooms, Stdin};
+use herma_engines::Engine;
+use herma_model::blocker::Blocker;
+use herma_model::gate::Finding;
+
+use crate::error::Stop;
+use crate::gates::Ready;
+use crate::home::remove_tree;
+use crate::run::Run;
+
+/// How long the program may take to say who it is.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How much it may print meanwhile.
+const OUTPUT_CAP: usize = 64 << 10;
+
+/// The gate: the program says that it is what was admitted.
+pub(super) fn identity(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding, Stop> {
+    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
+        return Err(Stop::Internal("the engine is gone".to_owned()));
+    };
+    if engine.built_in() {
+        return Ok(Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine)));
+    }
+    let said = in_fresh_rooms(&run.dirs.root().join("identity"), |rooms| {
+        ask(engine, ready.destination.as_ref(), shape, rooms, PATIENCE)
+    })?;
+    Ok(compare(said, ready.identity.as_deref()))
+}
+
+fn compare(said: Result<String, String>, admitted: Option<&str>) -> Finding {
+    let mismatch = |why: String| Finding::Missing(Blocker::EngineIdentityMismatch.because(why));
+    match (said, admitted) {
+        (Ok(said), Some(admitted)) if said == admitted => Finding::Passed,
+        (Ok(said), Some(admitted)) => {
+            mismatch(format!("the program says it is `{said}`, admitted is `{admitted}`"))
+        }
+        (Ok(said), None) => mismatch(format!("the program says it is `{said}`, and no identity is admitted")),
+        (Err(why), _) => mismatch(format!("the program does not say who it is: {why}")),
+    }
+}
+
+/// Gives empty rooms for as long as they are used. The run's own are made only after the decision.
+fn in_fresh_rooms<T>(root: &Path, with: impl FnOnce(Rooms) -> T) -> Result<T, Stop> {
+    let rooms = Rooms { workspace: root.join("workspace"), engine_dir: Some(root.join("engine")) };
+    let engine_dir = root.join("engine");
+    for dir in [root, &rooms.workspace, &engine_dir] {
+        DirBuilder::new().mode(0o700).create(dir)?;
+    }
+    let done = with(rooms);
+    remove_tree(root)?;
+    Ok(done)
+}
+
+/// Who the program says that it is, or why that is not known.
+fn ask(
+    engine: &dyn Engine,
+    destination: &dyn Destination,
+    shape: &Job,
+    rooms: Rooms,
+    patience: Duration,
+) -> Result<String, String> {
+    let launch =
+        engine.identify(&destination.view(&rooms)).ok_or_else(|| "there is no way to ask it".to_owned())?;
+    let job =
+        Job { argv: launch.argv, env: launch.env, rooms, stdin: Stdin::Null, herma: false, ..shape.clone() };
+    let mut process = destination.start(&job).map_err(|why| without_path(engine, &why.to_string()))?;
+    let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
+    let ended = process.wait(patience);
+    // What it left behind dies with it; only then do its streams end.
+    process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
+    drop(stderr.join());
+    let output = stdout.join().map_err(|_| "its answer could not be read".to_owned())?;
+    match ended.map_err(|why| why.to_string())? {
+        None => return Err(format!("no answer within {} seconds", patience.as_secs())),
+        Some(exit) if !exit.success() => {
+            return Err(match exit.code {
+                Some(code) => format!("it ended with exit code {code}"),
+                None => "it was killed".to_owned(),
+            });
+        }
+        Some(_) => {}
+    }
+    let output = output.map_err(|why| why.to_string())?;
+    if output.len() > OUTPUT_CAP {
+        return Err(format!("it prints more than {OUTPUT_CAP} bytes"));
+    }
+    engine.identity(&output).ok_or_else(|| "its answer has not the form of one".to_owned())
+}
+
+/// The message as evidence may show it: where the program lies is this machine's own affair.
+fn without_path(engine: &dyn Engine, said: &str) -> String {
+    let path = engine.program().map(|program| program.display().to_string());
+    path.map_or_else(|| said.to_owned(), |path| said.replace(&path, "the program"))
+}
+
+/// Reads a stream to its end, or to a little more than is allowed; then nobody listens any more.
+fn listen(stream: Option<Box<dyn Read + Send>>) -> JoinHandle<io::Result<Vec<u8>>> {
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(stream) = stream {
+            stream.take(OUTPUT_CAP as u64 + 1).read_to_end(&mut bytes)?;
+        }
+        Ok(bytes)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use herma_destination::Sandbox;
+    use herma_engines::stub::{NAME, Stub};
+
+    use super::*;
+
+    /// What herma understands where a program with this body is asked in the sandbox.
+    fn asked(body: &str) -> Result<String, String> {
+        let dir = tempfile::tempdir().unwrap();
+        let program = dir.path().join("program");
+        fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let engine = Stub::new(NAME.parse().unwrap(), Some(program));
+        let sandbox = Sandbox::find("/no/herma".into(), "/usr/bin:/bin".as_ref());
+        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None };
+        let shape = Job {
+            run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
+            argv: Vec::new(),
+            env: Vec::new(),
+            path: Vec::new(),
+            rooms,
+            mounts: engine.mounts(),
+            stdin: Stdin::Null,
+            memory: None,
+            herma: false,
+        };
+        let root = dir.path().join("identity");
+        let patience = Duration::from_secs(2);
+        let said = in_fresh_rooms(&root, |rooms| ask(&engine, &sandbox, &shape, rooms, patience)).unwrap();
+        assert!(!root.exists(), "the rooms are gone");
+        if let Err(why) = &said {
+            assert!(!why.contains(dir.path().to_str().unwrap()), "{why}");
+        }
+        said
+    }
+
+    const ANSWER: &str = r#"echo '{"engine":"stub","version":"0.1.0"}'"#;
+
+    #[test]
+    fn a_program_is_asked_inside_in_empty_rooms_and_cannot_change_itself() {
+        let look = r#"test "$1" = --identity && test -z "$(ls /workspace /engine | grep -v :)" || exit 3
+                      ! echo >> "$0" || exit 4
+                      touch /workspace/x /engine/x || exit 5"#;
+        assert_eq!(asked(&format!("{look}\n{ANSWER}")), Ok("stub 0.1.0".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_and_nothing_waits_for_ever() {
+        let no = |body: &str| asked(body).unwrap_err();
+        assert_eq!(no("echo stub 0.1.0"), "its answer has not the form of one");
+        assert_eq!(no(&format!("{ANSWER}; exit 3")), "it ended with exit code 3");
+        assert_eq!(no(&format!("{ANSWER}; sleep 60")), "no answer within 2 seconds");
+        // Spaces around JSON mean nothing, so only the cap refuses this one.
+        let long = format!("head -c 70000 /dev/zero | tr '\\0' ' '; {ANSWER}");
+        assert_eq!(no(&long), "it prints more than 65536 bytes");
+        assert!(no("yes").starts_with("it "), "a flood");
+    }
+
+    #[test]
+    fn what_the_program_leaves_behind_and_says_beside_its_answer_does_not_matter() {
+        let beside = "yes noise | head -c 300000 >&2 2>/dev/null; sleep 60 & setsid sleep 60 &";
+        assert_eq!(asked(&format!("{beside}\n{ANSWER}")), Ok("stub 0.1.0".to_owned()));
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_started_is_no_answer() {
+        assert!(asked("exec /no/such/program").is_err());
+    }
+
+    #[test]
+    fn only_the_admitted_identity_passes() {
+        let said = |text: &str| Ok(text.to_owned());
+        assert_eq!(compare(said("stub 0.1.0"), Some("stub 0.1.0")), Finding::Passed);
+        let why = |said, admitted| match compare(said, admitted) {
+            Finding::Missing(record) => {
+                assert_eq!(record.blocker, Blocker::EngineIdentityMismatch);
+                record.detail
+            }
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(
+            why(said("stub 0.2.0"), Some("stub 0.1.0")),
+            "the program says it is `stub 0.2.0`, admitted is `stub 0.1.0`"
+        );
+        assert_eq!(
+            why(said("stub 0.1.0"), None),
+            "the program says it is `stub 0.1.0`, and no identity is admitted"
+        );
+        let silent = || Err("no answer within 10 seconds".to_owned());
+        for admitted in [None, Some("stub 0.1.0")] {
+            assert_eq!(
+                why(silent(), admitted),
+                "the program does not say who it is: no answer within 10 seconds"
+            );
+        }
+    }
+}

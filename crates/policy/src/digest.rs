@@ -1,0 +1,90 @@
+//! Digests over the rules, for approvals: a person's yes was given under the rules as they were.
+
+use std::collections::BTreeSet;
+
+use herma_model::Digest;
+use herma_model::contract::{Action, Terms};
+use serde_json::{Value, json};
+
+use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
+use crate::allowed_paths::MAX_FILE_BYTES;
+use crate::forbidden_paths::{BUILT_IN, Lift};
+
+/// The version of the rules that are code and not tables. It goes up when one of them judges otherwise than before.
+const RULES_VERSION: u32 = 1;
+
+/// Digest over the rules that no contract can change: the tables, and the version of what is no table.
+#[must_use]
+pub fn policy_digest() -> Digest {
+    Digest::of(rules().to_string().as_bytes())
+}
+
+/// Digest over the hosts that the contract lets the engine reach. Their order means nothing.
+#[must_use]
+pub fn egress_digest(terms: &Terms) -> Digest {
+    let hosts: BTreeSet<&String> = terms.egress.iter().collect();
+    Digest::of(json!(["herma.egress/v1", hosts]).to_string().as_bytes())
+}
+
+/// The rules as lists of texts and numbers, which have one spelling only. Why a path is forbidden is left out: other
+/// words are not other rules.
+fn rules() -> Value {
+    let paths: Vec<_> = BUILT_IN
+        .iter()
+        .map(|path| match path.lift {
+            Lift::ByContract => json!([path.pattern, "lifted by contract"]),
+            Lift::Never => json!([path.pattern, "never lifted"]),
+        })
+        .collect();
+    let shapes: Vec<_> =
+        SHAPES.iter().map(|shape| json!([shape.action, shape.programs, shape.followed_by])).collect();
+    json!([
+        "herma.policy/v1",
+        RULES_VERSION,
+        paths,
+        Action::BUILT_IN,
+        shapes,
+        HARMLESS,
+        TAKE_A_VALUE,
+        WRAPPERS,
+        SHELLS,
+        MAX_FILE_BYTES
+    ])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn terms(egress: &str) -> Terms {
+        let text = format!(
+            "---\nid: a\ntitle: b\ntarget: {{ fixture: c }}\nstage: 4\nallowed_paths: [d]\negress: {egress}\n---\ne\n"
+        );
+        herma_model::Contract::parse(text.as_bytes()).unwrap().terms
+    }
+
+    #[test]
+    fn the_rules_are_in_their_canonical_form_and_hold_every_table() {
+        let text = rules().to_string();
+        assert_eq!(text.as_bytes(), serde_json_canonicalizer::to_vec(&rules()).unwrap());
+        assert_eq!(policy_digest(), Digest::of(text.as_bytes()));
+        for path in BUILT_IN {
+            assert!(text.contains(&json!(path.pattern).to_string()), "{}", path.pattern);
+        }
+        for shape in SHAPES {
+            assert!(text.contains(shape.programs), "{}", shape.programs);
+        }
+        for list in [WRAPPERS, SHELLS, HARMLESS[0].2, TAKE_A_VALUE[0].1] {
+            assert!(text.contains(list), "{list}");
+        }
+    }
+
+    #[test]
+    fn other_hosts_are_another_digest_and_another_order_is_not() {
+        let one = egress_digest(&terms("[a.example, b.example]"));
+        assert_eq!(one, egress_digest(&terms("[b.example, a.example, a.example]")));
+        for other in ["[]", "[a.example]", "[a.example, c.example]", "[\"a.example,b.example\"]"] {
+            assert_ne!(one, egress_digest(&terms(other)), "{other}");
+        }
+    }
+}

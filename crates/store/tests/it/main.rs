@@ -1,0 +1,7 @@
+//! The store as other crates and other processes see it.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+
+mod approvals;
+mod race;
+mod sample;

@@ -1,0 +1,84 @@
+//! The real program in the real sandbox, started as the adapter says.
+
+use std::fs;
+use std::io::Read as _;
+use std::time::Duration;
+
+use herma_destination::{Destination as _, Exit, Job, Rooms, Sandbox, Stdin};
+use herma_engines::stub::{NAME, Stub};
+use herma_engines::{Assignment, Engine as _, Launch, LineSplitter, Said};
+use herma_model::engine::EngineResult;
+
+use crate::program::{STUB, contract, digest};
+
+/// Plays the script inside, or asks for the identity where there is none.
+fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
+    let engine = Stub::new(NAME.parse().unwrap(), Some(STUB.into()));
+    let sandbox = Sandbox::find("/no/herma".into(), "/usr/bin:/bin".as_ref());
+    let (workspace, engine_dir) = (dir.path().join("workspace"), dir.path().join("engine"));
+    fs::create_dir(&workspace).unwrap();
+    fs::create_dir(&engine_dir).unwrap();
+    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()) };
+    let view = sandbox.view(&rooms);
+    let contract = contract();
+    engine.prepare(&Assignment { contract: &contract, script }, &engine_dir).unwrap();
+    let Launch { argv, env, stdin } =
+        if script.is_some() { engine.launch(&view).unwrap() } else { engine.identify(&view).unwrap() };
+    let job = Job {
+        run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
+        argv,
+        env,
+        path: Vec::new(),
+        rooms,
+        mounts: engine.mounts(),
+        stdin: stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
+        memory: None,
+        herma: false,
+    };
+    let mut process = sandbox.start(&job).unwrap();
+    let mut stdout = process.take_stdout().unwrap();
+    let exit = process.wait(Duration::from_secs(20)).unwrap().expect("it did not end");
+    process.kill_all().unwrap();
+    let mut output = Vec::new();
+    stdout.read_to_end(&mut output).unwrap();
+    (exit, output)
+}
+
+#[test]
+fn it_finds_everything_that_it_needs_inside() {
+    let dir = tempfile::tempdir().unwrap();
+    let (exit, output) = inside(&dir, None);
+    assert!(exit.success(), "{exit:?}");
+    let engine = Stub::new(NAME.parse().unwrap(), None);
+    assert_eq!(engine.identity(&output), Some(format!("stub {}", env!("CARGO_PKG_VERSION"))));
+}
+
+#[test]
+fn it_works_in_the_workspace_and_cannot_change_its_own_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let own = "/opt/herma-engine/herma-stub";
+    let script = format!(
+        "steps:\n  - write: {{ path: made, text: x }}\n  - append: {{ path: {own}, text: x }}\n  \
+         - delete: {own}\n  - write: {{ path: /opt/herma-engine/more, text: x }}\n  - write: {{ path: /engine/own, text: x }}\n"
+    );
+    let (exit, output) = inside(&dir, Some(&script));
+    assert!(exit.success(), "{exit:?}");
+    let mut reader = Stub::new(NAME.parse().unwrap(), None).reader(digest());
+    let mut said = Vec::new();
+    LineSplitter::new().feed(&output, |line| said.extend(reader.line(line)));
+    match &said[..] {
+        [
+            Said::Hello,
+            Said::Message(append),
+            Said::Message(delete),
+            Said::Message(write),
+            Said::Result(EngineResult::Completed),
+        ] => {
+            assert!(append.starts_with("could not append to"), "{append}");
+            assert!(delete.starts_with("could not delete"), "{delete}");
+            assert!(write.starts_with("could not write"), "{write}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(dir.path().join("workspace/made").exists() && dir.path().join("engine/own").exists());
+}
