@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use herma_harness::{Installation, People, ProveError, Rung, RungState, ladder as all_rungs, prove as prove_stage};
+use herma_harness::{
+    Installation, People, ProveError, Rung, RungState, ladder as all_rungs, prove as prove_stage,
+};
 use herma_model::proof::{CoverageState, Proof, Standing};
 use herma_model::{Stage, Status};
 
@@ -17,7 +19,8 @@ use crate::unlock::{UnlockArgs, unlock};
 pub(crate) fn prove(args: &args::Prove, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let needs_people = args.stage.needs_approval();
-    let approver = needs_people.then(|| unlock(&args.unlock, &installation, environment, screen)).transpose()?;
+    let approver =
+        needs_people.then(|| unlock(&args.unlock, &installation, environment, screen)).transpose()?;
     let asker = match &args.asker {
         Some(name) if needs_people => {
             let asker = UnlockArgs {
@@ -55,17 +58,22 @@ fn show_proof(proof: &Proof, installation: &Installation, screen: &Screen) {
         screen.line(format_args!("  {:22} {mark}  {}", row.case, safe(&row.detail)));
     }
     for compared in &proof.comparison {
-        let against = match compared.standing {
-            Standing::Matches => "matches fake",
-            Standing::Beats => "beats fake",
-            Standing::FallsBehind => "falls behind fake",
-            Standing::Blocked => "cannot be compared",
+        let standing = match compared.standing {
+            Standing::Matches => screen.paint(Tone::Good, "matches"),
+            Standing::Beats => screen.paint(Tone::Good, "beats"),
+            Standing::FallsBehind => screen.paint(Tone::Bad, "FALLS BEHIND"),
+            Standing::Blocked => screen.paint(Tone::Dim, "-"),
         };
-        screen.line(format_args!("  {:22} {against}", compared.criterion.as_str()));
+        screen.line(format_args!(
+            "  {:22} {standing}  {}",
+            compared.criterion.as_str(),
+            safe(&compared.detail)
+        ));
     }
     if !proof.coverage.is_empty() {
         let covered = proof.coverage.iter().filter(|c| c.state == CoverageState::Covered).count();
-        screen.line(format_args!("  {covered} of {} rows of the failure matrix covered", proof.coverage.len()));
+        screen
+            .line(format_args!("  {covered} of {} rows of the failure matrix covered", proof.coverage.len()));
     }
     for reason in &proof.reasons {
         screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "not proven:"), safe(reason)));
@@ -109,7 +117,12 @@ fn show_rungs(rungs: &[Rung], installation: &Installation, screen: &Screen) {
             RungState::Unproven => Tone::Dim,
         };
         let state = screen.paint(tone, format_args!("{:9}", rung.state.as_str()));
-        screen.line(format_args!("  {}  {:15} {state}  {}", rung.stage, rung.stage.name(), safe(&rung.detail)));
+        screen.line(format_args!(
+            "  {}  {:15} {state}  {}",
+            rung.stage,
+            rung.stage.name(),
+            safe(&rung.detail)
+        ));
         if !rung.bundles.is_empty() {
             let file = herma_harness::Proofs::of(installation).file(&rung.engine, rung.stage);
             screen.line(format_args!("       {} bundles, listed in {}", rung.bundles.len(), file.display()));

@@ -37,14 +37,8 @@ pub(crate) enum World {
     NoOutcome,
 }
 
-const PASS: Case = Case {
-    class: "pass",
-    blocker: None,
-    script: "fix",
-    change: |_| {},
-    fault: || None,
-    world: World::Sound,
-};
+const PASS: Case =
+    Case { class: "pass", blocker: None, script: "fix", change: |_| {}, fault: || None, world: World::Sound };
 
 const fn scripted(class: &'static str, blocker: Blocker, script: &'static str) -> Case {
     Case { class, blocker: Some(blocker), script, ..PASS }
@@ -79,8 +73,10 @@ const NO_DIFF: Case = scripted("no diff", Blocker::NoDiff, "no-diff");
 const DISALLOWED_FILE: Case = scripted("disallowed file", Blocker::DisallowedFile, "disallowed-file");
 const FAILED_TESTS: Case = scripted("failed tests", Blocker::VerificationFailed, "breaks-test");
 const REVIEWER_REJECT: Case = scripted("reviewer reject", Blocker::ReviewerRejected, "rejected");
-const MISSING_TEST_COMMAND: Case = changed("missing test command", Blocker::MissingTestCommand, name_no_command);
-const PROVIDER_UNAVAILABLE: Case = changed("provider unavailable", Blocker::ProviderUnavailable, name_a_model);
+const MISSING_TEST_COMMAND: Case =
+    changed("missing test command", Blocker::MissingTestCommand, name_no_command);
+const PROVIDER_UNAVAILABLE: Case =
+    changed("provider unavailable", Blocker::ProviderUnavailable, name_a_model);
 const CRITICAL: Case = changed("critical", Blocker::CriticalRepository, |terms| terms.risk = Risk::Critical);
 const MISSING_EVENT: Case = faulty("missing event", Blocker::MissingRequiredEvent, || {
     Some(Fault::DropEvent(EventType::EligibilityDecided))
@@ -89,8 +85,7 @@ const ARTIFACT_WRITE: Case = faulty("artifact write", Blocker::ArtifactWriteFail
     Some(Fault::FailWrite("decision.json".to_owned()))
 });
 const DIRTY_SOURCE: Case = around("dirty start (source)", Blocker::DirtyStartingTree, World::DirtyBefore);
-const DIRTY_COPY: Case =
-    faulty("dirty start (copy)", Blocker::DirtyStartingTree, || Some(Fault::DirtyCopy));
+const DIRTY_COPY: Case = faulty("dirty start (copy)", Blocker::DirtyStartingTree, || Some(Fault::DirtyCopy));
 const DIRTY_END: Case = around("dirty end", Blocker::DirtyEndingTree, World::ChangedMeanwhile);
 const APPROVAL_DENIED: Case = around("approval denied", Blocker::ApprovalDenied, World::Denied);
 const UNOWNED: Case = around("unowned", Blocker::UnownedRepository, World::Unowned);

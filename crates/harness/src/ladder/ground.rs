@@ -5,7 +5,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_git::{GitDir, ObjectFormat, make_disposable};
-use herma_model::admission::{AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName};
+use herma_model::admission::{
+    AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName,
+};
 use herma_model::approval::Answer;
 use herma_model::contract::{Contract, Target, Terms};
 use herma_model::engine::{DestinationKind, EngineName};
@@ -78,15 +80,17 @@ impl<'a> Ground<'a> {
         people: &People<'_>,
     ) -> Result<Order, ProveError> {
         let fixture = herma_fixtures::find(FIXTURE).ok_or(ProveError::NoFixture)?;
-        let Contract { terms, brief } =
-            Contract::parse(fixture.contract.as_bytes()).map_err(|e| ProveError::new("read the contract", e))?;
+        let Contract { terms, brief } = Contract::parse(fixture.contract.as_bytes())
+            .map_err(|e| ProveError::new("read the contract", e))?;
         let mut terms = Terms { stage, target: self.target(stage, terms.target), ..terms };
         terms.destination = Some(DestinationKind::Sandbox);
         (case.change)(&mut terms);
-        let text = serde_json::to_string_pretty(&terms).map_err(|e| ProveError::new("write the contract", e))?;
+        let text =
+            serde_json::to_string_pretty(&terms).map_err(|e| ProveError::new("write the contract", e))?;
         let text = format!("---\n{text}\n---\n{brief}");
         let order = Order {
-            contract: Contract::parse(text.as_bytes()).map_err(|e| ProveError::new("read the contract", e))?,
+            contract: Contract::parse(text.as_bytes())
+                .map_err(|e| ProveError::new("read the contract", e))?,
             contract_text: text,
             contract_dir: self.dir.clone(),
             engine: engine.clone(),
@@ -109,8 +113,8 @@ impl<'a> Ground<'a> {
             None => Asker::User("herma prove".to_owned()),
         };
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
-        let asked =
-            ask(self.installation, order, &reason, &asker).map_err(|e| ProveError::new("ask for an approval", e))?;
+        let asked = ask(self.installation, order, &reason, &asker)
+            .map_err(|e| ProveError::new("ask for an approval", e))?;
         let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
         rule(self.installation, &asked, answer, &reason, approver)
             .map_err(|e| ProveError::new("rule on an approval", e))?;
@@ -157,7 +161,9 @@ impl<'a> Ground<'a> {
             ownership_evidence: line("herma made it for this proof")?,
             risk_class: Some(RiskClass::LowRiskNoncritical),
             rationale: line("the ground of a proof; it is removed after it")?,
-            allowed_paths: Some(vec!["**".parse().map_err(bad)?].try_into().map_err(|e: &str| bad(e.to_owned()))?),
+            allowed_paths: Some(
+                vec!["**".parse().map_err(bad)?].try_into().map_err(|e: &str| bad(e.to_owned()))?,
+            ),
             forbidden_paths: Some(Vec::new()),
             forbidden_actions: Some(Vec::new()),
             review_trigger: Some(ReviewTrigger::HermaVersion(VERSION.to_owned())),

@@ -60,7 +60,11 @@ impl RungState {
 #[must_use]
 pub fn ladder(installation: &Installation, only: Option<&EngineName>) -> Vec<Rung> {
     let names = installation.engines.names();
-    names.iter().filter(|name| only.is_none_or(|only| only == *name)).flat_map(|name| rungs(installation, name)).collect()
+    names
+        .iter()
+        .filter(|name| only.is_none_or(|only| only == *name))
+        .flat_map(|name| rungs(installation, name))
+        .collect()
 }
 
 fn rungs(installation: &Installation, name: &EngineName) -> Vec<Rung> {
@@ -71,9 +75,7 @@ fn rungs(installation: &Installation, name: &EngineName) -> Vec<Rung> {
         .into_iter()
         .map(|stage| {
             let (state, detail, bundles) = match proofs.standing(engine, stage) {
-                Standing::BuiltIn => {
-                    (RungState::BuiltIn, "part of herma itself".to_owned(), Vec::new())
-                }
+                Standing::BuiltIn => (RungState::BuiltIn, "part of herma itself".to_owned(), Vec::new()),
                 Standing::Proven(proof) => {
                     let record = proof.record;
                     (RungState::Proven, format!("proven at {}", record.proven_at), record.bundles)

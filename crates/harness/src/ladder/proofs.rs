@@ -102,7 +102,10 @@ impl<'a> Proofs<'a> {
             return Err(format!("the last attempt to prove it was a {}", record.status.as_str()));
         }
         if record.herma_version != VERSION {
-            return Err(format!("it is stale: proven with herma {}, this is {VERSION}", record.herma_version));
+            return Err(format!(
+                "it is stale: proven with herma {}, this is {VERSION}",
+                record.herma_version
+            ));
         }
         let digest = engine.digest().map_err(|e| e.to_string())?;
         if record.engine_digest != Some(digest) {
@@ -110,8 +113,9 @@ impl<'a> Proofs<'a> {
             return Err(format!("it is stale: proven was {proven}, the engine is now {digest}"));
         }
         for bundle in &record.bundles {
-            self.bundle_holds(bundle)
-                .map_err(|why| format!("the bundle of run {} ({}) broke: {why}", bundle.run_id, bundle.case))?;
+            self.bundle_holds(bundle).map_err(|why| {
+                format!("the bundle of run {} ({}) broke: {why}", bundle.run_id, bundle.case)
+            })?;
         }
         Ok(proof)
     }

@@ -6,13 +6,14 @@ use std::sync::Mutex;
 
 use herma_engines::Engine;
 use herma_evidence::{layout, signed};
+use herma_model::decision::Purpose;
 use herma_model::engine::EngineName;
 use herma_model::proof::{
-    BundleRef, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, ProofSchema, Standing as Against,
+    BundleRef, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, ProofSchema,
+    Standing as Against,
 };
 use herma_model::report::{NeverActivated, OutcomeState};
 use herma_model::units::Span;
-use herma_model::decision::Purpose;
 use herma_model::{Blocker, Digest, EventType, Report, RunId, Stage, Status, VERSION};
 
 use super::cases::{Case, World, cases};
@@ -143,9 +144,13 @@ impl Proving<'_> {
             tried.push(self.attempt(case, &name, &self.ground(case)?)?);
         }
         let comparison = self.compare(&tried, &baseline);
-        let mut reasons: Vec<String> =
-            tried.iter().filter(|t| !t.row.held).map(|t| format!("{}: {}", t.row.case, t.row.detail)).collect();
-        reasons.extend((!baseline.row.held).then(|| format!("the baseline on fake: {}", baseline.row.detail)));
+        let mut reasons: Vec<String> = tried
+            .iter()
+            .filter(|t| !t.row.held)
+            .map(|t| format!("{}: {}", t.row.case, t.row.detail))
+            .collect();
+        reasons
+            .extend((!baseline.row.held).then(|| format!("the baseline on fake: {}", baseline.row.detail)));
         reasons.extend(
             comparison
                 .iter()
@@ -181,8 +186,7 @@ impl Proving<'_> {
     fn attempt(&self, case: &Case, engine: &EngineName, ground: &Ground<'_>) -> Result<Tried, ProveError> {
         let order = ground.order(case, self.stage, engine, self.people)?;
         let meddler = Meddler::new(&self.installation.home, self.stage, ground.repository());
-        let watch: &dyn Progress =
-            if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
+        let watch: &dyn Progress = if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
         let no_time = (case.world == World::NoOutcome).then_some(Span(0));
         let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time };
         let finished = run_on(self.installation, &order, occasion, watch)
@@ -233,7 +237,9 @@ impl Proving<'_> {
         }
         let checks = verify_bundle(&finished.bundle, &self.installation.trust(), None, None);
         match checks.failed().next() {
-            Some(failed) => Err(format!("its bundle does not hold: {}: {}", failed.name.as_str(), failed.detail)),
+            Some(failed) => {
+                Err(format!("its bundle does not hold: {}: {}", failed.name.as_str(), failed.detail))
+            }
             None => Ok(ended),
         }
     }
@@ -273,7 +279,9 @@ impl Proving<'_> {
     fn compare(&self, tried: &[Tried], baseline: &Tried) -> Vec<Compared> {
         let trust = self.installation.trust();
         let read = |t: &Tried| Evidence::read(&t.dir, &trust);
-        let (Some(pass), failures) = (tried.first(), tried.get(1..).unwrap_or_default()) else { return Vec::new() };
+        let (Some(pass), failures) = (tried.first(), tried.get(1..).unwrap_or_default()) else {
+            return Vec::new();
+        };
         let mut compared = compare_deciding(&[read(pass)], &[read(baseline)]);
         compared.retain(|compared| compared.criterion != Criterion::FailureClosure);
         let closed = failures.iter().filter(|t| t.row.held).count();
