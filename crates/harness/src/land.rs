@@ -3,7 +3,7 @@
 use herma_git::{LandError, LandState, SourceRepo, make_disposable};
 use herma_model::blocker::Blocker;
 use herma_model::report::LandedIn;
-use herma_model::{Stage, Status};
+use herma_model::{Stage, Status, Timestamp};
 
 use crate::close::missing_before_the_end;
 use crate::error::Stop;
@@ -92,8 +92,11 @@ pub(crate) fn take_back(place: &SourceRepo, facts: &mut Facts) {
 }
 
 /// What is in the target, for a process that did not start the run.
-pub(crate) fn look_again(place: &SourceRepo, facts: &mut Facts) {
-    if let Some(landing) = &facts.landing {
-        facts.landed = matches!(place.landed(landing), Ok(LandState::Ours));
+pub(crate) fn look_again(place: &SourceRepo, facts: &mut Facts, now: Timestamp) {
+    let Some(landing) = &facts.landing else { return };
+    facts.landed = matches!(place.landed(landing), Ok(LandState::Ours));
+    if facts.landed {
+        // It died before it could say until when. An interrupted run is never accepted; it can only be rejected.
+        facts.outcome_due.get_or_insert(now);
     }
 }

@@ -140,9 +140,15 @@ fn interrupt(
     facts.engine_started = seen(EventType::EngineStarted);
     facts.confined = seen(EventType::ConfinementProbed);
     let source = find_again(installation, contract, facts.target_dir.as_deref());
+    if contract.terms.stage == Stage::DisposableRepo {
+        // What landed there goes with the repository.
+        facts.landed = false;
+    }
     let landing_place = source.clone().filter(|_| contract.terms.stage == Stage::OwnedRepo);
     if let Some(place) = &landing_place {
-        land::look_again(place, &mut facts);
+        // An interrupted run is no pass, and one that died between the pack and the ref has left the pack.
+        land::look_again(place, &mut facts, installation.clock.now());
+        land::take_back(place, &mut facts);
     }
     if facts.source_before.is_some() && !facts.landed {
         facts.source_after = source.and_then(|source| source.capture().ok());

@@ -27,7 +27,13 @@ pub(crate) struct FoundRepo {
     pub(crate) source: SourceRepo,
     pub(crate) before: SourceState,
     /// The record that lets it in, where it was named by one.
-    pub(crate) admission: Option<TargetAdmission>,
+    pub(crate) admission: Option<Admitted>,
+}
+
+/// The record by which a target was let in.
+pub(crate) struct Admitted {
+    pub(crate) record: TargetAdmission,
+    digest: Option<Digest>,
 }
 
 impl FoundTarget {
@@ -58,8 +64,9 @@ impl FoundTarget {
                 Self::open(installation, &root, repo.as_str(), base.as_deref(), None)
             }
             Target::Repo { repo, base } => {
-                let record = let_in(repo.as_str(), admission)?;
-                Self::open(installation, &record.path.clone(), repo.as_str(), base.as_deref(), Some(record))
+                let admitted = let_in(repo.as_str(), admission)?;
+                let path = admitted.record.path.clone();
+                Self::open(installation, &path, repo.as_str(), base.as_deref(), Some(admitted))
             }
         }
     }
@@ -69,7 +76,7 @@ impl FoundTarget {
         root: &Path,
         name: &str,
         base: Option<&str>,
-        admission: Option<TargetAdmission>,
+        admission: Option<Admitted>,
     ) -> Result<Self, BlockerRecord> {
         // Ownership comes first: git itself refuses, with many words, to look into somebody else's repository.
         if !owned(root) {
@@ -92,6 +99,14 @@ impl FoundTarget {
         }
     }
 
+    /// The digest of the record by which it was let in.
+    pub(crate) fn admission_digest(&self) -> Option<Digest> {
+        match self {
+            Self::Fixture(_) => None,
+            Self::Repo(repo) => repo.admission.as_ref()?.digest,
+        }
+    }
+
     /// What the run starts from: a commit, or for a fixture the digest of its files.
     pub(crate) fn base(&self) -> String {
         match self {
@@ -103,7 +118,7 @@ impl FoundTarget {
     /// The contract's terms with the admission's paths and actions in place of its own: a run stands under both.
     pub(crate) fn narrowed(&self, terms: &Terms) -> Option<Terms> {
         let Self::Repo(repo) = self else { return None };
-        let record = repo.admission.as_ref()?;
+        let record = &repo.admission.as_ref()?.record;
         Some(Terms {
             allowed_paths: record.allowed_paths.clone(),
             forbidden_paths: record.forbidden_paths.clone(),
@@ -141,18 +156,18 @@ pub(crate) fn find_again(
 }
 
 /// The record, if it lets the target in.
-fn let_in(name: &str, found: Option<Found<TargetAdmission>>) -> Result<TargetAdmission, BlockerRecord> {
+fn let_in(name: &str, found: Option<Found<TargetAdmission>>) -> Result<Admitted, BlockerRecord> {
     let refuse = |blocker: Blocker, why: String| BlockerRecord {
         next_step: format!(
             "Write its admission with `herma admit target {name}` and have it signed with `herma admit sign target {name}`."
         ),
         ..blocker.because(why)
     };
-    let Some(Found { blocker, detail, record, .. }) = found else {
+    let Some(Found { blocker, digest, detail, record, .. }) = found else {
         return Err(refuse(Blocker::TargetNotAdmitted, format!("there is no admission of `{name}`")));
     };
     match (blocker, record) {
-        (None, Some(record)) => Ok(record),
+        (None, Some(record)) => Ok(Admitted { record, digest }),
         (blocker, _) => Err(refuse(blocker.unwrap_or(Blocker::TargetNotAdmitted), detail)),
     }
 }

@@ -68,6 +68,8 @@ pub struct Binding {
     pub model: Option<String>,
     /// The target by its name, never by its path.
     pub target: String,
+    /// The digest of the record that says where the target is and what may change there; none for a fixture.
+    pub target_admission: Option<Digest>,
     /// The commit of the target that the run starts from, or for a fixture the digest of its files.
     pub base: String,
     /// The stage.
@@ -109,6 +111,7 @@ impl Binding {
             engine_digest,
             model,
             target,
+            target_admission,
             base,
             stage,
             destination,
@@ -116,6 +119,7 @@ impl Binding {
             egress_digest,
         } = self;
         let model_of = |model: &Option<String>| model.clone().unwrap_or_else(|| "none".to_owned());
+        let admission = |digest: &Option<Digest>| digest.map_or_else(|| "none".to_owned(), |d| d.to_string());
         [
             ("the contract's id", contract_id.to_string(), now.contract_id.to_string()),
             ("the contract", contract_digest.to_string(), now.contract_digest.to_string()),
@@ -123,6 +127,7 @@ impl Binding {
             ("the engine's digest", engine_digest.to_string(), now.engine_digest.to_string()),
             ("the model", model_of(model), model_of(&now.model)),
             ("the target", target.clone(), now.target.clone()),
+            ("the target's admission", admission(target_admission), admission(&now.target_admission)),
             ("the target's base", base.clone(), now.base.clone()),
             ("the stage", stage.to_string(), now.stage.to_string()),
             ("the destination", destination.as_str().to_owned(), now.destination.as_str().to_owned()),

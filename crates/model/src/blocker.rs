@@ -107,16 +107,18 @@ blockers! {
         "Read engine/stdout.log in the bundle.";
     ApprovalDenied "approval_denied" Blocked
         "A person denied this contract."
-        "Change the contract and ask again; a denial is final for the contract as it stands.";
+        "`herma approvals show` says who denied it, and why. Change the contract, then ask again with \
+         `herma approvals request CONTRACT --reason TEXT`.";
     ApprovalExpired "approval_expired" Blocked
         "The approval had expired when the run started."
-        "Ask for a new approval.";
+        "Ask for a new one with `herma approvals request CONTRACT --reason TEXT`.";
     ApprovalAlreadyConsumed "approval_already_consumed" Blocked
         "The approval was already used by another run."
-        "Ask for a new approval: each is good for one run.";
+        "Each is good for one run. Ask for a new one with `herma approvals request CONTRACT --reason TEXT`.";
     ApprovalVoid "approval_void" Blocked
         "There is no approval for exactly this contract, engine, target and stage."
-        "Ask for an approval of the contract as it is now.";
+        "Ask with `herma approvals request CONTRACT --reason TEXT`; an approver reads it and says yes with \
+         `herma approvals grant ID`.";
     TimeoutStartup "timeout_startup" Blocked
         "The engine showed no sign of life within the startup limit."
         "Raise limits.startup, or look at engine/stderr.log for what it waited for.";
@@ -137,37 +139,44 @@ blockers! {
         "Choose a model that answers with content.";
     ModelNotAdmitted "model_not_admitted" Blocked
         "No person has admitted this exact provider and model."
-        "Have the model admitted, or remove `model` from the contract for an engine that needs none.";
+        "Write its admission with `herma admit model PROVIDER/MODEL` and have it signed with `herma admit sign`, or \
+         remove `model` from the contract for an engine that needs none.";
     ModelMismatch "model_mismatch" Blocked
         "The engine asked for another model than the admitted one."
         "Look at model-calls.jsonl in the bundle.";
     EngineNotAdmitted "engine_not_admitted" Blocked
         "The engine is not registered, or no person has admitted it."
-        "Use an engine that `herma doctor` lists.";
+        "Use one that `herma engines list` shows as admitted, or write its admission with `herma admit engine NAME` \
+         and have it signed with `herma admit sign engine NAME`.";
     EngineDigestMismatch "engine_digest_mismatch" Blocked
         "What would run is not what was admitted."
-        "Admit the engine again as it is now, or restore the admitted one.";
+        "Restore the admitted program, or admit it as it is now with `herma admit engine NAME` and prove its stages \
+         again with `herma prove --engine NAME --stage STAGE`.";
     EngineIdentityMismatch "engine_identity_mismatch" Blocked
         "The engine's program says it is something else."
-        "Check which program the engine's path leads to.";
+        "`herma admissions show engine NAME` says what was admitted. Restore that program, or admit the other \
+         one with `herma admit engine NAME`.";
     EngineDisabled "engine_disabled" Blocked
         "The engine is registered and not enabled."
-        "Enable it, or use `fake`.";
+        "Enable it with `herma engines enable NAME`, or use `fake`.";
     StageUnproven "stage_unproven" Blocked
         "The engine has not proven the stage that the contract asks for."
-        "Prove the stages below it first, or lower the contract's stage.";
+        "`herma ladder` shows what is missing. Prove it with `herma prove --engine NAME --stage STAGE`, or \
+         lower the contract's stage.";
     TargetNotAdmitted "target_not_admitted" Blocked
         "The target is not there, or no person has admitted it."
-        "Name a fixture, or a path relative to the contract that is a git repository.";
+        "Name a fixture, or a path relative to the contract that is a git repository; a stage 5 contract names a \
+         target that `herma admissions list` shows as admitted, and `herma admit target NAME` is the way to that.";
     UnownedRepository "unowned_repository" Blocked
         "The target belongs to another user."
         "Run herma as the owner of the repository, or on a clone of your own.";
     CriticalRepository "critical_repository" Blocked
-        "The contract's risk is higher than what may run without a person's admission of the target."
-        "Lower the risk by narrowing the task, or have the target admitted.";
+        "The contract's risk is critical, or the target is of another risk class than low."
+        "Narrow the task until less is at stake, or choose a target of low risk: no person can let in a critical one.";
     MissingOutcome "missing_outcome" Blocked
         "No person accepted or rejected the result in time."
-        "Accept or reject the run; without an outcome it proves nothing.";
+        "It can only be rejected: `herma reject RUN --reason TEXT` takes it back. Then run the contract again, \
+         and accept it in time with `herma accept RUN`.";
     RecursionDepth "recursion_depth" Blocked
         "herma was started inside a run and cannot reach the herma outside."
         "Start the run from outside the sandbox.";

@@ -15,6 +15,7 @@ pub mod event;
 pub mod fault;
 pub mod gate;
 pub mod id;
+pub mod landing;
 pub mod outcome;
 pub mod path;
 pub mod proof;

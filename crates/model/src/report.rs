@@ -12,6 +12,7 @@ use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 use crate::engine::{DestinationKind, EngineExit, EngineName};
 use crate::id::RunId;
+pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
 use crate::units::Usd;
@@ -213,36 +214,6 @@ pub enum ApprovalStatus {
     AlreadyConsumed,
     /// It was used by this run.
     Consumed,
-}
-
-/// The one branch with one commit that a run may leave in a repository.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct LandingRecord {
-    /// Where.
-    pub repository: LandedIn,
-    /// The branch's full name.
-    pub reference: String,
-    /// Its one commit.
-    pub commit: String,
-    /// That commit's parent: what the target was at.
-    pub base: String,
-    /// Whether the branch is there.
-    pub landed: bool,
-    /// What may be made and moved in the repository.
-    pub branch_policy: String,
-    /// What becomes of a repository that was made for the run.
-    pub disposal: Option<String>,
-}
-
-/// The repository that a run landed in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum LandedIn {
-    /// One that was made for the run.
-    Disposable,
-    /// The admitted target.
-    Target,
 }
 
 /// The operator's word on the result. A pass is not an acceptance.

@@ -191,7 +191,7 @@ fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocke
         blockers.push(Blocker::DisallowedFile.because(format!("{}: {}{more}", first.path, first.detail)));
     }
     if !facts.forbidden_actions.is_empty() {
-        let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| name(*action)).collect();
+        let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| action.as_str()).collect();
         blockers
             .push(Blocker::ForbiddenAction.because(format!("the engine attempted: {}", names.join(", "))));
     }
@@ -294,20 +294,5 @@ impl Limit {
             Self::Idle => Blocker::TimeoutIdle,
             Self::Total => Blocker::TimeoutTotal,
         }
-    }
-}
-
-fn name(action: Action) -> &'static str {
-    match action {
-        Action::Push => "push",
-        Action::Merge => "merge",
-        Action::Deploy => "deploy",
-        Action::Close => "close",
-        Action::PrOpen => "pr_open",
-        Action::IssueClose => "issue_close",
-        Action::PublicPublication => "public_publication",
-        Action::CredentialChange => "credential_change",
-        Action::VendorSourceMutation => "vendor_source_mutation",
-        Action::Tag => "tag",
     }
 }

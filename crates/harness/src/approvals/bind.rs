@@ -14,6 +14,8 @@ pub(crate) struct BindingInput<'a> {
     pub(crate) engine_digest: Digest,
     /// The target by its name, never by its path.
     pub(crate) target: String,
+    /// The digest of the record that admits it.
+    pub(crate) target_admission: Option<Digest>,
     /// The commit that the run starts from, or for a fixture the digest of its files.
     pub(crate) base: String,
     pub(crate) destination: DestinationKind,
@@ -29,6 +31,7 @@ pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
         engine_digest: input.engine_digest,
         model: model_line(terms),
         target: input.target.clone(),
+        target_admission: input.target_admission,
         base: input.base.clone(),
         stage: terms.stage,
         destination: input.destination,

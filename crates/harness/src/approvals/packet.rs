@@ -59,6 +59,7 @@ impl Packet {
             engine: &asked.engine,
             engine_digest: asked.engine_digest,
             target: asked.target.clone(),
+            target_admission: asked.target_admission,
             base: asked.base.clone(),
             destination: contract.terms.destination.unwrap_or(asked.destination),
         });

@@ -8,6 +8,12 @@ use serde::Serialize;
 
 use super::packet::Packet;
 
+/// How wide the first column is.
+const COLUMN: usize = 13;
+
+/// How wide it is where it holds the names of actions.
+const ACTION_COLUMN: usize = 22;
+
 /// A packet in lines.
 pub(super) fn lines(packet: &Packet) -> Vec<String> {
     let Packet { request, terms, brief, evidence, .. } = packet;
@@ -82,12 +88,14 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
 
     page.title("What stays blocked");
     for action in Action::BUILT_IN.iter().chain(forbidden_actions) {
-        page.one(&word(action), deed(*action));
+        page.put(action.as_str(), ACTION_COLUMN, deed(*action));
     }
 
     page.title("Bound to");
     page.one("contract", format!("{id} {}", binding.contract_digest));
     page.one("engine", binding.engine_digest);
+    let admission = binding.target_admission.map_or_else(|| "none".to_owned(), |digest| digest.to_string());
+    page.one("admission", admission);
     page.one("policy", binding.policy_digest);
     page.one("egress", binding.egress_digest);
 
@@ -98,7 +106,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.lines
 }
 
-/// The lines of a packet so far. The texts of others come in through [`Page::one`], which makes them visible.
+/// The lines of a packet so far. The texts of others come in through [`Page::put`], which makes them visible.
 #[derive(Default)]
 struct Page {
     lines: Vec<String>,
@@ -109,9 +117,13 @@ impl Page {
         self.lines.extend([String::new(), title.to_owned()]);
     }
 
-    #[allow(clippy::needless_pass_by_value, reason = "a page takes texts, numbers and times as they come")]
     fn one(&mut self, name: &str, value: impl ToString) {
-        self.lines.push(format!("  {name:13} {}", visible_line(&value.to_string())));
+        self.put(name, COLUMN, value);
+    }
+
+    #[allow(clippy::needless_pass_by_value, reason = "a page takes texts, numbers and times as they come")]
+    fn put(&mut self, name: &str, column: usize, value: impl ToString) {
+        self.lines.push(format!("  {name:column$} {}", visible_line(&value.to_string())));
     }
 
     /// A list that is empty is said to be.
@@ -162,4 +174,15 @@ fn limits_line(limits: &Limits) -> String {
     let tokens = most(tokens.map(|value| value.to_string()));
     let usd = most(usd.map(|value| value.to_string()));
     format!("total {total}, startup {startup}, idle {idle}, memory {memory}, tokens {tokens}, usd {usd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_column_holds_every_action() {
+        let longest = Action::ALL.iter().map(|action| action.as_str().len()).max();
+        assert_eq!(longest, Some(ACTION_COLUMN));
+    }
 }

@@ -62,6 +62,7 @@ pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) 
         engine: &case.order.engine,
         engine_digest,
         target: target.name(),
+        target_admission: target.admission_digest(),
         base: target.base(),
         destination: case.order.destination(),
     })

@@ -209,7 +209,7 @@ fn bundles(
 /// Every row of the failure matrix, by the first stage whose proof covers it.
 fn coverage(installation: &Installation, engine: &dyn Engine) -> Vec<Coverage> {
     let proofs = Proofs::of(installation);
-    let mut coverage: Vec<Coverage> = super::prove::coverage(Stage::CandidateDefault, &[]);
+    let mut coverage: Vec<Coverage> = super::coverage::coverage(Stage::CandidateDefault, &[]);
     for stage in Stage::ALL {
         let Standing::Proven(proof) = proofs.standing(engine, stage) else { continue };
         let covered = proof.record.coverage.into_iter().filter(|row| row.state == CoverageState::Covered);

@@ -113,10 +113,10 @@ impl<'a> Ground<'a> {
             None => Asker::User("herma prove".to_owned()),
         };
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
-        let asked = ask(self.installation, order, &reason, &asker)
+        let approval = ask(self.installation, order, &reason, &asker)
             .map_err(|e| ProveError::new("ask for an approval", e))?;
         let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
-        rule(self.installation, &asked, answer, &reason, approver)
+        rule(self.installation, &approval, answer, &reason, approver)
             .map_err(|e| ProveError::new("rule on an approval", e))?;
         Ok(())
     }

@@ -2,7 +2,9 @@
 
 mod candidate;
 mod cases;
+mod coverage;
 mod ground;
+mod meddler;
 mod overview;
 mod proofs;
 mod prove;

@@ -2,28 +2,24 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Mutex;
 
 use herma_engines::Engine;
 use herma_evidence::{layout, signed};
 use herma_model::decision::Purpose;
 use herma_model::engine::EngineName;
-use herma_model::proof::{
-    BundleRef, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, ProofSchema,
-    Standing as Against,
-};
+use herma_model::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, ProofSchema, Standing as Against};
 use herma_model::report::{NeverActivated, OutcomeState};
 use herma_model::units::Span;
-use herma_model::{Blocker, Digest, EventType, Report, RunId, Stage, Status, VERSION};
+use herma_model::{Blocker, Digest, Report, Stage, Status, VERSION};
 
 use super::cases::{Case, World, cases};
+use super::coverage::coverage;
 use super::ground::Ground;
+use super::meddler::Meddler;
 use super::proofs::{Proofs, Standing};
 use crate::approvers::Approver;
 use crate::bundle_check::verify_bundle;
 use crate::compare::{Evidence, compare_deciding};
-use crate::failure_matrix::{FAILURE_MATRIX, Way};
-use crate::home::Home;
 use crate::installation::Installation;
 use crate::order::Occasion;
 use crate::outcome::{OutcomeError, accept, reject};
@@ -59,6 +55,7 @@ pub enum ProveError {
 }
 
 impl ProveError {
+    #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
     pub(crate) fn new(doing: &'static str, cause: impl ToString) -> Self {
         Self::Failed { doing, cause: cause.to_string() }
     }
@@ -204,7 +201,7 @@ impl Proving<'_> {
             detail,
             run_id: Some(finished.report.run_id),
         };
-        let bundle = self.bundle_ref(case, &finished)?;
+        let bundle = bundle_ref(case, &finished)?;
         Ok(Tried { row, bundle, report: finished.report, dir: finished.bundle })
     }
 
@@ -264,17 +261,6 @@ impl Proving<'_> {
         }
     }
 
-    fn bundle_ref(&self, case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
-        let digest = |name: &str| fs::read(finished.bundle.join(name)).map(|bytes| Digest::of(&bytes));
-        Ok(BundleRef {
-            run_id: finished.report.run_id,
-            engine: finished.report.engine.clone(),
-            case: case.class.to_owned(),
-            attestation: digest(layout::ATTESTATION).map_err(|e| ProveError::new("read a bundle", e))?,
-            outcome: digest(layout::OUTCOME).ok(),
-        })
-    }
-
     /// The pass case against the baseline's, and the failure classes against what they must be closed as.
     fn compare(&self, tried: &[Tried], baseline: &Tried) -> Vec<Compared> {
         let trust = self.installation.trust();
@@ -306,12 +292,23 @@ impl Proving<'_> {
     }
 }
 
+fn bundle_ref(case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
+    let digest = |name: &str| fs::read(finished.bundle.join(name)).map(|bytes| Digest::of(&bytes));
+    Ok(BundleRef {
+        run_id: finished.report.run_id,
+        engine: finished.report.engine.clone(),
+        case: case.class.to_owned(),
+        attestation: digest(layout::ATTESTATION).map_err(|e| ProveError::new("read a bundle", e))?,
+        outcome: digest(layout::OUTCOME).ok(),
+    })
+}
+
 fn describe(report: &Report) -> String {
     let names: Vec<&str> = report.blockers.iter().map(|b| b.blocker.as_str()).collect();
-    match names.is_empty() {
-        true => report.status.as_str().to_owned(),
-        false => format!("{}: {}", report.status.as_str(), names.join(", ")),
+    if names.is_empty() {
+        return report.status.as_str().to_owned();
     }
+    format!("{}: {}", report.status.as_str(), names.join(", "))
 }
 
 /// A proof without anything behind it.
@@ -340,70 +337,5 @@ pub(super) fn blank(
         candidate: None,
         reasons,
         runtime_default_activation: NeverActivated,
-    }
-}
-
-/// Every row of the failure matrix: covered by a row of the proof, or not, with the reason.
-pub(super) fn coverage(stage: Stage, rows: &[ProofRow]) -> Vec<Coverage> {
-    FAILURE_MATRIX
-        .iter()
-        .map(|matrix| {
-            let blocker = matrix.blocker;
-            let covered = rows.iter().find(|row| row.held && row.expected_blocker == Some(blocker));
-            let (state, reason) = match covered.and_then(|row| Some((row, row.run_id?))) {
-                Some((row, run)) => (CoverageState::Covered, format!("{}: run {run}", row.case)),
-                None => (CoverageState::Blocked, why_not(stage, blocker, matrix.way)),
-            };
-            Coverage { blocker, state, reason }
-        })
-        .collect()
-}
-
-fn why_not(stage: Stage, blocker: Blocker, way: Way) -> String {
-    if let Way::NotYet(needs) = way {
-        return format!("it needs {needs}");
-    }
-    let is_class = |other: &Stage| cases(*other).iter().any(|case| case.blocker == Some(blocker));
-    if is_class(&stage) {
-        return "its case did not end as it must, or was not reached".to_owned();
-    }
-    match Stage::ALL.iter().find(|other| is_class(other)) {
-        Some(other) => format!("it is a failure class of stage {other}"),
-        None => "no stage has it as a failure class; the failure matrix itself runs it on `fake`".to_owned(),
-    }
-}
-
-/// Somebody who changes a file where a run lands, or in its target, while the engine works.
-struct Meddler {
-    home: Home,
-    stage: Stage,
-    repository: PathBuf,
-    run: Mutex<Option<RunId>>,
-}
-
-impl Meddler {
-    fn new(home: &Home, stage: Stage, repository: PathBuf) -> Self {
-        Self { home: home.clone(), stage, repository, run: Mutex::new(None) }
-    }
-}
-
-impl Progress for Meddler {
-    fn started(&self, run_id: RunId) {
-        if let Ok(mut run) = self.run.lock() {
-            *run = Some(run_id);
-        }
-    }
-
-    fn event(&self, kind: EventType, _: &str) {
-        if kind != EventType::EngineStarted {
-            return;
-        }
-        let run = self.run.lock().ok().and_then(|run| *run);
-        let place = match (self.stage, run) {
-            (Stage::DisposableRepo, Some(run)) => self.home.run(run).disposable(),
-            _ => self.repository.clone(),
-        };
-        // If this cannot be written the run ends as a pass, and the case has not held.
-        let _ = fs::write(place.join("meanwhile"), "somebody was here\n");
     }
 }

@@ -1,5 +1,6 @@
 //! The contract: the task an agent is given. A Markdown file with YAML front matter; the body is the brief.
 
+mod action;
 mod fields;
 mod parse;
 mod template;
@@ -7,8 +8,9 @@ mod template;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use action::Action;
 pub use fields::{
-    Action, ContractId, FixtureName, Limits, ModelChoice, Pattern, Patterns, RepoRef, Risk, Target, Toolchain,
+    ContractId, FixtureName, Limits, ModelChoice, Pattern, Patterns, RepoRef, Risk, Target, Toolchain,
 };
 pub(crate) use fields::{check_name, checked_text};
 pub use parse::{BadContract, MAX_BYTES};

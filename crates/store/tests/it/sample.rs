@@ -31,6 +31,7 @@ pub(crate) fn request(n: u32) -> ApprovalRequest {
             engine_digest: Digest::of(b"engine"),
             model: Some("somebody/some-model".to_owned()),
             target: "string-slugify".to_owned(),
+            target_admission: None,
             base: Digest::of(b"base").to_string(),
             stage: Stage::DisposableRepo,
             destination: DestinationKind::Sandbox,

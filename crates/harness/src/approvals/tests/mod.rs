@@ -39,6 +39,7 @@ fn binding() -> Binding {
         engine: &EngineName::fake(),
         engine_digest: Digest::of(b"engine"),
         target: "string-slugify".to_owned(),
+        target_admission: Some(Digest::of(b"admission")),
         base: Digest::of(b"base").to_string(),
         destination: DestinationKind::Sandbox,
     })
