@@ -22,6 +22,12 @@ pub trait Engine: Send + Sync {
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
 
+    /// How often the program had to be read for its digest, because it was not the file that was read before. One that
+    /// was swapped and swapped back has the same digest, and was read twice.
+    fn readings(&self) -> u64 {
+        0
+    }
+
     /// The program that runs, where it is one of its own: the one that was admitted.
     fn program(&self) -> Option<&Path> {
         None

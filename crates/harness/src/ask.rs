@@ -6,6 +6,7 @@ use herma_model::approval::{
 };
 use herma_model::blocker::BlockerRecord;
 use herma_model::store::StoreError;
+use herma_model::units::Span;
 
 use crate::approvers::Approver;
 use crate::gates;
@@ -64,6 +65,17 @@ pub fn ask(
     reason: &str,
     asker: &Asker<'_>,
 ) -> Result<Approval, AskError> {
+    ask_for(installation, order, reason, asker, installation.operator.approval_valid_for)
+}
+
+/// The same, good for this long.
+pub(crate) fn ask_for(
+    installation: &Installation,
+    order: &Order,
+    reason: &str,
+    asker: &Asker<'_>,
+    valid_for: Span,
+) -> Result<Approval, AskError> {
     let stage = order.contract.terms.stage;
     if !stage.needs_approval() {
         return Err(AskError::NotNeeded(stage));
@@ -72,8 +84,7 @@ pub fn ask(
     let mut entropy = [0; 10];
     getrandom::fill(&mut entropy).map_err(|e| AskError::Random(e.to_string()))?;
     let now = installation.clock.now();
-    let valid = installation.operator.approval_valid_for.duration();
-    let valid = jiff::SignedDuration::try_from(valid).unwrap_or(jiff::SignedDuration::MAX);
+    let valid = jiff::SignedDuration::try_from(valid_for.duration()).unwrap_or(jiff::SignedDuration::MAX);
     let request = ApprovalRequest {
         id: ApprovalId::new(now, entropy),
         binding,
@@ -92,13 +103,7 @@ pub fn ask(
         Asker::User(_) => None,
     };
     installation.store.request(&request, signed_request.as_ref())?;
-    Ok(Approval {
-        request,
-        signed_request,
-        state: ApprovalState::Requested,
-        ruling: None,
-        consumed_by: None,
-    })
+    Ok(Approval { request, signed_request, state: ApprovalState::Requested, ruling: None, consumed_by: None })
 }
 
 /// Records a person's word on a request, signed with their key.

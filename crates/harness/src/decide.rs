@@ -16,7 +16,9 @@ use crate::run::{Run, pretty};
 impl Run<'_> {
     /// Takes down what the gates found, for the report.
     pub(crate) fn note_gates(&mut self, gates: &Gates) {
+        self.readings = gates.engine_readings;
         let facts = &mut self.facts;
+        facts.engine_digest = gates.engine_digest;
         facts.walls.clone_from(&gates.walls);
         let status = |kind: &str| gates.admissions.iter().find(|seen| seen.kind == kind).map(|seen| seen.status);
         facts.engine_admission = status("engine");
@@ -77,10 +79,6 @@ impl Run<'_> {
             &gates.findings,
         );
         self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
-        if let Some(engine) = self.installation.engines.get(&self.plan.engine) {
-            // An engine without a program has no digest, and a gate says so.
-            self.facts.engine_digest = engine.digest().ok();
-        }
         self.facts.save(&self.dirs.facts())?;
         self.record(
             EventType::EligibilityDecided,
@@ -116,7 +114,8 @@ impl Run<'_> {
     /// What was admitted is what ran: a program that was swapped after the gates looked at it is found here.
     pub(crate) fn is_still_the_admitted_engine(&mut self) -> Result<(), Stop> {
         let Some(engine) = self.installation.engines.get(&self.plan.engine) else { return Ok(()) };
-        if engine.built_in() || engine.digest().ok() == self.facts.engine_digest {
+        let same = engine.digest().ok() == self.facts.engine_digest && engine.readings() == self.readings;
+        if engine.built_in() || same {
             return Ok(());
         }
         let swapped = "the program was changed while the run was under way, so that nobody knows what ran";

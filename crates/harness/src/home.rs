@@ -83,6 +83,8 @@ impl Home {
 
     /// Marks a run as under way, durably, and locks it for this process.
     pub fn activate(&self, id: RunId) -> io::Result<ActiveRun> {
+        // Until it is locked, a mark looks like that of a process that is gone.
+        let _nobody_looks = self.lock_active()?;
         let file = self.root.join("active").join(id.to_string());
         let mut lock = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&file)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
@@ -94,6 +96,7 @@ impl Home {
     /// The runs whose process is gone, each locked for this process.
     pub fn orphans(&self) -> io::Result<Vec<(RunId, ActiveRun)>> {
         let mut orphans = Vec::new();
+        let _nobody_starts = self.lock_active()?;
         for entry in fs::read_dir(self.root.join("active"))? {
             let entry = entry?;
             let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
@@ -106,6 +109,13 @@ impl Home {
         }
         orphans.sort_by_key(|(id, _)| *id);
         Ok(orphans)
+    }
+
+    /// Keeps others from marking runs and from looking for orphans until it is dropped.
+    fn lock_active(&self) -> io::Result<File> {
+        let dir = File::open(self.root.join("active"))?;
+        flock(&dir, FlockOperation::LockExclusive)?;
+        Ok(dir)
     }
 
     /// Gives the reserve back to the disk, so that a run can still close itself.

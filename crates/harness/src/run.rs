@@ -82,6 +82,8 @@ pub(crate) struct Run<'a> {
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
     pub(crate) source: Option<SourceRepo>,
+    /// How often the engine's program had been read when the gates judged it.
+    pub(crate) readings: u64,
     /// The contract's terms with the paths and actions of the target's admission in place of its own.
     admitted_terms: Option<Terms>,
     /// The repository that was made for the run, where its stage makes one.
@@ -192,6 +194,7 @@ impl Run<'_> {
             trace,
             facts: Facts::default(),
             source: None,
+            readings: 0,
             admitted_terms: None,
             disposable: None,
             removals: Vec::new(),

@@ -63,6 +63,10 @@ impl Engine for Stub {
         self.admitted()?.take().map_err(|source| EngineError::Digest { engine: self.name(), source })
     }
 
+    fn readings(&self) -> u64 {
+        self.program.as_ref().map_or(0, ProgramDigest::readings)
+    }
+
     fn program(&self) -> Option<&Path> {
         self.program.as_ref().map(ProgramDigest::path)
     }

@@ -19,6 +19,7 @@ pub(super) struct EngineSeen {
     pub(super) proven: Judged,
     pub(super) admitted: Judged,
     pub(super) digest: Option<Digest>,
+    pub(super) readings: u64,
     pub(super) identity: Option<String>,
     pub(super) seen: Option<AdmissionSeen>,
 }
@@ -35,11 +36,13 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
                 .because(format!("`{name}` has no proof of stage {}", case.order.contract.terms.stage))),
             admitted: Err(Blocker::EngineNotAdmitted.because(format!("there is no admission of `{name}`"))),
             digest: None,
+            readings: 0,
             identity: None,
             seen: None,
         };
     };
     let digest = engine.digest();
+    let readings = engine.readings();
     let admission = (!engine.built_in()).then(|| find_admission(case, engine, digest.as_ref().ok().copied()));
     EngineSeen {
         registered: registered(case, engine),
@@ -54,6 +57,7 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
             digest: found.digest,
         }),
         digest: digest.ok(),
+        readings,
     }
 }
 
@@ -105,7 +109,9 @@ fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
         _ => format!("`{name}` has no proof of stage {rung}"),
     };
     Err(BlockerRecord {
-        next_step: format!("Run `herma prove --engine {name} --stage {rung}`; `herma ladder` shows what is missing."),
+        next_step: format!(
+            "Run `herma prove --engine {name} --stage {rung}`; `herma ladder` shows what is missing."
+        ),
         ..Blocker::StageUnproven.because(why)
     })
 }
@@ -117,9 +123,12 @@ fn admitted(case: Case<'_>, engine: &dyn Engine, found: Option<&Found<EngineAdmi
     };
     let refuse = |blocker: Blocker, why: String| {
         Err(BlockerRecord {
-            next_step: format!(
-                "Write its admission with `herma admit engine {name}` and have it signed with `herma admit sign engine {name}`."
-            ),
+            next_step: match blocker {
+                Blocker::EngineDigestMismatch => blocker.next_step().to_owned(),
+                _ => format!(
+                    "Write its admission with `herma admit engine {name}` and have it signed with `herma admit sign engine {name}`."
+                ),
+            },
             ..blocker.because(why)
         })
     };
@@ -129,7 +138,9 @@ fn admitted(case: Case<'_>, engine: &dyn Engine, found: Option<&Found<EngineAdmi
             if !record.license_resolved && stage > Stage::Fixture {
                 return refuse(
                     Blocker::EngineNotAdmitted,
-                    format!("the licence of `{name}` is not resolved, which admits it to stages 1 and 2 only"),
+                    format!(
+                        "the licence of `{name}` is not resolved, which admits it to stages 1 and 2 only"
+                    ),
                 );
             }
             Ok(Finding::Passed)

@@ -34,6 +34,9 @@ pub(crate) struct Gates {
     /// The records that were looked at.
     pub(crate) admissions: Vec<AdmissionSeen>,
     pub(crate) approval: ApprovalSeen,
+    /// The digest that the gates judged by, and how often the program had been read then.
+    pub(crate) engine_digest: Option<Digest>,
+    pub(crate) engine_readings: u64,
 }
 
 /// What came of each gate that was evaluated.
@@ -109,7 +112,8 @@ pub(crate) fn evaluate(
         }
         _ => None,
     };
-    Gates { findings, ready, source, walls, admissions, approval }
+    let (engine_digest, engine_readings) = (engine.digest, engine.readings);
+    Gates { findings, ready, source, walls, admissions, approval, engine_digest, engine_readings }
 }
 
 /// What an approval of this order would be a yes to, or which gate has to hold first.

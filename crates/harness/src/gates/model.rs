@@ -32,9 +32,7 @@ pub(super) fn look(case: Case<'_>) -> ModelSeen {
     };
     ModelSeen {
         admitted,
-        configured: Err(
-            Blocker::ProviderUnavailable.because(format!("`{name}` has no configured provider"))
-        ),
+        configured: Err(Blocker::ProviderUnavailable.because(format!("`{name}` has no configured provider"))),
         seen: Some(AdmissionSeen {
             kind: "model".to_owned(),
             name,

@@ -1,8 +1,10 @@
 //! The cases of each stage's proof: what must pass, and every way in which it must fail.
 
-use herma_model::contract::{ModelChoice, Risk, Terms};
+use herma_model::contract::{ContractId, ModelChoice, Risk, Terms};
 use herma_model::units::Span;
 use herma_model::{Blocker, EventType, Fault, Stage};
+
+use super::prove::ProveError;
 
 /// One case: a run, and how it must end.
 pub(crate) struct Case {
@@ -18,6 +20,17 @@ pub(crate) struct Case {
     pub(crate) fault: fn() -> Option<Fault>,
     /// What is wrong around it.
     pub(crate) world: World,
+}
+
+impl Case {
+    /// The name of the case's contract: `prove-4-approval-denied`.
+    pub(crate) fn contract_id(&self, stage: Stage) -> Result<ContractId, ProveError> {
+        let words: Vec<&str> =
+            self.class.split(|c: char| !c.is_ascii_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        format!("prove-{stage}-{}", words.join("-"))
+            .parse()
+            .map_err(|e: String| ProveError::new("name a contract", e))
+    }
 }
 
 /// What is wrong around a run.

@@ -11,12 +11,13 @@ use herma_model::admission::{
 use herma_model::approval::Answer;
 use herma_model::contract::{Contract, Target, Terms};
 use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::units::Span;
 use herma_model::{RunId, Stage, VERSION};
 use rustix::fs::{FlockOperation, flock};
 
 use super::cases::{Case, World};
 use super::prove::{People, ProveError};
-use crate::ask::{Asker, ask, rule};
+use crate::ask::{Asker, ask_for, rule};
 use crate::home::remove_tree;
 use crate::installation::Installation;
 use crate::order::Order;
@@ -29,6 +30,9 @@ pub(crate) const FIXTURE: &str = "string-slugify";
 const PROVING: &str = "proving";
 /// What the admissions of grounds are called, followed by the name of the ground.
 const ADMITTED_AS: &str = "proving-";
+
+/// How long the approval of a case is good for: the case is run at once, and what it does not use is soon nobody's.
+const GOOD_FOR: Span = Span(10 * 60 * 1000);
 
 /// The ground of one case.
 pub(crate) struct Ground<'a> {
@@ -84,6 +88,8 @@ impl<'a> Ground<'a> {
             .map_err(|e| ProveError::new("read the contract", e))?;
         let mut terms = Terms { stage, target: self.target(stage, terms.target), ..terms };
         terms.destination = Some(DestinationKind::Sandbox);
+        // A name of its own, so that its approvals are never taken for those of anybody's work.
+        terms.id = case.contract_id(stage)?;
         (case.change)(&mut terms);
         let text =
             serde_json::to_string_pretty(&terms).map_err(|e| ProveError::new("write the contract", e))?;
@@ -113,7 +119,7 @@ impl<'a> Ground<'a> {
             None => Asker::User("herma prove".to_owned()),
         };
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
-        let approval = ask(self.installation, order, &reason, &asker)
+        let approval = ask_for(self.installation, order, &reason, &asker, GOOD_FOR)
             .map_err(|e| ProveError::new("ask for an approval", e))?;
         let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
         rule(self.installation, &approval, answer, &reason, approver)

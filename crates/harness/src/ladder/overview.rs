@@ -1,6 +1,7 @@
 //! The whole ladder: every engine, every stage, what stands behind it and what is missing for the next one.
 
 use herma_model::Stage;
+use herma_model::admission::AdmissionId;
 use herma_model::engine::EngineName;
 use herma_model::proof::BundleRef;
 use herma_model::report::Admission;
@@ -109,11 +110,14 @@ fn next_step(installation: &Installation, name: &EngineName) -> impl Fn(Stage) -
     let name = name.clone();
     let built_in = installation.engines.get(&name).is_some_and(herma_engines::Engine::built_in);
     let digest = installation.engines.get(&name).and_then(|engine| engine.digest().ok());
-    let admitted = built_in
-        || installation.admissions().find_engine(&name, digest, &installation.situation()).status
-            == Admission::Admitted;
+    let admissions = installation.admissions();
+    let status = admissions.find_engine(&name, digest, &installation.situation()).status;
+    let is_signed = matches!(admissions.signature(&AdmissionId::Engine(name.clone())), Ok(Some(_)) | Err(_));
     let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
-    move |stage| match (admitted, enabled) {
+    move |stage| match (built_in || status == Admission::Admitted, enabled) {
+        (false, _) if is_signed => format!(
+            "herma admissions revoke engine {name} --reason TEXT, then herma admit engine {name} and herma admit sign engine {name}"
+        ),
         (false, _) => format!("herma admit engine {name}, then herma admit sign engine {name}"),
         (true, false) => format!("herma engines enable {name}"),
         (true, true) => format!("herma prove --engine {name} --stage {stage}"),

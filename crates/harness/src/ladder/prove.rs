@@ -35,6 +35,25 @@ pub struct People<'a> {
     pub asker: Option<&'a Approver>,
 }
 
+impl People<'_> {
+    /// Why these people cannot approve anything together: seen before the first run, not in the middle of a proof.
+    fn conflict(&self, installation: &Installation, stage: Stage) -> Option<String> {
+        if !stage.needs_approval() || !installation.operator.separation_of_duties {
+            return None;
+        }
+        match (self.approver, self.asker) {
+            (_, None) => {
+                Some("separation_of_duties is on: name who asks for the approvals with --asker".to_owned())
+            }
+            (Some(approver), Some(asker)) if approver.name() == asker.name() => Some(format!(
+                "separation_of_duties is on: `{}` asks for the approvals and cannot grant them as well",
+                asker.name()
+            )),
+            _ => None,
+        }
+    }
+}
+
 /// A proof could not be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum ProveError {
@@ -94,6 +113,9 @@ pub fn prove(
     if stage.needs_approval() && people.approver.is_none() {
         return Err(ProveError::NoApprover);
     }
+    if let Some(why) = people.conflict(installation, stage) {
+        return blocked(Some(digest), vec![why]);
+    }
     let _one_at_a_time = super::ground::lock_and_sweep(installation)?;
     let proving = Proving { installation, stage, people };
     let proof = proving.carry_out(adapter, digest, watch)?;
@@ -139,6 +161,11 @@ impl Proving<'_> {
         for (n, case) in failures.iter().enumerate() {
             watch(n + 3, total, case.class);
             tried.push(self.attempt(case, &name, &self.ground(case)?)?);
+        }
+        // A proof is of one program: what another did in its place meanwhile is not the engine's.
+        for other in tried.iter_mut().filter(|t| t.report.engine_digest != Some(digest)) {
+            other.row.held = false;
+            other.row.detail.push_str(", and the engine's program was another by then");
         }
         let comparison = self.compare(&tried, &baseline);
         let mut reasons: Vec<String> = tried
