@@ -60,10 +60,10 @@ impl Screen {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// A value for a program.
+    /// A value for a program. People read it too, so what would not be seen is escaped; the value is the same.
     pub(crate) fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
-        self.line(text);
+        self.line(escaped(&text));
         Ok(())
     }
 
@@ -72,9 +72,9 @@ impl Screen {
         if self.json {
             let _ = self.value(&ErrorOutput::new(failure));
         } else {
-            self.note(format_args!("{} {}", self.paint(Tone::Bad, "error:"), failure.what));
+            self.note(format_args!("{} {}", self.paint(Tone::Bad, "error:"), safe(&failure.what)));
             if let Some(next) = &failure.next_step {
-                self.note(format_args!("{} {next}", self.paint(Tone::Bold, "next:")));
+                self.note(format_args!("{} {}", self.paint(Tone::Bold, "next:"), safe(next)));
             }
         }
         failure.code.into()
@@ -103,5 +103,46 @@ impl Screen {
             Status::Blocked => Tone::Warn,
         };
         self.paint(tone, status.as_str())
+    }
+}
+
+/// JSON in which every character that [`safe`] would spell out is a `\uXXXX`. `serde_json` escapes those below a space
+/// itself, and what it puts around strings is plain ASCII, so each of the others stands inside a string.
+fn escaped(json: &str) -> String {
+    let mut text = String::with_capacity(json.len());
+    for c in json.chars() {
+        let (mut bytes, mut units) = ([0; 4], [0; 2]);
+        let spelled: &str = c.encode_utf8(&mut bytes);
+        if c < '\u{7f}' || safe(spelled) == spelled {
+            text.push(c);
+        } else {
+            text.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn what_would_not_be_seen_is_escaped_in_json() {
+        let json = serde_json::to_string("a\u{202e}b\u{9b}31m\u{7f}\u{e0041}\u{1b}[1m").unwrap();
+        assert_eq!(escaped(&json), r#""a\u202eb\u009b31m\u007f\udb40\udc41\u001b[1m""#);
+        let plain = serde_json::to_string_pretty(&["zwölf \"Boxkämpfer\"\n", "日本語 🙂"]).unwrap();
+        assert_eq!(escaped(&plain), plain);
+    }
+
+    proptest! {
+        #[test]
+        fn the_value_stays_the_same_and_nothing_unseen_is_left(key: String, value: String) {
+            let value = serde_json::json!({ key: [value] });
+            let text = escaped(&serde_json::to_string_pretty(&value).unwrap());
+            prop_assert_eq!(safe(&text), text.as_str());
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&text).unwrap(), value);
+        }
     }
 }

@@ -10,8 +10,8 @@ pub mod events;
 pub mod keys;
 pub mod layout;
 pub mod markdown;
+pub mod outcome;
 pub mod patch;
-
 pub mod redact;
 pub mod report;
 pub mod secrets;
@@ -33,4 +33,4 @@ pub use report::{freshness, seal, write_report};
 pub use secrets::Scanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
-pub use verify::{CheckList, PathJudge, TreeWitness, Trust, verify};
+pub use verify::{CheckList, PathJudge, TreeWitness, Trust, TrustedApprover, verify};

@@ -105,6 +105,7 @@ pub(crate) fn missing_before_the_end(
 impl Closing<'_> {
     /// Draws the verdict, writes the last event and the report.
     pub(crate) fn seal(&mut self) -> Result<Report, OrderError> {
+        self.unplace();
         let events = self.events.events();
         self.facts.missing_event = self.missing_event(&events);
         let verdict = self.facts.judge(self.contract);
@@ -123,6 +124,19 @@ impl Closing<'_> {
         self.events.finish()?;
         self.trace.finish()?;
         Ok(seal(self.bundle, self.report(&verdict))?)
+    }
+
+    /// What git or the system said of an error may name where the target lies; only its admission may.
+    fn unplace(&mut self) {
+        let facts = &mut *self.facts;
+        let Some(place) = facts.target_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()) else {
+            return;
+        };
+        let records =
+            facts.gate_blockers.iter_mut().chain(&mut facts.landing_refused).map(|record| &mut record.detail);
+        for text in records.chain(&mut facts.interrupted).chain(&mut facts.write_failures) {
+            *text = text.replace(&place, "the target");
+        }
     }
 
     /// Whether the last event already tells this verdict: then closing is tried a second time.

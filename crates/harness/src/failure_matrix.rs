@@ -58,6 +58,19 @@ pub enum World {
     HomeInToolchain,
     /// herma is started inside a run.
     InsideRun,
+    /// A person denied the contract.
+    Denied,
+    /// A person granted the approval, and its time is over.
+    ExpiredApproval,
+    /// Another run used the approval.
+    UsedApproval,
+    /// The program of `stub` was changed after its admission.
+    OtherProgram,
+    /// `stub` was admitted as something else than what its program says it is.
+    OtherIdentity,
+    /// The run lands in an admitted target, and the time for an outcome passes. The run itself is a pass; that nobody
+    /// can lean on it any more is what is blocked.
+    NoOutcome,
 }
 
 /// The engine does what the contract asks for; something else goes wrong.
@@ -87,14 +100,21 @@ const fn world(world: World) -> Way {
     Way::Run(Setup { world, ..FIX })
 }
 
+const fn asked(world: World) -> Way {
+    Way::Run(Setup { terms: &[("stage", "4")], world, ..FIX })
+}
+
+const fn stub(stage: &'static [(&'static str, &'static str)], world: World) -> Way {
+    Way::Run(Setup { terms: stage, engine: "stub", world, ..FIX })
+}
+
 const fn on_target(script: &'static str) -> Way {
     Way::Run(Setup { script, world: World::Repository, ..FIX })
 }
 
 const MODEL: &[(&str, &str)] = &[("model", "{ provider: anthropic, model: claude-sonnet-4-5 }")];
-const APPROVALS: &str = "a store of approvals";
+const ADMITTED: &[(&str, &str)] = &[("target", "{ repo: my-repo }"), ("stage", "5")];
 const MODELS: &str = "a router to a model";
-const ADMISSIONS: &str = "a record of engine admissions";
 
 /// Every row of the failure matrix, in the order of [`Blocker::ALL`].
 #[rustfmt::skip]
@@ -117,9 +137,9 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::EngineFailed, trigger: "the engine exits with 3", event: E::RunCompleted, way: script("engine-fails") },
         Row { blocker: B::MissingTestCommand, trigger: "the verification command is not installed", event: E::VerificationCompleted, way: terms(&[("verify", "[no-such-command]")]) },
         Row { blocker: B::ReviewerRejected, trigger: "the engine's own reviewer rejects the work", event: E::RunCompleted, way: script("rejected") },
-        Row { blocker: B::ApprovalDenied, trigger: "a person denies the contract", event: E::ApprovalDenied, way: Way::NotYet(APPROVALS) },
-        Row { blocker: B::ApprovalExpired, trigger: "the approval expires", event: E::EngineGateBlocked, way: Way::NotYet(APPROVALS) },
-        Row { blocker: B::ApprovalAlreadyConsumed, trigger: "another run used the approval", event: E::EngineGateBlocked, way: Way::NotYet(APPROVALS) },
+        Row { blocker: B::ApprovalDenied, trigger: "a person denies the contract", event: E::ApprovalDenied, way: asked(World::Denied) },
+        Row { blocker: B::ApprovalExpired, trigger: "the approval expires before the run starts", event: E::EngineGateBlocked, way: asked(World::ExpiredApproval) },
+        Row { blocker: B::ApprovalAlreadyConsumed, trigger: "another run used the approval", event: E::EngineGateBlocked, way: asked(World::UsedApproval) },
         Row { blocker: B::ApprovalVoid, trigger: "stage 4 without an approval", event: E::EngineGateBlocked, way: terms(&[("stage", "4")]) },
         Row { blocker: B::TimeoutStartup, trigger: "the engine says nothing at the start", event: E::RunCompleted, way: limited("slow-start", &[("limits", "{ startup: 300ms }")]) },
         Row { blocker: B::TimeoutIdle, trigger: "the engine falls silent", event: E::RunCompleted, way: limited("goes-idle", &[("limits", "{ idle: 300ms }")]) },
@@ -130,14 +150,14 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::ModelNotAdmitted, trigger: "the contract names a model that nobody admitted", event: E::EngineGateBlocked, way: terms(MODEL) },
         Row { blocker: B::ModelMismatch, trigger: "the engine asks for another model", event: E::ModelCalled, way: Way::NotYet(MODELS) },
         Row { blocker: B::EngineNotAdmitted, trigger: "an engine is named that nobody admitted", event: E::EngineGateBlocked, way: engine("codex") },
-        Row { blocker: B::EngineDigestMismatch, trigger: "the engine's program is not the admitted one", event: E::EngineGateBlocked, way: Way::NotYet(ADMISSIONS) },
-        Row { blocker: B::EngineIdentityMismatch, trigger: "the engine's program says it is something else", event: E::EngineGateBlocked, way: Way::NotYet(ADMISSIONS) },
+        Row { blocker: B::EngineDigestMismatch, trigger: "the engine's program is not the admitted one", event: E::EngineGateBlocked, way: stub(&[], World::OtherProgram) },
+        Row { blocker: B::EngineIdentityMismatch, trigger: "the engine's program says it is something else", event: E::EngineGateBlocked, way: stub(&[("stage", "1")], World::OtherIdentity) },
         Row { blocker: B::EngineDisabled, trigger: "an engine is named that is not enabled", event: E::EngineGateBlocked, way: engine("codex") },
         Row { blocker: B::StageUnproven, trigger: "an engine is named that has proven nothing", event: E::EngineGateBlocked, way: engine("codex") },
         Row { blocker: B::TargetNotAdmitted, trigger: "the target is a name that nobody admitted", event: E::EngineGateBlocked, way: terms(&[("target", "{ repo: payments }")]) },
         Row { blocker: B::UnownedRepository, trigger: "the target belongs to another user", event: E::EngineGateBlocked, way: world(World::ForeignRepository) },
         Row { blocker: B::CriticalRepository, trigger: "the contract's risk is critical", event: E::EngineGateBlocked, way: terms(&[("risk", "critical")]) },
-        Row { blocker: B::MissingOutcome, trigger: "no person accepts or rejects a stage 5 run", event: E::RunCompleted, way: Way::NotYet("outcomes") },
+        Row { blocker: B::MissingOutcome, trigger: "no person accepts or rejects a stage 5 run in time", event: E::RunCompleted, way: Way::Run(Setup { terms: ADMITTED, world: World::NoOutcome, ..FIX }) },
         Row { blocker: B::RecursionDepth, trigger: "herma is started inside a run", event: E::EngineGateBlocked, way: world(World::InsideRun) },
         Row { blocker: B::DestinationUnready, trigger: "bubblewrap is not installed", event: E::EngineGateBlocked, way: world(World::NoBubblewrap) },
         Row { blocker: B::ConfinementFailed, trigger: "herma's home can be read from inside the sandbox", event: E::EngineGateBlocked, way: world(World::HomeInToolchain) },

@@ -117,7 +117,7 @@ impl Installation {
     /// Whose signatures count here: this installation's on evidence, its approvers' on outcomes.
     #[must_use]
     pub fn trust(&self) -> Trust {
-        Trust { keys: vec![self.key.public()], approvers: self.approvers().keys().unwrap_or_default() }
+        Trust { keys: vec![self.key.public()], approvers: self.approvers().trusted().unwrap_or_default() }
     }
 
     /// The engines of this version.

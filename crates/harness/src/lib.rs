@@ -50,7 +50,7 @@ pub use installation::{Installation, OpenError, Settings};
 pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};
 pub use operator_settings::{OperatorSettings, SettingsError};
 pub use order::Order;
-pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_counts, outcome_of, reject};
+pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_of, reject};
 pub use progress::{Progress, Unwatched};
 pub use recover::{Recovered, recover};
 pub use run::{Finished, run};

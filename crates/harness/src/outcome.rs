@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use herma_evidence::{layout, report, signed};
+use herma_evidence::{layout, outcome, report, signed};
 use herma_git::{GitError, Landing, SourceRepo, Unlanded};
 use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
 use herma_model::report::OutcomeState;
@@ -34,8 +34,15 @@ pub enum OutcomeNow {
     NotRequired,
     /// It can be given until then.
     Pending(Timestamp),
-    /// It was given.
+    /// It was given: an approver who is trusted today said it, on this run's evidence and in time.
     Given(Box<Signed<Outcome>>),
+    /// Something lies where the outcome should be and does not count as one.
+    Void {
+        /// What it says, where it can be read. Nobody may lean on it.
+        claims: Option<Box<Signed<Outcome>>>,
+        /// Why it does not count.
+        why: String,
+    },
     /// It was not given in time: the run proves nothing.
     Missing(Timestamp),
 }
@@ -49,6 +56,9 @@ pub enum OutcomeError {
     /// There is one already.
     #[error("run {0} was already {1}; an outcome is final")]
     Final(RunId, &'static str),
+    /// There is one that does not count.
+    #[error("run {0} has an outcome that does not count: {1}; nothing was done")]
+    Void(RunId, String),
     /// It comes too late to be accepted.
     #[error(
         "missing_outcome: run {0} had to be accepted until {1}; it proves nothing and can only be rejected"
@@ -93,39 +103,34 @@ pub enum TakenBack {
     ObjectsInUse,
 }
 
-/// Where a run stands with its operator.
+/// Where a run stands with its operator. What is `Given` was checked.
 pub fn outcome_of(installation: &Installation, report: &Report) -> Result<OutcomeNow, OutcomeError> {
     let Some(due) = report.outcome_due.filter(|_| report.outcome == OutcomeState::Pending) else {
         return Ok(OutcomeNow::NotRequired);
     };
     let file = installation.home.run(report.run_id).bundle().join(layout::OUTCOME);
-    let bad = |why: String| OutcomeError::Bundle(report.run_id, why);
     match fs::read(&file) {
-        Ok(bytes) => serde_json::from_slice(&bytes)
-            .map(|given| OutcomeNow::Given(Box::new(given)))
-            .map_err(|e| bad(e.to_string())),
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(bad(e.to_string())),
+        Ok(bytes) => Ok(match given(installation, report, &bytes) {
+            Ok(given) => OutcomeNow::Given(Box::new(given)),
+            Err(why) => OutcomeNow::Void { claims: serde_json::from_slice(&bytes).ok(), why },
+        }),
+        Err(e) if e.kind() != io::ErrorKind::NotFound => {
+            Err(OutcomeError::Bundle(report.run_id, format!("{}: {e}", layout::OUTCOME)))
+        }
         Err(_) if installation.clock.now() > due => Ok(OutcomeNow::Missing(due)),
         Err(_) => Ok(OutcomeNow::Pending(due)),
     }
 }
 
-/// Whether an outcome is the word of an approver who is trusted today, on this run's evidence, or why it is not.
-pub fn outcome_counts(
-    installation: &Installation,
-    report: &Report,
-    given: &Signed<Outcome>,
-) -> Result<(), String> {
-    let Outcome { run_id, attestation, operator, .. } = &given.record;
-    if *run_id != report.run_id {
-        return Err(format!("it is about run {run_id}"));
-    }
+/// The outcome in these bytes, if it counts, or why it does not: the same rules as those of `herma verify`, but that the
+/// name of an approver who is not trusted any more can be said.
+fn given(installation: &Installation, report: &Report, bytes: &[u8]) -> Result<Signed<Outcome>, String> {
+    let given = outcome::parse(bytes)?;
     let file = installation.home.run(report.run_id).bundle().join(layout::ATTESTATION);
-    let bytes = fs::read(file).map_err(|e| format!("{} cannot be read: {e}", layout::ATTESTATION))?;
-    if Digest::of(&bytes) != *attestation {
-        return Err("it is about other evidence than what lies there".to_owned());
-    }
-    installation.approvers().check(given, operator)
+    let attestation = fs::read(file).ok().map(|bytes| Digest::of(&bytes));
+    outcome::is_about(&given.record, report, attestation)?;
+    installation.approvers().check(&given, &given.record.operator)?;
+    Ok(given)
 }
 
 /// The operator takes the result. The branch stays; merging it is the operator's own work.
@@ -188,6 +193,7 @@ fn not_open(run_id: RunId, now: &OutcomeNow) -> OutcomeError {
                 OutcomeWord::Rejected => "rejected",
             },
         ),
+        OutcomeNow::Void { why, .. } => OutcomeError::Void(run_id, why.clone()),
         _ => OutcomeError::NotRequired(run_id),
     }
 }

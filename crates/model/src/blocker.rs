@@ -150,12 +150,12 @@ blockers! {
          and have it signed with `herma admit sign engine NAME`.";
     EngineDigestMismatch "engine_digest_mismatch" Blocked
         "What would run is not what was admitted."
-        "Restore the admitted program, or admit it as it is now with `herma admit engine NAME` and prove its stages \
-         again with `herma prove --engine NAME --stage STAGE`.";
+        "Restore the admitted program; or take its admission back with `herma admissions revoke engine NAME --reason \
+         TEXT`, admit it as it is now with `herma admit engine NAME`, and prove its stages again with `herma prove`.";
     EngineIdentityMismatch "engine_identity_mismatch" Blocked
         "The engine's program says it is something else."
-        "`herma admissions show engine NAME` says what was admitted. Restore that program, or admit the other \
-         one with `herma admit engine NAME`.";
+        "`herma admissions show engine NAME` says what was admitted. Restore that program; or take that admission \
+         back with `herma admissions revoke engine NAME --reason TEXT` and admit the other one.";
     EngineDisabled "engine_disabled" Blocked
         "The engine is registered and not enabled."
         "Enable it with `herma engines enable NAME`, or use `fake`.";

@@ -13,7 +13,7 @@ use crate::commands::Ended;
 use crate::commands::run::{ReadContract, read_contract};
 use crate::failure::Failure;
 use crate::output::{ContractOutput, WrittenOutput};
-use crate::screen::{Screen, Tone};
+use crate::screen::{Screen, Tone, safe};
 
 pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
     match command {
@@ -64,12 +64,12 @@ fn check(file: &Path, screen: &Screen) -> Ended {
     if screen.is_json() {
         screen.value(&output)?;
     } else {
-        screen.line(format_args!("{}  {}", screen.paint(Tone::Good, "ok"), output.title));
+        screen.line(format_args!("{}  {}", screen.paint(Tone::Good, "ok"), safe(&output.title)));
         screen.line(format_args!("  id      {}", output.contract_id));
         screen.line(format_args!("  stage   {}", output.stage));
         screen.line(format_args!("  digest  {}", output.contract_digest));
         for warning in &output.warnings {
-            screen.line(format_args!("  {}  {warning}", screen.paint(Tone::Warn, "would block")));
+            screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "would block"), safe(warning)));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -92,8 +92,18 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
     if terms.verify.is_empty() {
         warnings.push("missing_test_command: `verify` names no command".to_owned());
     }
-    if !matches!(terms.stage, Stage::Fixture | Stage::CopiedRepo) {
-        warnings.push(format!("stage_unproven: this version runs stages 2 and 3, not {}", terms.stage));
+    let stage = terms.stage;
+    if stage == Stage::CandidateDefault {
+        warnings.push(format!("stage_unproven: stage {stage} compares evidence; no contract runs there"));
+    }
+    if stage.needs_approval() {
+        warnings.push(format!(
+            "stage_unproven: unless the engine has proven every stage up to {stage}; see `herma ladder`"
+        ));
+        warnings.push(format!(
+            "approval_void: unless a person approves it; ask with `herma approvals request {} --reason TEXT`",
+            file.display()
+        ));
     }
     if terms.model.is_some() {
         warnings

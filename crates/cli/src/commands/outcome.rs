@@ -3,13 +3,13 @@
 use std::process::ExitCode;
 
 use herma_evidence::layout;
-use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_counts, outcome_of};
+use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_of};
 use herma_model::admission::Line;
 use herma_model::contract::Target;
 use herma_model::outcome::{Outcome, OutcomeWord};
 use herma_model::signed::Signed;
 use herma_model::visible::visible_line;
-use herma_model::{Contract, Report};
+use herma_model::{Contract, Report, Timestamp};
 
 use crate::args;
 use crate::commands::approvals::no_secret;
@@ -84,6 +84,7 @@ impl About {
             (OutcomeNow::Given(given), _) => {
                 Err(OutcomeError::Final(run_id, given_word(&given).as_str()).into())
             }
+            (OutcomeNow::Void { why, .. }, _) => Err(OutcomeError::Void(run_id, why).into()),
             (OutcomeNow::NotRequired, _) => Err(OutcomeError::NotRequired(run_id).into()),
         }
     }
@@ -144,34 +145,38 @@ fn given_word(given: &Signed<Outcome>) -> OutcomeWordNow {
 
 /// Where a run stands with its operator; none for a run that asks for no outcome.
 pub(crate) fn standing(installation: &Installation, report: &Report) -> Result<Option<OutcomeRow>, Failure> {
-    let none = OutcomeRow {
-        state: OutcomeWordNow::Pending,
-        due: None,
-        operator: None,
-        decided_at: None,
-        reason: None,
-        void: None,
-    };
     Ok(match outcome_of(installation, report)? {
         OutcomeNow::NotRequired => None,
-        OutcomeNow::Pending(due) => Some(OutcomeRow { due: Some(due), ..none }),
-        OutcomeNow::Missing(due) => {
-            Some(OutcomeRow { state: OutcomeWordNow::MissingOutcome, due: Some(due), ..none })
+        OutcomeNow::Pending(due) => Some(open_until(OutcomeWordNow::Pending, Some(due))),
+        OutcomeNow::Missing(due) => Some(open_until(OutcomeWordNow::MissingOutcome, Some(due))),
+        OutcomeNow::Given(given) => Some(said(&given)),
+        OutcomeNow::Void { claims, why } => {
+            let row = claims.as_deref().map_or_else(|| open_until(OutcomeWordNow::Void, None), said);
+            let claims = claims.as_deref().map(given_word);
+            Some(OutcomeRow { state: OutcomeWordNow::Void, claims, void: Some(why), ..row })
         }
-        OutcomeNow::Given(given) => Some(OutcomeRow {
-            state: given_word(&given),
-            void: outcome_counts(installation, report, &given).err(),
-            due: None,
-            operator: Some(given.record.operator),
-            decided_at: Some(given.record.decided_at),
-            reason: Some(given.record.reason),
-        }),
     })
+}
+
+/// A row of which nobody's word is known.
+fn open_until(state: OutcomeWordNow, due: Option<Timestamp>) -> OutcomeRow {
+    OutcomeRow { state, due, operator: None, decided_at: None, reason: None, claims: None, void: None }
+}
+
+/// A row with what this outcome says.
+fn said(given: &Signed<Outcome>) -> OutcomeRow {
+    let Outcome { operator, decided_at, reason, .. } = given.record.clone();
+    OutcomeRow {
+        operator: Some(operator),
+        decided_at: Some(decided_at),
+        reason: Some(reason),
+        ..open_until(given_word(given), None)
+    }
 }
 
 /// The same in words.
 pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
-    let word = outcome.state.as_str();
+    let word = outcome.claims.unwrap_or(outcome.state).as_str();
     let said = match (outcome.due, &outcome.operator, outcome.decided_at) {
         (Some(due), ..) if outcome.state == OutcomeWordNow::Pending => format!("{word} until {due}"),
         (Some(due), ..) => format!("{word}: it had to be given until {due}; the run proves nothing"),
@@ -182,7 +187,8 @@ pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
         _ => word.to_owned(),
     };
     match &outcome.void {
-        Some(why) => format!("{said}; this does not count: {}", visible_line(why)),
+        Some(why) if outcome.claims.is_none() => format!("{said}: {}", visible_line(why)),
+        Some(why) => format!("void: {said}; this does not count: {}", visible_line(why)),
         None => said,
     }
 }
@@ -194,6 +200,13 @@ impl From<OutcomeError> for Failure {
                 Self::bad_input(error).hint("`herma runs` lists the runs that wait for an outcome")
             }
             OutcomeError::Final(..) => Self::blocked(error).hint("`herma show` says who gave it, and why"),
+            OutcomeError::Void(run, _) => {
+                let hint = format!(
+                    "`herma verify {}` lists every check; an outcome.json that nobody gave can be moved out of the bundle",
+                    run.short()
+                );
+                Self::blocked(error).hint(hint)
+            }
             OutcomeError::TooLate(run, _) => {
                 let hint = format!(
                     "take it back with `herma reject {} --reason TEXT`, then run the contract again",

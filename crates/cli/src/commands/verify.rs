@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_evidence::verify::{CheckList, CheckOutcome};
-use herma_evidence::{PublicKey, Trust};
+use herma_evidence::{PublicKey, Trust, TrustedApprover};
 use herma_git::Git;
 use herma_harness::{Approvers, verify_bundle};
 
@@ -74,12 +74,14 @@ fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Resul
 fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Result<Trust, Failure> {
     if !args.key.is_empty() {
         let keys = read_keys(&args.key)?;
-        return Ok(Trust { approvers: keys.clone(), keys });
+        // Nobody said whose they are.
+        let approvers = keys.iter().map(|key| TrustedApprover { name: None, key: key.clone() }).collect();
+        return Ok(Trust { keys, approvers });
     }
     let own = environment.settings.home.join("keys");
     let installation = own.join("installation.pub");
     let keys = if installation.exists() { read_keys(&[installation])? } else { Vec::new() };
-    let approvers = Approvers::open(own.join("approvers")).keys().unwrap_or_else(|error| {
+    let approvers = Approvers::open(own.join("approvers")).trusted().unwrap_or_else(|error| {
         screen.note(format_args!("no approver is trusted: {error}"));
         Vec::new()
     });

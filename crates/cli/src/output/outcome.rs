@@ -34,17 +34,19 @@ pub struct OutcomeOutput {
 /// Where a run stands with its operator.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutcomeRow {
-    /// Pending, accepted, rejected or missing.
+    /// Pending, accepted, rejected, missing or void.
     pub state: OutcomeWordNow,
     /// Until when it can be given, or had to be; none once it was.
     pub due: Option<Timestamp>,
-    /// Who gave it.
+    /// Who gave it; where it is void, who is said to have.
     pub operator: Option<ApproverName>,
     /// When.
     pub decided_at: Option<Timestamp>,
     /// Why.
     pub reason: Option<String>,
-    /// Why it does not count, such as an operator who is no approver.
+    /// What an outcome that is void says.
+    pub claims: Option<OutcomeWordNow>,
+    /// Why it is void, such as an operator who is no approver.
     pub void: Option<String>,
 }
 
@@ -60,6 +62,8 @@ pub enum OutcomeWordNow {
     Rejected,
     /// It was not given in time: the run proves nothing.
     MissingOutcome,
+    /// Something lies there that does not count as an outcome: the run proves nothing.
+    Void,
 }
 
 impl OutcomeWordNow {
@@ -71,6 +75,7 @@ impl OutcomeWordNow {
             Self::Accepted => "accepted",
             Self::Rejected => "rejected",
             Self::MissingOutcome => "missing_outcome",
+            Self::Void => "void",
         }
     }
 }

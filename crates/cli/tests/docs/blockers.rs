@@ -29,13 +29,15 @@ pub(crate) fn list() -> String {
 pub(crate) fn page(blocker: Blocker) -> String {
     let Row { trigger, event, way, .. } = row_of(blocker);
     let status = blocker.status();
+    // Such a run was a pass; what is refused is its acceptance.
+    let command = if blocker == Blocker::MissingOutcome { "herma accept" } else { "herma run" };
     let mut text = format!("{NOTICE}# {blocker}\n\n{}\n\n", blocker.summary());
     text += &format!(
         "{}{}{}{}",
         row(&["", ""]),
         row(&["---", "---"]),
         row(&["status", status.as_str()]),
-        row(&["exit code of `herma run`", &format!("[{}](../exit-codes.md)", status.exit_code())])
+        row(&[&format!("exit code of `{command}`"), &format!("[{}](../exit-codes.md)", status.exit_code())])
     );
     text += &row(&["event that shows it", &format!("[`{event}`](../evidence.md#events)")]);
     text += &format!("\n## What to do next\n\n{}\n", blocker.next_step());
@@ -85,7 +87,16 @@ fn example(setup: &Setup) -> Option<Example> {
             example.before.push("mkdir bin && ln -s \"$(command -v git)\" bin/git".to_owned());
             example.command = format!("env PATH=\"$PWD/bin\" \"$(command -v {})\"", example.command);
         }
-        World::ForeignRepository | World::HomeInToolchain | World::InsideRun => return None,
+        // These need another user, people or an engine that was let in: more than a few commands.
+        World::ForeignRepository
+        | World::HomeInToolchain
+        | World::InsideRun
+        | World::Denied
+        | World::ExpiredApproval
+        | World::UsedApproval
+        | World::OtherProgram
+        | World::OtherIdentity
+        | World::NoOutcome => return None,
     }
     if !setup.terms.is_empty() && example.contract.is_none() {
         example.contract = Some(contract(FIXTURE_TERMS, setup.terms));
@@ -165,5 +176,8 @@ fn transcript(blocker: Blocker, example: &Example) -> String {
     // What to do next can depend on what was found, so only the name is the same each time.
     text += &format!("{}  trim-slug  [RUN]\n...\n  {blocker}  ...\n    next: ...\n...\n", status.as_str());
     text += "  evidence /home/you/.local/state/herma/runs/[RUN]/bundle\n";
+    if blocker == Blocker::ApprovalVoid {
+        text += "next: ask for an approval with ...\n";
+    }
     text + &format!("[exit {}]\n```\n", status.exit_code())
 }

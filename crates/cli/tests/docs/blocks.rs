@@ -4,6 +4,7 @@ use herma_engines::fake::Script;
 use herma_model::Contract;
 
 use crate::pages::{self, Page};
+use crate::transcripts::check_shell;
 
 /// A fenced block.
 pub(crate) struct Block {
@@ -64,6 +65,8 @@ fn check(block: &Block) -> Result<(), String> {
         "console" => Ok(()),
         "markdown" => Contract::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
+        // One that a page tells to write is run by a `console` block of it.
+        "sh" if block.file.is_some() => check_shell(&block.text),
         "json" => serde_json::from_str::<serde_json::Value>(&block.text).map(drop).map_err(|e| shown(&e)),
         "text" => match block.text.lines().find(|line| is_command(line)) {
             Some(line) => Err(format!("`{line}` is a command: put it into a `console` block, which is run")),

@@ -11,6 +11,7 @@ const FILTERS: &[(&str, &str, &str)] = &[
     ("the name of a commit or tree", r"\b[0-9a-f]{40}\b", "[ID]"),
     ("a time", r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d+)?Z", "[TIME]"),
     ("how long it took", r"\b\d+ ms\b", "[MS]"),
+    ("a code that is printed with a record", r"\b(code +|--code )[0-9A-Za-z]{6}\b", "${1}[CODE]"),
     ("how long it took so far", r"^ *\d+\.\d\ds ", "[ELAPSED] "),
     ("bubblewrap's version", r"\bbubblewrap \d+(\.\d+)+", "bubblewrap [VERSION]"),
     ("a size in a table of files", r"\| \d+ \| \[DIGEST\]", "| [SIZE] | [DIGEST]"),
@@ -67,6 +68,9 @@ fn only_what_changes_is_taken_out() {
         (digest, "[DIGEST]"),
         ("  0.03s  starting", "[ELAPSED]  starting"),
         ("(exit 0, 36 ms)", "(exit 0, [MS])"),
+        ("code      2YC0SF", "code      [CODE]"),
+        ("if you mean it, add `--code 0a021e`", "if you mean it, add `--code [CODE]`"),
+        ("herma approvals show --json", "herma approvals show --json"),
         ("fail  12 files, exit 1", "fail  12 files, exit 1"),
     ] {
         assert_eq!(filters.line(line), left);

@@ -30,7 +30,12 @@ impl Schema {
     /// A published one by its name.
     pub(crate) fn named(name: &str) -> Self {
         let published = SCHEMAS.iter().find(|schema| schema.name == name).unwrap();
-        Self(serde_json::to_value((published.make)()).unwrap())
+        Self::of(&(published.make)())
+    }
+
+    /// One that is read, and not published.
+    pub(crate) fn of(schema: &schemars::Schema) -> Self {
+        Self(serde_json::to_value(schema).unwrap())
     }
 
     /// The keys at the top.

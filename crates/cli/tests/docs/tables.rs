@@ -1,12 +1,14 @@
-//! The pages that are one table of the code: exit codes, environment, fixtures, failure matrix, schemas, steps of `fake`.
+//! The tables of the code: exit codes, environment, fixtures, failure matrix, schemas, settings, steps of `fake`.
 
 use herma_cli::environment::VARIABLES;
 use herma_cli::schemas::SCHEMAS;
 use herma_fixtures::all as all_fixtures;
+use herma_harness::OperatorSettings;
 use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
 use herma_model::Status;
 
 use crate::generated::{NOTICE, head, row};
+use crate::schema::{Key, Schema};
 
 /// `docs/exit-codes.md`.
 pub(crate) fn exit_codes() -> String {
@@ -19,13 +21,15 @@ pub(crate) fn exit_codes() -> String {
         &status(Status::Pass),
         "pass: every gate held and every check passed",
         "it worked; for `verify`: the bundle holds; for `doctor`: nothing that herma cannot do without is missing; \
-         for `compare`: every lane ran and none falls behind on a criterion that decides",
+         for `admissions check`: all that was asked for is admitted; for `prove`: the stage is proven; for `compare`: \
+         every lane ran and none falls behind on a criterion that decides",
     ]);
     text += &row(&[
         &status(Status::Fail),
         "fail: something was checked and found wrong",
-        "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing; \
-         `compare`: a lane falls behind, or could not run",
+        "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing; `admissions check`: \
+         something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
+         run",
     ]);
     text += &row(&[
         "`2`",
@@ -35,7 +39,8 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Blocked),
         "blocked: something could not be started or could not be checked",
-        "`compare`: no lane could run",
+        "`prove`: the stage could not be tried; `compare`: no lane could run; `approvals`, `accept` and `reject`: what \
+         it is about does not stand as it must for that, and nothing was done",
     ]);
     text += &row(&[
         "`4`",
@@ -126,6 +131,12 @@ pub(crate) fn brought_about(way: &Way) -> String {
         World::NoBubblewrap => Some("a PATH without bubblewrap"),
         World::HomeInToolchain => Some("a home inside a mounted toolchain"),
         World::InsideRun => Some("a herma inside a sandbox"),
+        World::Denied => Some("a person who says no"),
+        World::ExpiredApproval => Some("an approval that was granted and is over"),
+        World::UsedApproval => Some("an approval that another run used"),
+        World::OtherProgram => Some("a program that was changed after its admission"),
+        World::OtherIdentity => Some("an admission that names another identity"),
+        World::NoOutcome => Some("`outcome_within: 1ms` in `settings.yaml`"),
     };
     ways.extend(around.map(str::to_owned));
     ways.join(", ")
@@ -140,6 +151,15 @@ pub(crate) fn schemas() -> String {
     );
     for schema in SCHEMAS {
         text += &row(&[&format!("[{0}]({0}.json)", schema.name), schema.what]);
+    }
+    text
+}
+
+/// The keys of `settings.yaml`.
+pub(crate) fn settings() -> String {
+    let mut text = head(&["key", "type", "default", "meaning"]);
+    for Key { name, kind, default, what } in Schema::of(&schemars::schema_for!(OperatorSettings)).keys() {
+        text += &row(&[&format!("`{name}`"), &kind, &default.unwrap(), &what]);
     }
     text
 }

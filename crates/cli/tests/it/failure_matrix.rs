@@ -1,12 +1,15 @@
 //! Every row of the failure matrix, on the real binary: status, blocker, event, exit code, whole bundle, nothing
 //! else changed.
 
+mod people;
 mod worlds;
 
 use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
-use herma_model::{Blocker, EventType};
+use herma_model::report::OutcomeState;
+use herma_model::{Blocker, EventType, Report, Status};
 
 use self::worlds::Scene;
+use crate::kit::Herma;
 
 /// One test for each row that can be run, so that a broken row shows by its name.
 macro_rules! rows {
@@ -20,9 +23,10 @@ macro_rules! rows {
 rows! {
     no_diff disallowed_file verification_failed missing_required_event dirty_ending_tree artifact_write_failure
     agent_protocol_error forbidden_action secret_in_output source_mutated lifecycle_timeout engine_failed
-    missing_test_command reviewer_rejected approval_void timeout_startup timeout_idle timeout_total
-    dirty_starting_tree provider_unavailable model_not_admitted engine_not_admitted engine_disabled stage_unproven
-    target_not_admitted unowned_repository critical_repository recursion_depth destination_unready
+    missing_test_command reviewer_rejected approval_denied approval_expired approval_already_consumed approval_void
+    timeout_startup timeout_idle timeout_total dirty_starting_tree provider_unavailable model_not_admitted
+    engine_not_admitted engine_digest_mismatch engine_identity_mismatch engine_disabled stage_unproven
+    target_not_admitted unowned_repository critical_repository missing_outcome recursion_depth destination_unready
     confinement_failed interrupted
 }
 
@@ -53,14 +57,8 @@ fn the_rows_that_cannot_be_run_yet_are_these() {
         .collect();
     insta::assert_snapshot!(not_yet.join("\n"), @"
     egress_denied: needs an egress proxy
-    approval_denied: needs a store of approvals
-    approval_expired: needs a store of approvals
-    approval_already_consumed: needs a store of approvals
     provider_reasoning_only: needs a router to a model
     model_mismatch: needs a router to a model
-    engine_digest_mismatch: needs a record of engine admissions
-    engine_identity_mismatch: needs a record of engine admissions
-    missing_outcome: needs outcomes
     budget_exhausted: needs a router to a model
     ");
 }
@@ -71,28 +69,41 @@ fn run_row(name: &str) {
     let scene = Scene::set(setup.world);
     let before = scene.picture();
     let ended = scene.run(&setup);
-    if row.blocker == Blocker::Interrupted {
-        assert!(ended.was_killed(), "{ended:#?}");
-        // The next command closes it, and is itself no failure.
-        assert_eq!(scene.herma.run(&["runs"]).code, Some(0));
-    } else {
-        assert_eq!(ended.code, Some(i32::from(row.blocker.status().exit_code())), "{ended:#?}");
+    match row.blocker {
+        Blocker::Interrupted => {
+            assert!(ended.was_killed(), "{ended:#?}");
+            // The next command closes it, and is itself no failure.
+            assert_eq!(scene.herma.run(&["runs"]).code, Some(0));
+        }
+        // The run is a pass; what is blocked is that anybody leans on it.
+        Blocker::MissingOutcome => assert_eq!(ended.code, Some(0), "{ended:#?}"),
+        _ => assert_eq!(ended.code, Some(i32::from(row.blocker.status().exit_code())), "{ended:#?}"),
     }
-    check_evidence(row, &scene);
+    check_evidence(row, &setup, &scene);
     if !matches!(row.blocker, Blocker::DirtyEndingTree | Blocker::SourceMutated) {
         assert_eq!(scene.picture(), before, "the target changed");
     }
 }
 
-fn check_evidence(row: &Row, scene: &Scene) {
+fn check_evidence(row: &Row, setup: &Setup, scene: &Scene) {
     let herma = scene.outside();
-    let [run] = herma.runs()[..] else { panic!("expected one run, found {:?}", herma.runs()) };
+    let [run] = scene.runs()[..] else { panic!("expected one run, found {:?}", scene.runs()) };
     let bundle = herma.bundle(run);
     let report = bundle.report();
-    assert_eq!(report.status, row.blocker.status(), "{report:#?}");
-    let record = report.blockers.iter().find(|record| record.blocker == row.blocker);
-    let record = record.unwrap_or_else(|| panic!("{} is not among the blockers: {report:#?}", row.blocker));
-    assert!(!record.detail.is_empty() && !record.next_step.is_empty(), "{record:#?}");
+    if row.blocker == Blocker::MissingOutcome {
+        check_missing_outcome(herma, &report);
+    } else {
+        assert_eq!(report.status, row.blocker.status(), "{report:#?}");
+        let record = report.blockers.iter().find(|record| record.blocker == row.blocker);
+        let record =
+            record.unwrap_or_else(|| panic!("{} is not among the blockers: {report:#?}", row.blocker));
+        assert!(!record.detail.is_empty() && !record.next_step.is_empty(), "{record:#?}");
+    }
+    // What people said is the only thing that is wrong in these: the rest is proven and admitted.
+    let said = [World::Denied, World::ExpiredApproval, World::UsedApproval, World::OtherIdentity];
+    if said.contains(&setup.world) {
+        assert_eq!(report.blockers.len(), 1, "{report:#?}");
+    }
     assert!(bundle.has_event(row.event), "{} is missing", row.event);
     bundle.assert_whole();
     herma.assert_verifies(&bundle);
@@ -105,7 +116,21 @@ fn check_evidence(row: &Row, scene: &Scene) {
         assert!(!bundle.has_event(EventType::EngineStarted));
     }
     let listed = herma.json(&["runs", "--json"]);
-    assert_eq!(listed["runs"][0]["status"], row.blocker.status().as_str(), "the store says something else");
+    assert_eq!(listed["runs"][0]["status"], report.status.as_str(), "the store says something else");
+}
+
+/// The run passed and landed, nobody spoke in time, and so nobody can accept it any more. It can be taken back.
+fn check_missing_outcome(herma: &Herma, report: &Report) {
+    let run = report.run_id.to_string();
+    assert_eq!((report.status, report.outcome), (Status::Pass, OutcomeState::Pending), "{report:#?}");
+    let listed = herma.json(&["runs", "--json"]);
+    assert_eq!(listed["runs"][0]["outcome"]["state"], Blocker::MissingOutcome.as_str(), "{listed:#}");
+    let accepted = herma.run_as("alice", &["accept", &run]);
+    assert_eq!(accepted.code, Some(i32::from(Blocker::MissingOutcome.status().exit_code())), "{accepted:#?}");
+    assert!(accepted.stderr.starts_with("error: missing_outcome: "), "{accepted:#?}");
+    assert!(!herma.bundle(report.run_id).dir.join("outcome.json").exists());
+    let rejected = herma.run_as("alice", &["reject", &run, "--reason", "nobody looked at it in time"]);
+    assert_eq!(rejected.code, Some(0), "{rejected:#?}");
 }
 
 /// A row of the table says what is wrong and nothing else: the same world without the fault passes.

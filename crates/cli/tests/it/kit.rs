@@ -2,9 +2,13 @@
 
 mod bundle;
 mod contract;
+mod owned;
 mod people;
 mod process;
+mod proven;
+mod random;
 mod repository;
+mod stub;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -15,9 +19,14 @@ use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};
 pub(crate) use contract::{contract_text, fix_and};
+pub(crate) use owned::{
+    CONTRACT, HOLD, ON_TARGET, Owned, assert_said_nowhere, assert_unplaced, assert_unplaced_in,
+};
 pub(crate) use people::as_approver;
 pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
+pub(crate) use random::{Random, rounds};
 pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
+pub(crate) use stub::built_stub;
 
 /// The binary under test.
 pub(crate) const HERMA: &str = env!("CARGO_BIN_EXE_herma");

@@ -3,7 +3,10 @@
 
 use std::fs;
 
+use herma_evidence::{ApproverKey, signed};
+use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
 use herma_model::report::{LandedIn, LandingRecord, OutcomeState};
+use herma_model::signed::Signed;
 use herma_model::store::Store as _;
 use herma_model::{Report, RunId, Stage, Timestamp};
 use herma_store::SqliteStore;
@@ -138,11 +141,11 @@ fn an_outcome_that_nobody_signed_does_not_count() {
     let digest = |name: &str| herma_model::Digest::of(&herma.bundle(run).read(name)).to_string();
     for (run_id, attestation, why) in [
         (run.to_string(), digest("attestation.json"), "the signature of alice does not hold"),
-        (run.to_string(), digest("report.json"), "it is about other evidence than what lies there"),
+        (run.to_string(), digest("report.json"), "it is on other evidence"),
         (
             RunId::new(Timestamp::UNIX_EPOCH, [1; 10]).to_string(),
             digest("attestation.json"),
-            "it is about run ",
+            "it is the outcome of run ",
         ),
     ] {
         let forged = serde_json::json!({
@@ -153,17 +156,69 @@ fn an_outcome_that_nobody_signed_does_not_count() {
             "key_id": digest("report.json"),
             "signature": "AAAA",
         });
-        fs::write(herma.bundle(run).dir.join("outcome.json"), forged.to_string()).unwrap();
+        let forged = serde_json::to_string_pretty(&canonical(&forged)).unwrap() + "\n";
+        fs::write(herma.bundle(run).dir.join("outcome.json"), forged).unwrap();
         let shown = herma.run(&["show", &run.to_string()]).stdout;
         assert!(shown.contains("; this does not count: ") && shown.contains(why), "{why}: {shown}");
         assert!(shown.contains("fine\\u{202e}"), "{shown}");
         let row = listed(&herma, run);
         assert!(row["outcome"]["void"].as_str().unwrap().contains(why), "{row:#}");
+        assert_eq!(
+            (&row["outcome"]["state"], &row["outcome"]["claims"]),
+            (&"void".into(), &"accepted".into()),
+            "who reads only the state is not deceived"
+        );
+        assert_matches(&herma.json(&["runs", "--json"]), &herma.json(&["schema", "runs"]), &["runs"]);
     }
     for ended in [accept(&herma, &run.to_string()), reject(&herma, &run.to_string())] {
         assert_eq!(ended.code, Some(3), "{ended:#?}");
-        assert!(ended.stderr.contains("an outcome is final"), "{ended:#?}");
+        assert!(ended.stderr.contains("has an outcome that does not count: "), "{ended:#?}");
     }
+    // What is not even an outcome is not passed over in silence.
+    fs::write(herma.bundle(run).dir.join("outcome.json"), "accepted\n").unwrap();
+    let row = listed(&herma, run);
+    assert_eq!((&row["outcome"]["state"], &row["outcome"]["claims"]), (&"void".into(), &Value::Null));
+    assert!(herma.run(&["runs"]).stdout.contains("outcome void: expected value"));
+    assert_eq!(accept(&herma, &run.to_string()).code, Some(3));
+}
+
+/// bob is trusted as well, and still he does not speak for alice.
+#[test]
+fn an_approver_gives_an_outcome_in_no_other_name() {
+    let (herma, run) = landed(FUTURE);
+    let by = ["--by", "alice", "--by-passphrase-file", "alice.txt", "--json"];
+    let bob = herma.json(&[&["approver", "init", "bob", "--token"], &by[..]].concat());
+    let bob = ApproverKey::from_token(bob["token"].as_str().unwrap()).unwrap();
+    let give = |operator: &str| {
+        let outcome = Outcome {
+            schema: OutcomeSchema::V1,
+            run_id: run,
+            attestation: herma_model::Digest::of(&herma.bundle(run).read("attestation.json")),
+            outcome: OutcomeWord::Accepted,
+            reason: String::new(),
+            operator: operator.parse().unwrap(),
+            decided_at: "2026-01-02T00:00:00Z".parse().unwrap(),
+        };
+        let text = serde_json::to_string_pretty(&signed::sign(outcome, &bob).unwrap()).unwrap() + "\n";
+        fs::write(herma.bundle(run).dir.join("outcome.json"), text).unwrap();
+        let verified = herma.run(&["verify", &run.to_string(), "--json"]).json();
+        let checks = verified["checks"].as_array().unwrap();
+        let check = checks.iter().find(|check| check["name"] == "outcome").unwrap().clone();
+        (listed(&herma, run)["outcome"].clone(), check)
+    };
+    let (row, check) = give("bob");
+    assert_eq!((&row["state"], &row["void"]), (&"accepted".into(), &Value::Null));
+    assert_eq!(check["outcome"], "passed", "{check:#}");
+    let (row, check) = give("alice");
+    assert_eq!(row["state"], "void", "{row:#}");
+    assert!(row["void"].as_str().unwrap().contains("the signature of alice does not hold"), "{row:#}");
+    assert_eq!(check["detail"], "it names alice as its operator, and bob signed it");
+    assert_eq!(check["outcome"], "failed", "{check:#}");
+}
+
+/// The value with its fields in the order of the record, which is the only one that counts.
+fn canonical(forged: &Value) -> Signed<Outcome> {
+    serde_json::from_value(forged.clone()).unwrap()
 }
 
 #[test]

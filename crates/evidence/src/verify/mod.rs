@@ -11,6 +11,7 @@ mod seal;
 
 use std::path::Path;
 
+use herma_model::approver::ApproverName;
 use herma_model::report::{ChangedFile, PathViolation};
 use herma_model::{Contract, Report};
 
@@ -26,8 +27,17 @@ use crate::layout;
 pub struct Trust {
     /// The keys. A bundle that none of them signed fails.
     pub keys: Vec<PublicKey>,
-    /// The keys of people who may give an outcome. One that none of them signed fails.
-    pub approvers: Vec<PublicKey>,
+    /// The people who may give an outcome. One that none of them signed in their own name fails.
+    pub approvers: Vec<TrustedApprover>,
+}
+
+/// A person who may give an outcome.
+#[derive(Clone, Debug)]
+pub struct TrustedApprover {
+    /// Who; none where only the key is known, which then may speak in any name.
+    pub name: Option<ApproverName>,
+    /// The key.
+    pub key: PublicKey,
 }
 
 /// Judges changed paths by the contract's rules.

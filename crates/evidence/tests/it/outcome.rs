@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 
 use herma_evidence::verify::{CheckName as C, CheckOutcome};
-use herma_evidence::{ApproverKey, CheckList, Signer, Trust, layout, signed};
+use herma_evidence::{ApproverKey, CheckList, Signer, Trust, TrustedApprover, layout, signed};
 use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
 use herma_model::report::OutcomeState;
 use herma_model::signed::Signed;
@@ -52,13 +52,23 @@ fn accept(sample: &Sample, change: impl FnOnce(&mut Outcome)) {
 }
 
 fn check(sample: &Sample) -> CheckList {
-    let trust = Trust { keys: vec![sample.key.public()], approvers: vec![KEY.public()] };
-    check_with(&sample.dir(), &trust)
+    check_trusting(sample, vec![approver(Some("alice"), &KEY)])
+}
+
+fn approver(name: Option<&str>, key: &ApproverKey) -> TrustedApprover {
+    TrustedApprover { name: name.map(|name| name.parse().unwrap()), key: key.public() }
+}
+
+fn check_trusting(sample: &Sample, approvers: Vec<TrustedApprover>) -> CheckList {
+    check_with(&sample.dir(), &Trust { keys: vec![sample.key.public()], approvers })
 }
 
 /// How the check of the outcome ended, and what it says.
 fn said(sample: &Sample) -> (CheckOutcome, String) {
-    let list = check(sample);
+    said_in(check(sample))
+}
+
+fn said_in(list: CheckList) -> (CheckOutcome, String) {
     let check = list.checks.into_iter().find(|check| check.name == C::Outcome).unwrap();
     (check.outcome, check.detail)
 }
@@ -142,6 +152,21 @@ fn only_an_approver_can_say_it() {
     // The installation signs evidence. It is within reach of whoever runs herma, so it gives no outcome.
     give(&sample, &signed::sign(word(&sample), &sample.key).unwrap());
     refused(&sample, "is not known as an approver");
+}
+
+/// Two people are trusted, and each speaks in their own name only.
+#[test]
+fn no_approver_speaks_in_anothers_name() {
+    let (sample, mallory) = (pending(), ApproverKey::generate().unwrap());
+    give(&sample, &signed::sign(word(&sample), &mallory).unwrap());
+    let (alice, named) = (approver(Some("alice"), &KEY), approver(Some("mallory"), &mallory));
+    let (outcome, detail) = said_in(check_trusting(&sample, vec![alice.clone(), named.clone()]));
+    assert_eq!(outcome, CheckOutcome::Failed, "{detail}");
+    assert_eq!(detail, "it names alice as its operator, and mallory signed it");
+    // A key that a reader gave by itself has no name to compare.
+    for approvers in [vec![approver(None, &mallory)], vec![named, alice, approver(None, &mallory)]] {
+        assert_eq!(said_in(check_trusting(&sample, approvers)).0, CheckOutcome::Passed);
+    }
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod standing;
 
 use std::path::PathBuf;
 
-use herma_evidence::{ApproverKey, KeyError, PublicKey, Signer, signed};
+use herma_evidence::{ApproverKey, KeyError, PublicKey, Signer, TrustedApprover, signed};
 use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
@@ -91,11 +91,13 @@ impl Approvers {
         found.ok_or_else(|| ApproverError::Unknown(name.clone()))
     }
 
-    /// The keys whose signatures count today.
-    pub fn keys(&self) -> Result<Vec<PublicKey>, ApproverError> {
+    /// Those whose signatures count today, each in their own name.
+    pub fn trusted(&self) -> Result<Vec<TrustedApprover>, ApproverError> {
         let all = self.all()?;
-        let trusted = all.iter().filter(|known| known.trusted().is_ok());
-        Ok(trusted.map(KnownApprover::key).collect::<Result<_, _>>()?)
+        let trusted = all.into_iter().filter(|known| known.trusted().is_ok());
+        let named =
+            |known: KnownApprover| Ok(TrustedApprover { key: known.key()?, name: Some(known.record.name) });
+        trusted.map(named).collect()
     }
 
     /// Makes a key and lets its owner in. The first approver vouches for itself; every later one needs an introducer. A
@@ -209,6 +211,10 @@ impl Approvers {
     }
 
     /// Whether the record was signed by this approver, who is trusted today, or why that does not count.
+    ///
+    /// A revocation takes back everything that the key ever signed, also what says that it is older: the date is the
+    /// signer's own word, and whoever has a lost key can write any. What a person who left had let in is let in again by
+    /// somebody else, and what they had accepted is run again.
     pub fn check<T: Signable>(&self, signed: &Signed<T>, by: &ApproverName) -> Result<(), String> {
         let known = self.find(by).map_err(|e| e.to_string())?;
         known.trusted()?;

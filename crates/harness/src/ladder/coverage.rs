@@ -32,6 +32,6 @@ fn why_not(stage: Stage, blocker: Blocker, way: Way) -> String {
     }
     match Stage::ALL.iter().find(|other| is_class(other)) {
         Some(other) => format!("it is a failure class of stage {other}"),
-        None => "no stage has it as a failure class; the failure matrix itself runs it on `fake`".to_owned(),
+        None => "no stage has it as a failure class; the tests of the failure matrix run it".to_owned(),
     }
 }

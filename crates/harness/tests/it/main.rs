@@ -5,3 +5,4 @@
 
 mod admissions;
 mod approvers;
+mod default_engine;

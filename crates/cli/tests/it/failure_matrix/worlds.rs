@@ -1,11 +1,14 @@
 //! What is wrong around a run, made real.
 
+use std::cell::RefCell;
 use std::ffi::OsString;
 use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use herma_harness::failure_matrix::{Setup, World};
+use herma_model::RunId;
 
+use super::people;
 use crate::kit::{Ended, Herma, ON_REPOSITORY, Repository, environment, on_path};
 
 /// A user id that nobody has.
@@ -16,15 +19,22 @@ pub(super) struct Scene {
     pub(super) herma: Herma,
     world: World,
     repository: Option<Repository>,
+    /// The runs that were there before the row's own.
+    earlier: RefCell<Vec<RunId>>,
 }
 
 impl Scene {
     pub(super) fn set(world: World) -> Self {
-        let mut herma = Herma::new();
+        let mut herma = match world {
+            World::Denied | World::ExpiredApproval | World::UsedApproval => Herma::proven(4),
+            World::NoOutcome => Herma::proven(5),
+            World::OtherProgram | World::OtherIdentity => Herma::with_stub(),
+            _ => Herma::new(),
+        };
         let mut repository = None;
         match world {
-            World::Sound => {}
-            World::Repository | World::DirtyRepository | World::ForeignRepository => {
+            World::Sound | World::Denied | World::ExpiredApproval | World::UsedApproval => {}
+            World::Repository | World::DirtyRepository | World::ForeignRepository | World::NoOutcome => {
                 repository = Some(Repository::of_fixture(&herma, "string-slugify"));
             }
             World::NoBubblewrap => {
@@ -35,8 +45,10 @@ impl Scene {
             }
             World::HomeInToolchain => move_home_into_toolchain(&mut herma),
             World::InsideRun => herma.wrap(&inside_a_run()),
+            World::OtherProgram => people::change_program(&herma),
+            World::OtherIdentity => people::admit_as_another(&herma),
         }
-        let scene = Self { herma, world, repository };
+        let scene = Self { herma, world, repository, earlier: RefCell::default() };
         scene.spoil_repository();
         scene
     }
@@ -46,6 +58,7 @@ impl Scene {
         match self.world {
             World::DirtyRepository => std::fs::write(dir.join("README.md"), "not committed\n").unwrap(),
             World::ForeignRepository => give_away(dir),
+            World::NoOutcome => self.herma.admit_target(dir, &[]),
             _ => {}
         }
     }
@@ -53,7 +66,7 @@ impl Scene {
     /// Runs the row's contract, with its script, engine and fault.
     pub(super) fn run(&self, setup: &Setup) -> Ended {
         let mut terms = setup.terms.to_vec();
-        if self.repository.is_some() {
+        if self.repository.is_some() && self.world != World::NoOutcome {
             terms.extend(ON_REPOSITORY);
         }
         if self.world == World::Repository {
@@ -65,12 +78,20 @@ impl Scene {
         let contract = self.herma.contract(&terms).into_os_string();
         let target = self.herma.at("repo").display().to_string();
         let script = self.herma.script(&setup.script.replace("{target}", &target)).into_os_string();
+        people::speak(&self.herma, self.world);
+        self.earlier.replace(self.herma.runs());
         let args: [OsString; 6] =
             ["run".into(), contract, "--script".into(), script, "--engine".into(), setup.engine.into()];
         match setup.fault {
             Some(fault) => self.herma.run_with_fault(fault, &args),
             None => self.herma.run(&args),
         }
+    }
+
+    /// The runs that the row made.
+    pub(super) fn runs(&self) -> Vec<RunId> {
+        let earlier = self.earlier.borrow();
+        self.herma.runs().into_iter().filter(|run| !earlier.contains(run)).collect()
     }
 
     /// The herma that looks at what is left: nothing is wrong around it.

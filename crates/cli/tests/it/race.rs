@@ -1,0 +1,151 @@
+//! Real `herma run` processes race for one approval: of all that start, one gets it.
+
+use std::time::Duration;
+
+use herma_model::report::ApprovalStatus;
+use herma_model::{Blocker, EventType, Report, RunId, Status};
+
+use crate::kit::{
+    CONTRACT, Ended, Herma, ON_TARGET, Random, Started, contract_text, fix_and, processes_of, rounds,
+};
+
+/// The longest that one waits for the other to start: about as long as a run takes to come to its approval.
+const HEAD_START: u64 = 120;
+
+/// A home with a contract of stage 4 and a script that fulfils it.
+fn ready() -> Herma {
+    let herma = Herma::proven(4);
+    herma.contract(&[("stage", "4")]);
+    herma.script(&fix_and(&[]));
+    herma
+}
+
+fn start(herma: &Herma) -> Started {
+    herma.start(&["run", CONTRACT, "--script", "script.yaml"])
+}
+
+/// The runs that were made since, each with its report; every one is closed and its bundle verifies.
+fn new_runs(herma: &Herma, before: &[RunId]) -> Vec<Report> {
+    let new = herma.runs().into_iter().filter(|run| !before.contains(run));
+    let report = |run| {
+        let bundle = herma.bundle(run);
+        bundle.assert_whole();
+        herma.assert_verifies(&bundle);
+        assert_eq!(processes_of(run), [0; 0]);
+        bundle.report()
+    };
+    new.map(report).collect()
+}
+
+/// How many of these runs say that they used an approval.
+fn consumed(herma: &Herma, runs: &[Report]) -> usize {
+    runs.iter().filter(|run| herma.bundle(run.run_id).has_event(EventType::ApprovalConsumed)).count()
+}
+
+fn started(runs: &[Report]) -> Vec<RunId> {
+    runs.iter().filter(|run| run.engine_started).map(|run| run.run_id).collect()
+}
+
+#[test]
+fn of_two_runs_that_race_for_an_approval_one_starts_its_engine() {
+    let (herma, mut random) = (ready(), Random::new());
+    for round in 0..rounds(12) {
+        let (approval, before) = (herma.approve(), herma.runs());
+        let first = start(&herma);
+        std::thread::sleep(Duration::from_millis(random.below(HEAD_START)));
+        let second = start(&herma);
+        let ended = [first.end(), second.end()];
+        let at = || format!("round {round}, seed {}: {ended:#?}", random.seed());
+        let runs = new_runs(&herma, &before);
+        let mut codes: Vec<_> = ended.iter().map(|ended: &Ended| ended.code).collect();
+        codes.sort_unstable();
+        assert_eq!(codes, [Some(0), Some(3)], "{}", at());
+
+        let [winner] = started(&runs)[..] else { panic!("{}", at()) };
+        assert_eq!(consumed(&herma, &runs), 1, "{}", at());
+        assert_eq!(herma.approval(&approval), ("consumed".to_owned(), Some(winner)), "{}", at());
+        for run in runs {
+            if run.run_id == winner {
+                assert_eq!(
+                    (run.status, run.approval_status),
+                    (Status::Pass, ApprovalStatus::Consumed),
+                    "{}",
+                    at()
+                );
+                continue;
+            }
+            let blockers: Vec<_> = run.blockers.iter().map(|record| record.blocker).collect();
+            assert_eq!(blockers, [Blocker::ApprovalAlreadyConsumed], "{}", at());
+            assert!(run.blockers[0].detail.contains(&winner.to_string()), "{}", at());
+        }
+    }
+}
+
+#[test]
+fn a_racer_that_is_killed_never_lets_a_second_engine_start() {
+    let (herma, mut random) = (ready(), Random::new());
+    for round in 0..rounds(13) {
+        let (approval, before) = (herma.approve(), herma.runs());
+        let mut racing = vec![start(&herma), start(&herma)];
+        let victim = racing.remove(usize::try_from(random.below(2)).unwrap());
+        std::thread::sleep(Duration::from_millis(random.below(700)));
+        let killed = victim.kill();
+        let other = racing.remove(0).end();
+        // The next command closes what was left.
+        assert_eq!(herma.run(&["runs"]).code, Some(0));
+        let at = || format!("round {round}, seed {}: {killed:#?} {other:#?}", random.seed());
+        let (runs, (state, used_by)) = (new_runs(&herma, &before), herma.approval(&approval));
+        let engines = started(&runs);
+        assert!(engines.len() <= 1, "two engines started for one approval: {}", at());
+        assert!(consumed(&herma, &runs) <= 1, "{}", at());
+        if let [engine] = engines[..] {
+            assert_eq!(consumed(&herma, &runs), 1, "an engine started without an approval: {}", at());
+            assert_eq!((state.as_str(), used_by), ("consumed", Some(engine)), "{}", at());
+        }
+        // Whoever survived has passed, unless the approval was gone before it came.
+        let survivor_lost =
+            used_by.is_some_and(|run| runs.iter().any(|r| r.run_id == run && r.status != Status::Pass));
+        assert_eq!(other.code, Some(if survivor_lost || killed.code == Some(0) { 3 } else { 0 }), "{}", at());
+        assert!(runs.iter().all(|run| run.status != Status::Pass || Some(run.run_id) == used_by), "{}", at());
+    }
+}
+
+/// Both have an approval of their own, so both may land, if the other has not changed the target meanwhile.
+#[test]
+fn two_runs_that_land_in_one_target_each_land_whole_or_not_at_all() {
+    let ((herma, owned), mut random) = (Herma::with_target(&[]), Random::new());
+    let before = owned.picture();
+    herma.script(&fix_and(&[]));
+    let other = "contracts/other.md";
+    herma.file(other, contract_text(&[&ON_TARGET[..], &[("id", "another-slug")]].concat()));
+    for round in 0..rounds(4) {
+        for contract in [CONTRACT, other] {
+            herma.approve_contract(contract);
+        }
+        let known = herma.runs();
+        let first = start(&herma);
+        std::thread::sleep(Duration::from_millis(random.below(400)));
+        let second = herma.start(&["run", other, "--script", "script.yaml"]);
+        let ended = [first.end(), second.end()];
+        let at = || format!("round {round}, seed {}: {ended:#?}", random.seed());
+        let runs = new_runs(&herma, &known);
+        assert_eq!(started(&runs).len(), 2, "{}", at());
+        let mut landed: Vec<String> = Vec::new();
+        for run in &runs {
+            let landing = run.landing.as_ref().filter(|landing| landing.landed);
+            assert_eq!(run.status == Status::Pass, landing.is_some(), "{}", at());
+            landed.extend(landing.map(|landing| format!("{} {}", landing.reference, landing.commit)));
+        }
+        let format = "--format=%(refname) %(objectname)";
+        let there = owned.repository.git(&["for-each-ref", format, "refs/heads/herma"]);
+        landed.sort();
+        assert_eq!(there.lines().collect::<Vec<_>>(), landed, "{}", at());
+        owned.repository.git(&["fsck", "--full"]);
+        for run in runs.iter().filter(|run| run.status == Status::Pass) {
+            let id = run.run_id.to_string();
+            let rejected = herma.run_as("alice", &["reject", &id, "--reason", "the next one"]);
+            assert_eq!(rejected.code, Some(0), "{rejected:#?} {}", at());
+        }
+        assert!(owned.picture() == before, "{}", at());
+    }
+}
