@@ -91,6 +91,12 @@ impl Environment {
         let approver_token =
             set("HERMA_APPROVER_TOKEN").map(|token| Secret::new(token.to_string_lossy().into_owned()));
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
-        Ok(Self { settings: Settings { home, herma, user_home, search_path }, color, user, fault, approver_token })
+        Ok(Self {
+            settings: Settings { home, herma, user_home, search_path },
+            color,
+            user,
+            fault,
+            approver_token,
+        })
     }
 }

@@ -45,7 +45,9 @@ impl Failure {
 impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = match &error {
-            OpenError::Settings(_) => return Self::bad_input(error).hint("mend the file, or remove it for the defaults"),
+            OpenError::Settings(_) => {
+                return Self::bad_input(error).hint("mend the file, or remove it for the defaults");
+            }
             OpenError::Home { .. } => {
                 "free space there, make it writable, or set HERMA_HOME to another directory"
             }

@@ -4,7 +4,6 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use herma_model::Digest;
@@ -19,7 +18,6 @@ pub(crate) struct ProgramDigest {
     path: PathBuf,
     /// Locked while it is taken, so that a second caller waits instead of reading the program again.
     taken: Mutex<Option<(State, Digest)>>,
-    readings: AtomicU64,
 }
 
 /// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
@@ -34,17 +32,12 @@ struct State {
 impl ProgramDigest {
     /// The program at `path`.
     pub(crate) fn of(path: PathBuf) -> Self {
-        Self { path, taken: Mutex::new(None), readings: AtomicU64::new(0) }
+        Self { path, taken: Mutex::new(None) }
     }
 
     /// Where the program lies.
     pub(crate) fn path(&self) -> &Path {
         &self.path
-    }
-
-    /// How often the file had to be read, because it was not the one that was read before.
-    pub(crate) fn readings(&self) -> u64 {
-        self.readings.load(Ordering::Relaxed)
     }
 
     /// The digest of the file as it is now.
@@ -58,7 +51,6 @@ impl ProgramDigest {
             Some((state, digest)) if state == before => return Ok(digest),
             _ => *taken = None,
         }
-        self.readings.fetch_add(1, Ordering::Relaxed);
         let digest = of_file(&file)?;
         if State::of(&file.metadata()?)? != before {
             return Err(io::Error::other("it changed while it was read"));
@@ -80,6 +72,11 @@ impl State {
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
     }
+}
+
+/// The digest of the program at `path`, taken now.
+pub fn program_digest(path: &Path) -> io::Result<Digest> {
+    of_file(&File::open(path)?)
 }
 
 fn of_file(mut file: &File) -> io::Result<Digest> {

@@ -22,19 +22,14 @@ pub trait Engine: Send + Sync {
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
 
-    /// How often the program had to be read for its digest, because it was not the file that was read before. One that
-    /// was swapped and swapped back has the same digest, and was read twice.
-    fn readings(&self) -> u64 {
-        0
-    }
-
     /// The program that runs, where it is one of its own: the one that was admitted.
     fn program(&self) -> Option<&Path> {
         None
     }
 
-    /// What must be visible inside the destination for it to run. All of it is read-only there.
-    fn mounts(&self) -> Vec<Mount> {
+    /// What must be visible inside the destination, read-only; `program` is where the run keeps its copy of the program.
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        let _ = program;
         Vec::new()
     }
 

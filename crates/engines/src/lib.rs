@@ -9,6 +9,7 @@ pub mod protocol;
 mod registry;
 pub mod stub;
 
+pub use digest::program_digest;
 pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
 pub use lines::{LineSplitter, MAX_LINE};
 pub use registry::Registry;

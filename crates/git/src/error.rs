@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use herma_destination::tool::ToolError;
 
+use crate::scrub;
+
 /// What git says when it cannot write.
 const WRITE_FAILURES: [&str; 6] = [
     "No space left on device",
@@ -15,14 +17,15 @@ const WRITE_FAILURES: [&str; 6] = [
     "write error",
 ];
 
-/// What can go wrong with git and with the files of a work tree.
+/// What can go wrong with git and with the files of a work tree. What it says goes into reports, so it holds no
+/// absolute path: not of a file, and not in the words of git.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
     /// git is missing or said no.
-    #[error(transparent)]
+    #[error("{}", scrub::text(&.0.to_string()))]
     Tool(#[from] ToolError),
     /// A file or directory could not be read or written.
-    #[error("could not {doing} {}: {cause}", path.display())]
+    #[error("could not {doing} {}: {cause}", scrub::path(path).display())]
     File {
         /// What was tried.
         doing: &'static str,
@@ -32,7 +35,7 @@ pub enum GitError {
         cause: io::Error,
     },
     /// git answered something that herma does not understand.
-    #[error("git answered something unexpected to `{command}`: {answer}")]
+    #[error("git answered something unexpected to `{command}`: {}", scrub::text(answer))]
     Unexpected {
         /// What was asked.
         command: &'static str,

@@ -47,6 +47,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
+    // Like replaced objects, grafts show a history that is not there.
+    ("GIT_GRAFT_FILE", "/dev/null"),
     ("GIT_NO_LAZY_FETCH", "1"),
     ("GIT_AUTHOR_NAME", "herma"),
     ("GIT_AUTHOR_EMAIL", "herma@herma.invalid"),

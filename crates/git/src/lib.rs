@@ -12,6 +12,9 @@ mod index;
 mod landing;
 mod object;
 mod parallel;
+mod plain;
+mod regular;
+mod scrub;
 mod source;
 mod walk;
 
@@ -22,5 +25,6 @@ pub use git::Git;
 pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
 pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, make_disposable};
 pub use object::{ObjectFormat, blob_id, tree_id};
+pub use plain::is_plain;
 pub use source::{SourceRepo, SourceState};
 pub use walk::{Found, walk};

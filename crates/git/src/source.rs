@@ -20,6 +20,8 @@ use crate::git::Git;
 use crate::git_dir::{Baseline, GitDir, is_id};
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
+use crate::plain::is_plain;
+use crate::regular;
 
 /// A local repository, found.
 #[derive(Clone, Debug)]
@@ -109,6 +111,7 @@ impl SourceRepo {
         let none = |reason: String| GitError::NotARepository { name: name.to_owned(), reason };
         let base = base.unwrap_or("HEAD");
         let root = root.canonicalize().map_err(|e| none(e.to_string()))?;
+        regular::check_openable(&root)?;
         let ask = |revisions: &[String]| {
             let args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
             git.call_in(&root, args).args(revisions).checked()
@@ -143,6 +146,19 @@ impl SourceRepo {
         &self.root
     }
 
+    /// Whether it is the repository that lies in full at `root`, through no link: nothing that it reads or writes is
+    /// elsewhere. The error says what is not so, by a name inside the repository.
+    pub fn lies_at(&self, root: &Path) -> Result<(), String> {
+        is_plain(root)?;
+        let own = root.join(".git");
+        // What was found may not be what is there now.
+        if self.root == root && self.git_dir == own && self.common_dir == own {
+            Ok(())
+        } else {
+            Err("its git directory lies elsewhere: admit the main work tree".to_owned())
+        }
+    }
+
     /// The commit that a run on this repository starts from.
     #[must_use]
     pub fn base_commit(&self) -> &str {
@@ -154,12 +170,18 @@ impl SourceRepo {
     pub fn make_git_dir(&self, dir: &Path) -> Result<(GitDir, Baseline), GitError> {
         let objects = self.common_dir.join("objects");
         let git_dir = GitDir::create(&self.git, dir, ObjectFormat::of_id(&self.base_commit), Some(&objects))?;
-        let baseline = git_dir.adopt(&self.base_tree)?;
+        let baseline = git_dir.adopt(&self.base_tree).map_err(|e| self.unplaced(e))?;
         Ok((git_dir, baseline))
     }
 
     /// Takes down everything that must be the same after the run.
     pub fn capture(&self) -> Result<SourceState, GitError> {
+        // git is asked below, and would wait for whoever opens the other end of a FIFO.
+        regular::check_openable(&self.root)?;
+        self.take_down().map_err(|e| self.unplaced(e))
+    }
+
+    fn take_down(&self) -> Result<SourceState, GitError> {
         std::thread::scope(|scope| {
             let status = scope.spawn(|| self.status());
             let work_tree = self.work_tree();
@@ -254,12 +276,9 @@ impl SourceRepo {
     }
 }
 
+/// Digest over a file; one that is not there is as one that is empty.
 fn digest_of_file(path: &Path) -> Result<Digest, GitError> {
-    match std::fs::read(path) {
-        Ok(bytes) => Ok(Digest::of(&bytes)),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Digest::of(b"")),
-        Err(e) => Err(GitError::file("read", path)(e)),
-    }
+    Ok(regular::digest(path)?.unwrap_or_else(|| Digest::of(b"")))
 }
 
 /// Feeds a file, or every file below a directory in order of name, to `hash`.
@@ -282,9 +301,8 @@ fn digest_files(path: &Path, hash: &mut Sha256) -> Result<(), GitError> {
             hash.update([path.as_os_str().as_bytes(), b"\0", target.as_os_str().as_bytes(), b"\0"].concat());
         }
         Ok(_) => {
-            let content = std::fs::read(path).map_err(fail())?;
             hash.update([path.as_os_str().as_bytes(), b"\0"].concat());
-            hash.update(Digest::of(&content).as_bytes());
+            hash.update(digest_of_file(path)?.as_bytes());
         }
     }
     Ok(())

@@ -5,6 +5,7 @@ use herma_model::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore as _, Moved, Ruling,
 };
 use herma_model::blocker::BlockerRecord;
+use herma_model::decision::Purpose;
 use herma_model::store::StoreError;
 use herma_model::units::Span;
 
@@ -65,26 +66,34 @@ pub fn ask(
     reason: &str,
     asker: &Asker<'_>,
 ) -> Result<Approval, AskError> {
-    ask_for(installation, order, reason, asker, installation.operator.approval_valid_for)
+    let valid_for = installation.operator.approval_valid_for;
+    ask_for(installation, order, reason, asker, &Terms { purpose: Purpose::Work, valid_for })
 }
 
-/// The same, good for this long.
+/// What an approval is asked for beyond the order itself.
+pub(crate) struct Terms {
+    pub(crate) purpose: Purpose,
+    pub(crate) valid_for: Span,
+}
+
+/// The same, on terms that only herma itself makes.
 pub(crate) fn ask_for(
     installation: &Installation,
     order: &Order,
     reason: &str,
     asker: &Asker<'_>,
-    valid_for: Span,
+    terms: &Terms,
 ) -> Result<Approval, AskError> {
     let stage = order.contract.terms.stage;
     if !stage.needs_approval() {
         return Err(AskError::NotNeeded(stage));
     }
-    let binding = gates::binding(installation, order).map_err(AskError::NotReady)?;
+    let binding = gates::binding(installation, order, terms.purpose).map_err(AskError::NotReady)?;
     let mut entropy = [0; 10];
     getrandom::fill(&mut entropy).map_err(|e| AskError::Random(e.to_string()))?;
     let now = installation.clock.now();
-    let valid = jiff::SignedDuration::try_from(valid_for.duration()).unwrap_or(jiff::SignedDuration::MAX);
+    let valid =
+        jiff::SignedDuration::try_from(terms.valid_for.duration()).unwrap_or(jiff::SignedDuration::MAX);
     let request = ApprovalRequest {
         id: ApprovalId::new(now, entropy),
         binding,

@@ -128,15 +128,23 @@ impl Closing<'_> {
 
     /// What git or the system said of an error may name where the target lies; only its admission may.
     fn unplace(&mut self) {
+        let places = self.places();
         let facts = &mut *self.facts;
-        let Some(place) = facts.target_dir.as_ref().map(|dir| dir.to_string_lossy().into_owned()) else {
-            return;
-        };
         let records =
             facts.gate_blockers.iter_mut().chain(&mut facts.landing_refused).map(|record| &mut record.detail);
         for text in records.chain(&mut facts.interrupted).chain(&mut facts.write_failures) {
-            *text = text.replace(&place, "the target");
+            *text = places.iter().fold(std::mem::take(text), |text, place| text.replace(place, "the target"));
         }
+    }
+
+    /// Where the target lies: its work tree, and the git directory that herma's own one reads from, which for a
+    /// linked work tree is somewhere else.
+    fn places(&self) -> Vec<String> {
+        let own = self.installation.home.run(self.plan.run_id).git();
+        let read_from = std::fs::read_to_string(own.join("objects/info/alternates")).unwrap_or_default();
+        let git_dirs = read_from.lines().filter_map(|objects| objects.strip_suffix("/objects"));
+        let work_tree = self.facts.target_dir.iter().map(|dir| dir.to_string_lossy().into_owned());
+        work_tree.chain(git_dirs.map(str::to_owned)).filter(|place| place.len() > 1).collect()
     }
 
     /// Whether the last event already tells this verdict: then closing is tried a second time.

@@ -1,26 +1,28 @@
 //! Draws the decision from what the gates found, and uses the approval.
 
 use herma_evidence::layout;
+use herma_model::approval::Ruling;
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::decision::{MissingGate, Question};
 use herma_model::gate::{Finding, Gate};
 use herma_model::report::ApprovalStatus;
+use herma_model::signed::Signed;
 use herma_model::{Decision, EventType};
 use serde_json::json;
 
-use crate::approvals;
+use crate::approvals::{self, Present};
 use crate::error::Stop;
-use crate::gates::{ApprovalSeen, Gates};
+use crate::gates::{self, ApprovalSeen, Gates};
 use crate::run::{Run, pretty};
 
 impl Run<'_> {
     /// Takes down what the gates found, for the report.
     pub(crate) fn note_gates(&mut self, gates: &Gates) {
-        self.readings = gates.engine_readings;
         let facts = &mut self.facts;
         facts.engine_digest = gates.engine_digest;
         facts.walls.clone_from(&gates.walls);
-        let status = |kind: &str| gates.admissions.iter().find(|seen| seen.kind == kind).map(|seen| seen.status);
+        let status =
+            |kind: &str| gates.admissions.iter().find(|seen| seen.kind == kind).map(|seen| seen.status);
         facts.engine_admission = status("engine");
         facts.model_admission = status("model");
         facts.target_admission = status("target");
@@ -45,9 +47,9 @@ impl Run<'_> {
             EventType::ApprovalGranted,
             json!({ "approval_id": id, "approver": ruling.map(|r| &r.approver), "at": ruling.map(|r| r.at) }),
         )?;
-        let (store, now) = (&self.installation.store, self.installation.clock.now());
-        match approvals::consume(store, present, self.plan.run_id, now)? {
+        match self.consume(present)? {
             Ok(()) => {
+                self.ruling.clone_from(&present.approval.ruling);
                 self.facts.approval_status = Some(ApprovalStatus::Consumed);
                 self.facts.save(&self.dirs.facts())?;
                 self.record(EventType::ApprovalConsumed, json!({ "approval_id": id }))
@@ -59,6 +61,23 @@ impl Run<'_> {
                 Ok(())
             }
         }
+    }
+
+    /// Whether everything that people let in for this run is still let in.
+    pub(crate) fn still_let_in(&self, ruling: Option<&Signed<Ruling>>) -> Result<(), BlockerRecord> {
+        gates::still_let_in(self.installation, self.order, self.facts.engine_digest, ruling)
+    }
+
+    /// Marks the approval as used, then moves it in the store. Either of the two says no if another run was first.
+    fn consume(&self, present: &Present) -> Result<Result<(), BlockerRecord>, Stop> {
+        let (id, run) = (present.approval.request.id, self.plan.run_id);
+        if let Err(taken_away) = self.still_let_in(present.approval.ruling.as_ref()) {
+            return Ok(Err(taken_away));
+        }
+        if let Err(by) = self.installation.home.mark_used(id, run)? {
+            return Ok(Err(gates::used(id, &by)));
+        }
+        Ok(approvals::consume(&self.installation.store, present, run, self.installation.clock.now())?)
     }
 
     /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.
@@ -93,7 +112,9 @@ impl Run<'_> {
         if decision.is_eligible() {
             return Ok(());
         }
-        if let ApprovalSeen::Absent(BlockerRecord { blocker: Blocker::ApprovalDenied, detail, .. }) = &gates.approval {
+        if let ApprovalSeen::Absent(BlockerRecord { blocker: Blocker::ApprovalDenied, detail, .. }) =
+            &gates.approval
+        {
             self.record(EventType::ApprovalDenied, json!({ "reason": detail }))?;
         }
         for missing in &decision.missing_gates {
@@ -108,18 +129,6 @@ impl Run<'_> {
                 }),
             )?;
         }
-        Err(Stop::Blocked)
-    }
-
-    /// What was admitted is what ran: a program that was swapped after the gates looked at it is found here.
-    pub(crate) fn is_still_the_admitted_engine(&mut self) -> Result<(), Stop> {
-        let Some(engine) = self.installation.engines.get(&self.plan.engine) else { return Ok(()) };
-        let same = engine.digest().ok() == self.facts.engine_digest && engine.readings() == self.readings;
-        if engine.built_in() || same {
-            return Ok(());
-        }
-        let swapped = "the program was changed while the run was under way, so that nobody knows what ran";
-        self.facts.gate_blockers.push(Blocker::EngineDigestMismatch.because(swapped));
         Err(Stop::Blocked)
     }
 }

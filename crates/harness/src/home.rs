@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use herma_model::RunId;
+use herma_model::approval::ApprovalId;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
@@ -109,6 +110,35 @@ impl Home {
         }
         orphans.sort_by_key(|(id, _)| *id);
         Ok(orphans)
+    }
+
+    /// Marks an approval as used by a run, durably and once: the store can be put back to what it was before, a mark
+    /// that is there stays. Gives the run that was first where another one was.
+    pub(crate) fn mark_used(&self, approval: ApprovalId, run: RunId) -> io::Result<Result<(), String>> {
+        let dir = self.root.join("consumed");
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        let file = dir.join(approval.to_string());
+        // Linked when it is whole: whoever finds it there can read who was first.
+        let mut mark = tempfile::NamedTempFile::new_in(&dir)?;
+        write!(mark, "{run}")?;
+        mark.as_file().sync_all()?;
+        match fs::hard_link(mark.path(), &file) {
+            Ok(()) => sync_dir(&dir).map(Ok),
+            Err(e) if e.kind() == io::ErrorKind::AlreadyExists => Ok(Err(self.used_by(approval))),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// The run that an approval was used by, if one did.
+    pub(crate) fn is_used(&self, approval: ApprovalId) -> Option<String> {
+        let there = fs::symlink_metadata(self.root.join("consumed").join(approval.to_string())).is_ok();
+        there.then(|| self.used_by(approval))
+    }
+
+    fn used_by(&self, approval: ApprovalId) -> String {
+        let read = fs::read_to_string(self.root.join("consumed").join(approval.to_string()));
+        let run = read.ok().and_then(|text| text.parse::<RunId>().ok());
+        run.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"))
     }
 
     /// Keeps others from marking runs and from looking for orphans until it is dropped.

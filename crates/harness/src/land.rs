@@ -30,6 +30,10 @@ pub(crate) fn land(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
     if missing.is_some() || run.facts.judge(run.contract).status() != Status::Pass {
         return Ok(());
     }
+    if let Err(taken_away) = run.still_let_in(run.ruling.as_ref()) {
+        run.facts.landing_refused = Some(taken_away);
+        return Ok(());
+    }
     let (Some((place, kind)), Some(tree)) = (run.landing_place(), run.facts.result_tree.clone()) else {
         return Ok(());
     };
@@ -44,15 +48,17 @@ pub(crate) fn land(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
         Ok(()) => {}
         Err(LandError::Git(error)) => return Err(error.into()),
         Err(refused) => {
-            run.facts.landing_refused = Some(Blocker::SourceMutated.because(format!(
-                "nothing landed, because somebody else was there first: {refused}"
-            )));
+            run.facts.landing_refused = Some(
+                Blocker::SourceMutated
+                    .because(format!("nothing landed, because somebody else was there first: {refused}")),
+            );
             return Ok(());
         }
     }
     run.facts.landed = true;
     if kind == LandedIn::Target {
-        let limit = run.occasion.outcome_within.unwrap_or(run.installation.operator.outcome_within).duration();
+        let limit =
+            run.occasion.outcome_within.unwrap_or(run.installation.operator.outcome_within).duration();
         let limit = jiff::SignedDuration::try_from(limit).unwrap_or(jiff::SignedDuration::MAX);
         let now = run.installation.clock.now();
         run.facts.outcome_due = Some(now.saturating_add(limit).unwrap_or(now));

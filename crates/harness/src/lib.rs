@@ -15,6 +15,7 @@ mod enabled;
 mod error;
 mod facts;
 pub mod failure_matrix;
+mod file_reading;
 mod gates;
 mod home;
 mod installation;
@@ -25,6 +26,7 @@ mod order;
 mod outcome;
 mod prepare;
 mod probe;
+mod program;
 mod progress;
 mod recover;
 mod run;
@@ -35,13 +37,14 @@ mod verification;
 pub use admissions::{
     AdmissionError, AdmissionFile, Admissions, Found, Listed, RunsSince, SYSTEM_TEMP_DIRS, Situation, checked,
 };
-pub use approvals::{BadRequest, Packet};
+pub use approvals::{BadRequest, Packet, not_too_long};
 pub use approvers::{Approver, ApproverError, Approvers, KnownApprover};
 pub use ask::{AskError, Asker, ask, rule};
 pub use bundle_check::verify_bundle;
 pub use clock::SystemClock;
 pub use compare::{
-    CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare, comparison_markdown,
+    CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare,
+    comparison_markdown,
 };
 pub use enabled::Enabled;
 pub use error::OrderError;

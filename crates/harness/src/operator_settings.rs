@@ -1,12 +1,16 @@
 //! What the operator decided for the whole installation: `settings.yaml` in herma's home.
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::file_reading::read_regular;
+
+/// The largest file of settings that is read.
+const MAX_BYTES: u64 = 64 << 10;
 
 /// What the operator decided for the whole installation. Without the file everything is as here by default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -57,7 +61,8 @@ impl OperatorSettings {
     /// Reads the file. One that is not there says nothing; one that cannot be read stops herma, because a rule that
     /// was mistyped must not silently be none.
     pub fn read(file: &Path) -> Result<Self, SettingsError> {
-        let text = match fs::read_to_string(file) {
+        let bytes = read_regular(file, MAX_BYTES);
+        let text = match bytes.and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other)) {
             Ok(text) => text,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(cause) => return Err(SettingsError::Unreadable { file: file.to_owned(), cause }),
@@ -72,6 +77,8 @@ impl OperatorSettings {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     fn read(text: &str) -> Result<OperatorSettings, SettingsError> {
@@ -98,10 +105,27 @@ mod tests {
     }
 
     #[test]
+    fn what_is_no_regular_file_or_too_large_stops_herma_and_does_not_hold_it() {
+        use rustix::fs::{CWD, FileType, Mode, mknodat};
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("settings.yaml");
+        mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        assert!(matches!(OperatorSettings::read(&file), Err(SettingsError::Unreadable { .. })));
+        // What is cut off at the limit must not count as what is there.
+        let long = format!("{}separation_of_duties: true\n", "# nothing\n".repeat(10_000));
+        assert!(matches!(read(&long), Err(SettingsError::Unreadable { .. })));
+    }
+
+    #[test]
     fn a_mistyped_rule_is_an_error_with_its_line() {
-        for (text, named) in [("\nseperation_of_duties: true\n", "2"), ("separation_of_duties: perhaps\n", "1")] {
+        for (text, named) in
+            [("\nseperation_of_duties: true\n", "2"), ("separation_of_duties: perhaps\n", "1")]
+        {
             let error = read(text).unwrap_err().to_string();
-            assert!(error.contains(&format!("line {named}")) || error.contains(&format!(":{named}:")), "{error}");
+            assert!(
+                error.contains(&format!("line {named}")) || error.contains(&format!(":{named}:")),
+                "{error}"
+            );
         }
     }
 }

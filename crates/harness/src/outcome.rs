@@ -1,31 +1,28 @@
 //! The operator's word on what landed: accepted, or rejected and taken back. Without it a run proves nothing.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
+mod error;
+mod waiting;
 
+use std::fs;
+use std::io::{self, Write as _};
+use std::path::Path;
+
+use herma_evidence::verify::CheckName;
 use herma_evidence::{layout, outcome, report, signed};
-use herma_git::{GitError, Landing, SourceRepo, Unlanded};
+use herma_git::{LandState, SourceRepo, Unlanded};
 use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
 use herma_model::report::OutcomeState;
 use herma_model::signed::Signed;
 use herma_model::{Digest, Report, RunId, Timestamp};
-use serde::{Deserialize, Serialize};
 
+pub use self::error::OutcomeError;
+pub(crate) use self::waiting::remember;
+use self::waiting::{Waiting, forget, hold, recall};
 use crate::approvers::Approver;
 use crate::bundle_check::verify_bundle;
-use crate::facts::Facts;
-use crate::home::{Home, write_durably};
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::home::{sync_dir, write_durably};
 use crate::installation::Installation;
-
-/// What is needed to take back what a run landed. It holds the target's path and never leaves the home.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Waiting {
-    run_id: RunId,
-    landing: Landing,
-    target_dir: PathBuf,
-}
 
 /// Where a run stands with its operator.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,53 +44,6 @@ pub enum OutcomeNow {
     Missing(Timestamp),
 }
 
-/// The outcome could not be recorded.
-#[derive(Debug, thiserror::Error)]
-pub enum OutcomeError {
-    /// The run asks for none.
-    #[error("run {0} asks for no outcome: nothing of it landed in a target")]
-    NotRequired(RunId),
-    /// There is one already.
-    #[error("run {0} was already {1}; an outcome is final")]
-    Final(RunId, &'static str),
-    /// There is one that does not count.
-    #[error("run {0} has an outcome that does not count: {1}; nothing was done")]
-    Void(RunId, String),
-    /// It comes too late to be accepted.
-    #[error(
-        "missing_outcome: run {0} had to be accepted until {1}; it proves nothing and can only be rejected"
-    )]
-    TooLate(RunId, Timestamp),
-    /// The ref is not what landed any more.
-    #[error("`{reference}` points to {now}: somebody moved it, so nothing was deleted")]
-    Moved {
-        /// The ref.
-        reference: String,
-        /// Where it points to.
-        now: String,
-    },
-    /// Somebody works on the branch.
-    #[error(
-        "`{0}` is checked out in the target, so nothing was deleted: switch to another branch there, then reject again"
-    )]
-    CheckedOut(String),
-    /// The evidence does not hold, so there is nothing to accept.
-    #[error("the bundle of run {0} does not hold, so it cannot be accepted: {1}")]
-    Broken(RunId, String),
-    /// The bundle cannot be read.
-    #[error("the bundle of run {0} cannot be read: {1}")]
-    Bundle(RunId, String),
-    /// What is needed to take the result back is not there.
-    #[error("what run {0} landed cannot be taken back: {1}")]
-    Unknown(RunId, String),
-    /// git could not do it.
-    #[error(transparent)]
-    Git(#[from] GitError),
-    /// A file could not be written.
-    #[error("the outcome could not be written: {0}")]
-    Write(#[from] io::Error),
-}
-
 /// What became of the objects of a rejected result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TakenBack {
@@ -109,7 +59,7 @@ pub fn outcome_of(installation: &Installation, report: &Report) -> Result<Outcom
         return Ok(OutcomeNow::NotRequired);
     };
     let file = installation.home.run(report.run_id).bundle().join(layout::OUTCOME);
-    match fs::read(&file) {
+    match read_regular(&file, MAX_RECORD_BYTES) {
         Ok(bytes) => Ok(match given(installation, report, &bytes) {
             Ok(given) => OutcomeNow::Given(Box::new(given)),
             Err(why) => OutcomeNow::Void { claims: serde_json::from_slice(&bytes).ok(), why },
@@ -140,37 +90,49 @@ pub fn accept(
     reason: &str,
     operator: &Approver,
 ) -> Result<Signed<Outcome>, OutcomeError> {
+    let _held = hold(&installation.home, run_id).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
     let report = read_report(installation, run_id)?;
     match outcome_of(installation, &report)? {
         OutcomeNow::Pending(_) => {}
         OutcomeNow::Missing(due) => return Err(OutcomeError::TooLate(run_id, due)),
         other => return Err(not_open(run_id, &other)),
     }
-    let checks = verify_bundle(&installation.home.run(run_id).bundle(), &installation.trust(), None, None);
-    if let Some(failed) = checks.failed().next() {
-        return Err(OutcomeError::Broken(run_id, format!("{}: {}", failed.name.as_str(), failed.detail)));
+    must_hold(installation, run_id)?;
+    let waiting = recall(&installation.home, run_id)
+        .map_err(|e| OutcomeError::Gone(run_id, format!("herma does not remember it ({e})")))?;
+    let target = target_of(installation, &waiting, &report)?;
+    let reference = &waiting.landing.reference;
+    match target.landed(&waiting.landing)? {
+        LandState::Ours => {}
+        LandState::Theirs(now) => return Err(OutcomeError::Moved { reference: reference.clone(), now }),
+        LandState::Absent => {
+            return Err(OutcomeError::Gone(run_id, format!("the target has no `{reference}`")));
+        }
     }
-    let outcome = write(installation, run_id, OutcomeWord::Accepted, reason, operator)?;
+    let outcome = write(installation, run_id, OutcomeWord::Accepted, reason, operator, Place::Free)?;
     forget(&installation.home, run_id)?;
     Ok(outcome)
 }
 
-/// The operator does not take the result: the branch is deleted if it is still ours.
+/// The operator does not take the result: the branch is deleted if it is still ours. An outcome that does not count is
+/// no obstacle, because this only takes away; it is replaced.
 pub fn reject(
     installation: &Installation,
     run_id: RunId,
     reason: &str,
     operator: &Approver,
 ) -> Result<(Signed<Outcome>, TakenBack), OutcomeError> {
+    let _held = hold(&installation.home, run_id).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
     let report = read_report(installation, run_id)?;
-    match outcome_of(installation, &report)? {
-        OutcomeNow::Pending(_) | OutcomeNow::Missing(_) => {}
+    let recalled = recall(&installation.home, run_id);
+    let place = match outcome_of(installation, &report)? {
+        OutcomeNow::Pending(_) | OutcomeNow::Missing(_) => Place::Free,
+        OutcomeNow::Void { .. } if recalled.is_ok() => Place::Void,
         other => return Err(not_open(run_id, &other)),
-    }
-    let waiting =
-        recall(&installation.home, run_id).map_err(|e| OutcomeError::Unknown(run_id, e.to_string()))?;
-    let name = report.landing.as_ref().map_or("the target", |landing| landing.reference.as_str());
-    let target = SourceRepo::open(&installation.git, &waiting.target_dir, name, None)?;
+    };
+    let waiting = recalled.map_err(|e| OutcomeError::Unknown(run_id, e.to_string()))?;
+    must_hold(installation, run_id)?;
+    let target = target_of(installation, &waiting, &report)?;
     let taken = match target.unland(&waiting.landing)? {
         Unlanded::NoTrace => TakenBack::Entirely,
         Unlanded::ObjectsKept => TakenBack::ObjectsInUse,
@@ -179,9 +141,31 @@ pub fn reject(
         }
         Unlanded::CheckedOut => return Err(OutcomeError::CheckedOut(waiting.landing.reference)),
     };
-    let outcome = write(installation, run_id, OutcomeWord::Rejected, reason, operator)?;
+    let outcome = write(installation, run_id, OutcomeWord::Rejected, reason, operator, place)?;
     forget(&installation.home, run_id)?;
     Ok((outcome, taken))
+}
+
+/// The evidence holds. An outcome that does not count is apart from it, and judged by who asks.
+fn must_hold(installation: &Installation, run_id: RunId) -> Result<(), OutcomeError> {
+    let checks = verify_bundle(&installation.home.run(run_id).bundle(), &installation.trust(), None, None);
+    match checks.failed().find(|failed| failed.name != CheckName::Outcome) {
+        None => Ok(()),
+        Some(failed) => {
+            Err(OutcomeError::Broken(run_id, format!("{}: {}", failed.name.as_str(), failed.detail)))
+        }
+    }
+}
+
+/// The target, if what was remembered is what the evidence says.
+fn target_of(
+    installation: &Installation,
+    waiting: &Waiting,
+    report: &Report,
+) -> Result<SourceRepo, OutcomeError> {
+    waiting.is_of(report).map_err(|what| OutcomeError::Mismatch(report.run_id, what))?;
+    let name = format!("the target of run {}", report.run_id);
+    Ok(SourceRepo::open(&installation.git, &waiting.target_dir, &name, None)?)
 }
 
 fn not_open(run_id: RunId, now: &OutcomeNow) -> OutcomeError {
@@ -201,7 +185,21 @@ fn not_open(run_id: RunId, now: &OutcomeNow) -> OutcomeError {
 fn read_report(installation: &Installation, run_id: RunId) -> Result<Report, OutcomeError> {
     let file = installation.home.run(run_id).bundle().join(layout::REPORT);
     let bytes = fs::read(file).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
-    report::parse(&bytes).map_err(|e| OutcomeError::Bundle(run_id, e))
+    let report = report::parse(&bytes).map_err(|e| OutcomeError::Bundle(run_id, e))?;
+    if report.run_id == run_id {
+        Ok(report)
+    } else {
+        Err(OutcomeError::Bundle(run_id, format!("it is that of run {}", report.run_id)))
+    }
+}
+
+/// What lies where the outcome will be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Nothing.
+    Free,
+    /// Something that does not count.
+    Void,
 }
 
 fn write(
@@ -210,6 +208,7 @@ fn write(
     outcome: OutcomeWord,
     reason: &str,
     operator: &Approver,
+    place: Place,
 ) -> Result<Signed<Outcome>, OutcomeError> {
     let bundle = installation.home.run(run_id).bundle();
     let attestation = fs::read(bundle.join(layout::ATTESTATION))
@@ -226,34 +225,19 @@ fn write(
     let signed = signed::sign(outcome, operator).map_err(io::Error::from)?;
     let mut bytes = serde_json::to_vec_pretty(&signed).map_err(io::Error::from)?;
     bytes.push(b'\n');
-    write_durably(&bundle.join(layout::OUTCOME), &bytes)?;
+    let file = bundle.join(layout::OUTCOME);
+    match place {
+        Place::Free => write_new(&bundle, &file, &bytes)?,
+        Place::Void => write_durably(&file, &bytes)?,
+    }
     Ok(signed)
 }
 
-/// Remembers how to take back what a run landed, until its operator has spoken.
-pub(crate) fn remember(home: &Home, report: &Report, facts: &Facts) -> io::Result<()> {
-    let (Some(landing), Some(target_dir)) = (&facts.landing, &facts.target_dir) else { return Ok(()) };
-    if report.outcome != OutcomeState::Pending {
-        return Ok(());
-    }
-    let waiting = Waiting { run_id: report.run_id, landing: landing.clone(), target_dir: target_dir.clone() };
-    let file = file(home, report.run_id);
-    fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-    write_durably(&file, &serde_json::to_vec_pretty(&waiting)?)
-}
-
-fn recall(home: &Home, run_id: RunId) -> io::Result<Waiting> {
-    let waiting: Waiting = serde_json::from_slice(&fs::read(file(home, run_id))?)?;
-    if waiting.run_id == run_id { Ok(waiting) } else { Err(io::Error::other("it is about another run")) }
-}
-
-fn forget(home: &Home, run_id: RunId) -> io::Result<()> {
-    match fs::remove_file(file(home, run_id)) {
-        Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
-        _ => Ok(()),
-    }
-}
-
-fn file(home: &Home, run_id: RunId) -> PathBuf {
-    home.root().join("landed").join(format!("{run_id}.json"))
+/// Writes a file that is either there in full or not at all, and never in the place of another.
+fn write_new(dir: &Path, file: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut temp = tempfile::NamedTempFile::new_in(dir)?;
+    temp.write_all(bytes)?;
+    temp.as_file().sync_all()?;
+    temp.persist_noclobber(file).map_err(|e| e.error)?;
+    sync_dir(dir)
 }

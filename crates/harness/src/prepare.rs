@@ -56,7 +56,8 @@ pub(crate) fn workspace(run: &mut Run<'_>, ground: &Ground) -> Result<ControlFil
         std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
     }
     if run.contract.terms.stage >= Stage::CopiedRepo && !is_the_base_tree(&workspace, ground)? {
-        let dirty = Blocker::DirtyStartingTree.because("the workspace is not the base tree that it was made from");
+        let dirty =
+            Blocker::DirtyStartingTree.because("the workspace is not the base tree that it was made from");
         run.record(
             EventType::EngineGateBlocked,
             json!({
@@ -76,9 +77,10 @@ pub(crate) fn workspace(run: &mut Run<'_>, ground: &Ground) -> Result<ControlFil
 /// Whether the copy is what it should be a copy of, file by file.
 fn is_the_base_tree(workspace: &Path, ground: &Ground) -> Result<bool, Stop> {
     let found = walk(workspace, ground.git_dir.format())?;
-    let expected = ground.entries.iter().filter(|there| {
-        there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path)
-    });
+    let expected = ground
+        .entries
+        .iter()
+        .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));
     let nothing_else = found.specials.is_empty() && found.nested_repositories.is_empty();
     Ok(nothing_else && found.entries.iter().eq(expected.map(|there| (&there.path, &there.entry))))
 }

@@ -13,10 +13,17 @@ use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
+use crate::program;
 use crate::run::{Run, pretty};
 
 /// Evaluates the gates with effects. It comes to them only if all others hold.
 pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings) -> Result<(), Stop> {
+    if let Some(engine) = run.installation.engines.get(&run.plan.engine)
+        && let Err(swapped) = program::copy(run, engine)?
+    {
+        findings.insert(Gate::EngineAdmitted, Finding::Missing(swapped));
+        return Ok(());
+    }
     let shape = shape(run, ready)?;
     let no_model = "the contract names no model".to_owned();
     findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
@@ -42,7 +49,7 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
         env: Vec::new(),
         path: ready.toolchains.path.clone(),
         rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
-        mounts: ready.toolchains.mounts.iter().cloned().chain(engine.mounts()).collect(),
+        mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: Stdin::Null,
         memory: run.contract.terms.limits.memory,
         herma: true,

@@ -84,7 +84,8 @@ fn close_planned(
         // It died after the attestation: the verdict stands, only the store does not know it.
         Reopened::Attested => {
             let (report, events) = finished(dirs)?;
-            outcome::remember(&installation.home, &report, &Facts::load(&dirs.facts())).map_err(OrderError::home)?;
+            outcome::remember(&installation.home, &report, &Facts::load(&dirs.facts()))
+                .map_err(OrderError::home)?;
             (report, events)
         }
         Reopened::Open(bundle) => interrupt(installation, dirs, plan, contract, &bundle)?,

@@ -7,9 +7,11 @@ use std::thread::JoinHandle;
 use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
+use herma_model::approval::Ruling;
 use herma_model::contract::Terms;
 use herma_model::event::Source;
 use herma_model::report::LandedIn;
+use herma_model::signed::Signed;
 use herma_model::store::{RunSummary, Store as _};
 use herma_model::{Contract, EventType, Fault, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
@@ -82,8 +84,8 @@ pub(crate) struct Run<'a> {
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
     pub(crate) source: Option<SourceRepo>,
-    /// How often the engine's program had been read when the gates judged it.
-    pub(crate) readings: u64,
+    /// The person's word that this run has used.
+    pub(crate) ruling: Option<Signed<Ruling>>,
     /// The contract's terms with the paths and actions of the target's admission in place of its own.
     admitted_terms: Option<Terms>,
     /// The repository that was made for the run, where its stage makes one.
@@ -118,6 +120,8 @@ impl Run<'_> {
             || probe::evaluate(self, &ready, &mut gates.findings),
         )?;
         probed?;
+        // Nothing is used up for a base that cannot be read.
+        let ground = ground?;
         self.use_approval(&mut gates)?;
         self.decide(&gates)?;
         if !self.contract.terms.stage.starts_engine() {
@@ -125,13 +129,11 @@ impl Run<'_> {
         }
 
         self.step(Step::Workspace)?;
-        let ground = ground?;
         let control_files = prepare::workspace(self, &ground)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
         supervise::engine(self, &ready)?;
-        self.is_still_the_admitted_engine()?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground, &control_files)?;
@@ -194,7 +196,7 @@ impl Run<'_> {
             trace,
             facts: Facts::default(),
             source: None,
-            readings: 0,
+            ruling: None,
             admitted_terms: None,
             disposable: None,
             removals: Vec::new(),

@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::Ready;
+use crate::program;
 use crate::run::Run;
 
 /// How much of each of the engine's streams is kept.
@@ -81,7 +82,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         env: launch.env,
         path: ready.toolchains.path.clone(),
         rooms,
-        mounts: ready.toolchains.mounts.iter().cloned().chain(engine.mounts()).collect(),
+        mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         memory: run.contract.terms.limits.memory,
         herma: engine.built_in(),

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use herma_fixtures::Fixture;
-use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState};
-use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState, is_plain};
 use herma_model::admission::TargetAdmission;
+use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::{Risk, Target, Terms};
 use herma_model::{Contract, Digest, RepoPath, Stage};
 
@@ -83,12 +83,16 @@ impl FoundTarget {
             return Err(Blocker::UnownedRepository
                 .because(format!("`{name}` belongs to another user than the one who runs herma")));
         }
-        let open = || {
-            let source = SourceRepo::open(&installation.git, root, name, base)?;
-            let before = source.capture()?;
-            Ok(Self::Repo(Box::new(FoundRepo { name: name.to_owned(), source, before, admission })))
-        };
-        open().map_err(|e: GitError| Blocker::TargetNotAdmitted.because(e.to_string()))
+        if admission.is_some() {
+            is_plain(root).map_err(|why| not_plain(name, &why))?;
+        }
+        let unreadable = |e: GitError| Blocker::TargetNotAdmitted.because(e.to_string());
+        let source = SourceRepo::open(&installation.git, root, name, base).map_err(unreadable)?;
+        if admission.is_some() {
+            source.lies_at(root).map_err(|why| not_plain(name, &why))?;
+        }
+        let before = source.capture().map_err(unreadable)?;
+        Ok(Self::Repo(Box::new(FoundRepo { name: name.to_owned(), source, before, admission })))
     }
 
     /// What contracts, reports and messages call it; never its path.
@@ -169,6 +173,17 @@ fn let_in(name: &str, found: Option<Found<TargetAdmission>>) -> Result<Admitted,
     match (blocker, record) {
         (None, Some(record)) => Ok(Admitted { record, digest }),
         (blocker, _) => Err(refuse(blocker.unwrap_or(Blocker::TargetNotAdmitted), detail)),
+    }
+}
+
+/// What was admitted is a repository in one place. One that lies partly elsewhere could be led anywhere after it was let
+/// in.
+fn not_plain(name: &str, why: &str) -> BlockerRecord {
+    BlockerRecord {
+        next_step: format!(
+            "Put `{name}` back as it was admitted, or write a new admission with `herma admit target {name}`."
+        ),
+        ..Blocker::TargetNotAdmitted.because(format!("`{name}` does not lie where it was admitted: {why}"))
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approver::ApproverName;
 use crate::contract::ContractId;
+use crate::decision::Purpose;
 use crate::digest::Digest;
 use crate::engine::{DestinationKind, EngineName};
 use crate::id::RunId;
@@ -72,6 +73,8 @@ pub struct Binding {
     pub target_admission: Option<Digest>,
     /// The commit of the target that the run starts from, or for a fixture the digest of its files.
     pub base: String,
+    /// What the run is for: the approval of a proof's case is good for nobody's work.
+    pub purpose: Purpose,
     /// The stage.
     pub stage: Stage,
     /// Where the engine runs.
@@ -113,6 +116,7 @@ impl Binding {
             target,
             target_admission,
             base,
+            purpose,
             stage,
             destination,
             policy_digest,
@@ -129,6 +133,7 @@ impl Binding {
             ("the target", target.clone(), now.target.clone()),
             ("the target's admission", admission(target_admission), admission(&now.target_admission)),
             ("the target's base", base.clone(), now.base.clone()),
+            ("the purpose", purpose.as_str().to_owned(), now.purpose.as_str().to_owned()),
             ("the stage", stage.to_string(), now.stage.to_string()),
             ("the destination", destination.as_str().to_owned(), now.destination.as_str().to_owned()),
             ("the policy", policy_digest.to_string(), now.policy_digest.to_string()),

@@ -74,6 +74,17 @@ pub enum Purpose {
     Proof,
 }
 
+impl Purpose {
+    /// The name as it is written in files and on the screen.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Work => "work",
+            Self::Proof => "proof",
+        }
+    }
+}
+
 /// A record by which a person lets something in, as a decision saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]

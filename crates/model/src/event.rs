@@ -134,7 +134,9 @@ pub fn required(ended: Ended) -> Vec<EventType> {
     let mut events = vec![E::RunStarted, E::ContractCreated];
     if passed || engine_started {
         events.extend(confined.then_some(E::ConfinementProbed));
-        events.extend(stage.needs_approval().then_some(E::ApprovalConsumed));
+        if stage.needs_approval() {
+            events.extend([E::ApprovalGranted, E::ApprovalConsumed]);
+        }
         events.push(E::EligibilityDecided);
     }
     if engine_started || (passed && stage.starts_engine()) {

@@ -19,6 +19,9 @@ pub enum Approver {
         /// Why
         #[arg(long, value_name = "TEXT")]
         reason: String,
+        /// Also if nobody is trusted after it; then nothing can be granted, admitted or accepted here, ever
+        #[arg(long)]
+        last: bool,
     },
 }
 

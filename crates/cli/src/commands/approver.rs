@@ -19,8 +19,13 @@ pub(crate) fn approver(command: &args::Approver, environment: &Environment, scre
     match command {
         args::Approver::Init(args) => init(args, &installation, environment, screen),
         args::Approver::List => list(&installation.approvers(), screen),
-        args::Approver::Revoke { name, reason } => {
-            let known = installation.approvers().revoke(name, reason, SystemClock.now())?;
+        args::Approver::Revoke { name, reason, last } => {
+            let (approvers, now) = (installation.approvers(), SystemClock.now());
+            let known = if *last {
+                approvers.revoke(name, reason, now)?
+            } else {
+                approvers.revoke_unless_last(name, reason, now)?
+            };
             if screen.is_json() {
                 show(&known, None, screen)?;
             } else {

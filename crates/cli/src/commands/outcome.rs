@@ -77,7 +77,9 @@ impl About {
     fn must_be_open(&self, installation: &Installation, word: OutcomeWord) -> Result<(), Failure> {
         let run_id = self.report.run_id;
         match (outcome_of(installation, &self.report)?, word) {
-            (OutcomeNow::Pending(_), _) | (OutcomeNow::Missing(_), OutcomeWord::Rejected) => Ok(()),
+            // A rejection only takes away: what does not count is no obstacle to it.
+            (OutcomeNow::Pending(_), _)
+            | (OutcomeNow::Missing(_) | OutcomeNow::Void { .. }, OutcomeWord::Rejected) => Ok(()),
             (OutcomeNow::Missing(due), OutcomeWord::Accepted) => {
                 Err(OutcomeError::TooLate(run_id, due).into())
             }
@@ -202,7 +204,7 @@ impl From<OutcomeError> for Failure {
             OutcomeError::Final(..) => Self::blocked(error).hint("`herma show` says who gave it, and why"),
             OutcomeError::Void(run, _) => {
                 let hint = format!(
-                    "`herma verify {}` lists every check; an outcome.json that nobody gave can be moved out of the bundle",
+                    "`herma verify {}` lists every check; an outcome.json that nobody gave can be moved out of the bundle, and what waits can be rejected",
                     run.short()
                 );
                 Self::blocked(error).hint(hint)
@@ -216,11 +218,24 @@ impl From<OutcomeError> for Failure {
             }
             OutcomeError::Moved { .. } => Self::blocked(error)
                 .hint("look at the branch in the target; what is there now is not herma's"),
+            OutcomeError::Gone(run, _) => {
+                let hint = format!(
+                    "`herma reject {} --reason TEXT` closes what is left; run the contract again for a new result",
+                    run.short()
+                );
+                Self::blocked(error).hint(hint)
+            }
             OutcomeError::CheckedOut(_) => Self::blocked(error),
             OutcomeError::Broken(run, _) => {
                 let hint = format!(
-                    "`herma verify {}` lists every check; the run can still be rejected",
+                    "`herma verify {}` lists every check; restore the bundle, or delete the branch in the target by hand",
                     run.short()
+                );
+                Self::blocked(error).hint(hint)
+            }
+            OutcomeError::Mismatch(run, _) => {
+                let hint = format!(
+                    "somebody changed `landed/{run}.json` in herma's home: restore it, or delete the branch that the report names by hand"
                 );
                 Self::blocked(error).hint(hint)
             }

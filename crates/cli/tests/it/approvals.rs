@@ -1,5 +1,7 @@
 //! `herma approvals`, from outside: asked for, read, granted, denied, and what a run makes of it.
 
+mod asked;
+
 use herma_model::Blocker;
 use serde_json::Value;
 

@@ -256,3 +256,54 @@ fn a_record_that_was_written_by_hand_is_not_trusted() {
     assert_eq!(ended.code, Some(4), "{ended:#?}");
     assert!(ended.stderr.contains("mallory.json is not what it should be"), "{ended:#?}");
 }
+
+/// Who deletes the record of the first approver does not become the first.
+#[test]
+fn nobody_becomes_the_first_approver_again() {
+    let herma = with_alice();
+    let record = herma.home().join("keys/approvers/alice.json");
+    let sound = fs::read(&record).unwrap();
+    fs::remove_file(&record).unwrap();
+    let first = herma.home().join("keys/approvers/first");
+    let key = fs::read_to_string(&first).unwrap();
+    for name in ["mallory", "alice"] {
+        let init = ["approver", "init", name, "--token"];
+        refused(&herma, &init, &format!("names {} as the key of the first approver", key.trim_end()));
+        refused(&herma, &init, "restore that approver's <name>.json");
+    }
+    assert_eq!((listed(&herma), fs::read_to_string(first).unwrap()), (Vec::new(), key));
+    fs::write(&record, sound).unwrap();
+    with_bot(&herma);
+    assert_eq!(listed(&herma), [("alice".to_owned(), true), ("bot".to_owned(), true)]);
+}
+
+#[test]
+fn the_last_trusted_approver_is_revoked_only_on_purpose() {
+    let herma = with_alice();
+    with_bot(&herma);
+    let revoke = |name| ["approver", "revoke", name, "--reason", "mistyped"];
+    assert_eq!(herma.run(&revoke("bot")).code, Some(0));
+    refused(&herma, &revoke("alice"), "alice is the last approver who is trusted: after it nobody can grant");
+    refused(&herma, &revoke("zoe"), "there is no approver called zoe");
+    assert_eq!(listed(&herma), [("alice".to_owned(), true), ("bot".to_owned(), false)]);
+    let ended = herma.run(&[&revoke("alice")[..], &["--last"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(listed(&herma).iter().all(|(_, trusted)| !trusted));
+    refused(&herma, &["approver", "init", "carol", "--token"], "has to be let in by one of them");
+}
+
+/// Anybody who can write there chooses a file's name; it reaches no terminal as it is.
+#[test]
+fn the_name_of_a_file_hides_nothing() {
+    let herma = with_alice();
+    let dir = herma.home().join("keys/approvers");
+    for name in ["e\u{1b}[31m.json", "e\u{202e}nosj.json", "e\nerror: none.json"] {
+        fs::write(dir.join(name), "x").unwrap();
+        let ended = herma.run(&["approver", "list"]);
+        assert_eq!(ended.code, Some(4), "{ended:#?}");
+        let raw = |c: char| c.is_control() && c != '\n' || c == '\u{202e}';
+        assert!(!ended.stderr.contains(raw), "{ended:#?}");
+        assert_eq!(ended.stderr.lines().count(), 2, "{ended:#?}");
+        fs::remove_file(dir.join(name)).unwrap();
+    }
+}

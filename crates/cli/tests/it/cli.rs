@@ -29,7 +29,7 @@ fn every_command_prints_json_with_a_versioned_schema() {
         (&["contract", "new", "another"], "written"),
         (&["approver", "init", "bot", "--token"], "approver-shown"),
         (&["approver", "list"], "approvers"),
-        (&["approver", "revoke", "bot", "--reason", "over"], "approver-shown"),
+        (&["approver", "revoke", "bot", "--reason", "over", "--last"], "approver-shown"),
         (&["schema"], "schemas"),
         (&["engines", "list"], "engines"),
         (&["approvals", "list"], "approvals"),

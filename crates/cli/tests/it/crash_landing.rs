@@ -159,7 +159,7 @@ fn a_kill_at_any_moment_of_the_landing_leaves_all_or_nothing() {
     let ((herma, owned), mut random) = (Herma::with_target(&[]), Random::new());
     let before = owned.picture();
     herma.script(&fix_and(&[]));
-    for round in 0..rounds(10) {
+    for round in 0..rounds(6) {
         let (runs, approval) = (herma.runs(), herma.approve());
         let started = herma.start(&["run", CONTRACT, "--script", "script.yaml"]);
         let run = landing(&herma, &runs);

@@ -1,11 +1,14 @@
 //! Stage 5, from outside: what lands in a target, and what of it stays as it was.
 
+mod meddling;
+
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use herma_model::report::{LandedIn, OutcomeState};
-use herma_model::{EventType, RunId, Status};
+use herma_model::{Blocker, EventType, Status};
 
+use self::meddling::{BASES, Meddling, REFS, TREES, write};
 use crate::kit::{
     CONTRACT, Finished, HOLD, Herma, ON_TARGET, Owned, assert_said_nowhere, assert_unplaced, fix_and,
 };
@@ -125,140 +128,19 @@ fn a_named_base_is_the_parent_of_what_lands() {
 }
 
 #[test]
-fn a_linked_work_tree_is_a_target_too() {
+fn a_linked_work_tree_is_not_admitted() {
     let herma = Herma::proven(5);
     let owned = Owned::new(&herma);
     herma.admit_target(&owned.repository.dir.with_file_name("linked"), &[]);
     herma.contract(&ON_TARGET);
+    herma.script(&fix_and(&[]));
     let before = owned.picture();
-    let run = herma.approve_and_play(&fix_and(&[]));
-    assert_landed(&owned, &before, &run, "beside");
-    speak(&herma, &["reject", &run.report.run_id.to_string(), "--reason", "no"]);
+    let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+    let blockers: Vec<_> = run.report.blockers.iter().map(|record| record.blocker).collect();
+    assert!(blockers.contains(&Blocker::TargetNotAdmitted), "{blockers:?}");
+    assert_unplaced(&run);
     assert!(owned.picture() == before, "the target is bit for bit as before");
-
-    // What belongs to it lies in two places, and neither is told.
-    herma.approve();
-    herma.script(&fix_and(&[HOLD]));
-    let under_way = herma.under_way();
-    std::fs::remove_dir_all(&owned.repository.dir).unwrap();
-    let theirs = owned.picture();
-    assert_not_landed(&owned, &theirs, &under_way.go_on(), "the repository behind it is deleted");
 }
-
-/// What somebody does in the target while the engine works.
-struct Meddling {
-    what: &'static str,
-    base: Option<&'static str>,
-    does: fn(&Owned, RunId),
-}
-
-fn git(owned: &Owned, args: &[&str]) {
-    owned.repository.git(args);
-}
-
-fn write(owned: &Owned, path: &str, text: &str) {
-    std::fs::write(owned.repository.dir.join(path), text).unwrap();
-}
-
-/// In the way of the run's own ref.
-const REFS: &[Meddling] = &[
-    Meddling {
-        what: "the ref itself",
-        base: None,
-        does: |owned, run| {
-            git(owned, &["update-ref", &format!("refs/heads/herma/{run}"), "refs/heads/feature"]);
-        },
-    },
-    Meddling {
-        what: "the ref itself, in the packed refs",
-        base: None,
-        does: |owned, run| {
-            git(owned, &["update-ref", &format!("refs/heads/herma/{run}"), "refs/heads/feature"]);
-            git(owned, &["pack-refs", "--all"]);
-        },
-    },
-    Meddling {
-        what: "a branch that is called as the directory of the ref",
-        base: None,
-        does: |owned, _| git(owned, &["update-ref", "refs/heads/herma", "refs/heads/main"]),
-    },
-    Meddling {
-        what: "a ref below the ref",
-        base: None,
-        does: |owned, run| {
-            git(owned, &["update-ref", &format!("refs/heads/herma/{run}/x"), "refs/heads/main"]);
-        },
-    },
-];
-
-/// The base moves.
-const BASES: &[Meddling] = &[
-    Meddling {
-        what: "a commit on the branch",
-        base: None,
-        does: |owned, _| {
-            write(owned, "docs/guide.md", "another guide\n");
-            owned.repository.commit("meanwhile");
-        },
-    },
-    Meddling {
-        what: "a commit on the named base, which is not checked out",
-        base: Some("feature"),
-        does: |owned, _| git(owned, &["update-ref", "refs/heads/feature", "refs/heads/main"]),
-    },
-    Meddling {
-        what: "the named base is deleted",
-        base: Some("loose"),
-        does: |owned, _| git(owned, &["branch", "-q", "-D", "loose"]),
-    },
-    Meddling {
-        what: "the named tag is moved",
-        base: Some("v2"),
-        does: |owned, _| git(owned, &["update-ref", "refs/tags/v2", "refs/heads/main"]),
-    },
-    Meddling {
-        what: "another branch is checked out",
-        base: None,
-        does: |owned, _| git(owned, &["checkout", "-q", "feature"]),
-    },
-    Meddling {
-        what: "HEAD is detached",
-        base: None,
-        does: |owned, _| git(owned, &["checkout", "-q", "--detach"]),
-    },
-];
-
-/// The work tree, the index, or all of it changes.
-const TREES: &[Meddling] = &[
-    Meddling { what: "a file is changed", base: None, does: |owned, _| write(owned, "slugify.sh", "mine\n") },
-    Meddling { what: "a new file", base: None, does: |owned, _| write(owned, "new", "mine\n") },
-    Meddling {
-        what: "a change is staged",
-        base: None,
-        does: |owned, _| {
-            write(owned, "slugify.sh", "mine\n");
-            git(owned, &["add", "slugify.sh"]);
-        },
-    },
-    Meddling {
-        what: "another stash",
-        base: None,
-        does: |owned, _| {
-            write(owned, "slugify.sh", "mine\n");
-            git(owned, &["-c", "user.name=owner", "-c", "user.email=o@herma.invalid", "stash", "-q"]);
-        },
-    },
-    Meddling {
-        what: "the target is deleted",
-        base: None,
-        does: |owned, _| std::fs::remove_dir_all(&owned.repository.dir).unwrap(),
-    },
-    Meddling {
-        what: "its git directory is deleted",
-        base: None,
-        does: |owned, _| std::fs::remove_dir_all(owned.repository.dir.join(".git")).unwrap(),
-    },
-];
 
 /// Nothing lands, and nothing of what somebody else did is lost.
 fn nothing_lands_after(all: &[Meddling]) {
@@ -318,6 +200,33 @@ fn only_an_admitted_repository_is_a_target_of_stage_5() {
         assert_ne!(asked.code, Some(0), "{target}: {asked:#?}");
         assert_said_nowhere(&asked);
     }
+}
+
+/// What git says of a broken repository names its files.
+#[test]
+fn a_target_that_cannot_be_read_is_blocked_by_its_name() {
+    let (herma, owned) = Herma::with_target(&[]);
+    herma.script(&fix_and(&[]));
+    for (what, file) in [
+        ("no setting can be read", ".git/config"),
+        ("HEAD is nothing", ".git/HEAD"),
+        ("the index is nothing", ".git/index"),
+        ("the packed refs are nothing", ".git/packed-refs"),
+        ("the branch is nothing", ".git/refs/heads/main"),
+    ] {
+        write(&owned, file, "[not what git wrote\n");
+        let run = stopped(&herma, &owned, what);
+        assert!(blockers(&run).contains(&"target_not_admitted"), "{what}: {:#?}", run.report.blockers);
+        let asked = herma.run(&["approvals", "request", CONTRACT, "--reason", "it is time"]);
+        assert_ne!(asked.code, Some(0), "{what}: {asked:#?}");
+        assert_said_nowhere(&asked);
+        owned.put_back();
+    }
+    let git_dir = owned.repository.dir.join(".git");
+    std::fs::rename(&git_dir, owned.repository.dir.join("elsewhere")).unwrap();
+    let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+    assert!(blockers(&run).contains(&"target_not_admitted"), "{:#?}", run.report.blockers);
+    assert_unplaced(&run);
 }
 
 #[test]

@@ -7,8 +7,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
-mod approvals;
 mod admissions;
+mod approvals;
 mod approver;
 mod bad_input;
 mod cli;
@@ -27,3 +27,4 @@ mod paths;
 mod race;
 mod tamper;
 mod targets;
+mod trust_taken_away;

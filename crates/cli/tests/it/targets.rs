@@ -1,12 +1,15 @@
 //! Every fixture, a repository as target, and another user: the runs that must pass, and what they leave untouched.
 
-use std::os::unix::fs::chown;
+use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use herma_model::contract::Toolchain;
 use herma_model::{Blocker, Status};
 
-use crate::kit::{HERMA, Herma, ON_REPOSITORY, Repository, environment, fix_and, run_tool};
+use crate::kit::{
+    CONTRACT, HERMA, Herma, ON_REPOSITORY, ON_TARGET, Owned, Repository, assert_unplaced, environment,
+    everything_below, fix_and, run_tool,
+};
 
 #[test]
 fn every_fixture_is_fixed_in_the_sandbox() {
@@ -163,6 +166,176 @@ fn a_linked_work_tree_is_a_repository_too() {
     let before = repository.picture();
     herma.play(&fix_and(&[]), &[("target", "{ repo: ../linked }"), ("stage", "3")]).assert_pass();
     assert_eq!(repository.picture(), before);
+}
+
+/// How somebody breaks a repository.
+type Broken = (&'static str, fn(&Path));
+
+const BROKEN: &[Broken] = &[
+    ("a FIFO as a ref", |r| fifo(&r.join(".git/refs/heads/pipe"))),
+    ("a FIFO as the index", |r| fifo(&r.join(".git/index"))),
+    ("a FIFO of ignore rules", |r| fifo(&r.join(".gitignore"))),
+    ("a huge ref", |r| {
+        std::fs::File::create(r.join(".git/refs/heads/huge")).unwrap().set_len(1 << 40).unwrap();
+    }),
+    ("an empty index", |r| std::fs::write(r.join(".git/index"), "").unwrap()),
+    ("an index that is a directory", |r| {
+        std::fs::remove_file(r.join(".git/index")).unwrap();
+        std::fs::create_dir(r.join(".git/index")).unwrap();
+    }),
+    ("a broken setting", |r| std::fs::write(r.join(".git/config"), "[core").unwrap()),
+    ("a missing tree", |r| lose(r, "HEAD:tests", false)),
+    ("a missing blob", |r| lose(r, "HEAD:slugify.sh", false)),
+    ("an empty blob", |r| lose(r, "HEAD:slugify.sh", true)),
+];
+
+fn fifo(path: &Path) {
+    drop(std::fs::remove_file(path));
+    run_tool("mkfifo", &[path.as_os_str()], &[]);
+}
+
+/// Takes an object away, or all that is in it.
+fn lose(root: &Path, name: &str, keep_file: bool) {
+    let id = Repository { dir: root.to_owned() }.git(&["rev-parse", name]);
+    let file = root.join(".git/objects").join(&id[..2]).join(id[2..].trim_end());
+    std::fs::remove_file(&file).unwrap();
+    if keep_file {
+        std::fs::write(file, "").unwrap();
+    }
+}
+
+#[test]
+fn a_broken_repository_holds_nobody_up_and_no_file_says_where_it_lies() {
+    // It holds what might pass for the end of a path.
+    const PLACE: &str = "where it's: kept";
+    for (what, break_it) in BROKEN {
+        let herma = Herma::new();
+        let made = Repository::of_fixture(&herma, "string-slugify");
+        let repository = Repository { dir: herma.at(PLACE).join("repo") };
+        std::fs::create_dir(herma.at(PLACE)).unwrap();
+        std::fs::rename(&made.dir, &repository.dir).unwrap();
+        // The contract itself names a link, so that nothing but an error could name the place.
+        symlink(&repository.dir, herma.at("repo")).unwrap();
+        break_it(&repository.dir);
+        let run = herma.play(&fix_and(&[]), &ON_REPOSITORY);
+        assert_eq!(run.report.status, Status::Blocked, "{what}: {:#?}", run.report.blockers);
+        let top = herma.at("");
+        let top = top.to_str().unwrap().trim_end_matches('/');
+        for place in [PLACE, top] {
+            assert!(!format!("{:?}", run.ended).contains(place), "{what}: {:#?}", run.ended);
+            for (path, (_, bytes)) in everything_below(&run.bundle.dir) {
+                let held = bytes.windows(place.len()).any(|window| window == place.as_bytes());
+                assert!(!held, "{what}: {} says {place}: {:#?}", path.display(), run.report.blockers);
+            }
+        }
+    }
+}
+
+/// How an admitted repository comes to lie elsewhere, and what is said of it.
+type Led = (&'static str, fn(&Owned, &Path), &'static str);
+
+const LED: &[Led] = &[
+    (
+        "a link in its place",
+        |owned, other| {
+            std::fs::remove_dir_all(&owned.repository.dir).unwrap();
+            symlink(other, &owned.repository.dir).unwrap();
+        },
+        "symbolic link",
+    ),
+    (
+        "a link above it",
+        |owned, other| {
+            let above = owned.repository.dir.parent().unwrap();
+            std::fs::remove_dir_all(above).unwrap();
+            symlink(other.parent().unwrap(), above).unwrap();
+        },
+        "symbolic link",
+    ),
+    ("a link as .git", |owned, other| lead(owned, ".git", &other.join(".git")), "`.git` is a symbolic link"),
+    (
+        "a file as .git",
+        |owned, other| {
+            let own = owned.repository.dir.join(".git");
+            std::fs::remove_dir_all(&own).unwrap();
+            std::fs::write(own, format!("gitdir: {}\n", other.join(".git").display())).unwrap();
+        },
+        "admit the main work tree",
+    ),
+    (
+        "another common directory",
+        |owned, other| {
+            let own = owned.repository.dir.join(".git/commondir");
+            std::fs::write(own, format!("{}\n", other.join(".git").display())).unwrap();
+        },
+        ".git/commondir",
+    ),
+    ("packs elsewhere", |owned, other| lead_same(owned, ".git/objects/pack", other), ".git/objects/pack"),
+    ("refs elsewhere", |owned, other| lead_same(owned, ".git/refs", other), ".git/refs"),
+    (
+        "branches elsewhere",
+        |owned, other| lead_same(owned, ".git/refs/heads/herma", other),
+        "refs/heads/herma",
+    ),
+];
+
+fn lead(owned: &Owned, name: &str, to: &Path) {
+    let own = owned.repository.dir.join(name);
+    if own.exists() {
+        std::fs::remove_dir_all(&own).unwrap();
+    }
+    symlink(to, own).unwrap();
+}
+
+fn lead_same(owned: &Owned, name: &str, other: &Path) {
+    std::fs::create_dir_all(other.join(name)).unwrap();
+    lead(owned, name, &other.join(name));
+}
+
+#[test]
+fn an_admitted_repository_that_leads_elsewhere_is_refused_and_nothing_lands_there() {
+    let (herma, owned) = Herma::with_target(&[]);
+    herma.approve();
+    herma.script(&fix_and(&[]));
+    for (what, lead, said) in LED {
+        let other = herma.at("critical/repo");
+        drop(std::fs::remove_dir_all(herma.at("critical")));
+        std::fs::create_dir(herma.at("critical")).unwrap();
+        run_tool("cp", &["-a".as_ref(), owned.repository.dir.as_os_str(), other.as_os_str()], &[]);
+        lead(&owned, &other);
+        let before = everything_below(&herma.at("critical"));
+        let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+        assert_eq!(run.ended.code, Some(3), "{what}: {:#?}", run.ended);
+        assert!(!run.report.engine_started, "{what}");
+        let found = run.report.blockers.iter().find(|b| b.blocker == Blocker::TargetNotAdmitted);
+        assert!(found.is_some_and(|b| b.detail.contains(said)), "{what}: {:#?}", run.report.blockers);
+        assert!(everything_below(&herma.at("critical")) == before, "{what}");
+        assert_unplaced(&run);
+        let above = owned.repository.dir.parent().unwrap();
+        if above.is_symlink() {
+            std::fs::remove_file(above).unwrap();
+            std::fs::create_dir(above).unwrap();
+        }
+        owned.put_back();
+    }
+    let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+    run.assert_pass();
+}
+
+#[test]
+fn an_admitted_linked_work_tree_is_refused() {
+    let herma = Herma::proven(5);
+    let owned = Owned::new(&herma);
+    herma.admit_target(&owned.repository.dir.with_file_name("linked"), &[]);
+    herma.contract(&ON_TARGET);
+    herma.script(&fix_and(&[]));
+    let before = owned.picture();
+    let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+    assert_eq!(run.ended.code, Some(3), "{:#?}", run.ended);
+    let found = run.report.blockers.iter().find(|b| b.blocker == Blocker::TargetNotAdmitted);
+    assert!(found.is_some_and(|b| b.detail.contains("main work tree")), "{:#?}", run.report.blockers);
+    assert!(owned.picture() == before);
+    assert_unplaced(&run);
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Whether bubblewrap is there, new enough, and able to make its namespaces on this machine.
 
 use std::ffi::OsString;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::layout;
@@ -36,6 +37,12 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
             "install herma again",
         ));
     }
+    if let Some(why) = whose(bwrap) {
+        return Err(unready(
+            format!("{} is not the system's own: {why}", bwrap.display()),
+            "put the directory of the system's bubblewrap first in PATH: who makes the walls must be nobody's to change",
+        ));
+    }
     let tool = Tool::at("bwrap", bwrap.to_owned());
     let broken = |error: &dyn std::error::Error| {
         unready(format!("{} does not work: {error}", bwrap.display()), "install bubblewrap again")
@@ -50,6 +57,26 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
         }
     }
     Ok(Readiness { walls: WALLS.map(str::to_owned).to_vec(), detail })
+}
+
+/// Why somebody other than the system's owner could have put this program there. A wrapper around bubblewrap that lies
+/// early in PATH could take a wall away, or a verification, and nothing inside would see it.
+fn whose(bwrap: &Path) -> Option<String> {
+    let real = match bwrap.canonicalize() {
+        Ok(real) => real,
+        Err(error) => return Some(error.to_string()),
+    };
+    real.ancestors().find_map(|path| {
+        let meta = path.symlink_metadata().ok()?;
+        // In a directory with the sticky bit nobody can replace what is another's.
+        let others_write = meta.mode() & 0o022 != 0 && meta.mode() & 0o1000 == 0;
+        let what = path.display();
+        if meta.uid() != 0 {
+            Some(format!("{what} belongs to user {}", meta.uid()))
+        } else {
+            others_write.then(|| format!("others can write {what}"))
+        }
+    })
 }
 
 /// Makes the walls once, around a command that does nothing.
@@ -73,6 +100,9 @@ fn version(said: &str) -> Option<(u32, u32)> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -81,5 +111,16 @@ mod tests {
         assert!(version("bubblewrap 0.11.0").unwrap() > OLDEST);
         assert!(version("bubblewrap 0.6.2").unwrap() < OLDEST);
         assert_eq!(version("something else"), None);
+    }
+
+    #[test]
+    fn a_wrapper_that_somebody_else_could_have_put_there_makes_no_walls() {
+        let dir = tempfile::tempdir().unwrap();
+        let wrapper = dir.path().join("bwrap");
+        fs::write(&wrapper, "#!/bin/sh\n").unwrap();
+        fs::set_permissions(&wrapper, fs::Permissions::from_mode(0o757)).unwrap();
+        assert!(whose(&wrapper).is_some());
+        assert!(whose(&dir.path().join("none")).is_some());
+        assert_eq!(whose(Path::new("/bin/sh")), None);
     }
 }

@@ -63,17 +63,12 @@ impl Engine for Stub {
         self.admitted()?.take().map_err(|source| EngineError::Digest { engine: self.name(), source })
     }
 
-    fn readings(&self) -> u64 {
-        self.program.as_ref().map_or(0, ProgramDigest::readings)
-    }
-
     fn program(&self) -> Option<&Path> {
         self.program.as_ref().map(ProgramDigest::path)
     }
 
-    fn mounts(&self) -> Vec<Mount> {
-        let mount = |program: &Path| Mount { host: program.to_owned(), inside: INSIDE.into() };
-        self.program().map(mount).into_iter().collect()
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        vec![Mount { host: program.to_owned(), inside: INSIDE.into() }]
     }
 
     fn identify(&self, _: &View) -> Option<Launch> {

@@ -7,6 +7,7 @@ use super::prepare::waiting_packs;
 use super::{LandError, Landing};
 use crate::error::GitError;
 use crate::git_dir::GitDir;
+use crate::plain::has_plain_places;
 use crate::source::SourceRepo;
 
 impl SourceRepo {
@@ -30,6 +31,7 @@ impl SourceRepo {
 
     /// What speaks against the landing, as far as looking can tell.
     fn refuse(&self, landing: &Landing) -> Result<(), LandError> {
+        has_plain_places(&self.common_dir).map_err(|what| LandError::NotPlain { what })?;
         if let Some(reference) = self.in_the_way(landing).map_err(|e| self.unplaced(e))? {
             return Err(LandError::RefTaken { reference });
         }

@@ -5,6 +5,7 @@
 
 mod disposable;
 mod elsewhere;
+mod hidden;
 mod land;
 mod pack;
 mod pack_index;
@@ -86,6 +87,12 @@ pub enum LandError {
     BaseMoved {
         /// The ref that moved.
         reference: String,
+    },
+    /// Part of the target has become a link, so that what is written to it would land elsewhere.
+    #[error("the target does not lie in one place any more: {what}: put it back, then run again")]
+    NotPlain {
+        /// What is not plain, by its name in the target.
+        what: String,
     },
     /// git or the disk failed.
     #[error(transparent)]

@@ -66,6 +66,11 @@ impl Pack<'_> {
         Ok(())
     }
 
+    /// Whether git sees it.
+    pub(super) fn is_seen(&self) -> bool {
+        self.file("idx").exists() && self.file("pack").exists()
+    }
+
     /// Whether somebody asked git to keep it, or wrote an object that it has: git then marks the pack with the
     /// time rather than write the object again. A brought pack is never younger than its index.
     pub(super) fn is_wanted(&self) -> Result<bool, GitError> {

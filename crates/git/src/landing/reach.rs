@@ -10,6 +10,7 @@ use super::pack_index::PackIndex;
 use crate::error::GitError;
 use crate::git_dir::is_id;
 use crate::object::ObjectFormat;
+use crate::plain::has_plain_places;
 use crate::source::SourceRepo;
 
 /// Everything that git itself starts from when it looks for what is in use, in all work trees.
@@ -31,22 +32,26 @@ const UNDER_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 impl SourceRepo {
     /// Removes the pack of `landing`, unless something leans on it.
     pub(super) fn remove_pack(&self, landing: &Landing) -> Result<(), GitError> {
+        if has_plain_places(&self.common_dir).is_err() {
+            return Ok(());
+        }
         let dir = self.pack_dir();
         let pack = Pack { dir: &dir, name: &landing.pack };
         // Without both git does not see a pack, so nothing leans on it.
-        if !pack.file("idx").exists() || !pack.file("pack").exists() {
+        if !pack.is_seen() {
             return pack.take_out();
         }
         let Some(index) = PackIndex::open(&pack.file("idx"), ObjectFormat::of_id(&landing.commit))? else {
             return Ok(());
         };
-        if pack.is_wanted()? || self.is_listed(&pack, landing) {
+        if pack.is_wanted()? || self.is_listed(&pack, landing) || self.has_grafts() {
             return Ok(());
         }
         let ids = index.ids().map_err(GitError::file("read", pack.file("idx")))?;
         let ours: HashSet<String> = self.only_in(&pack, ids)?.iter().map(hex::encode).collect();
+        let cut_off = self.cut_off_parents()?;
         for git_dir in self.git_dirs()? {
-            if self.reaches(&git_dir, &ours)? {
+            if self.reaches(&git_dir, &cut_off, &ours)? {
                 return Ok(());
             }
         }
@@ -82,12 +87,13 @@ impl SourceRepo {
         Ok(dirs)
     }
 
-    /// Whether one of `ids` can be reached in `git_dir`.
-    fn reaches(&self, git_dir: &Path, ids: &HashSet<String>) -> Result<bool, GitError> {
+    /// Whether one of `ids` can be reached in `git_dir`, from its own refs and files or from `further` commits.
+    fn reaches(&self, git_dir: &Path, further: &[String], ids: &HashSet<String>) -> Result<bool, GitError> {
         let fail = || GitError::file("walk the objects of", git_dir);
         let mut running = self.git.call(git_dir, WALK).spawn()?;
         if let Some(mut stdin) = running.take_stdin() {
-            stdin.write_all(noted(git_dir).join("\n").as_bytes()).map_err(fail())?;
+            let from = [&noted(git_dir)[..], further, &[String::new()]].concat();
+            stdin.write_all(from.join("\n").as_bytes()).map_err(fail())?;
         }
         let (_, stdout) = running.streams();
         for line in BufReader::with_capacity(1 << 16, stdout).lines() {
@@ -113,7 +119,6 @@ fn noted(git_dir: &Path) -> Vec<String> {
         let text = String::from_utf8_lossy(&content).into_owned();
         ids.extend(text.split_whitespace().filter(|word| is_id(word)).map(str::to_owned));
     }
-    ids.push(String::new());
     ids
 }
 

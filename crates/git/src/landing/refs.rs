@@ -29,7 +29,8 @@ impl SourceRepo {
             Some(other) => format!("{} -> {other}", r.name),
             None => format!("{} {}", r.name, r.id),
         };
-        let mut list: Vec<String> = self.refs(&[])?.into_iter().map(shown).collect();
+        let refs = self.refs(&[]).map_err(|e| self.unplaced(e))?;
+        let mut list: Vec<String> = refs.into_iter().map(shown).collect();
         list.push(format!("HEAD {}", self.head_branch()?.map_or_else(|| self.head_commit(), Ok)?));
         list.sort_unstable();
         Ok(RefList(list))

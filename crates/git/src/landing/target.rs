@@ -35,21 +35,16 @@ impl SourceRepo {
         self.common_dir.join("objects/pack")
     }
 
-    /// The error without the target's path: reports and messages know a target by its name only.
-    pub(super) fn unplaced(&self, error: GitError) -> GitError {
+    /// The error with the target's path taken out of git's words, so that what follows the path can be shown. Whatever
+    /// other path is in them is taken out when the error is shown.
+    pub(crate) fn unplaced(&self, error: GitError) -> GitError {
         let places = [&self.git_dir, &self.common_dir, &self.root];
         match error {
             GitError::Tool(ToolError::Failed { what, status, said }) => {
-                let said = places.iter().fold(said, |said, place| match place.to_str() {
-                    Some(place) => said.replace(place, "the target"),
-                    None => said,
-                });
+                let said = places
+                    .iter()
+                    .fold(said, |said, place| said.replace(place.to_string_lossy().as_ref(), "the target"));
                 ToolError::Failed { what, status, said }.into()
-            }
-            GitError::File { doing, path, cause } => {
-                let inside = places.iter().find_map(|place| path.strip_prefix(place).ok());
-                let path = inside.map_or(path.clone(), |inside| PathBuf::from("the target's").join(inside));
-                GitError::File { doing, path, cause }
             }
             other => other,
         }

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 
-use herma_git::{LandState, Unlanded};
+use herma_git::{LandState, SourceRepo, Unlanded};
 
 use crate::kit::{Scene, git_in};
 use crate::landing_kit::{CHANGES, Target, files};
@@ -151,6 +151,58 @@ fn a_commit_of_somebody_else_keeps_the_contents_that_it_shares() {
     assert_eq!(target.source.unland(&target.landing).unwrap(), Unlanded::ObjectsKept);
     target.fsck();
     assert_eq!(target.git(&["show", "HEAD:mine"]), CHANGES[1].1);
+}
+
+#[test]
+fn what_a_graft_or_a_shallow_file_hides_is_kept() {
+    for file in ["info/grafts", "shallow"] {
+        let target = Target::new();
+        target.land();
+        // Only links to parents lead to what was brought, and the first of them is hidden.
+        let on = |parent: &str| {
+            target.git(&["commit-tree", "-m", "mine", "-p", parent, "HEAD^{tree}"]).trim().to_owned()
+        };
+        let theirs = on(&on(&target.landing.commit));
+        target.git(&["update-ref", "refs/heads/mine", &theirs]);
+        let hiding = target.repo().join(".git").join(file);
+        let parents = if file == "shallow" { String::new() } else { format!(" {}", target.landing.base) };
+        fs::create_dir_all(hiding.parent().unwrap()).unwrap();
+        fs::write(&hiding, format!("{theirs}{parents}\n")).unwrap();
+        assert_eq!(target.source.unland(&target.landing).unwrap(), Unlanded::ObjectsKept, "{file}");
+        fs::remove_file(hiding).unwrap();
+        target.fsck();
+        assert_eq!(target.git(&["rev-parse", "mine~2"]).trim(), target.landing.commit, "{file}");
+    }
+}
+
+#[test]
+fn a_landing_that_is_refused_leaves_nothing_in_a_shallow_repository_either() {
+    let mut target = Target::new();
+    fs::write(target.repo().join(".git/shallow"), format!("{}\n", target.landing.base)).unwrap();
+    fs::write(target.repo().join(".git/HEAD.lock"), "").unwrap();
+    let branch = target.git(&["symbolic-ref", "HEAD"]);
+    fs::write(target.repo().join(format!(".git/{}.lock", branch.trim())), "").unwrap();
+    target.before = files(target.scene.dir.path());
+    assert!(target.source.land(&target.git_dir, &target.landing).is_err());
+    target.assert_as_before();
+}
+
+#[test]
+fn grafts_and_replaced_objects_are_not_believed() {
+    let scene = Scene::with_repo();
+    fs::write(scene.repo().join("README.md"), "second\n").unwrap();
+    git_in(&scene.repo(), &["commit", "-qam", "second"]);
+    let [commit, first] =
+        ["HEAD", "HEAD~1"].map(|name| git_in(&scene.repo(), &["rev-parse", name]).trim().to_owned());
+    git_in(&scene.repo(), &["replace", &commit, &first]);
+    fs::write(scene.repo().join(".git/info/grafts"), format!("{commit}\n")).unwrap();
+    let open = |base: &str| SourceRepo::open(&scene.git, &scene.repo(), "../repo", Some(base)).unwrap();
+    assert_eq!(open("HEAD~1").base_commit(), first);
+    let (git_dir, baseline) = open("HEAD").make_git_dir(&scene.dir.path().join("own")).unwrap();
+    let entries = git_dir.entries(&baseline.tree).unwrap();
+    let root = scene.make("out");
+    herma_git::lay_out(&git_dir, &entries, &[&root]).unwrap();
+    assert_eq!(fs::read_to_string(root.join("README.md")).unwrap(), "second\n");
 }
 
 #[test]

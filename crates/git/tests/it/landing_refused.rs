@@ -95,7 +95,7 @@ fn what_somebody_else_did_meanwhile_blocks_and_is_not_lost() {
         let found = match &error {
             LandError::BaseMoved { reference } => format!("moved {reference}"),
             LandError::RefTaken { reference } => format!("taken {reference}"),
-            LandError::Git(_) => panic!("{what}: {error:?}"),
+            LandError::NotPlain { .. } | LandError::Git(_) => panic!("{what}: {error:?}"),
         };
         assert_eq!(found, expected.replace("<run>", RUN), "{what}");
         let blocked = error.to_string();

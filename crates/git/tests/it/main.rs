@@ -7,6 +7,9 @@ mod landing;
 mod landing_back;
 mod landing_kit;
 mod landing_refused;
+mod plain;
+mod waiting;
+mod words;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

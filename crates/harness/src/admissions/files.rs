@@ -1,17 +1,18 @@
 //! The files of the admissions: `<kind>/<name>.yaml`, `<name>.signed.json`, `<name>.revoked.json`.
 
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Read as _};
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use herma_model::admission::{AdmissionId, AdmissionKind, AdmissionRevocation, MAX_BYTES, SignedAdmission};
 use herma_model::signed::Signed;
-use rustix::fs::{FlockOperation, OFlags, flock};
+use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{AdmissionError, Listed};
+use crate::file_reading::read_start;
 use crate::home::{sync_dir, write_durably};
 
 const RECORD: &str = ".yaml";
@@ -135,18 +136,8 @@ impl Files {
 
 /// The bytes of a regular file, or none where there is nothing: no link is followed and no FIFO is waited for.
 pub(super) fn read_regular(path: &Path) -> Result<Option<Vec<u8>>, AdmissionError> {
-    let read = || {
-        let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
-        let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-        if !file.metadata()?.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
-        let mut bytes = Vec::new();
-        // One more than can be, so that what is too large is seen to be.
-        file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    match read() {
+    // One more than can be, so that what is too large is seen to be.
+    match read_start(path, MAX_BYTES + 1) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(e) => Err(failed(path, "read", e)),

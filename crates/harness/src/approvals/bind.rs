@@ -2,6 +2,7 @@
 
 use herma_model::approval::Binding;
 use herma_model::contract::Terms;
+use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest};
 use herma_policy::{egress_digest, policy_digest};
@@ -18,6 +19,7 @@ pub(crate) struct BindingInput<'a> {
     pub(crate) target_admission: Option<Digest>,
     /// The commit that the run starts from, or for a fixture the digest of its files.
     pub(crate) base: String,
+    pub(crate) purpose: Purpose,
     pub(crate) destination: DestinationKind,
 }
 
@@ -33,6 +35,7 @@ pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
         target: input.target.clone(),
         target_admission: input.target_admission,
         base: input.base.clone(),
+        purpose: input.purpose,
         stage: terms.stage,
         destination: input.destination,
         policy_digest: policy_digest(),

@@ -1,6 +1,6 @@
 //! The packet: what a person sees before granting an approval, and the short code for exactly that.
 
-use herma_model::approval::{ApprovalRequest, Change};
+use herma_model::approval::{Approval, ApprovalRequest, Change};
 use herma_model::contract::Terms;
 use herma_model::{Contract, Digest};
 use schemars::JsonSchema;
@@ -8,9 +8,14 @@ use serde::Serialize;
 
 use super::bind::{BindingInput, bind};
 use super::page;
+use super::witness::Witness;
+use crate::approvers::Approvers;
 
 /// Crockford's digits: none that a reader takes for another.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+
+/// How many characters a title, a reason and a name may have: what is longer is not read to its end.
+const LONGEST: usize = 200;
 
 /// What a person sees before granting an approval. There is one only for a request whose contract and binding agree:
 /// nobody is shown one thing and signs another.
@@ -21,6 +26,7 @@ pub struct Packet {
     pub(super) terms: Terms,
     pub(super) brief: String,
     pub(super) evidence: Vec<String>,
+    pub(super) asker_signed: bool,
     code: String,
 }
 
@@ -33,6 +39,9 @@ pub enum BadRequest {
     /// It asks for something else than its contract says, or was made under other rules.
     #[error("the request is not for what its contract says now; ask anew: {}", in_words(.0))]
     Differs(Vec<Change>),
+    /// A text of it is longer than anybody reads.
+    #[error("{0} is longer than {LONGEST} characters: shorten it")]
+    TooLong(&'static str),
     /// It cannot be written as JSON.
     #[error("the request cannot be written down: {0}")]
     Json(#[from] serde_json::Error),
@@ -47,10 +56,25 @@ struct Coded<'a> {
 }
 
 impl Packet {
-    /// The packet of a request. `evidence` is what is known of the engine so far, one sentence each.
-    pub fn new(request: ApprovalRequest, evidence: Vec<String>) -> Result<Self, BadRequest> {
+    /// The packet of an approval. `evidence` is what is known of the engine so far, one sentence each. Only a signature
+    /// that counts makes the name of who asks more than a word.
+    pub fn of(approval: &Approval, approvers: &Approvers, evidence: Vec<String>) -> Result<Self, BadRequest> {
+        let packet = Self::new(approval.request.clone(), evidence)?;
+        Ok(Self { asker_signed: asker_signed(approval, approvers), ..packet })
+    }
+
+    /// The packet of a request that nobody signed.
+    pub(super) fn new(request: ApprovalRequest, evidence: Vec<String>) -> Result<Self, BadRequest> {
         let contract = Contract::parse(request.contract_text.as_bytes())
             .map_err(|bad| BadRequest::Contract(bad.problem))?;
+        let texts = [
+            (&contract.terms.title, "title"),
+            (&request.reason, "reason"),
+            (&request.requested_by, "who asks"),
+        ];
+        for (text, what) in texts {
+            not_too_long(text, what)?;
+        }
         let asked = &request.binding;
         // Whatever follows from the contract and the rules must be what was asked for.
         let follows = bind(&BindingInput {
@@ -61,6 +85,7 @@ impl Packet {
             target: asked.target.clone(),
             target_admission: asked.target_admission,
             base: asked.base.clone(),
+            purpose: asked.purpose,
             destination: contract.terms.destination.unwrap_or(asked.destination),
         });
         let changes = asked.changes(&follows);
@@ -70,11 +95,11 @@ impl Packet {
         let Contract { terms, brief } = contract;
         let coded = Coded { kind: "herma.approval-code/v1", request: &request, brief: &brief };
         let code = six_digits(&Digest::of(&serde_json_canonicalizer::to_vec(&coded)?));
-        Ok(Self { request, terms, brief, evidence, code })
+        Ok(Self { request, terms, brief, evidence, asker_signed: false, code })
     }
 
     /// The packet in lines, in which nothing can hide: every control, bidirectional and invisible character is
-    /// spelled out, and no text of others begins a line of its own.
+    /// spelled out, no text of others begins a line of its own, and none is so long that a terminal would break it.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
         page::lines(self)
@@ -106,6 +131,17 @@ impl Packet {
         let lines = std::iter::once(head).chain(self.lines());
         lines.map(|line| format!("# {line}").trim_end().to_owned() + "\n").collect()
     }
+}
+
+/// Whether a text is short enough for a packet; `what` is its name in the message.
+pub fn not_too_long(text: &str, what: &'static str) -> Result<(), BadRequest> {
+    if text.chars().count() <= LONGEST { Ok(()) } else { Err(BadRequest::TooLong(what)) }
+}
+
+/// Whether the approver that the request names as who asks has signed it.
+pub(super) fn asker_signed(approval: &Approval, witness: &dyn Witness) -> bool {
+    let signed = approval.signed_request.as_ref().filter(|signed| signed.record == approval.request);
+    signed.is_some_and(|signed| witness.request(signed).is_ok())
 }
 
 /// The first thirty bits of a digest, five for each digit.

@@ -6,17 +6,27 @@ use herma_model::visible::visible_line;
 use herma_policy::forbidden_paths::BUILT_IN;
 use serde::Serialize;
 
+use super::fold::{Blanks, folded, wrapped};
 use super::packet::Packet;
 
 /// How wide the first column is.
 const COLUMN: usize = 13;
 
-/// How wide it is where it holds the names of actions.
+/// How wide a line is at most.
+const WIDTH: usize = 100;
+
+/// What a continued line begins with, after the first column.
+const CONTINUED: &str = "| ";
+
+/// How many blanks in a row a line of the brief keeps: as many as people indent by, and too few to reach the edge.
+const INDENT: usize = 16;
+
+/// How wide the first column is where it holds the names of actions.
 const ACTION_COLUMN: usize = 22;
 
 /// A packet in lines.
 pub(super) fn lines(packet: &Packet) -> Vec<String> {
-    let Packet { request, terms, brief, evidence, .. } = packet;
+    let Packet { request, terms, brief, evidence, asker_signed, .. } = packet;
     let binding = &request.binding;
     // Taken apart so that a new term cannot be forgotten here. The binding says target, stage, model and destination.
     let Terms {
@@ -45,7 +55,8 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
 
     let mut page = Page::default();
     page.one("approval", format!("{} ({})", request.id, request.id.short()));
-    page.one("asked by", format!("{} at {}", request.requested_by, request.requested_at));
+    let vouched = if *asker_signed { "signed" } else { "nobody vouches for this name" };
+    page.one("asked by", format!("{} ({vouched}) at {}", request.requested_by, request.requested_at));
     page.one("because", &request.reason);
     page.one("good until", request.expires_at);
 
@@ -54,12 +65,12 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.one("target", &binding.target);
     page.one("base", &binding.base);
     page.one("stage", format!("{}: {}", binding.stage, scope(terms.mutation_scope())));
-    page.each("may change", allowed_paths.as_slice());
-    page.each(
+    page.each_exactly("may change", allowed_paths.as_slice());
+    page.each_exactly(
         "lifted",
-        lift_paths.iter().map(|path| format!("{path}  (on the built-in list, and may change here)")),
+        lift_paths.iter().map(|path| format!("{path} (on the built-in list, and may change here)")),
     );
-    page.each("may not", forbidden_paths);
+    page.each_exactly("may not", forbidden_paths);
     page.one("may not", format!("the built-in list of {} paths, but for what is lifted", BUILT_IN.len()));
     page.one("risk", word(risk));
     page.one("authority", authority.as_deref().unwrap_or("not said"));
@@ -75,7 +86,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.one("limits", limits_line(limits));
 
     page.title("How it is checked");
-    page.each("verify", verify);
+    page.each_exactly("verify", verify);
     page.each("success", success);
     page.one(
         "tests",
@@ -88,7 +99,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
 
     page.title("What stays blocked");
     for action in Action::BUILT_IN.iter().chain(forbidden_actions) {
-        page.put(action.as_str(), ACTION_COLUMN, deed(*action));
+        page.put(action.as_str(), ACTION_COLUMN, deed(*action), Blanks::Fold(1));
     }
 
     page.title("Bound to");
@@ -101,7 +112,9 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
 
     page.title("Brief");
     for line in brief.trim_end().lines() {
-        page.lines.push(format!("  | {}", visible_line(line)));
+        let line = folded(&visible_line(line), Blanks::Fold(INDENT));
+        let parts = wrapped(&line, WIDTH - "  | ".len());
+        page.lines.extend(parts.into_iter().map(|part| format!("  | {part}")));
     }
     page.lines
 }
@@ -118,21 +131,37 @@ impl Page {
     }
 
     fn one(&mut self, name: &str, value: impl ToString) {
-        self.put(name, COLUMN, value);
+        self.put(name, COLUMN, value, Blanks::Fold(1));
     }
 
     #[allow(clippy::needless_pass_by_value, reason = "a page takes texts, numbers and times as they come")]
-    fn put(&mut self, name: &str, column: usize, value: impl ToString) {
-        self.lines.push(format!("  {name:column$} {}", visible_line(&value.to_string())));
+    fn put(&mut self, name: &str, column: usize, value: impl ToString, blanks: Blanks) {
+        let value = folded(&visible_line(&value.to_string()), blanks);
+        let parts = wrapped(&value, WIDTH - "  ".len() - column - " ".len() - CONTINUED.len());
+        for (at, part) in parts.iter().enumerate() {
+            self.lines.push(match at {
+                0 => format!("  {name:column$} {part}"),
+                _ => format!("  {:column$} {CONTINUED}{part}", ""),
+            });
+        }
+    }
+
+    fn each(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) {
+        self.list(name, values, Blanks::Fold(1));
+    }
+
+    /// The same for what a machine takes literally: every blank of it counts.
+    fn each_exactly(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) {
+        self.list(name, values, Blanks::Spell);
     }
 
     /// A list that is empty is said to be.
-    fn each(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) {
+    fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>, blanks: Blanks) {
         let mut values = values.into_iter().peekable();
         if values.peek().is_none() {
             self.one(name, "none");
         }
-        values.for_each(|value| self.one(name, value));
+        values.for_each(|value| self.put(name, COLUMN, value, blanks));
     }
 }
 

@@ -1,16 +1,18 @@
 //! What can be wrong with an approver.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use herma_evidence::KeyError;
+use herma_model::Digest;
 use herma_model::approver::ApproverName;
+use herma_model::visible::visible_line;
 
 /// An approver cannot be made, found, opened or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApproverError {
     /// A file could not be read or written.
-    #[error("{} could not be {doing}: {source}", path.display())]
+    #[error("{} could not be {doing}: {source}", shown(path))]
     Io {
         /// Which file.
         path: PathBuf,
@@ -20,7 +22,7 @@ pub enum ApproverError {
         source: io::Error,
     },
     /// A file is not what its name says.
-    #[error("{} is not what it should be: {cause}; restore it, or move it away", path.display())]
+    #[error("{} is not what it should be: {}; restore it, or move it away", shown(path), visible_line(cause))]
     Malformed {
         /// Which file.
         path: PathBuf,
@@ -30,7 +32,7 @@ pub enum ApproverError {
     /// Others than the owner can reach a private key.
     #[error(
         "the key file {} can be read by others (mode {mode:03o}); run `chmod 600` on it, or revoke the approver if others had access",
-        path.display()
+        shown(path)
     )]
     Exposed {
         /// Which file.
@@ -50,6 +52,18 @@ pub enum ApproverError {
     /// Only the first approver vouches for itself.
     #[error("this installation has approvers: {0} has to be let in by one of them")]
     NeedsIntroducer(ApproverName),
+    /// Nobody becomes the first a second time: everything that the first one let in would be the second one's.
+    #[error(
+        "{} names {key} as the key of the first approver, and no record holds it: restore that approver's <name>.json beside it from a backup, nobody can be let in until then; only if making the first approver was cut off, so that there never was one, remove {}",
+        shown(path),
+        shown(path)
+    )]
+    FirstIsMissing {
+        /// The file that names the first approver's key.
+        path: PathBuf,
+        /// That key.
+        key: Digest,
+    },
     /// There is no such approver.
     #[error("there is no approver called {0}")]
     Unknown(ApproverName),
@@ -57,7 +71,7 @@ pub enum ApproverError {
     #[error("the token is that of no approver of this installation")]
     UnknownToken,
     /// The approver's signatures do not count.
-    #[error("{0}")]
+    #[error("{}", visible_line(.0))]
     Untrusted(String),
     /// The file holds another key than the one that was let in.
     #[error("the key of {0} is not the one that was let in under that name")]
@@ -74,7 +88,17 @@ pub enum ApproverError {
     /// It has no more trust to lose.
     #[error("{0} is revoked already")]
     AlreadyRevoked(ApproverName),
+    /// Without a trusted approver the installation can let nothing and nobody in, for ever.
+    #[error(
+        "{0} is the last approver who is trusted: after it nobody can grant, admit, accept or let in another approver here, ever; let in another first with `herma approver init NAME --by {0}`, or add `--last` if that is what you mean"
+    )]
+    Last(ApproverName),
     /// Who comes later has to know why.
     #[error("a revocation needs a reason")]
     NoReason,
+}
+
+/// A path whose name anybody may have chosen, so that it hides nothing and stays on its line.
+fn shown(path: &Path) -> String {
+    visible_line(&path.to_string_lossy())
 }

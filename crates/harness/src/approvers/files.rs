@@ -90,6 +90,11 @@ impl Files {
         text.trim_end().parse().map(Some).map_err(|e| malformed(&path, e))
     }
 
+    /// That a first approver was made, and its record is not here.
+    pub(super) fn without_first(&self, key: Digest) -> ApproverError {
+        ApproverError::FirstIsMissing { path: self.dir.join(FIRST), key }
+    }
+
     /// Whether the name belongs or belonged to somebody.
     pub(super) fn is_taken(&self, name: &ApproverName) -> Result<bool, ApproverError> {
         Ok(there(&self.path(name, RECORD))? || there(&self.path(name, REVOCATION))?)

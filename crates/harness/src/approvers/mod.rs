@@ -115,6 +115,11 @@ impl Approvers {
         if self.files.is_taken(name)? {
             return Err(ApproverError::NameTaken(name.clone()));
         }
+        if let Some(key) = self.files.first()?
+            && !all.iter().any(|known| known.record.key_id == key)
+        {
+            return Err(self.files.without_first(key));
+        }
         let is_first = all.is_empty();
         match introducer {
             Some(introducer) => is_trusted(&all, introducer)?,
@@ -187,7 +192,35 @@ impl Approvers {
         now: Timestamp,
     ) -> Result<KnownApprover, ApproverError> {
         let _lock = self.files.lock()?;
+        self.revoke_among(&self.all()?, name, reason, now)
+    }
+
+    /// The same, unless nobody would be trusted after it.
+    pub fn revoke_unless_last(
+        &self,
+        name: &ApproverName,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<KnownApprover, ApproverError> {
+        let _lock = self.files.lock()?;
         let all = self.all()?;
+        let mut trusted = all.iter().filter(|known| known.trusted().is_ok());
+        if let (Some(one), None) = (trusted.next(), trusted.next())
+            && one.record.name == *name
+        {
+            return Err(ApproverError::Last(name.clone()));
+        }
+        self.revoke_among(&all, name, reason, now)
+    }
+
+    /// Revokes one of these, who are all that there are. The directory is locked.
+    fn revoke_among(
+        &self,
+        all: &[KnownApprover],
+        name: &ApproverName,
+        reason: &str,
+        now: Timestamp,
+    ) -> Result<KnownApprover, ApproverError> {
         let known = all.iter().find(|known| known.record.name == *name);
         let known = known.ok_or_else(|| ApproverError::Unknown(name.clone()))?;
         if known.revoked.is_some() {

@@ -14,6 +14,7 @@ use herma_model::{Digest, VERSION};
 use super::error::ComparisonError;
 use super::markdown::comparison_markdown;
 use crate::bundle_check::verify_bundle;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::write_durably;
 use crate::installation::Installation;
 
@@ -93,7 +94,7 @@ impl<'a> Comparisons<'a> {
     fn signed(&self, id: ComparisonId) -> Result<Signed<Comparison>, ComparisonError> {
         let broken = |why: String| ComparisonError::Broken(id, why);
         let [file, _] = self.files(id);
-        let bytes = fs::read(file).map_err(|e| match e.kind() {
+        let bytes = read_regular(&file, MAX_RECORD_BYTES).map_err(|e| match e.kind() {
             io::ErrorKind::NotFound => ComparisonError::NotThere(id),
             _ => broken(format!("it cannot be read: {e}")),
         })?;
@@ -135,7 +136,7 @@ impl<'a> Comparisons<'a> {
     /// Whether a bundle is still the one that was compared, every byte of it.
     fn bundle_holds(&self, run: &LaneRun) -> Result<(), String> {
         let dir = self.installation.home.run(run.run_id).bundle();
-        let attestation = fs::read(dir.join(layout::ATTESTATION))
+        let attestation = read_regular(&dir.join(layout::ATTESTATION), MAX_RECORD_BYTES)
             .map_err(|e| format!("{} cannot be read: {e}", layout::ATTESTATION))?;
         if Digest::of(&attestation) != run.attestation {
             return Err(format!("{} is not the one that was compared", layout::ATTESTATION));

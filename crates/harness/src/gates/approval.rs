@@ -64,6 +64,7 @@ pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) 
         target: target.name(),
         target_admission: target.admission_digest(),
         base: target.base(),
+        purpose: case.occasion.purpose,
         destination: case.order.destination(),
     })
 }
@@ -92,7 +93,15 @@ pub(super) fn look(
         installation.operator.separation_of_duties,
     );
     match found {
-        Ok(present) => ApprovalSeen::Present(Box::new(present)),
+        Ok(present) => match installation.home.is_used(present.approval.request.id) {
+            Some(by) => ApprovalSeen::Absent(used(present.approval.request.id, &by)),
+            None => ApprovalSeen::Present(Box::new(present)),
+        },
         Err(why) => ApprovalSeen::Absent(why),
     }
+}
+
+/// The store says that an approval can be used, and a run has used it: the store was changed behind herma's back.
+pub(crate) fn used(id: ApprovalId, by: &str) -> BlockerRecord {
+    Blocker::ApprovalAlreadyConsumed.because(format!("approval {} was used by {by}", id.short()))
 }

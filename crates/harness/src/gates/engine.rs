@@ -4,12 +4,14 @@ use herma_engines::Engine;
 use herma_model::admission::EngineAdmission;
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::decision::{AdmissionSeen, Purpose};
+use herma_model::engine::EngineName;
 use herma_model::gate::Finding;
 use herma_model::{Digest, Stage};
 
 use super::{Case, Judged};
 use crate::admissions::Found;
 use crate::enabled::Enabled;
+use crate::installation::Installation;
 use crate::ladder::{Proofs, Standing};
 
 /// What was found of the engine.
@@ -19,7 +21,6 @@ pub(super) struct EngineSeen {
     pub(super) proven: Judged,
     pub(super) admitted: Judged,
     pub(super) digest: Option<Digest>,
-    pub(super) readings: u64,
     pub(super) identity: Option<String>,
     pub(super) seen: Option<AdmissionSeen>,
 }
@@ -36,13 +37,11 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
                 .because(format!("`{name}` has no proof of stage {}", case.order.contract.terms.stage))),
             admitted: Err(Blocker::EngineNotAdmitted.because(format!("there is no admission of `{name}`"))),
             digest: None,
-            readings: 0,
             identity: None,
             seen: None,
         };
     };
     let digest = engine.digest();
-    let readings = engine.readings();
     let admission = (!engine.built_in()).then(|| find_admission(case, engine, digest.as_ref().ok().copied()));
     EngineSeen {
         registered: registered(case, engine),
@@ -57,7 +56,6 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
             digest: found.digest,
         }),
         digest: digest.ok(),
-        readings,
     }
 }
 
@@ -146,5 +144,24 @@ fn admitted(case: Case<'_>, engine: &dyn Engine, found: Option<&Found<EngineAdmi
             Ok(Finding::Passed)
         }
         (blocker, _) => refuse(blocker.unwrap_or(Blocker::EngineNotAdmitted), found.detail.clone()),
+    }
+}
+
+/// Whether the engine is still switched on and admitted.
+pub(super) fn still_let_in(
+    installation: &Installation,
+    name: &EngineName,
+    digest: Option<Digest>,
+) -> Result<(), BlockerRecord> {
+    if installation.engines.get(name).is_some_and(Engine::built_in) {
+        return Ok(());
+    }
+    if !Enabled::of(&installation.home).is_on(name) {
+        return Err(Blocker::EngineDisabled.because(format!("`{name}` was switched off meanwhile")));
+    }
+    let found = installation.admissions().find_engine(name, digest, &installation.situation());
+    match found.blocker {
+        Some(blocker) => Err(blocker.because(found.detail)),
+        None => Ok(()),
     }
 }

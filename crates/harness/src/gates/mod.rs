@@ -11,14 +11,16 @@ use std::collections::BTreeMap;
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Destination, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
-use herma_model::approval::Binding;
+use herma_model::approval::{Binding, Ruling};
 use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::decision::AdmissionSeen;
+use herma_model::decision::{AdmissionSeen, Purpose};
 use herma_model::gate::{Finding, Gate};
+use herma_model::signed::Signed;
 use herma_model::{Contract, Digest};
 
-pub(crate) use approval::ApprovalSeen;
+pub(crate) use approval::{ApprovalSeen, used};
 
+use crate::approvals::Witness;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::target::FoundTarget;
@@ -34,9 +36,8 @@ pub(crate) struct Gates {
     /// The records that were looked at.
     pub(crate) admissions: Vec<AdmissionSeen>,
     pub(crate) approval: ApprovalSeen,
-    /// The digest that the gates judged by, and how often the program had been read then.
+    /// The digest that the gates judged by.
     pub(crate) engine_digest: Option<Digest>,
-    pub(crate) engine_readings: u64,
 }
 
 /// What came of each gate that was evaluated.
@@ -112,15 +113,19 @@ pub(crate) fn evaluate(
         }
         _ => None,
     };
-    let (engine_digest, engine_readings) = (engine.digest, engine.readings);
-    Gates { findings, ready, source, walls, admissions, approval, engine_digest, engine_readings }
+    Gates { findings, ready, source, walls, admissions, approval, engine_digest: engine.digest }
 }
 
 /// What an approval of this order would be a yes to, or which gate has to hold first.
-pub(crate) fn binding(installation: &Installation, order: &Order) -> Result<Binding, BlockerRecord> {
+pub(crate) fn binding(
+    installation: &Installation,
+    order: &Order,
+    purpose: Purpose,
+) -> Result<Binding, BlockerRecord> {
     let cannot = |why: String| Blocker::EngineNotAdmitted.because(why);
     let contract_digest = order.contract.digest().map_err(|e| cannot(e.to_string()))?;
-    let case = Case { installation, order, occasion: Occasion::default(), contract_digest };
+    let occasion = Occasion { purpose, ..Occasion::default() };
+    let case = Case { installation, order, occasion, contract_digest };
     let engine = engine::look(case);
     engine.registered?;
     let digest = engine.digest.ok_or_else(|| {
@@ -128,6 +133,24 @@ pub(crate) fn binding(installation: &Installation, order: &Order) -> Result<Bind
     })?;
     let target = target::find(case).found?;
     Ok(approval::bind(case, digest, &target))
+}
+
+/// Whether everything that people let in is still let in, and the person who said yes still counts. It is asked again
+/// before an approval is used and before anything lands, because taking trust away must work while a run is under way.
+pub(crate) fn still_let_in(
+    installation: &Installation,
+    order: &Order,
+    engine_digest: Option<Digest>,
+    ruling: Option<&Signed<Ruling>>,
+) -> Result<(), BlockerRecord> {
+    engine::still_let_in(installation, &order.engine, engine_digest)?;
+    target::still_let_in(installation, &order.contract)?;
+    match ruling {
+        Some(ruling) => Witness::ruling(&installation.approvers(), ruling).map_err(|why| {
+            Blocker::ApprovalVoid.because(format!("the approval does not count any more: {why}"))
+        }),
+        None => Ok(()),
+    }
 }
 
 fn joined<T>(result: std::thread::Result<T>) -> T {

@@ -7,6 +7,7 @@ use herma_model::decision::AdmissionSeen;
 use herma_model::gate::Finding;
 
 use super::{Case, Judged};
+use crate::installation::Installation;
 use crate::target::FoundTarget;
 
 /// What was found of the target.
@@ -50,5 +51,18 @@ pub(super) fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Judged
         (Target::Repo { repo, .. }, None) => {
             Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` could not be read")))
         }
+    }
+}
+
+/// Whether a target that was named by its admission is still admitted.
+pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
+    let Target::Repo { repo, .. } = &contract.terms.target else { return Ok(()) };
+    if repo.is_path() {
+        return Ok(());
+    }
+    let found = installation.admissions().find_target(repo.as_str(), &installation.situation());
+    match found.blocker {
+        Some(blocker) => Err(blocker.because(found.detail)),
+        None => Ok(()),
     }
 }

@@ -10,6 +10,7 @@ use herma_model::admission::{
 };
 use herma_model::approval::Answer;
 use herma_model::contract::{Contract, Target, Terms};
+use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
 use herma_model::{RunId, Stage, VERSION};
@@ -17,7 +18,7 @@ use rustix::fs::{FlockOperation, flock};
 
 use super::cases::{Case, World};
 use super::prove::{People, ProveError};
-use crate::ask::{Asker, ask_for, rule};
+use crate::ask::{self, Asker, ask_for, rule};
 use crate::home::remove_tree;
 use crate::installation::Installation;
 use crate::order::Order;
@@ -32,7 +33,7 @@ const PROVING: &str = "proving";
 const ADMITTED_AS: &str = "proving-";
 
 /// How long the approval of a case is good for: the case is run at once, and what it does not use is soon nobody's.
-const GOOD_FOR: Span = Span(10 * 60 * 1000);
+const PROVING_TERMS: ask::Terms = ask::Terms { purpose: Purpose::Proof, valid_for: Span(10 * 60 * 1000) };
 
 /// The ground of one case.
 pub(crate) struct Ground<'a> {
@@ -119,7 +120,7 @@ impl<'a> Ground<'a> {
             None => Asker::User("herma prove".to_owned()),
         };
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
-        let approval = ask_for(self.installation, order, &reason, &asker, GOOD_FOR)
+        let approval = ask_for(self.installation, order, &reason, &asker, &PROVING_TERMS)
             .map_err(|e| ProveError::new("ask for an approval", e))?;
         let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
         rule(self.installation, &approval, answer, &reason, approver)

@@ -12,6 +12,7 @@ use herma_model::signed::Signed;
 use herma_model::{Digest, Stage, Status, VERSION};
 
 use crate::bundle_check::verify_bundle;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::write_durably;
 use crate::installation::Installation;
 
@@ -78,7 +79,7 @@ impl<'a> Proofs<'a> {
         if engine.built_in() && stage <= Stage::CopiedRepo {
             return Standing::BuiltIn;
         }
-        let bytes = match fs::read(self.file(&engine.name(), stage)) {
+        let bytes = match read_regular(&self.file(&engine.name(), stage), MAX_RECORD_BYTES) {
             Ok(bytes) => bytes,
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Standing::Missing,
             Err(e) => return Standing::Broken(format!("its proof cannot be read: {e}")),
@@ -145,5 +146,7 @@ impl<'a> Proofs<'a> {
 
 fn digest_of(file: &Path) -> Result<Digest, String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    fs::read(file).map(|bytes| Digest::of(&bytes)).map_err(|e| format!("{name} cannot be read: {e}"))
+    read_regular(file, MAX_RECORD_BYTES)
+        .map(|bytes| Digest::of(&bytes))
+        .map_err(|e| format!("{name} cannot be read: {e}"))
 }

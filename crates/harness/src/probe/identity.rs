@@ -140,7 +140,7 @@ mod tests {
             env: Vec::new(),
             path: Vec::new(),
             rooms,
-            mounts: engine.mounts(),
+            mounts: engine.mounts(engine.program().unwrap()),
             stdin: Stdin::Null,
             memory: None,
             herma: false,

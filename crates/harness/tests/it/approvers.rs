@@ -153,6 +153,41 @@ fn a_second_approver_needs_an_introducer_and_a_name_of_its_own() {
     assert!(matches!(init("alice", None), ApproverError::NameTaken(_)), "also after revocation");
     fs::remove_file(world.file("alice.json")).unwrap();
     assert!(matches!(init("alice", None), ApproverError::NameTaken(_)), "also without its record");
+    assert!(
+        matches!(init("mallory", None), ApproverError::FirstIsMissing { .. }),
+        "and nobody is first again"
+    );
+}
+
+#[test]
+fn of_the_last_two_who_are_revoked_at_once_one_stays() {
+    for _ in 0..8 {
+        let world = World::new();
+        let alice = world.token("alice", None);
+        world.token("bob", Some(&alice));
+        let revoked = std::thread::scope(|scope| {
+            let revoke = |who: &'static str| {
+                let approvers = world.approvers.clone();
+                scope.spawn(move || approvers.revoke_unless_last(&name(who), "over", now()))
+            };
+            ["alice", "bob"].map(revoke).map(|thread| thread.join().unwrap())
+        });
+        let refused = revoked.iter().filter(|r| matches!(r, Err(ApproverError::Last(_)))).count();
+        assert_eq!((refused, world.approvers.trusted().unwrap().len()), (1, 1), "{revoked:?}");
+    }
+}
+
+#[test]
+fn who_is_not_trusted_anyway_is_not_the_last() {
+    let world = World::new();
+    world.token("alice", None);
+    let key = ApproverKey::generate().unwrap();
+    world.write("mallory", &forged("mallory", &key, "mallory", &key));
+    world.approvers.revoke_unless_last(&name("mallory"), "a stranger", now()).unwrap();
+    let last = world.approvers.revoke_unless_last(&name("alice"), "over", now()).unwrap_err();
+    assert!(matches!(last, ApproverError::Last(_)), "a record that is not trusted replaces nobody: {last}");
+    world.approvers.revoke(&name("alice"), "over", now()).unwrap();
+    assert!(world.approvers.trusted().unwrap().is_empty());
 }
 
 #[test]
@@ -260,7 +295,7 @@ fn a_deleted_introducer_takes_trust_away_and_gives_none() {
     assert!(world.refused(&bob).contains("alice, who let bob in, is not there"));
     assert!(world.refused(&carol).contains("alice, who let bob in, is not there"));
     let error = world.approvers.init(&name("mallory"), Custody::Token, None, None, now()).unwrap_err();
-    assert!(matches!(error, ApproverError::NeedsIntroducer(_)));
+    assert!(matches!(error, ApproverError::FirstIsMissing { key, .. } if key == alice.key_id()), "{error}");
     fs::remove_file(world.file("first")).unwrap();
     let key = ApproverKey::generate().unwrap();
     world.write("mallory", &forged("mallory", &key, "mallory", &key));

@@ -33,6 +33,7 @@ pub(crate) fn request(n: u32) -> ApprovalRequest {
             target: "string-slugify".to_owned(),
             target_admission: None,
             base: Digest::of(b"base").to_string(),
+            purpose: herma_model::decision::Purpose::Work,
             stage: Stage::DisposableRepo,
             destination: DestinationKind::Sandbox,
             policy_digest: Digest::of(b"policy"),

@@ -30,7 +30,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
         env,
         path: Vec::new(),
         rooms,
-        mounts: engine.mounts(),
+        mounts: engine.mounts(engine.program().unwrap()),
         stdin: stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         memory: None,
         herma: false,

@@ -11,7 +11,12 @@ mod patch;
 mod paths;
 mod redactor;
 mod report;
+mod request;
 mod script;
+mod sse;
+mod usage;
+
+use herma_router::dialect::Dialect;
 
 pub use bundle::bundle;
 pub use contract::contract;
@@ -22,7 +27,10 @@ pub use patch::patch;
 pub use paths::paths;
 pub use redactor::redactor;
 pub use report::report;
+pub use request::request;
 pub use script::script;
+pub use sse::sse;
+pub use usage::usage;
 
 /// A target, by the name of its directory in `fuzz/corpus`.
 pub type Target = (&'static str, fn(&[u8]));
@@ -38,12 +46,21 @@ pub const TARGETS: &[Target] = &[
     ("paths", paths),
     ("redactor", redactor),
     ("report", report),
+    ("request", request),
     ("script", script),
+    ("sse", sse),
+    ("usage", usage),
 ];
 
 /// The first byte, by which a target decides something, and the rest.
 fn choice(input: &[u8]) -> (usize, &[u8]) {
     input.split_first().map_or((0, input), |(first, rest)| (usize::from(*first), rest))
+}
+
+/// The dialect that the first byte names, and the rest.
+fn dialect(input: &[u8]) -> (Dialect, &[u8]) {
+    let (which, rest) = choice(input);
+    ([Dialect::Chat, Dialect::Responses, Dialect::Messages][which % 3], rest)
 }
 
 /// Whether a place that an error names lies in the text, or right behind its end.

@@ -1,6 +1,6 @@
 //! `herma approvals request`.
 
-use herma_harness::{AskError, Asker, Installation, Order, ask};
+use herma_harness::{AskError, Asker, Installation, Order, ask, not_too_long};
 
 use super::sheet::Sheet;
 use crate::args;
@@ -22,6 +22,10 @@ pub(super) fn request(
     if !stage.needs_approval() {
         // Before anybody types a passphrase for it.
         return Err(AskError::NotNeeded(stage).into());
+    }
+    // A request that nobody could be shown is not made.
+    for (text, what) in [(read.contract.terms.title.as_str(), "title"), (args.reason.as_str(), "reason")] {
+        not_too_long(text, what).map_err(Failure::bad_input)?;
     }
     no_secret(args.reason.as_str())?;
     let order = Order {

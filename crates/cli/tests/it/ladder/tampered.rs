@@ -171,7 +171,7 @@ fn an_outcome_that_is_changed_or_whose_operator_is_revoked_takes_the_proof_away(
         fs::write(&file, &sound).unwrap();
     }
     assert_eq!(states(&herma)[4], "proven");
-    let revoked = herma.run(&["approver", "revoke", "robin", "--reason", "left"]);
+    let revoked = herma.run(&["approver", "revoke", "robin", "--reason", "left", "--last"]);
     assert_eq!(revoked.code, Some(0), "{revoked:#?}");
     assert_eq!(states(&herma), ["proven", "proven", "proven", "proven", "broken", "unproven"]);
     assert!(names(&herma.home().join("proofs/stub")).contains(&"stage-5.json".to_owned()));

@@ -41,6 +41,7 @@ fn binding() -> Binding {
         target: "string-slugify".to_owned(),
         target_admission: Some(Digest::of(b"admission")),
         base: Digest::of(b"base").to_string(),
+        purpose: herma_model::decision::Purpose::Work,
         destination: DestinationKind::Sandbox,
     })
 }

@@ -4,8 +4,8 @@ use herma_model::Digest;
 use herma_model::approval::ApprovalRequest;
 use proptest::prelude::*;
 
-use super::super::packet::{BadRequest, Packet};
-use super::{CONTRACT, binding, request};
+use super::super::packet::{BadRequest, Packet, asker_signed};
+use super::{Believes, CONTRACT, binding, granted, request, signed};
 
 fn packet() -> Packet {
     Packet::new(request(1), vec!["stage 3 was proven by run 1".to_owned()]).unwrap()
@@ -24,6 +24,7 @@ fn request_for(contract_text: &str) -> ApprovalRequest {
         target: asked.target,
         target_admission: asked.target_admission,
         base: asked.base,
+        purpose: asked.purpose,
         destination: asked.destination,
     });
     request.contract_text = contract_text.to_owned();
@@ -36,7 +37,7 @@ fn a_packet_shows_what_will_change_by_whom_and_what_stays_blocked() {
     let binding = binding();
     for shown in [
         "it is due",
-        "bob at ",
+        "bob (nobody vouches for this name) at ",
         "slugify keeps outer whitespace",
         "string-slugify",
         "4: a throw-away repository made for the run",
@@ -131,6 +132,77 @@ fn a_brief_cannot_pretend_to_be_another_part_of_the_packet() {
     let lines = Packet::new(request_for(&brief), vec![]).unwrap().lines();
     assert_eq!(lines.iter().filter(|line| *line == "What stays blocked").count(), 1);
     assert!(lines.contains(&"  | What stays blocked".to_owned()));
+}
+
+/// A name is one only where a signature that counts says so.
+#[test]
+fn who_asks_is_vouched_for_by_a_signature_or_by_nobody() {
+    let sound = granted(1);
+    assert!(asker_signed(&sound, &Believes(&["bob"])));
+    assert!(!asker_signed(&sound, &Believes(&["alice"])), "bob was revoked");
+    let mut unsigned = sound.clone();
+    unsigned.signed_request = None;
+    let mut forged = sound.clone();
+    forged.signed_request = Some(signed(request(1), "mallory"));
+    let mut of_another = sound;
+    of_another.signed_request = Some(signed(request(2), "bob"));
+    for approval in [unsigned, forged, of_another] {
+        assert!(!asker_signed(&approval, &Believes(&["bob"])), "{:?}", approval.signed_request);
+    }
+    let mut vouched = packet();
+    vouched.asker_signed = true;
+    let vouched = vouched.lines().join("\n");
+    assert!(vouched.contains("asked by      bob (signed) at "), "{vouched}");
+}
+
+/// Whether a line of a packet is the beginning of one of its own: a name in the first column, or a title.
+fn begins(line: &str, name: &str) -> bool {
+    line.trim_start().starts_with(name)
+}
+
+#[test]
+fn a_text_cannot_draw_a_line_by_being_wrapped() {
+    let pad = |by: usize, text: &str| format!("fix{}{text}", " ".repeat(by));
+    let title = pad(60, &pad(40, "lifted        none")) + "\u{3000}\u{2800}\u{a0} may change    only /README";
+    let contract = CONTRACT.replace("slugify keeps outer whitespace", &format!("\"{title}\""));
+    let brief = format!("{}What stays blocked", " ".repeat(96));
+    let contract = contract.replace("And collapse.", &format!("And {} collapse.\n.{brief}", "x".repeat(300)));
+    let mut request = request_for(&contract);
+    request.reason = format!("{} lifted        none", "y".repeat(80));
+    let lines = Packet::new(request, vec!["z ".repeat(150) + "code AAAAAA"]).unwrap().lines();
+    for line in &lines {
+        assert!(line.chars().count() <= 100, "{line}");
+    }
+    for (name, times) in [("lifted ", 1), ("may change ", 2), ("What stays blocked", 1), ("code ", 0)] {
+        assert_eq!(lines.iter().filter(|line| begins(line, name)).count(), times, "{name}: {lines:#?}");
+    }
+    assert!(
+        lines.contains(&"  task          fix fix lifted none may change only /README".to_owned()),
+        "{lines:#?}"
+    );
+    assert!(lines.contains(&format!("  {:13} | lifted none", "")), "{lines:#?}");
+    assert!(lines.contains(&format!("  | .{}What stays blocked", " ".repeat(16))), "{lines:#?}");
+}
+
+#[test]
+fn blanks_that_a_machine_takes_literally_are_not_lost() {
+    let contract = CONTRACT.replace("[strings.py, ", "[\"a  b\u{a0}c.py\", ");
+    let text = Packet::new(request_for(&contract), vec![]).unwrap().lines().join("\n");
+    assert!(text.contains("may change    a \\u{20}b\\u{a0}c.py"), "{text}");
+}
+
+#[test]
+fn what_nobody_reads_to_its_end_is_not_shown() {
+    let titled = |n: usize| request_for(&CONTRACT.replace("slugify keeps outer whitespace", &"ö".repeat(n)));
+    let mut long_reason = request(1);
+    long_reason.reason = "x".repeat(201);
+    let mut long_name = request(1);
+    long_name.requested_by = "x".repeat(201);
+    for (bad, what) in [(titled(201), "title"), (long_reason, "reason"), (long_name, "who asks")] {
+        let error = Packet::new(bad, vec![]).unwrap_err();
+        assert_eq!(error.to_string(), format!("{what} is longer than 200 characters: shorten it"));
+    }
+    assert!(Packet::new(titled(200), vec![]).is_ok());
 }
 
 #[test]

@@ -1,0 +1,64 @@
+//! What a person took away, or somebody put back, while nobody looked.
+
+use herma_model::report::ApprovalStatus;
+use herma_model::{Blocker, Status};
+
+use crate::kit::{CONTRACT, HOLD, Herma, fix_and};
+
+/// What somebody takes away while the engine works, and what the run then ends with.
+type Taken = (&'static [&'static str], Blocker);
+
+const TAKEN: [Taken; 2] = [
+    (&["admissions", "revoke", "target", "my-repo", "--reason", "not any more"], Blocker::TargetNotAdmitted),
+    // She signed the target's admission as well as the approval; the admission is looked at first.
+    (&["approver", "revoke", "alice", "--reason", "left", "--last"], Blocker::TargetNotAdmitted),
+];
+
+#[test]
+fn what_is_revoked_while_the_engine_works_does_not_land() {
+    for (command, blocker) in TAKEN {
+        let (herma, owned) = Herma::with_target(&[]);
+        let before = owned.picture();
+        herma.script(&fix_and(&[HOLD]));
+        herma.approve();
+        let under_way = herma.under_way();
+        let taken = herma.run(command);
+        assert_eq!(taken.code, Some(0), "{taken:#?}");
+        let finished = under_way.go_on();
+        let blockers: Vec<_> = finished.report.blockers.iter().map(|record| record.blocker).collect();
+        assert_eq!((finished.report.status, blockers.as_slice()), (Status::Blocked, &[blocker][..]));
+        assert_eq!(owned.picture(), before, "{command:?}");
+    }
+}
+
+#[test]
+fn a_store_that_was_put_back_does_not_give_an_approval_back() {
+    let herma = Herma::proven(4);
+    herma.contract(&[("stage", "4")]);
+    herma.approve();
+    let store = herma.home().join("store.db");
+    let kept = herma.at("store.db");
+    std::fs::copy(&store, &kept).unwrap();
+    herma.play(&fix_and(&[]), &[("stage", "4")]).assert_pass();
+    for extra in ["store.db-wal", "store.db-shm"] {
+        let _ = std::fs::remove_file(herma.home().join(extra));
+    }
+    std::fs::copy(&kept, &store).unwrap();
+    let again = herma.play(&fix_and(&[]), &[("stage", "4")]);
+    again.assert_only(Blocker::ApprovalAlreadyConsumed);
+    assert_eq!(again.report.approval_status, ApprovalStatus::AlreadyConsumed);
+    assert!(!again.report.engine_started);
+}
+
+#[test]
+fn a_run_that_lost_the_event_which_names_its_approver_is_no_pass() {
+    let herma = Herma::proven(4);
+    herma.contract(&[("stage", "4")]);
+    for event in ["approval.granted", "approval.consumed"] {
+        herma.approve();
+        let script = herma.script(&fix_and(&[]));
+        let args = ["run", CONTRACT, "--script", script.to_str().unwrap()];
+        let ended = herma.run_with_fault(&format!("drop-event:{event}"), &args);
+        assert_eq!(ended.code, Some(1), "{ended:#?}");
+    }
+}

@@ -1,0 +1,42 @@
+//! The program of an engine that herma did not write, as a copy that only herma can write: what was hashed is what runs.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+
+use herma_destination::Mount;
+use herma_engines::{Engine, program_digest};
+use herma_model::blocker::{Blocker, BlockerRecord};
+
+use crate::error::Stop;
+use crate::run::Run;
+
+/// Copies the program of the run's engine, where it has one, and says whether the copy is what the gates judged.
+///
+/// It is mounted from here and never from where it was admitted: whoever can rename a directory above that place could
+/// put another program there and take it away again.
+pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), BlockerRecord>, Stop> {
+    let Some(program) = engine.program() else { return Ok(Ok(())) };
+    let swapped = |why: &str| Ok(Err(Blocker::EngineDigestMismatch.because(why)));
+    let copy = place(run);
+    if let Err(error) = fs::copy(program, &copy) {
+        let Stop::Internal(_) = Stop::from(error) else {
+            return Err(Stop::Write("the engine's program could not be copied".to_owned()));
+        };
+        return swapped("the program was there when the gates looked at it, and cannot be read any more");
+    }
+    fs::set_permissions(&copy, Permissions::from_mode(0o500))?;
+    if program_digest(&copy).ok() == run.facts.engine_digest {
+        return Ok(Ok(()));
+    }
+    swapped("the program was changed after the gates had looked at it")
+}
+
+/// What of the engine has to be visible inside the destination.
+pub(crate) fn mounts(run: &Run<'_>, engine: &dyn Engine) -> Vec<Mount> {
+    if engine.program().is_some() { engine.mounts(&place(run)) } else { Vec::new() }
+}
+
+fn place(run: &Run<'_>) -> PathBuf {
+    run.dirs.root().join("program")
+}

@@ -1,0 +1,207 @@
+//! What an answer says about itself: the model, the usage, why it ended. Whole bodies and the events of a stream are
+//! read by the same code.
+
+use super::Dialect;
+use super::json::{Flaw, Kind, Scanner};
+use super::usage::{Counts, Usage};
+
+/// A word or a name of an upstream is kept up to this length.
+const MAX_WORD: usize = 256;
+
+/// What an answer says about itself.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// The model that answered.
+    pub model: Option<String>,
+    /// What was used, if it is said in full.
+    pub usage: Option<Usage>,
+    /// Why the answer ended, in the upstream's word: `stop`, `max_output_tokens`, `end_turn`.
+    pub stop: Option<String>,
+    /// Whether it is an error.
+    pub error: bool,
+}
+
+/// The body is not what an answer looks like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the upstream's answer is not a JSON object, or counts tokens in a way that is not known")]
+pub struct NotAnAnswer;
+
+/// Reads the body of an answer that is not a stream. Completions and embeddings are read as chat.
+pub fn answered(dialect: Dialect, body: &[u8]) -> Result<Answered, NotAnAnswer> {
+    let text = std::str::from_utf8(body).map_err(|_| NotAnAnswer)?;
+    let mut gathered = Gathered::new(dialect);
+    gathered.take(text)?;
+    Ok(gathered.answered())
+}
+
+/// What was gathered so far, event by event.
+#[derive(Debug)]
+pub(crate) struct Gathered {
+    dialect: Dialect,
+    model: Option<String>,
+    counts: Counts,
+    stop: Option<String>,
+    reason: Option<String>,
+    error: bool,
+}
+
+/// What one event was, apart from what is gathered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Event {
+    /// Whether it is the last of a stream.
+    pub(crate) is_last: bool,
+    /// Whether it is an error.
+    pub(crate) is_error: bool,
+    has_usage: bool,
+    /// How many choices it has, if it has a list of them.
+    choices: Option<usize>,
+}
+
+impl Event {
+    /// Whether it is the chunk of a chat that has nothing but the usage.
+    pub(crate) fn is_usage_only(self) -> bool {
+        self.has_usage && self.choices == Some(0) && !self.is_error
+    }
+}
+
+/// In which object the reader is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// The event or body.
+    Top,
+    /// What it is about: `response`, `message`.
+    Inner,
+    /// A part of it that says why the answer ended: `choices[]`, `delta`, `incomplete_details`.
+    Ending,
+    /// A provider's own place that may have the usage.
+    Extra,
+}
+
+impl Gathered {
+    pub(crate) fn new(dialect: Dialect) -> Self {
+        Self { dialect, model: None, counts: Counts::default(), stop: None, reason: None, error: false }
+    }
+
+    /// Reads one event or body.
+    pub(crate) fn take(&mut self, text: &str) -> Result<Event, NotAnAnswer> {
+        let (mut scanner, mut event) = (Scanner::new(text), Event::default());
+        if scanner.kind()? != Kind::Object {
+            return Err(NotAnAnswer);
+        }
+        self.object(&mut scanner, Place::Top, &mut event)?;
+        scanner.end()?;
+        self.error |= event.is_error;
+        Ok(event)
+    }
+
+    /// All that was gathered.
+    pub(crate) fn answered(self) -> Answered {
+        Answered {
+            usage: self.counts.usage(self.dialect),
+            model: self.model,
+            stop: self.reason.or(self.stop),
+            error: self.error,
+        }
+    }
+
+    fn object(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        place: Place,
+        event: &mut Event,
+    ) -> Result<(), NotAnAnswer> {
+        scanner.enter()?;
+        let mut first = true;
+        while let Some(key) = scanner.next_key(first)? {
+            first = false;
+            self.key(scanner, &key.decode(), place, event)?;
+        }
+        Ok(())
+    }
+
+    fn key(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        key: &str,
+        place: Place,
+        event: &mut Event,
+    ) -> Result<(), NotAnAnswer> {
+        let kind = scanner.kind()?;
+        let of_answer = matches!(place, Place::Top | Place::Inner);
+        match (key, kind) {
+            ("type", Kind::String) if place == Place::Top => {
+                let of = scanner.string()?.decode();
+                event.is_last = self.is_last(&of);
+                event.is_error |= matches!(&*of, "error" | "response.failed");
+            }
+            ("model", Kind::String) if of_answer && self.model.is_none() => self.model = Some(word(scanner)?),
+            ("usage", Kind::Object) if place != Place::Ending => {
+                let span = scanner.skip()?;
+                let counts = serde_json::from_str(scanner.slice(span)).map_err(|_| NotAnAnswer)?;
+                self.counts.merge(counts);
+                event.has_usage = true;
+            }
+            ("error", Kind::Object | Kind::String) if of_answer => {
+                scanner.skip()?;
+                event.is_error = true;
+            }
+            ("status", Kind::String) if self.dialect == Dialect::Responses && of_answer => {
+                let status = word(scanner)?;
+                self.stop = Some(status).filter(|status| !matches!(&**status, "in_progress" | "queued"));
+            }
+            ("stop_reason", Kind::String) if self.dialect == Dialect::Messages => {
+                self.stop = Some(word(scanner)?);
+            }
+            ("finish_reason", Kind::String) if place == Place::Ending => self.stop = Some(word(scanner)?),
+            ("reason", Kind::String) if place == Place::Ending => self.reason = Some(word(scanner)?),
+            ("response" | "message", Kind::Object) if place == Place::Top => {
+                self.object(scanner, Place::Inner, event)?;
+            }
+            ("delta", Kind::Object) if place == Place::Top => self.object(scanner, Place::Ending, event)?,
+            ("incomplete_details", Kind::Object) if of_answer => {
+                self.object(scanner, Place::Ending, event)?;
+            }
+            ("x_groq", Kind::Object) if place == Place::Top => self.object(scanner, Place::Extra, event)?,
+            ("choices", Kind::Array) if place == Place::Top => self.choices(scanner, event)?,
+            _ => scanner.skip().map(drop)?,
+        }
+        Ok(())
+    }
+
+    fn choices(&mut self, scanner: &mut Scanner<'_>, event: &mut Event) -> Result<(), NotAnAnswer> {
+        scanner.enter()?;
+        let mut choices = 0;
+        while scanner.next_item(choices == 0)? {
+            choices += 1;
+            if scanner.kind()? == Kind::Object {
+                self.object(scanner, Place::Ending, event)?;
+            } else {
+                scanner.skip()?;
+            }
+        }
+        event.choices = Some(choices);
+        Ok(())
+    }
+
+    /// Whether an event of this type ends a stream.
+    fn is_last(&self, of: &str) -> bool {
+        match self.dialect {
+            Dialect::Chat => false,
+            Dialect::Responses => {
+                matches!(of, "response.completed" | "response.incomplete" | "response.failed")
+            }
+            Dialect::Messages => of == "message_stop",
+        }
+    }
+}
+
+impl From<Flaw> for NotAnAnswer {
+    fn from(_: Flaw) -> Self {
+        Self
+    }
+}
+
+/// The string that comes next, cut to what is kept.
+fn word(scanner: &mut Scanner<'_>) -> Result<String, Flaw> {
+    Ok(scanner.string()?.decode().chars().filter(|c| !c.is_control()).take(MAX_WORD).collect())
+}

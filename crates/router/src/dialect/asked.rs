@@ -1,0 +1,134 @@
+//! What a request asks for.
+
+mod conversation;
+mod keys;
+mod path;
+mod reader;
+mod spans;
+mod tools;
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+use super::{Dialect, ReachesOut, Refusal};
+use reader::Reader;
+
+pub use spans::MaximumKey;
+pub(super) use spans::{Spans, StreamOptions};
+
+/// Everything in a request that herma understands: what a scripted upstream answers to.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Asked {
+    /// The model, as the client names it.
+    pub model: String,
+    /// Whether the answer is to be a stream.
+    pub stream: bool,
+    /// Whether a chat stream is to end with its usage; `None` where the client does not say.
+    pub include_usage: Option<bool>,
+    /// The most tokens of output for one answer; the largest, where several keys say it.
+    pub max_output: Option<u64>,
+    /// How many answers are asked for, usually one.
+    pub choices: u64,
+    /// The tools that the client runs.
+    pub tools: Vec<Tool>,
+    /// The conversation so far.
+    pub turns: Turns,
+    /// What makes the upstream reach out, the first few.
+    pub reaches_out: Vec<ReachesOut>,
+}
+
+/// A tool that the client offers and runs itself.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// By what the model calls it.
+    pub name: String,
+    /// How it is called.
+    pub kind: ToolKind,
+}
+
+/// How a tool is called.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ToolKind {
+    /// With a JSON object.
+    Function {
+        /// The JSON schema of that object; `null` if there is none.
+        parameters: Value,
+    },
+    /// With free text.
+    Custom,
+    /// As the dialect defines for this type of tool: `local_shell`, `apply_patch`, `bash_20250124`.
+    BuiltIn {
+        /// The type.
+        of: String,
+    },
+}
+
+/// The conversation in a request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Turns {
+    /// All text of system, user and tool results, one piece on a line.
+    pub text: String,
+    /// How many turns of the assistant there are.
+    pub answered: usize,
+    /// The ids of all calls that the assistant made, in order.
+    pub calls: Vec<String>,
+    /// The results of tools since the assistant's last turn.
+    pub last_tool_results: Vec<ToolResult>,
+}
+
+/// What a tool gave.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ToolResult {
+    /// The call that it answers.
+    pub call_id: String,
+    /// Its text.
+    pub text: String,
+}
+
+/// What admission and budget need of a request, and where it stands in the body. It copies no text of the conversation.
+#[derive(Clone, Debug)]
+pub struct Outline<'a> {
+    /// The model, as the client names it.
+    pub model: Cow<'a, str>,
+    /// Whether the answer is to be a stream.
+    pub stream: bool,
+    /// Whether a chat stream is to end with its usage; `None` where the client does not say.
+    pub include_usage: Option<bool>,
+    /// The most tokens of output for one answer; the largest, where several keys say it.
+    pub max_output: Option<u64>,
+    /// How many answers are asked for, usually one.
+    pub choices: u64,
+    /// Whether the answer is to be stored; `None` where the client does not say, and the upstream decides.
+    pub store: Option<bool>,
+    /// What makes the upstream reach out, the first few.
+    pub reaches_out: Vec<ReachesOut>,
+    pub(super) dialect: Dialect,
+    pub(super) body: &'a str,
+    pub(super) spans: Spans,
+}
+
+/// Reads a request in full.
+pub fn read(dialect: Dialect, body: &[u8]) -> Result<Asked, Refusal> {
+    let mut reader = Reader::new(dialect, text_of(body)?, true);
+    let outline = reader.request()?;
+    Ok(Asked {
+        model: outline.model.into_owned(),
+        stream: outline.stream,
+        include_usage: outline.include_usage,
+        max_output: outline.max_output,
+        choices: outline.choices,
+        tools: reader.tools,
+        turns: reader.turns,
+        reaches_out: outline.reaches_out,
+    })
+}
+
+/// Reads what admission and budget need of a request. It refuses exactly what [`read`] refuses.
+pub fn outline(dialect: Dialect, body: &[u8]) -> Result<Outline<'_>, Refusal> {
+    Reader::new(dialect, text_of(body)?, false).request()
+}
+
+fn text_of(body: &[u8]) -> Result<&str, Refusal> {
+    std::str::from_utf8(body).map_err(|bad| Refusal::NotUtf8 { at: bad.valid_up_to() })
+}
