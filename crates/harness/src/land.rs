@@ -38,6 +38,13 @@ pub(crate) fn land(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
         return Ok(());
     };
     let place = place.clone();
+    if let (LandedIn::Target, Some(dir)) = (kind, &run.facts.target_dir)
+        && let Err(what) = place.lies_at(dir)
+    {
+        let why = format!("nothing landed: the target is not the repository that was admitted: {what}");
+        run.facts.landing_refused = Some(Blocker::TargetNotAdmitted.because(why));
+        return Ok(());
+    }
     let refs_before = place.ref_list()?;
     let title = &run.contract.terms.title;
     let landing = place.prepare_landing(&ground.git_dir, &tree, run.plan.run_id, title)?;
@@ -48,10 +55,8 @@ pub(crate) fn land(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
         Ok(()) => {}
         Err(LandError::Git(error)) => return Err(error.into()),
         Err(refused) => {
-            run.facts.landing_refused = Some(
-                Blocker::SourceMutated
-                    .because(format!("nothing landed, because somebody else was there first: {refused}")),
-            );
+            run.facts.landing_refused =
+                Some(Blocker::SourceMutated.because(format!("nothing landed: {refused}")));
             return Ok(());
         }
     }

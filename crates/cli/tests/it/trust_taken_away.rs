@@ -36,14 +36,17 @@ fn a_store_that_was_put_back_does_not_give_an_approval_back() {
     let herma = Herma::proven(4);
     herma.contract(&[("stage", "4")]);
     herma.approve();
-    let store = herma.home().join("store.db");
-    let kept = herma.at("store.db");
-    std::fs::copy(&store, &kept).unwrap();
+    let files = ["store.db", "store.db-wal", "store.db-shm"];
+    let read = |file: &str| std::fs::read(herma.home().join(file)).ok();
+    let kept = files.map(read);
     herma.play(&fix_and(&[]), &[("stage", "4")]).assert_pass();
-    for extra in ["store.db-wal", "store.db-shm"] {
-        let _ = std::fs::remove_file(herma.home().join(extra));
+    for (file, bytes) in files.into_iter().zip(kept) {
+        let file = herma.home().join(file);
+        match bytes {
+            Some(bytes) => std::fs::write(file, bytes).unwrap(),
+            None => drop(std::fs::remove_file(file)),
+        }
     }
-    std::fs::copy(&kept, &store).unwrap();
     let again = herma.play(&fix_and(&[]), &[("stage", "4")]);
     again.assert_only(Blocker::ApprovalAlreadyConsumed);
     assert_eq!(again.report.approval_status, ApprovalStatus::AlreadyConsumed);
