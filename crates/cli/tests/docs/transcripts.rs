@@ -117,7 +117,7 @@ struct Ground {
 impl Ground {
     fn new(programs: &Programs) -> Self {
         let root = tempfile::tempdir().unwrap();
-        std::fs::create_dir_all(root.path().join("home/you/work")).unwrap();
+        std::fs::create_dir_all(root.path().join("home/you/projects")).unwrap();
         let path = format!("{}:/usr/local/bin:/usr/bin:/bin", programs.dir.path().display());
         Self { root, path }
     }
@@ -127,7 +127,7 @@ impl Ground {
     }
 
     fn work(&self) -> PathBuf {
-        self.home().join("work")
+        self.home().join("projects")
     }
 
     /// Runs the command, or looks at the script that it names, and says what is not as the page shows it.

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use herma_model::report::{LandedIn, OutcomeState};
-use herma_model::{Blocker, EventType, Status};
+use herma_model::{EventType, Status};
 
 use self::meddling::{BASES, Meddling, REFS, TREES, write};
 use crate::kit::{
@@ -125,21 +125,6 @@ fn a_named_base_is_the_parent_of_what_lands() {
         speak(&herma, &["reject", &run.report.run_id.to_string(), "--reason", "the next one"]);
         assert!(owned.picture() == before, "{base}");
     }
-}
-
-#[test]
-fn a_linked_work_tree_is_not_admitted() {
-    let herma = Herma::proven(5);
-    let owned = Owned::new(&herma);
-    herma.admit_target(&owned.repository.dir.with_file_name("linked"), &[]);
-    herma.contract(&ON_TARGET);
-    herma.script(&fix_and(&[]));
-    let before = owned.picture();
-    let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
-    let blockers: Vec<_> = run.report.blockers.iter().map(|record| record.blocker).collect();
-    assert!(blockers.contains(&Blocker::TargetNotAdmitted), "{blockers:?}");
-    assert_unplaced(&run);
-    assert!(owned.picture() == before, "the target is bit for bit as before");
 }
 
 /// Nothing lands, and nothing of what somebody else did is lost.
