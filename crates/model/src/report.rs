@@ -15,7 +15,7 @@ use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
-use crate::units::Usd;
+pub use crate::usage::Usage;
 use crate::verdict::Status;
 
 /// The report of a run. What does not apply is `null` and named in `not_applicable` with its reason.
@@ -352,25 +352,6 @@ pub enum VerificationStatus {
     CommandMissing,
     /// It took longer than the total limit.
     TimedOut,
-}
-
-/// What a run used of models, as the router counted it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Usage {
-    /// Calls that reached a model.
-    pub requests: u64,
-    /// Tokens sent.
-    pub input_tokens: u64,
-    /// Tokens received.
-    pub output_tokens: u64,
-    /// What it cost.
-    pub usd: Usd,
-}
-
-impl Usage {
-    /// Nothing was used.
-    pub const NONE: Self = Self { requests: 0, input_tokens: 0, output_tokens: 0, usd: Usd(0) };
 }
 
 /// One file of the bundle.

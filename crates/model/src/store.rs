@@ -12,6 +12,7 @@ use crate::event::Event;
 use crate::id::RunId;
 use crate::report::Report;
 use crate::stage::Stage;
+use crate::usage::{Usage, UsageByModel};
 use crate::verdict::Status;
 
 /// The store could not do it.
@@ -74,4 +75,37 @@ pub trait Store: Send + Sync {
 
     /// The runs whose name starts or ends with `part`, at most two: one is a hit, two are ambiguous.
     fn find(&self, part: &str) -> Result<Vec<RunSummary>, StoreError>;
+}
+
+/// What to add usage up by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum UsageBy {
+    /// Each run, newest first.
+    Run,
+    /// Each engine.
+    Engine,
+    /// Each model, as `upstream/model`.
+    Model,
+    /// Each day in UTC, newest first.
+    Day,
+}
+
+/// What was used by one of these.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UsageRow {
+    /// Which run, engine, model or day.
+    pub key: String,
+    /// What was used.
+    pub usage: Usage,
+}
+
+/// What runs used of models. It can be rebuilt from the bundles.
+pub trait UsageStore: Send + Sync {
+    /// Records what a run used. Doing it twice changes nothing.
+    fn record_usage(&self, report: &Report, used: &UsageByModel) -> Result<(), StoreError>;
+
+    /// What all runs used, added up.
+    fn usage(&self, by: UsageBy) -> Result<Vec<UsageRow>, StoreError>;
 }

@@ -149,13 +149,13 @@ fn explain(error: &YamlError, page: Page) -> BadYaml {
     }
 }
 
-/// The parser appends the place, which we say ourselves.
-fn without_place(error: &YamlError) -> String {
+/// What the parser says, without the place that it appends: we say that ourselves.
+pub(crate) fn without_place(error: &YamlError) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))

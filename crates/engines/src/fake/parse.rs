@@ -1,114 +1,19 @@
-//! From a script's bytes to a script, or to an error that points at the line.
+//! From a script's bytes to a script.
 
-use std::fmt;
+use herma_model::script::{self, ScriptWords};
 
-use serde_saphyr::{DuplicateKeyPolicy, Error as YamlError, Options};
+pub use herma_model::script::{BadScript, MAX_BYTES};
 
 use super::script::Script;
 
-/// The largest script: room for a few files in it.
-pub const MAX_BYTES: usize = 8 << 20;
-
-/// Why a file is not a script, and where.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct BadScript {
-    /// The line and the column, from 1, where they are known.
-    pub place: Option<(u64, u64)>,
-    /// What was found, and what was expected.
-    pub problem: String,
-}
-
-impl fmt::Display for BadScript {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if let Some((line, column)) = self.place {
-            write!(f, "line {line}, column {column}: ")?;
-        }
-        f.write_str(&self.problem)
-    }
-}
-
-impl std::error::Error for BadScript {}
+const WORDS: ScriptWords = ScriptWords {
+    one_key: "a step has one key; begin the next step with `-`",
+    begins_with: "`steps:` and a list of steps",
+};
 
 impl Script {
     /// Reads a script from a file's bytes.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadScript> {
-        let bad = |problem: String| BadScript { place: None, problem };
-        if bytes.len() > MAX_BYTES {
-            return Err(bad(format!("the file has {} bytes; expected at most {MAX_BYTES}", bytes.len())));
-        }
-        let text = std::str::from_utf8(bytes).map_err(|e| {
-            let before = &bytes[..e.valid_up_to()];
-            let lines: Vec<&[u8]> = before.split(|b| *b == b'\n').collect();
-            let column = 1 + lines.last().map_or(0, |line| line.len());
-            BadScript {
-                place: Some((lines.len() as u64, column as u64)),
-                problem: "the file is not UTF-8".to_owned(),
-            }
-        })?;
-        serde_saphyr::from_str_with_options(text, options()).map_err(|e| explain(&e))
-    }
-}
-
-fn options() -> Options {
-    let budget = serde_saphyr::budget! {
-        max_aliases: 0,
-        max_anchors: 0,
-        max_depth: 32,
-        max_documents: 1,
-        max_total_scalar_bytes: MAX_BYTES,
-    };
-    serde_saphyr::options! {
-        budget: budget,
-        duplicate_keys: DuplicateKeyPolicy::Error,
-        strict_booleans: true,
-        with_snippet: false,
-    }
-}
-
-/// Turns the parser's error into ours: what was found, where, and the nearest thing that is known.
-fn explain(error: &YamlError) -> BadScript {
-    let problem = match error.without_snippet() {
-        YamlError::SerdeUnknownField { field, expected, .. } => {
-            format!("unknown key `{field}`; {}", instead(field, expected))
-        }
-        YamlError::SerdeUnknownVariant { variant, expected, .. } => {
-            format!("`{variant}` is not known here; {}", instead(variant, expected))
-        }
-        YamlError::SerdeMissingField { field, .. } => format!("`{field}` is missing"),
-        YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` stands there twice")
-        }
-        YamlError::ExpectedMappingEndAfterEnumVariantValue { .. } => {
-            "a step has one key; begin the next step with `-`".to_owned()
-        }
-        YamlError::InvalidScalar { ty: "u8", .. } => "expected a whole number from 0 to 255".to_owned(),
-        YamlError::InvalidScalar { ty: "u32", .. } => {
-            format!("expected a whole number from 0 to {}", u32::MAX)
-        }
-        YamlError::Eof { .. } => "the file ends here; expected `steps:` and a list of steps".to_owned(),
-        YamlError::Budget { breach, .. } => {
-            format!(
-                "the script is too complex ({breach:?}); expected one document without anchors and aliases"
-            )
-        }
-        other => {
-            let text = other.to_string();
-            // The parser appends the place, which we say ourselves.
-            text.split(" at line ").next().unwrap_or(&text).to_owned()
-        }
-    };
-    let place = error.location().map(|place| (place.line(), place.column())).filter(|(line, _)| *line > 0);
-    BadScript { place, problem }
-}
-
-fn instead(word: &str, known: &[&str]) -> String {
-    let nearest = known
-        .iter()
-        .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
-        .min();
-    match nearest {
-        Some((_, near)) => format!("did you mean `{near}`?"),
-        None => format!("expected one of: {}", known.join(", ")),
+        script::parse(bytes, WORDS)
     }
 }

@@ -331,10 +331,19 @@ pub struct ModelChoice {
     pub provider: String,
     /// Its exact name.
     pub model: String,
-    /// Models to fall back to, in order.
+    /// Models to fall back to, in order: `PROVIDER/MODEL`, or only a model's name for one of the same provider.
     #[serde(default)]
     pub fallback: Vec<String>,
-    /// Models for side work, such as titles.
+    /// Models for side work, such as titles, named in the same way.
     #[serde(default)]
     pub auxiliary: Vec<String>,
+}
+
+impl ModelChoice {
+    /// The provider and the name of a model of `fallback` or `auxiliary`. What stands before the first `/` is the
+    /// provider.
+    #[must_use]
+    pub fn named<'a>(&'a self, model: &'a str) -> (&'a str, &'a str) {
+        model.split_once('/').unwrap_or((&self.provider, model))
+    }
 }

@@ -1,0 +1,98 @@
+//! What calls add up to.
+
+use std::collections::BTreeMap;
+
+use super::{Attempt, Charge, Ended, ModelCall, TokensUsed};
+use crate::budget::{Day, LARGEST};
+
+/// What the calls of a chain add up to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// Records.
+    pub records: u64,
+    /// Of these: what herma refused.
+    pub refused: u64,
+    /// What all of them are charged at.
+    pub charged: Charge,
+    /// Of these: calls that are charged at the most, because nobody knows what they cost.
+    pub unsettled: u64,
+    /// What those are charged at.
+    pub unsettled_charged: Charge,
+    /// The tokens of all calls that say what they used.
+    pub used: TokensUsed,
+    /// What attempts are charged at, by upstream and by the model as that upstream calls it. A call that was interrupted
+    /// names no attempt: it is in `charged` only.
+    pub by_model: BTreeMap<String, BTreeMap<String, ModelSums>>,
+    /// What is charged, by the day on which a call came in.
+    pub by_day: BTreeMap<Day, Charge>,
+}
+
+/// What the attempts at one model add up to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ModelSums {
+    /// Attempts.
+    pub attempts: u64,
+    /// What they are charged at.
+    pub charged: Charge,
+    /// The tokens of those that say what they used.
+    pub used: TokensUsed,
+}
+
+impl Sums {
+    /// Adds a call.
+    pub fn add(&mut self, call: &ModelCall) {
+        self.records += 1;
+        self.refused += u64::from(call.ended == Ended::Refused);
+        self.charged = self.charged.plus(call.charged);
+        if !call.settled {
+            self.unsettled += 1;
+            self.unsettled_charged = self.unsettled_charged.plus(call.charged);
+        }
+        let day = self.by_day.entry(Day::of(call.time)).or_default();
+        *day = day.plus(call.charged);
+        if let Some(used) = &call.used {
+            self.used.add(used);
+        }
+        let Some((last, earlier)) = call.attempts.split_last() else { return };
+        for attempt in earlier {
+            self.attempt(attempt, None);
+        }
+        // What was used is what the last one used: no other answered.
+        self.attempt(last, call.used.as_ref());
+    }
+
+    fn attempt(&mut self, attempt: &Attempt, used: Option<&TokensUsed>) {
+        let Attempt { upstream, model, .. } = attempt;
+        // Nearly every attempt is at a model that is known: its names are not copied.
+        if let Some(sums) = self.by_model.get_mut(upstream).and_then(|models| models.get_mut(model)) {
+            sums.add(attempt, used);
+        } else {
+            let models = self.by_model.entry(upstream.clone()).or_default();
+            models.entry(model.clone()).or_default().add(attempt, used);
+        }
+    }
+}
+
+impl ModelSums {
+    fn add(&mut self, attempt: &Attempt, used: Option<&TokensUsed>) {
+        self.attempts += 1;
+        self.charged = self.charged.plus(attempt.charged);
+        if let Some(used) = used {
+            self.used.add(used);
+        }
+    }
+}
+
+impl TokensUsed {
+    /// Adds what another call used.
+    pub fn add(&mut self, other: &Self) {
+        let sum = |a: u64, b: u64| a.saturating_add(b).min(LARGEST);
+        *self = Self {
+            cache_write: sum(self.cache_write, other.cache_write),
+            cached_input: sum(self.cached_input, other.cached_input),
+            input: sum(self.input, other.input),
+            output: sum(self.output, other.output),
+            reasoning: sum(self.reasoning, other.reasoning),
+        };
+    }
+}

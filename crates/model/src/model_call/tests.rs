@@ -1,0 +1,173 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::budget::LARGEST;
+
+fn refused() -> Unchained {
+    Unchained {
+        answered: None,
+        asked: "gpt-5".to_owned(),
+        attempts: Vec::new(),
+        charged: Charge::default(),
+        door: Door::Chat,
+        ended: Ended::Refused,
+        first_byte_us: None,
+        latency_us: 90,
+        reason: Some("model_mismatch".to_owned()),
+        request: Digest::of(b"{}"),
+        response: None,
+        rewrites: Vec::new(),
+        settled: true,
+        status: 403,
+        stop: None,
+        stream: false,
+        time: "2026-01-01T12:00:00Z".parse().unwrap(),
+        used: None,
+    }
+}
+
+fn answered(tokens: u64) -> Unchained {
+    let charged = Charge { micro_usd: tokens.saturating_mul(2), requests: 1, tokens };
+    let used = TokensUsed { input: tokens, ..TokensUsed::default() };
+    let attempt = |upstream: &str, outcome: &str, charged| Attempt {
+        charged,
+        model: "m".to_owned(),
+        outcome: outcome.to_owned(),
+        status: None,
+        upstream: upstream.to_owned(),
+    };
+    let attempts = vec![attempt("one", "overloaded", Charge::default()), attempt("two", "answered", charged)];
+    Unchained {
+        attempts,
+        charged,
+        ended: Ended::Answered,
+        reason: None,
+        status: 200,
+        used: Some(used),
+        ..refused()
+    }
+}
+
+/// A file with these calls.
+fn file(calls: &[(Option<u64>, Unchained)]) -> Vec<u8> {
+    let (mut chain, mut file) = (Chain::new("a"), Vec::new());
+    for (number, call) in calls {
+        let mut line = Vec::new();
+        let call = chain.place(*number, call.clone(), &mut line).unwrap();
+        chain.go_on(&call, &line);
+        file.extend(line);
+        file.push(b'\n');
+    }
+    file
+}
+
+fn sample() -> Vec<u8> {
+    let unsettled = Unchained { settled: false, ..answered(5) };
+    file(&[(Some(1), answered(10)), (None, refused()), (Some(0), unsettled), (Some(2), answered(1))])
+}
+
+#[test]
+fn a_chain_is_followed_and_added_up() {
+    let mut seen = Vec::new();
+    let sums = read(&sample(), "a", |call| seen.push((call.seq, call.call))).unwrap();
+    assert_eq!(seen, [(0, Some(1)), (1, None), (2, Some(0)), (3, Some(2))]);
+    assert_eq!((sums.records, sums.refused, sums.unsettled), (4, 1, 1));
+    assert_eq!(sums.charged, Charge { micro_usd: 32, requests: 3, tokens: 16 });
+    assert_eq!(sums.unsettled_charged, Charge { micro_usd: 10, requests: 1, tokens: 5 });
+    assert_eq!(sums.used.input, 16);
+    assert_eq!(sums.by_model["one"]["m"], ModelSums { attempts: 3, ..ModelSums::default() });
+    assert_eq!(sums.by_model["two"]["m"].charged, sums.charged);
+    assert_eq!(sums.by_day.values().copied().collect::<Vec<_>>(), [sums.charged]);
+}
+
+#[test]
+fn every_flipped_bit_but_in_the_last_line_is_found_there_or_later() {
+    let whole = file(&[(Some(0), answered(10)), (None, refused()), (None, refused())]);
+    let last = whole[..whole.len() - 1].iter().rposition(|byte| *byte == b'\n').unwrap();
+    for at in 0..=last {
+        for bit in [0, 1, 5, 7] {
+            let mut changed = whole.clone();
+            changed[at] ^= 1 << bit;
+            assert!(read(&changed, "a", |_| ()).is_err(), "bit {bit} of byte {at}");
+        }
+    }
+}
+
+#[test]
+fn lines_cannot_be_taken_out_doubled_swapped_or_given_to_another_run() {
+    let whole = sample();
+    let lines: Vec<&[u8]> = whole.split_inclusive(|byte| *byte == b'\n').collect();
+    for (order, problem) in [
+        (vec![1, 2, 3], "line 1: seq is 1, expected 0"),
+        (vec![0, 2, 3], "line 2: seq is 2, expected 1"),
+        (vec![0, 0], "line 2: seq is 0, expected 1"),
+        (vec![0, 2, 1], "line 2: seq is 2, expected 1"),
+    ] {
+        let changed: Vec<u8> = order.into_iter().flat_map(|at| lines[at].to_vec()).collect();
+        assert_eq!(read(&changed, "a", |_| ()).unwrap_err().to_string(), problem);
+    }
+    assert_eq!(read(&whole, "b", |_| ()).unwrap_err().to_string(), "line 1: it belongs to another run");
+    let torn = &whole[..whole.len() - 1];
+    assert_eq!(read(torn, "a", |_| ()).unwrap_err().to_string(), "line 4: its end is missing");
+}
+
+#[test]
+fn no_call_has_two_records() {
+    let twice = file(&[(Some(1), answered(1)), (Some(0), answered(1)), (Some(1), answered(1))]);
+    assert_eq!(read(&twice, "a", |_| ()).unwrap_err().to_string(), "line 3: call 1 has a record already");
+}
+
+#[test]
+fn only_the_canonical_spelling_is_taken() {
+    let line = file(&[(None, refused())]);
+    let line = str::from_utf8(&line).unwrap().trim_end();
+    assert!(parse_line(line.as_bytes()).is_ok());
+    for (from, to) in [
+        (r#""latency_us":90"#, r#""latency_us": 90"#),
+        (r#""status":403,"stream":false"#, r#""stream":false,"status":403"#),
+        ("gpt-5", "gpt\\u002d5"),
+        (r#""latency_us":90"#, r#""latency_us":9007199254740993"#),
+        (r#""stream":false"#, r#""stop":null,"stream":false"#),
+        (r#""stream":false"#, r#""stream":false,"stream":false"#),
+        (r#""stream":false"#, r#""stream":false,"tip":1"#),
+    ] {
+        let changed = line.replacen(from, to, 1);
+        assert_ne!(changed, line);
+        assert!(parse_line(changed.as_bytes()).is_err(), "{changed}");
+    }
+}
+
+#[test]
+fn neither_a_client_nor_an_upstream_decides_how_large_a_record_is() {
+    let long = "\u{1}é".repeat(100_000);
+    let call = Unchained {
+        answered: Some(long.clone()),
+        asked: long.clone(),
+        stop: Some(long.clone()),
+        reason: Some(long),
+        ..answered(u64::MAX)
+    };
+    let file = file(&[(Some(0), call)]);
+    assert!(file.len() < 16 << 10, "{}", file.len());
+    let sums = read(&file, "a", |call| assert!(call.asked.ends_with('…'))).unwrap();
+    assert_eq!(sums.charged.tokens, LARGEST);
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_is_the_canonical_form(
+        asked in any::<String>(),
+        stop in proptest::option::of(any::<String>()),
+        numbers: [u64; 4],
+        first_byte_us: Option<u64>,
+        stream: bool,
+    ) {
+        let [tokens, latency_us, number, nanoseconds] = numbers;
+        let time = Timestamp::from_nanosecond(i128::from(nanoseconds)).unwrap();
+        let call = Unchained { asked, first_byte_us, latency_us, stop, stream, time, ..answered(tokens) };
+        let mut line = Vec::new();
+        let call = Chain::new("ü").place(Some(number.min(LARGEST)), call, &mut line).unwrap();
+        prop_assert_eq!(&line, &serde_json_canonicalizer::to_vec(&call).unwrap());
+        prop_assert_eq!(parse_line(&line), Ok(call));
+    }
+}
