@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use herma_model::budget::{Amount, LeaseError, Leases as _, Scope};
 use herma_model::event::Event;
 use herma_model::report::Report;
 use herma_model::store::{RunQuery, RunSummary, Store, StoreError};
@@ -12,6 +13,7 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{AssertSqlSafe, Connection, SqlStr};
 use tokio::runtime::Runtime;
 
+use crate::leases::SqliteLeases;
 use crate::rows::{COLUMNS, summary, text};
 
 /// The store on one SQLite file, durable on every commit (write-ahead log, `synchronous = FULL`).
@@ -36,19 +38,29 @@ impl SqliteStore {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|e| StoreError { doing: "start", cause: e.to_string() })?;
-        let options = SqliteConnectOptions::new()
-            .filename(file)
-            .create_if_missing(true)
-            .journal_mode(SqliteJournalMode::Wal)
-            .synchronous(SqliteSynchronous::Full)
-            .foreign_keys(true)
-            .busy_timeout(Duration::from_secs(30));
         let connection = runtime.block_on(async {
-            let mut connection = connect(&options).await.map_err(error("open"))?;
+            let mut connection = connect(&options(file)).await.map_err(error("open"))?;
             migrate(&mut connection, migrations).await?;
             Ok(connection)
         })?;
         Ok(Self { inner: Mutex::new(Inner { connection, runtime }) })
+    }
+
+    /// The leases of the store in this file, for who does not wait by himself.
+    pub fn leases(&self, file: &Path) -> Result<SqliteLeases, StoreError> {
+        self.lock().runtime.block_on(SqliteLeases::open(file))
+    }
+
+    /// Says what a holder that is gone spent of budgets that are shared: what it had leased beyond that is free again.
+    pub fn reconcile(&self, file: &Path, holder: &str, spent: &[(Scope, Amount)]) -> Result<(), StoreError> {
+        let failed = |e: LeaseError| StoreError { doing: "reconcile a lease", cause: e.to_string() };
+        self.lock().runtime.block_on(async {
+            let leases = SqliteLeases::open(file).await?;
+            for (scope, spent) in spent {
+                leases.reconcile(scope, holder, *spent).await.map_err(failed)?;
+            }
+            Ok(())
+        })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -57,8 +69,19 @@ impl SqliteStore {
     }
 }
 
+/// How every connection to a store is made.
+pub(crate) fn options(file: &Path) -> SqliteConnectOptions {
+    SqliteConnectOptions::new()
+        .filename(file)
+        .create_if_missing(true)
+        .journal_mode(SqliteJournalMode::Wal)
+        .synchronous(SqliteSynchronous::Full)
+        .foreign_keys(true)
+        .busy_timeout(Duration::from_secs(30))
+}
+
 /// Connects. SQLite does not wait for another first use that switches the file to its log, but says that it is busy.
-async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
+pub(crate) async fn connect(options: &SqliteConnectOptions) -> Result<SqliteConnection, sqlx::Error> {
     for _ in 0..BUSY_TRIES {
         match SqliteConnection::connect_with(options).await {
             Err(e) if is_busy(&e) => std::thread::sleep(BUSY_PAUSE),
@@ -78,13 +101,15 @@ fn is_busy(error: &sqlx::Error) -> bool {
 }
 
 /// What made the tables as they are, oldest first. One that was released never changes.
-const MIGRATIONS: &[(&str, &str)] = &[
+pub(crate) const MIGRATIONS: &[(&str, &str)] = &[
     ("runs", include_str!("../migrations/0001_runs.sql")),
     ("approvals", include_str!("../migrations/0002_approvals.sql")),
+    ("leases", include_str!("../migrations/0003_leases.sql")),
+    ("usage", include_str!("../migrations/0004_usage.sql")),
 ];
 
 /// Brings the tables up to date. Two first uses at once race for the same tables; the loser finds them made.
-async fn migrate(
+pub(crate) async fn migrate(
     connection: &mut SqliteConnection,
     migrations: &'static [(&str, &str)],
 ) -> Result<(), StoreError> {
@@ -286,6 +311,21 @@ mod tests {
         let store = SqliteStore::open(&file).unwrap();
         assert_eq!(store.runs(&RunQuery { limit: 2, before: None, status: None }).unwrap(), [run(1)]);
         assert!(store.approvals(None, 1).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_store_of_an_older_herma_learns_what_runs_used() {
+        use herma_model::store::{UsageBy, UsageStore as _};
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("store.db");
+        let old = SqliteStore::open_with(&file, &MIGRATIONS[..2]).unwrap();
+        old.begin(&run(1)).unwrap();
+        assert!(old.usage(UsageBy::Run).is_err());
+        drop(old);
+        let store = SqliteStore::open(&file).unwrap();
+        for by in [UsageBy::Run, UsageBy::Engine, UsageBy::Model, UsageBy::Day] {
+            assert!(store.usage(by).unwrap().is_empty());
+        }
     }
 
     #[test]

@@ -1,27 +1,19 @@
 //! The ledger: what was spent, what is set aside, and what nobody knows.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
-use super::amount::{Amount, Limits};
+use serde::Serialize;
 
-/// What a budget is for.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Scope {
-    /// One run.
-    Run(String),
-    /// All runs of one engine.
-    Engine(String),
-    /// One day, in UTC.
-    Day(String),
-}
+use super::ask::{Ask, Lack};
+use super::shared::Lease;
+use super::{Amount, Limits, Scope};
 
 /// What was set aside for a call. It is given back to exactly one of [`Ledger::settle`], [`Ledger::release`] and
 /// [`Ledger::abandon`]; dropping it leaves the most it can cost charged, which is never too little.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "what is set aside stays charged until it is settled"]
 pub struct Reservation {
-    id: u64,
-    scopes: Vec<Scope>,
+    accounts: Vec<u64>,
     most: Amount,
 }
 
@@ -33,81 +25,162 @@ impl Reservation {
     }
 }
 
-/// A call of which nobody knows what it cost; it is charged at the most.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a call got.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Reserved {
+    /// What is set aside for it.
+    pub reservation: Reservation,
+    /// The tokens of output that each answer may have: what was wanted, or what fits.
+    pub output: u64,
+}
+
+/// The calls of which nobody knows what they cost. Which they are is in the audit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsettled {
-    /// Which reservation.
-    pub id: u64,
-    /// What it is charged at.
+    /// How many.
+    pub calls: u64,
+    /// What they are charged at.
     pub charged: Amount,
 }
 
 /// A budget does not allow the call.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the budget of {scope:?} is exhausted: {what}")]
+#[error("the budget of {scope} does not allow it: {what}")]
 pub struct Exhausted {
     /// Whose budget.
     pub scope: Scope,
-    /// `requests`, `tokens` or `usd`.
-    pub what: &'static str,
+    /// What it has too little of.
+    pub what: Lack,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
-struct Account {
-    limits: Limits,
-    spent: Amount,
-    reserved: Amount,
+/// Why nothing was set aside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotReserved {
+    /// A budget does not allow the call.
+    Exhausted(Exhausted),
+    /// What is leased of a shared budget is not enough; there may be more to lease.
+    Short(Short),
+}
+
+/// A shared budget of which more has to be leased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Short {
+    pub(super) account: u64,
+    pub(super) need: Amount,
+}
+
+/// One budget as it stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct BudgetState {
+    /// Whose.
+    pub scope: Scope,
+    /// What may be spent.
+    pub limits: Limits,
+    /// What was spent.
+    pub spent: Amount,
+    /// What is set aside for calls under way.
+    pub reserved: Amount,
+    /// What is leased, if it is shared with other processes; spent and reserved are a part of it.
+    pub leased: Option<Amount>,
+}
+
+/// One budget.
+#[derive(Debug)]
+pub(super) struct Account {
+    pub(super) scope: Scope,
+    pub(super) limits: Limits,
+    pub(super) spent: Amount,
+    pub(super) reserved: Amount,
+    pub(super) lease: Option<Lease>,
+    /// Whether nothing may be set aside any more. It goes when nothing is.
+    pub(super) is_retired: bool,
+}
+
+impl Account {
+    pub(super) fn taken(&self) -> Amount {
+        self.spent.plus(self.reserved)
+    }
 }
 
 /// All budgets of a router. It is one value behind one lock: a reservation is taken from every scope or from none.
 #[derive(Debug, Default)]
 pub struct Ledger {
-    accounts: BTreeMap<Scope, Account>,
-    unsettled: Vec<Unsettled>,
+    pub(super) accounts: BTreeMap<u64, Account>,
+    names: HashMap<Scope, u64>,
+    unsettled: Unsettled,
     next: u64,
 }
 
 impl Ledger {
-    /// Opens a budget, with what was spent of it before. One that is open keeps what was spent and set aside since.
+    /// Opens a budget, with what was spent of it before. One that is open keeps what was spent and set aside since, and
+    /// learns its new limits. That of a run is this process's own; those of engines and days are shared with others, and
+    /// have to be leased before they are spent.
     pub fn open(&mut self, scope: Scope, limits: Limits, spent: Amount) {
-        let fresh = Account { spent, ..Account::default() };
-        self.accounts.entry(scope).or_insert(fresh).limits = limits;
+        if let Some(account) = self.names.get(&scope).and_then(|id| self.accounts.get_mut(id)) {
+            (account.limits, account.is_retired) = (limits, false);
+            return;
+        }
+        let lease = match scope {
+            Scope::Run(_) => None,
+            Scope::Engine(_) | Scope::Day(_) => Some(Lease::new(spent)),
+        };
+        let reserved = Amount::default();
+        self.next += 1;
+        self.names.insert(scope.clone(), self.next);
+        self.accounts.insert(self.next, Account { scope, limits, spent, reserved, lease, is_retired: false });
     }
 
-    /// Sets aside the most that a call can cost, in every scope or in none. A scope without a budget is refused: what
-    /// nobody limited was forgotten.
-    pub fn reserve(&mut self, scopes: &[Scope], most: Amount) -> Result<Reservation, Exhausted> {
+    /// Whether a budget is open.
+    #[must_use]
+    pub fn is_open(&self, scope: &Scope) -> bool {
+        self.account(scope).is_some_and(|account| !account.is_retired)
+    }
+
+    /// Sets aside the most that a call can cost, in every scope or in none. Its output is lowered to what fits into all
+    /// of them, in tokens and in money, but not below the least that it wants. A scope without a budget is refused: what
+    /// nobody limited was forgotten. `empty` are the shared budgets of which no more can be leased.
+    pub fn reserve(&mut self, scopes: &[Scope], ask: &Ask, empty: &[Short]) -> Result<Reserved, NotReserved> {
+        let exhausted =
+            |scope: &Scope, what| NotReserved::Exhausted(Exhausted { scope: scope.clone(), what });
+        let mut accounts = Vec::with_capacity(scopes.len());
+        let mut output = ask.output;
         for scope in scopes {
-            let refuse = |what| Exhausted { scope: scope.clone(), what };
-            let account = self.accounts.get(scope).ok_or_else(|| refuse("it was never opened"))?;
-            let then = account.spent.plus(account.reserved).plus(most);
-            if let Some(what) = account.limits.exceeded_by(then) {
-                return Err(refuse(what));
+            let id = *self.names.get(scope).ok_or_else(|| exhausted(scope, Lack::Budget))?;
+            // A budget that is named twice is asked once: else both would fit, and together not.
+            if accounts.contains(&id) {
+                continue;
+            }
+            let account = self.accounts.get(&id).filter(|account| !account.is_retired);
+            let account = account.ok_or_else(|| exhausted(scope, Lack::Budget))?;
+            let left = account.limits.left(account.taken());
+            output = ask.fit(output, &account.limits, left).map_err(|what| exhausted(scope, what))?;
+            if empty.iter().any(|short| short.account == id) {
+                let left = left.min(account.leased_left());
+                output = ask.fit(output, &account.limits, left).map_err(|what| exhausted(scope, what))?;
+            }
+            accounts.push(id);
+        }
+        let most = ask.most(output);
+        for id in &accounts {
+            let Some(account) = self.accounts.get(id) else { continue };
+            if account.leased_left().min(most) != most {
+                return Err(NotReserved::Short(Short { account: *id, need: most }));
             }
         }
-        self.each(scopes, |account| account.reserved = account.reserved.plus(most));
-        self.next += 1;
-        Ok(Reservation { id: self.next, scopes: scopes.to_vec(), most })
-    }
-
-    /// The tokens that are left in the tightest of these scopes; none where none limits them. An output maximum is
-    /// clamped to it.
-    #[must_use]
-    pub fn tokens_left(&self, scopes: &[Scope]) -> Option<u64> {
-        let left = |account: &Account| {
-            let taken = account.spent.plus(account.reserved).tokens;
-            account.limits.tokens.map(|limit| limit.saturating_sub(taken))
-        };
-        scopes.iter().filter_map(|scope| self.accounts.get(scope).and_then(left)).min()
+        self.each(&accounts, |account| account.reserved = account.reserved.plus(most));
+        Ok(Reserved { reservation: Reservation { accounts, most }, output })
     }
 
     /// The call cost this much. More than the most is charged too, so that a provider's count is never hidden.
     pub fn settle(&mut self, reservation: Reservation, cost: Amount) {
-        let Reservation { scopes, most, .. } = reservation;
-        self.each(&scopes, |account| {
+        let Reservation { accounts, most } = reservation;
+        self.each(&accounts, |account| {
             account.reserved = account.reserved.minus(most);
             account.spent = account.spent.plus(cost);
         });
+        for id in accounts {
+            self.sweep(id);
+        }
     }
 
     /// The call was never made.
@@ -115,28 +188,84 @@ impl Ledger {
         self.settle(reservation, Amount::default());
     }
 
-    /// Nobody knows what the call cost: it is charged at the most, and listed.
+    /// Nobody knows what the call cost: it is charged at the most, and counted.
     pub fn abandon(&mut self, reservation: Reservation) {
-        let (id, charged) = (reservation.id, reservation.most);
+        let charged = reservation.most;
         self.settle(reservation, charged);
-        self.unsettled.push(Unsettled { id, charged });
+        self.unsettled.calls += 1;
+        self.unsettled.charged = self.unsettled.charged.plus(charged);
+    }
+
+    /// Nothing more is set aside in this budget. It goes when what is set aside is settled; a shared one when the
+    /// others know, too.
+    pub fn retire(&mut self, scope: &Scope) {
+        let Some(id) = self.names.get(scope).copied() else { return };
+        self.each(&[id], |account| account.is_retired = true);
+        self.sweep(id);
     }
 
     /// What was spent of a budget, with what is set aside.
     #[must_use]
     pub fn taken(&self, scope: &Scope) -> Amount {
-        self.accounts.get(scope).map(|account| account.spent.plus(account.reserved)).unwrap_or_default()
+        self.account(scope).map(Account::taken).unwrap_or_default()
+    }
+
+    /// What is left of a budget, of all that it limits; none if it is not open.
+    #[must_use]
+    pub fn left(&self, scope: &Scope) -> Option<Limits> {
+        let account = self.account(scope)?;
+        let left = account.limits.left(account.taken());
+        Some(Limits {
+            requests: account.limits.requests.map(|_| left.requests),
+            tokens: account.limits.tokens.map(|_| left.tokens),
+            micro_usd: account.limits.micro_usd.map(|_| left.micro_usd),
+        })
     }
 
     /// The calls of which nobody knows what they cost.
     #[must_use]
-    pub fn unsettled(&self) -> &[Unsettled] {
-        &self.unsettled
+    pub fn unsettled(&self) -> Unsettled {
+        self.unsettled
     }
 
-    fn each(&mut self, scopes: &[Scope], change: impl Fn(&mut Account)) {
-        for scope in scopes {
-            if let Some(account) = self.accounts.get_mut(scope) {
+    /// Every budget as it stands.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<BudgetState> {
+        let state = |account: &Account| BudgetState {
+            scope: account.scope.clone(),
+            limits: account.limits,
+            spent: account.spent,
+            reserved: account.reserved,
+            leased: account.lease.as_ref().map(|lease| lease.leased),
+        };
+        let mut states: Vec<_> = self.accounts.values().map(state).collect();
+        states.sort_by(|a, b| a.scope.cmp(&b.scope));
+        states
+    }
+
+    pub(super) fn remove(&mut self, id: u64) -> Option<Account> {
+        let account = self.accounts.remove(&id)?;
+        self.names.remove(&account.scope);
+        Some(account)
+    }
+
+    fn account(&self, scope: &Scope) -> Option<&Account> {
+        self.accounts.get(self.names.get(scope)?)
+    }
+
+    /// Takes an account away that is over. One that is shared goes when the others know.
+    fn sweep(&mut self, id: u64) {
+        let is_over = |account: &Account| {
+            account.is_retired && account.lease.is_none() && account.reserved.is_nothing()
+        };
+        if self.accounts.get(&id).is_some_and(is_over) {
+            self.remove(id);
+        }
+    }
+
+    fn each(&mut self, accounts: &[u64], change: impl Fn(&mut Account)) {
+        for id in accounts {
+            if let Some(account) = self.accounts.get_mut(id) {
                 change(account);
             }
         }
@@ -144,101 +273,4 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    fn tokens(tokens: u64) -> Amount {
-        Amount { requests: 1, tokens, micro_usd: tokens }
-    }
-
-    fn run() -> Scope {
-        Scope::Run("a".to_owned())
-    }
-
-    fn day() -> Scope {
-        Scope::Day("2026-01-01".to_owned())
-    }
-
-    fn ledger(run_tokens: u64, day_tokens: u64) -> Ledger {
-        let mut ledger = Ledger::default();
-        for (scope, tokens) in [(run(), run_tokens), (day(), day_tokens)] {
-            ledger.open(scope, Limits { tokens: Some(tokens), ..Limits::default() }, Amount::default());
-        }
-        ledger
-    }
-
-    #[test]
-    fn a_call_is_set_aside_in_every_scope_or_in_none() {
-        let mut ledger = ledger(100, 50);
-        let refused = ledger.reserve(&[run(), day()], tokens(60)).unwrap_err();
-        assert_eq!((refused.scope, refused.what), (day(), "tokens"));
-        assert_eq!(ledger.taken(&run()), Amount::default());
-        let kept = ledger.reserve(&[run(), day()], tokens(50)).unwrap();
-        assert_eq!(ledger.tokens_left(&[run(), day()]), Some(0));
-        ledger.settle(kept, tokens(20));
-        assert_eq!((ledger.taken(&run()).tokens, ledger.tokens_left(&[run(), day()])), (20, Some(30)));
-    }
-
-    #[test]
-    fn what_nobody_opened_nobody_may_spend() {
-        let nobody = Scope::Engine("stub".to_owned());
-        assert!(ledger(9, 9).reserve(&[nobody], tokens(0)).is_err());
-    }
-
-    #[test]
-    fn what_nobody_knows_is_charged_at_the_most_and_listed() {
-        let mut ledger = ledger(100, 100);
-        let lost = ledger.reserve(&[run()], tokens(70)).unwrap();
-        ledger.abandon(lost);
-        assert_eq!(ledger.taken(&run()), tokens(70));
-        assert_eq!(ledger.unsettled(), [Unsettled { id: 1, charged: tokens(70) }]);
-    }
-
-    /// What can happen to a call.
-    #[derive(Clone, Debug)]
-    enum End {
-        Settled(u64),
-        Released,
-        Abandoned,
-        Forgotten,
-    }
-
-    fn end() -> impl Strategy<Value = End> {
-        prop_oneof![
-            (0..100_u64).prop_map(End::Settled),
-            Just(End::Released),
-            Just(End::Abandoned),
-            Just(End::Forgotten),
-        ]
-    }
-
-    proptest! {
-        #[test]
-        fn no_order_of_calls_overshoots_a_budget(
-            limit in 0..500_u64,
-            calls in proptest::collection::vec((0..100_u64, end(), any::<bool>()), 0..60),
-        ) {
-            let mut ledger = ledger(limit, u64::MAX);
-            let (mut open, mut cost) = (Vec::new(), 0);
-            for (most, end, at_once) in calls {
-                let Ok(kept) = ledger.reserve(&[run(), day()], tokens(most)) else { continue };
-                open.push((kept, end));
-                prop_assert!(ledger.taken(&run()).tokens <= limit);
-                if !at_once { continue }
-                for (kept, end) in open.drain(..) {
-                    let most = kept.most().tokens;
-                    match end {
-                        End::Settled(used) => { cost += used.min(most); ledger.settle(kept, tokens(used.min(most))) }
-                        End::Released => ledger.release(kept),
-                        End::Abandoned => { cost += most; ledger.abandon(kept) }
-                        End::Forgotten => { cost += most; drop(kept) }
-                    }
-                }
-                prop_assert_eq!(ledger.taken(&run()).tokens, cost);
-                prop_assert!(cost <= limit);
-            }
-        }
-    }
-}
+mod tests;

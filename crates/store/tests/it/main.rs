@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod approvals;
+mod leases;
 mod race;
 mod sample;

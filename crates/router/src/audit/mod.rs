@@ -1,0 +1,264 @@
+//! The record of every call: chained, and written before anything depends on it.
+//!
+//! Two files. `model-calls.jsonl` has one line for each call that ended, and is evidence. `calls-begun` has one line for
+//! each call that is about to be made, with the most that it can cost, and is not. Each line is handed to the kernel
+//! before the call goes on, so that a process that is killed at any moment leaves both: the next start finds the calls
+//! that began and did not end, and records them as interrupted, charged at the most.
+
+mod append;
+mod error;
+mod journal;
+mod open;
+mod read;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use herma_model::model_call::{Chain, Ended};
+pub use herma_model::model_call::{ModelCall, Sums, Unchained};
+
+use self::append::Append;
+pub use self::error::AuditError;
+use self::journal::Note;
+pub use self::journal::{Beginning, CALLS_BEGUN};
+pub use self::open::{MODEL_CALLS, Opened};
+pub use self::read::{Read, read};
+use crate::budget::Amount;
+
+/// Which call of a run it is, counted as calls begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CallNumber(u64);
+
+impl fmt::Display for CallNumber {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// The audit of one run. It is shared as it is: what changes is behind one lock, and no lock is held while the disk is
+/// waited for.
+#[derive(Debug)]
+pub struct Audit {
+    dir: PathBuf,
+    calls: Append,
+    begun: Append,
+    /// Whether something was written since the last [`Audit::sync`].
+    is_dirty: AtomicBool,
+    state: Mutex<State>,
+}
+
+#[derive(Debug)]
+struct State {
+    chain: Chain,
+    sums: Sums,
+    /// The calls that began and have no record.
+    under_way: BTreeSet<u64>,
+    next: u64,
+    /// Whether a record could not be written: no call is begun any more.
+    is_poisoned: bool,
+    is_finished: bool,
+    /// What a line is formatted into.
+    line: Vec<u8>,
+}
+
+impl State {
+    fn may_begin(&self) -> Result<(), AuditError> {
+        match self {
+            Self { is_finished: true, .. } => Err(AuditError::Finished),
+            Self { is_poisoned: true, .. } => Err(AuditError::Poisoned),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Audit {
+    /// A call is about to be made and can cost so much at most. When this returns, that is written: only then may an
+    /// upstream be asked. Where it fails the call must not be made.
+    pub fn begin(&self, most: Amount, beginning: &Beginning<'_>) -> Result<CallNumber, AuditError> {
+        let state = &mut *self.state();
+        state.may_begin()?;
+        let number = state.next;
+        self.note(&Note::began(number, most, beginning), &mut state.line)?;
+        state.next += 1;
+        state.under_way.insert(number);
+        Ok(CallNumber(number))
+    }
+
+    /// A call is about to be made once more, after an attempt of which nobody knows what it cost: it can cost this much
+    /// beyond what was said before.
+    pub fn more(&self, call: CallNumber, most: Amount) -> Result<(), AuditError> {
+        let state = &mut *self.state();
+        state.may_begin()?;
+        if !state.under_way.contains(&call.0) {
+            return Err(AuditError::NotUnderWay(call.0));
+        }
+        self.note(&Note::More { call: call.0, most: most.bounded() }, &mut state.line)
+    }
+
+    /// Records a call that ended, or one that was refused before it began, and says its place. Where it cannot be
+    /// written no further call is begun; the next start finds the call that began and charges it at the most.
+    pub fn end(&self, call: Option<CallNumber>, record: Unchained) -> Result<u64, AuditError> {
+        let state = &mut *self.state();
+        if state.is_finished {
+            return Err(AuditError::Finished);
+        }
+        let number = call.map(|call| call.0);
+        if let Some(unknown) = number.filter(|number| !state.under_way.contains(number)) {
+            return Err(AuditError::NotUnderWay(unknown));
+        }
+        let recorded = self.record(state, number, record);
+        state.is_poisoned |= recorded.is_err();
+        recorded.map(|call| call.seq)
+    }
+
+    /// What is recorded so far, added up.
+    #[must_use]
+    pub fn sums(&self) -> Sums {
+        self.state().sums.clone()
+    }
+
+    /// How many calls are under way.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.state().under_way.len()
+    }
+
+    /// Makes durable what is written so far. It waits for the disk and must not be called where others wait for that.
+    pub fn sync(&self) -> Result<(), AuditError> {
+        if self.is_dirty.swap(false, Ordering::AcqRel) { self.sync_now() } else { Ok(()) }
+    }
+
+    fn sync_now(&self) -> Result<(), AuditError> {
+        let synced = self.begun.sync().and_then(|()| self.calls.sync());
+        if synced.is_err() {
+            // What the disk lost it will not say a second time.
+            self.state().is_poisoned = true;
+        }
+        synced.map_err(|(name, cause)| self.io(name, "make it durable", cause))
+    }
+
+    /// Ends the audit. What is still under way is recorded as interrupted, charged at the most; nothing can be begun or
+    /// recorded after it. Then the file is durable, and `calls-begun`, which says nothing any more, is gone. Doing it
+    /// twice changes nothing.
+    pub fn finish(&self) -> Result<Sums, AuditError> {
+        let sums = {
+            let state = &mut *self.state();
+            if !state.is_finished {
+                self.interrupt(state)?;
+                state.is_finished = true;
+            }
+            state.sums.clone()
+        };
+        self.sync_now()?;
+        match std::fs::remove_file(self.dir.join(CALLS_BEGUN)) {
+            Err(cause) if cause.kind() != io::ErrorKind::NotFound => {
+                Err(self.io(CALLS_BEGUN, "take it away", cause))
+            }
+            _ => Ok(sums),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // What is written and what is remembered change together, at the end of each operation.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, note: &Note<'_>, line: &mut Vec<u8>) -> Result<(), AuditError> {
+        line.clear();
+        serde_json::to_writer(&mut *line, note).map_err(|e| self.io(CALLS_BEGUN, "write to it", e.into()))?;
+        line.push(b'\n');
+        let written = self.begun.line(line).map_err(|cause| self.io(CALLS_BEGUN, "write to it", cause));
+        // After it is written: a sync that is under way may come too early for it.
+        self.is_dirty.store(true, Ordering::Release);
+        written
+    }
+
+    /// Writes the next line of the chain.
+    fn record(
+        &self,
+        state: &mut State,
+        number: Option<u64>,
+        record: Unchained,
+    ) -> Result<ModelCall, AuditError> {
+        let State { chain, line, .. } = state;
+        line.clear();
+        let call = chain.place(number, record, line).map_err(|broken| self.broken(broken))?;
+        line.push(b'\n');
+        let written = self.calls.line(line).map_err(|cause| self.io(MODEL_CALLS, "write to it", cause));
+        self.is_dirty.store(true, Ordering::Release);
+        written?;
+        chain.go_on(&call, &line[..line.len() - 1]);
+        state.sums.add(&call);
+        if let Some(number) = number {
+            state.under_way.remove(&number);
+        }
+        Ok(call)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::OpenOptions;
+
+    use herma_model::Digest;
+    use herma_model::model_call::Door;
+    use tempfile::TempDir;
+
+    use super::*;
+
+    const MOST: Amount = Amount { micro_usd: 1, requests: 1, tokens: 9 };
+
+    fn full(name: &'static str) -> Append {
+        Append::new(name, OpenOptions::new().append(true).open("/dev/full").unwrap(), 0).unwrap()
+    }
+
+    fn beginning() -> Beginning<'static> {
+        let time = herma_model::Timestamp::UNIX_EPOCH;
+        Beginning { asked: "m", door: Door::Chat, request: Digest::of(b""), stream: false, time }
+    }
+
+    fn record() -> Unchained {
+        let mut noted = journal::Noted::default();
+        noted.take(&serde_json::to_vec(&Note::began(0, MOST, &beginning())).unwrap()).unwrap();
+        noted.interrupted().next().unwrap().1
+    }
+
+    #[test]
+    fn a_call_that_cannot_be_noted_is_not_made() {
+        let dir = TempDir::new().unwrap();
+        let (mut audit, _) = Audit::open(dir.path(), "run").unwrap();
+        audit.begun = full(CALLS_BEGUN);
+        assert!(matches!(audit.begin(MOST, &beginning()), Err(AuditError::Io { .. })));
+        assert_eq!(audit.under_way(), 0);
+        // What was refused for it can still be said.
+        audit.end(None, record()).unwrap();
+    }
+
+    #[test]
+    fn after_a_record_that_cannot_be_written_no_call_is_made() {
+        let dir = TempDir::new().unwrap();
+        let (mut audit, _) = Audit::open(dir.path(), "run").unwrap();
+        let (first, second) =
+            (audit.begin(MOST, &beginning()).unwrap(), audit.begin(MOST, &beginning()).unwrap());
+        audit.end(Some(first), record()).unwrap();
+        let disk = std::mem::replace(&mut audit.calls, full(MODEL_CALLS));
+        assert!(matches!(audit.end(Some(second), record()), Err(AuditError::Io { .. })));
+        assert!(matches!(audit.begin(MOST, &beginning()), Err(AuditError::Poisoned)));
+        assert!(matches!(audit.more(second, MOST), Err(AuditError::Poisoned)));
+        assert_eq!((audit.sums().records, audit.under_way()), (1, 1));
+        assert!(audit.finish().is_err());
+
+        // There is room again: what was not recorded still can be, but nothing is begun before the next start.
+        audit.calls = disk;
+        audit.end(Some(second), record()).unwrap();
+        assert!(matches!(audit.begin(MOST, &beginning()), Err(AuditError::Poisoned)));
+        drop(audit);
+        let (audit, opened) = Audit::open(dir.path(), "run").unwrap();
+        assert_eq!((opened.records, opened.interrupted.len()), (2, 0));
+        audit.begin(MOST, &beginning()).unwrap();
+    }
+}

@@ -1,0 +1,205 @@
+//! The budgets of a router, shared by all its calls.
+
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::ledger::{BudgetState, Exhausted, Ledger, NotReserved, Reservation, Reserved, Short, Unsettled};
+use super::shared::{Over, Wanted};
+use super::{Amount, Ask, InMemory, Lack, LeaseError, Leases, Limits, Scope};
+
+/// All budgets of a router. Cheap to clone; every clone is the same.
+#[derive(Clone)]
+pub struct Budgets {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    ledger: Mutex<Ledger>,
+    leases: Arc<dyn Leases>,
+    holder: Arc<str>,
+}
+
+impl fmt::Debug for Budgets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Budgets").field("holder", &self.inner.holder).finish_non_exhaustive()
+    }
+}
+
+impl Default for Budgets {
+    /// Budgets that no other process knows.
+    fn default() -> Self {
+        Self::new(Arc::new(InMemory::default()), "this process")
+    }
+}
+
+impl Budgets {
+    /// Budgets of which those that are shared are leased, in the name of `holder`. No two processes that live at the
+    /// same time may have the same; the one that goes on with the audits of one that died takes its name over.
+    #[must_use]
+    pub fn new(leases: Arc<dyn Leases>, holder: &str) -> Self {
+        Self { inner: Arc::new(Inner { ledger: Mutex::default(), leases, holder: holder.into() }) }
+    }
+
+    /// Opens a budget, with what was spent of it before. One that is open learns its new limits and keeps the rest. That
+    /// of a run is this process's own; those of engines and days are shared, and what this process spends of them is
+    /// leased first.
+    pub fn open(&self, scope: Scope, limits: Limits, spent: Amount) {
+        self.ledger().open(scope, limits, spent);
+    }
+
+    /// Opens a shared budget of which an earlier process of the same holder may have leased more than it spent. What the
+    /// audits say that it spent stays charged; the rest is given back. One that is open is not touched.
+    pub async fn recover(&self, scope: Scope, limits: Limits, spent: Amount) -> Result<(), LeaseError> {
+        if !self.is_open(&scope) {
+            self.inner.leases.reconcile(&scope, &self.inner.holder, spent).await?;
+            self.open(scope, limits, spent);
+        }
+        Ok(())
+    }
+
+    /// Whether a budget is open.
+    #[must_use]
+    pub fn is_open(&self, scope: &Scope) -> bool {
+        self.ledger().is_open(scope)
+    }
+
+    /// Sets aside the most that a call can cost, in every scope or in none, with its output lowered to what fits. Most
+    /// calls wait for nothing; one in many waits until more of a shared budget is leased.
+    pub async fn reserve(&self, scopes: &[Scope], ask: Ask) -> Result<Reserved, Exhausted> {
+        let mut empty = Vec::new();
+        loop {
+            let tried = self.ledger().reserve(scopes, &ask, &empty);
+            match tried {
+                Ok(reserved) => return Ok(reserved),
+                Err(NotReserved::Exhausted(exhausted)) => return Err(exhausted),
+                Err(NotReserved::Short(short)) => {
+                    // What others took of the new lease meanwhile is leased once more; only where the store has no more
+                    // the call gets what is there.
+                    if self.extend(short).await? == Extended::Empty {
+                        empty.push(short);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The call cost this much. More than the most is charged too.
+    pub fn settle(&self, reservation: Reservation, cost: Amount) {
+        self.ledger().settle(reservation, cost);
+    }
+
+    /// The call was never made.
+    pub fn release(&self, reservation: Reservation) {
+        self.ledger().release(reservation);
+    }
+
+    /// Nobody knows what the call cost: it is charged at the most, and counted.
+    pub fn abandon(&self, reservation: Reservation) {
+        self.ledger().abandon(reservation);
+    }
+
+    /// Nothing more is set aside in this budget. It goes when what is set aside is settled; a shared one at the
+    /// [`Budgets::tidy`] after that.
+    pub fn retire(&self, scope: &Scope) {
+        self.ledger().retire(scope);
+    }
+
+    /// What this process spent of a budget, with what is set aside.
+    #[must_use]
+    pub fn taken(&self, scope: &Scope) -> Amount {
+        self.ledger().taken(scope)
+    }
+
+    /// What is left of a budget, of all that it limits; none if it is not open. What others spent of a shared one is not
+    /// in it.
+    #[must_use]
+    pub fn left(&self, scope: &Scope) -> Option<Limits> {
+        self.ledger().left(scope)
+    }
+
+    /// The calls of which nobody knows what they cost.
+    #[must_use]
+    pub fn unsettled(&self) -> Unsettled {
+        self.ledger().unsettled()
+    }
+
+    /// Every budget as it stands, in order.
+    #[must_use]
+    pub fn snapshot(&self) -> Vec<BudgetState> {
+        self.ledger().snapshot()
+    }
+
+    /// Gives back what is leased and lies idle, and settles shared budgets that are over. To be called now and then:
+    /// what one process does not spend others may.
+    pub async fn tidy(&self) -> Result<(), LeaseError> {
+        let shared = self.ledger().shared();
+        for account in shared {
+            let Some(changing) = self.ledger().changing(account) else { continue };
+            let _changing = changing.lock().await;
+            let over = self.ledger().take_over(account);
+            let idle = self.ledger().take_idle(account);
+            if let Some(over) = over.or(idle) {
+                self.settle_with_others(over).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends all shared budgets: what was not spent is given back, and what is still set aside is charged at the most.
+    /// Of several errors the first is said, and the rest is still given back.
+    pub async fn close(&self) -> Result<(), LeaseError> {
+        let mut first = Ok(());
+        let shared = self.ledger().shared();
+        for account in shared {
+            let Some(changing) = self.ledger().changing(account) else { continue };
+            let _changing = changing.lock().await;
+            let over = self.ledger().end(account);
+            if let Some(over) = over {
+                first = first.and(self.settle_with_others(over).await);
+            }
+        }
+        first
+    }
+
+    /// What is over is out of the ledger: where the store does not answer it stays charged, and is never given back twice.
+    async fn settle_with_others(&self, over: Over) -> Result<(), LeaseError> {
+        let Over { scope, leased, spent } = over;
+        self.inner.leases.settle(&scope, &self.inner.holder, leased, spent).await
+    }
+
+    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        // Every change is whole before anything in it can panic.
+        self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Leases what a call needs, or waits until another call has.
+    async fn extend(&self, short: Short) -> Result<Extended, Exhausted> {
+        let Some(changing) = self.ledger().changing(short.account) else { return Ok(Extended::Enough) };
+        let changing = changing.lock_owned().await;
+        let Some(wanted) = self.ledger().wanted(&short) else { return Ok(Extended::Enough) };
+        let exhausted = Exhausted { scope: wanted.scope.clone(), what: Lack::Store };
+        let budgets = self.clone();
+        // On its own: a client that leaves meanwhile must not leave a lease behind that nobody knows of.
+        let leased = tokio::spawn(async move {
+            let _changing = changing;
+            let Inner { leases, holder, .. } = &*budgets.inner;
+            let Wanted { scope, want, limits } = wanted;
+            let granted = leases.lease(&scope, holder, want, limits).await?;
+            budgets.ledger().leased(short.account, granted);
+            Ok::<_, LeaseError>(if granted == want { Extended::Enough } else { Extended::Empty })
+        });
+        match leased.await {
+            Ok(Ok(extended)) => Ok(extended),
+            Ok(Err(_)) | Err(_) => Err(exhausted),
+        }
+    }
+}
+
+/// What came of an extension.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Extended {
+    /// There is enough, or was.
+    Enough,
+    /// The store has no more.
+    Empty,
+}
