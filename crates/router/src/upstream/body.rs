@@ -1,0 +1,123 @@
+//! The body of an answer, as it comes.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use hyper::body::Incoming;
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::steps::Steps;
+
+/// The body of an upstream's answer. Dropping it ends the call: an upstream that is still answering sees its connection
+/// or stream closed.
+pub struct UpstreamBody {
+    source: Source,
+    patience: Patience,
+}
+
+enum Source {
+    Http(Incoming),
+    Scripted(Steps),
+}
+
+/// Why a body ended before it was whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BodyBroken {
+    /// The connection broke.
+    #[error("the upstream broke off in the middle of its answer")]
+    Cut,
+    /// Nothing came for too long.
+    #[error("the upstream said nothing for too long in the middle of its answer")]
+    Idle,
+}
+
+impl UpstreamBody {
+    pub(super) fn http(incoming: Incoming, idle: Duration) -> Self {
+        Self { source: Source::Http(incoming), patience: Patience::new(idle) }
+    }
+
+    pub(super) fn scripted(steps: Steps, idle: Duration) -> Self {
+        Self { source: Source::Scripted(steps), patience: Patience::new(idle) }
+    }
+}
+
+impl Body for UpstreamBody {
+    type Data = Bytes;
+    type Error = BodyBroken;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, BodyBroken>>> {
+        let this = self.get_mut();
+        let polled = match &mut this.source {
+            // The library's words can hold the endpoint, so none of them get out.
+            Source::Http(incoming) => Pin::new(incoming).poll_frame(cx).map_err(|_| BodyBroken::Cut),
+            Source::Scripted(steps) => steps.poll_frame(cx),
+        };
+        if polled.is_ready() {
+            this.patience.rewarded();
+            return polled;
+        }
+        ready!(this.patience.poll_over(cx));
+        Poll::Ready(Some(Err(BodyBroken::Idle)))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.source {
+            Source::Http(incoming) => incoming.is_end_stream(),
+            Source::Scripted(steps) => steps.is_end(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.source {
+            Source::Http(incoming) => incoming.size_hint(),
+            Source::Scripted(steps) => steps.size_hint(),
+        }
+    }
+}
+
+impl fmt::Debug for UpstreamBody {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("UpstreamBody")
+    }
+}
+
+/// How long a silence may be. Only waiting counts: a client that reads slowly is not the upstream's silence.
+struct Patience {
+    idle: Duration,
+    /// Since when something is waited for.
+    since: Option<Instant>,
+    /// Made when it is first waited, and set anew only when it fires, so that chunks cost no timer.
+    alarm: Option<Pin<Box<Sleep>>>,
+}
+
+impl Patience {
+    fn new(idle: Duration) -> Self {
+        Self { idle, since: None, alarm: None }
+    }
+
+    /// Something came.
+    fn rewarded(&mut self) {
+        self.since = None;
+    }
+
+    /// Ready when it was waited for too long.
+    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let end = *self.since.get_or_insert_with(Instant::now) + self.idle;
+        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
+        loop {
+            ready!(alarm.as_mut().poll(cx));
+            if Instant::now() >= end {
+                return Poll::Ready(());
+            }
+            alarm.as_mut().reset(end);
+        }
+    }
+}

@@ -1,0 +1,30 @@
+//! Who answers: the upstreams of the configuration, how a request reaches them, and how they fail.
+//!
+//! A provider is chosen by configuration, never by a look at the URL. Keys and endpoints stay in here: no error, no
+//! `Debug` and no answer has them.
+
+mod anthropic;
+mod body;
+mod client;
+mod compatible;
+mod configured;
+mod connector;
+mod endpoint;
+mod headers;
+mod openai;
+mod problem;
+mod provider;
+mod remote;
+mod rest;
+mod retry_after;
+mod roots;
+mod scripted;
+mod scripted_more;
+mod scrub;
+mod steps;
+
+pub use body::{BodyBroken, UpstreamBody};
+pub use configured::{Outgoing, Upstream};
+pub use problem::{BadUpstream, SendError};
+pub use rest::Rest;
+pub use retry_after::retry_after;

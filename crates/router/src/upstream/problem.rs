@@ -1,0 +1,102 @@
+//! What can go wrong with an upstream, in words that name neither key nor endpoint.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::scripted::{BadScript, SameName};
+
+/// Why an upstream cannot be used. Said at start.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadUpstream {
+    /// The configuration has no endpoint for it.
+    #[error("the upstream `{0}` has no URL; give it one with `url`")]
+    NoUrl(String),
+    /// Its URL is none.
+    #[error(
+        "the URL of the upstream `{0}` cannot be used; expected `https://HOST[:PORT][/PATH]` without user, query and fragment"
+    )]
+    Url(String),
+    /// Its key cannot stand in a header.
+    #[error(
+        "the key of the upstream `{0}` has characters that no header can have; look for line breaks in it"
+    )]
+    Key(String),
+    /// There is no root certificate.
+    #[error(
+        "the upstream `{0}` is reached by TLS, and no root certificates were found; install the system's (`ca-certificates`) or name a file with `roots`"
+    )]
+    NoRoots(String),
+    /// Its own root certificates cannot be read.
+    #[error("the root certificates of the upstream `{upstream}` in {} {problem}", file.display())]
+    Roots {
+        /// Whose.
+        upstream: String,
+        /// Where.
+        file: PathBuf,
+        /// What is wrong with them.
+        problem: &'static str,
+    },
+    /// TLS cannot be set up at all.
+    #[error("TLS for the upstream `{0}` cannot be set up: its protocol versions are not built in")]
+    Tls(String),
+    /// A script cannot be read.
+    #[error("the script {} of the upstream `{upstream}` {problem}", file.display())]
+    ScriptFile {
+        /// Whose.
+        upstream: String,
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        problem: &'static str,
+    },
+    /// A file is not a script.
+    #[error("{}: {bad}", file.display())]
+    Script {
+        /// Which.
+        file: PathBuf,
+        /// Why.
+        bad: BadScript,
+    },
+    /// Two scripts cannot be told apart.
+    #[error("the upstream `{upstream}`: {same}")]
+    SameName {
+        /// Whose.
+        upstream: String,
+        /// Which name.
+        same: SameName,
+    },
+}
+
+/// Why there is no answer. The words are the same for every upstream: they never hold what an error of the network said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendError {
+    /// Nothing of the request left: it can be sent elsewhere, and costs nothing.
+    NotReached(&'static str),
+    /// The request may have left, and no answer came: it may have been charged.
+    Ambiguous(&'static str),
+    /// The request left, and its answer did not begin in time.
+    FirstByteTimeout,
+}
+
+impl SendError {
+    /// The reason in one word that programs know.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::NotReached(word) | Self::Ambiguous(word) => word,
+            Self::FirstByteTimeout => "first_byte_timeout",
+        }
+    }
+}
+
+impl fmt::Display for SendError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotReached(word) => write!(f, "the upstream was not reached ({word})"),
+            Self::Ambiguous(word) => write!(f, "the upstream broke off before its answer began ({word})"),
+            Self::FirstByteTimeout => f.write_str("the upstream did not begin its answer in time"),
+        }
+    }
+}
+
+impl std::error::Error for SendError {}

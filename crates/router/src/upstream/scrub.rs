@@ -1,0 +1,80 @@
+//! Takes key and endpoint out of what an upstream says.
+
+use herma_model::secret::Secret;
+use memchr::memmem::Finder;
+
+use super::endpoint::Endpoint;
+
+/// What stands where something was taken out.
+const REMOVED: &[u8] = b"[removed by herma]";
+
+/// Nothing that is shorter is looked for. What people write where a server wants any key at all is that short, and so
+/// is the path `/v1`; they would be found everywhere.
+const SHORTEST: usize = 6;
+
+/// What is looked for.
+#[derive(Debug)]
+pub(super) struct Scrub {
+    /// As it is.
+    exact: Vec<Secret<Finder<'static>>>,
+    /// Whatever its case; in lower case here.
+    folded: Vec<Secret<Finder<'static>>>,
+}
+
+impl Scrub {
+    /// For this key, and for all that an endpoint is known by, where it is the operator's own.
+    pub(super) fn new(key: Option<&str>, endpoint: Option<&Endpoint>) -> Self {
+        let known_by = endpoint.map(|endpoint| {
+            let (authority, base) = (endpoint.authority(), endpoint.base());
+            let whole = format!("{authority}{base}").to_ascii_lowercase();
+            let parts =
+                [authority, endpoint.host(), base, endpoint.unversioned()].map(str::to_ascii_lowercase);
+            [format!("https://{whole}"), format!("http://{whole}"), whole].into_iter().chain(parts)
+        });
+        Self { exact: needles(key.map(str::to_owned)), folded: needles(known_by.into_iter().flatten()) }
+    }
+
+    /// The body without them; `None` if it has none of them.
+    pub(super) fn apply(&self, body: &[u8]) -> Option<Vec<u8>> {
+        if body.len() < SHORTEST {
+            return None;
+        }
+        let mut found = places(&self.exact, body);
+        if !self.folded.is_empty() {
+            found.extend(places(&self.folded, &body.to_ascii_lowercase()));
+        }
+        if found.is_empty() {
+            return None;
+        }
+        found.sort_unstable();
+        let mut out = Vec::with_capacity(body.len() + REMOVED.len());
+        let mut kept = 0;
+        for (start, end) in found {
+            // What overlaps becomes one hole.
+            if start >= kept {
+                out.extend_from_slice(&body[kept..start]);
+                out.extend_from_slice(REMOVED);
+            }
+            kept = kept.max(end);
+        }
+        out.extend_from_slice(&body[kept..]);
+        Some(out)
+    }
+}
+
+/// Each text, as it is and as JSON may have it.
+fn needles(texts: impl IntoIterator<Item = String>) -> Vec<Secret<Finder<'static>>> {
+    let escaped = |text: &str| text.contains('/').then(|| text.replace('/', "\\/"));
+    let both = |text: String| [escaped(&text), Some(text)].into_iter().flatten();
+    let long = |text: &String| text.len() >= SHORTEST;
+    let finder = |text: String| Secret::new(Finder::new(&text).into_owned());
+    texts.into_iter().filter(long).flat_map(both).map(finder).collect()
+}
+
+fn places(needles: &[Secret<Finder<'static>>], body: &[u8]) -> Vec<(usize, usize)> {
+    let each = |finder: &'_ Secret<Finder<'static>>| {
+        let finder = finder.expose();
+        finder.find_iter(body).map(|at| (at, at + finder.needle().len())).collect::<Vec<_>>()
+    };
+    needles.iter().flat_map(each).collect()
+}
