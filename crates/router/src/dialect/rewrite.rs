@@ -81,11 +81,16 @@ impl Outline<'_> {
     /// The body with the changes.
     #[must_use]
     pub fn rewritten(&self, rewrite: &Rewrite<'_>) -> String {
-        let splices = self.splices(rewrite);
+        self.spliced(&self.splices(rewrite))
+    }
+
+    /// The body with these bytes replaced.
+    #[must_use]
+    pub fn spliced(&self, splices: &[Splice]) -> String {
         let added: usize = splices.iter().map(|splice| splice.with.len()).sum();
         let mut out = String::with_capacity(self.body.len() + added);
         let mut from = 0;
-        for splice in &splices {
+        for splice in splices {
             out.push_str(&self.body[from..splice.at.start]);
             out.push_str(&splice.with);
             from = splice.at.end;

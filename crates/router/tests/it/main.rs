@@ -3,9 +3,16 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod answers;
+mod audit;
+mod audit_killed;
+mod budgets;
+mod config;
 mod kit;
+mod probe;
 mod reaching_out;
 mod requests;
 mod rewrites;
 mod scripted;
+mod service;
 mod streams;
+mod upstream;

@@ -107,6 +107,8 @@ const WAYS_OUT: &[(Dialect, &str, Reach, &str)] = &[
         "tools[0]",
     ),
     (Chat, r#""web_search_options":{"user_location":null}"#, Reach::HostedTool, "web_search_options"),
+    (Chat, r#""web_search_options":{}"#, Reach::HostedTool, "web_search_options"),
+    (Chat, "\"web_search_options\": { \n }", Reach::HostedTool, "web_search_options"),
     (Chat, r#""store":true"#, Reach::StoredConversation, "store"),
     (Chat, r#""plugins":[{"id":"web"}]"#, Reach::HostedTool, "plugins"),
     (Chat, r#""api_base":"https://x""#, Reach::RemoteUrl, "api_base"),

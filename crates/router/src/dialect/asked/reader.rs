@@ -162,11 +162,12 @@ impl<'a> Reader<'a> {
         Ok(prompts.max(1))
     }
 
-    /// Notes a key that makes the upstream reach out, unless its value says that it is not set.
+    /// Notes a key that makes the upstream reach out, unless its value says that it is not set. An empty object does not
+    /// say so: options of a search without any option switch it on.
     fn set(&mut self, reach: Reach) -> Result<(), Refusal> {
         let span = self.scanner.skip()?;
         let value: String = self.scanner.slice(span).split_ascii_whitespace().take(3).collect();
-        if !matches!(value.as_str(), "null" | "false" | "[]" | "{}") {
+        if !matches!(value.as_str(), "null" | "false" | "[]") {
             self.reaches(reach, None);
         }
         Ok(())

@@ -1,0 +1,29 @@
+//! What a router that is running can take over from a new configuration.
+
+use super::Config;
+
+/// The new configuration changes what only a start can change. The old one stays.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} cannot change while the router runs; the old configuration stays: start the router anew to change that", said(.keys))]
+pub struct CannotReload {
+    /// Which keys.
+    pub keys: Vec<&'static str>,
+}
+
+fn said(keys: &[&str]) -> String {
+    keys.iter().map(|key| format!("`{key}`")).collect::<Vec<String>>().join(" and ")
+}
+
+impl Config {
+    /// Whether a running router can go on with the new configuration.
+    pub fn changes(&self, new: &Self) -> Result<(), CannotReload> {
+        let changed = [
+            ("listen.address", self.listen != new.listen),
+            ("admin.address", self.admin != new.admin),
+            ("state", self.state != new.state),
+        ];
+        let keys: Vec<&str> =
+            changed.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect();
+        if keys.is_empty() { Ok(()) } else { Err(CannotReload { keys }) }
+    }
+}

@@ -1,0 +1,44 @@
+//! The doors of the router: the paths that a client may call.
+
+pub use herma_model::model_call::Door;
+
+use crate::dialect::Dialect;
+
+/// Every door with its path.
+pub const DOORS: &[(Door, &str)] = &[
+    (Door::Chat, "/v1/chat/completions"),
+    (Door::Responses, "/v1/responses"),
+    (Door::Messages, "/v1/messages"),
+    (Door::CountTokens, "/v1/messages/count_tokens"),
+    (Door::Completions, "/v1/completions"),
+    (Door::Embeddings, "/v1/embeddings"),
+];
+
+/// The door at a path. Only the exact spelling is one: what a reader of paths could take for another is none.
+#[must_use]
+pub fn door_at(path: &str) -> Option<Door> {
+    DOORS.iter().find(|(_, at)| *at == path).map(|(door, _)| *door)
+}
+
+/// The path of a door.
+#[must_use]
+pub fn path_of(door: Door) -> &'static str {
+    match door {
+        Door::Chat => "/v1/chat/completions",
+        Door::Responses => "/v1/responses",
+        Door::Messages => "/v1/messages",
+        Door::CountTokens => "/v1/messages/count_tokens",
+        Door::Completions => "/v1/completions",
+        Door::Embeddings => "/v1/embeddings",
+    }
+}
+
+/// The dialect that is spoken at a door. Completions and embeddings are read as chat.
+#[must_use]
+pub fn dialect_of(door: Door) -> Dialect {
+    match door {
+        Door::Chat | Door::Completions | Door::Embeddings => Dialect::Chat,
+        Door::Responses => Dialect::Responses,
+        Door::Messages | Door::CountTokens => Dialect::Messages,
+    }
+}

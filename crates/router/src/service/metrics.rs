@@ -1,0 +1,154 @@
+//! What the router counts, in the form that Prometheus reads. Names of upstreams and words of herma only: no run, no
+//! model of a client's spelling, no address.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use herma_model::model_call::{Door, Ended, TokensUsed};
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+type Labels = [(&'static str, &'static str); 2];
+type UpstreamLabels = [(&'static str, String); 2];
+
+/// The counters of a router.
+#[derive(Debug)]
+pub(super) struct Metrics {
+    registry: Mutex<Registry>,
+    under_way: Gauge,
+    calls: Family<Labels, Counter>,
+    refusals: Family<[(&'static str, &'static str); 1], Counter>,
+    attempts: Family<UpstreamLabels, Counter>,
+    tokens: Family<[(&'static str, &'static str); 1], Counter>,
+    unauthenticated: Counter,
+    unwritten: Counter,
+    first_byte: Arc<Histogram>,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let buckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
+        let mut registry = Registry::with_prefix("herma_router");
+        let metrics = Self {
+            registry: Mutex::default(),
+            under_way: Gauge::default(),
+            calls: Family::default(),
+            refusals: Family::default(),
+            attempts: Family::default(),
+            tokens: Family::default(),
+            unauthenticated: Counter::default(),
+            unwritten: Counter::default(),
+            first_byte: Arc::new(Histogram::new(buckets)),
+        };
+        registry.register("calls_under_way", "Calls that are under way", metrics.under_way.clone());
+        registry.register(
+            "calls",
+            "Calls by the API that was called and how they ended",
+            metrics.calls.clone(),
+        );
+        registry.register(
+            "refusals",
+            "Calls that were refused or failed, by reason",
+            metrics.refusals.clone(),
+        );
+        registry.register("attempts", "Attempts by upstream and what came of them", metrics.attempts.clone());
+        registry.register("tokens", "Tokens that were used, by kind", metrics.tokens.clone());
+        registry.register(
+            "unauthenticated",
+            "Requests without a token that is known",
+            metrics.unauthenticated.clone(),
+        );
+        registry.register("unwritten", "Calls that could not be recorded", metrics.unwritten.clone());
+        registry.register(
+            "first_byte_seconds",
+            "Time to the first byte of an answer",
+            (*metrics.first_byte).clone(),
+        );
+        *metrics.registry.lock().unwrap_or_else(PoisonError::into_inner) = registry;
+        metrics
+    }
+}
+
+impl Metrics {
+    pub(super) fn begin(&self) {
+        self.under_way.inc();
+    }
+
+    pub(super) fn over(&self) {
+        self.under_way.dec();
+    }
+
+    /// How many calls are under way.
+    pub(super) fn calls_under_way(&self) -> usize {
+        usize::try_from(self.under_way.get()).unwrap_or(0)
+    }
+
+    pub(super) fn unauthenticated(&self) {
+        self.unauthenticated.inc();
+    }
+
+    pub(super) fn unwritten(&self) {
+        self.unwritten.inc();
+    }
+
+    pub(super) fn attempt(&self, upstream: &str, outcome: &str) {
+        let labels = [("upstream", upstream.to_owned()), ("outcome", outcome.to_owned())];
+        self.attempts.get_or_create(&labels).inc();
+    }
+
+    pub(super) fn first_byte(&self, took: Duration) {
+        self.first_byte.observe(took.as_secs_f64());
+    }
+
+    pub(super) fn end(
+        &self,
+        door: Door,
+        ended: Ended,
+        reason: Option<&'static str>,
+        used: Option<&TokensUsed>,
+    ) {
+        self.calls.get_or_create(&[("door", door_word(door)), ("ended", ended_word(ended))]).inc();
+        if let Some(reason) = reason {
+            self.refusals.get_or_create(&[("reason", reason)]).inc();
+        }
+        if let Some(used) = used {
+            self.tokens.get_or_create(&[("kind", "input")]).inc_by(used.input);
+            self.tokens.get_or_create(&[("kind", "output")]).inc_by(used.output);
+        }
+    }
+
+    /// All of it as text.
+    pub(super) fn text(&self) -> String {
+        let mut text = String::new();
+        // A String takes everything.
+        let _ = encode(&mut text, &self.registry.lock().unwrap_or_else(PoisonError::into_inner));
+        text
+    }
+}
+
+fn door_word(door: Door) -> &'static str {
+    match door {
+        Door::Chat => "chat",
+        Door::Completions => "completions",
+        Door::CountTokens => "count_tokens",
+        Door::Embeddings => "embeddings",
+        Door::Messages => "messages",
+        Door::Responses => "responses",
+    }
+}
+
+fn ended_word(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Answered => "answered",
+        Ended::Uncounted => "uncounted",
+        Ended::Refused => "refused",
+        Ended::Failed => "failed",
+        Ended::Cut => "cut",
+        Ended::ClientLeft => "client_left",
+        Ended::Interrupted => "interrupted",
+    }
+}

@@ -1,0 +1,26 @@
+//! The service: listens, and takes each request from its token to its record.
+//!
+//! [`Options`] say what it serves, [`Service::start`] starts it on threads of its own, and the [`Handle`] lets runs in and
+//! out, reloads and drains it.
+
+mod admin;
+mod answer;
+mod call;
+mod connection;
+mod flight;
+mod forward;
+mod handle;
+mod head;
+mod headers;
+mod listener;
+mod metrics;
+mod refused;
+mod routes;
+mod runs;
+mod shared;
+mod strict;
+
+pub use admin::{RunState, State, UpstreamState};
+pub use handle::{AdmitError, Handle, Options, Reload, Revoked, Service, Signal, StartError};
+pub use routes::paths;
+pub use runs::Refusals;

@@ -1,0 +1,144 @@
+//! What can be called on the agent's listener. Nothing here changes anything but the budgets and the record of calls.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ALLOW, CONTENT_TYPE};
+use http::{HeaderValue, Method, Request, Response, StatusCode};
+use hyper::body::Incoming;
+use serde_json::json;
+
+use super::answer::Answer;
+use super::call::{self, call};
+use super::connection::Connection;
+use super::refused::Refused;
+use super::shared::Shared;
+use crate::dialect::Dialect;
+use crate::door::{Door, dialect_of, door_at};
+use crate::grant::Grant;
+
+/// A place that can be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Route {
+    Door(Door),
+    Models,
+    Health,
+    Ready,
+    Metrics,
+}
+
+impl Route {
+    fn at(path: &str) -> Option<Self> {
+        match path {
+            "/v1/models" => Some(Self::Models),
+            "/healthz" => Some(Self::Health),
+            "/readyz" => Some(Self::Ready),
+            "/metrics" => Some(Self::Metrics),
+            _ => door_at(path).map(Self::Door),
+        }
+    }
+
+    fn method(self) -> Method {
+        match self {
+            Self::Door(_) => Method::POST,
+            Self::Models | Self::Health | Self::Ready | Self::Metrics => Method::GET,
+        }
+    }
+}
+
+/// Every path that is answered, with its method.
+#[must_use]
+pub fn paths() -> Vec<(Method, &'static str)> {
+    let reads = ["/v1/models", "/healthz", "/readyz", "/metrics"].map(|path| (Method::GET, path));
+    crate::door::DOORS.iter().map(|(_, path)| (Method::POST, *path)).chain(reads).collect()
+}
+
+pub(super) async fn answer(
+    shared: &Arc<Shared>,
+    connection: &Connection,
+    request: Request<Incoming>,
+) -> Response<Answer> {
+    let path = request.uri().path();
+    let dialect = dialect_at(path);
+    let tell = |refused: Refused| {
+        let (response, body) = refused.body(dialect);
+        response.map(|()| Answer::whole(body, connection.busy.clone()))
+    };
+    // A client of an origin names only the path; a whole URL is for proxies, of which this is none.
+    let is_path = request.uri().authority().is_none();
+    let Some(route) = Route::at(path).filter(|_| is_path) else {
+        let message = "there is nothing at this path; GET /v1/models lists what may be asked";
+        return tell(Refused::new(404, "not_found", message));
+    };
+    if *request.method() != route.method() {
+        let message = format!("only {} is taken here", route.method());
+        let mut response = tell(Refused::new(405, "method_not_allowed", message));
+        if let Ok(allow) = HeaderValue::from_str(route.method().as_str()) {
+            response.headers_mut().insert(ALLOW, allow);
+        }
+        return response;
+    }
+    let is_query_known = match (route, request.uri().query()) {
+        (_, None) => true,
+        (Route::Door(Door::Messages | Door::CountTokens), Some(query)) => query == "beta=true",
+        (Route::Models, Some(query)) => {
+            query.split('&').all(|pair| pair.starts_with("limit=") || pair == "beta=true")
+        }
+        _ => false,
+    };
+    if !is_query_known {
+        return tell(Refused::new(400, "bad_request", "this query is not known here; send none"));
+    }
+    let whole = |status, kind: &'static str, body: Bytes| {
+        let mut response = Response::new(Answer::whole(body, connection.busy.clone()));
+        *response.status_mut() = status;
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+        response
+    };
+    match route {
+        Route::Door(door) => call(shared, connection, door, request).await,
+        Route::Models => match call::authenticate(shared, connection, request.headers()) {
+            Ok(run) => {
+                let anthropic = request.headers().contains_key("anthropic-version");
+                whole(StatusCode::OK, "application/json", models(&run.grant(), anthropic))
+            }
+            Err(refused) => tell(refused),
+        },
+        Route::Health => whole(StatusCode::OK, "text/plain", Bytes::from_static(b"ok\n")),
+        Route::Ready if shared.upstreams().is_empty() => {
+            whole(StatusCode::SERVICE_UNAVAILABLE, "text/plain", Bytes::from_static(b"no upstream\n"))
+        }
+        Route::Ready => whole(StatusCode::OK, "text/plain", Bytes::from_static(b"ready\n")),
+        Route::Metrics => {
+            let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            whole(StatusCode::OK, kind, Bytes::from(shared.metrics.text()))
+        }
+    }
+}
+
+/// The dialect in which an error at a path is told.
+fn dialect_at(path: &str) -> Dialect {
+    match door_at(path) {
+        Some(door) => dialect_of(door),
+        None if path.starts_with("/v1/messages") => Dialect::Messages,
+        None => Dialect::Chat,
+    }
+}
+
+/// The models that a run may ask, in the shape of either family.
+fn models(grant: &Grant, anthropic: bool) -> Bytes {
+    let names: Vec<&String> = grant.models.keys().collect();
+    let list = if anthropic {
+        let of = |name: &&String| json!({"type": "model", "id": name, "display_name": name, "created_at": "1970-01-01T00:00:00Z"});
+        json!({
+            "data": names.iter().map(of).collect::<Vec<_>>(),
+            "first_id": names.first(),
+            "last_id": names.last(),
+            "has_more": false,
+        })
+    } else {
+        let of = |name: &&String| json!({"id": name, "object": "model", "created": 0, "owned_by": "herma"});
+        json!({"object": "list", "data": names.iter().map(of).collect::<Vec<_>>()})
+    };
+    Bytes::from(list.to_string())
+}

@@ -1,0 +1,17 @@
+//! The service as a whole, attacked from the agent's side and from the upstream's.
+
+#![allow(clippy::panic, reason = "the helpers of tests are tests too")]
+
+mod admission;
+mod canary;
+mod client;
+mod differential;
+mod failover;
+mod golden;
+mod kit;
+mod leaving;
+mod reaching;
+mod routes;
+mod server;
+mod slow;
+mod smuggling;
