@@ -43,7 +43,7 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
     };
     let job = Job {
         run_id: args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?,
-        rooms: Rooms { workspace: args.next().ok_or("no workspace")?.into(), engine_dir: None },
+        rooms: Rooms { workspace: args.next().ok_or("no workspace")?.into(), engine_dir: None, router: None },
         argv: args.collect(),
         env: Vec::new(),
         path: Vec::new(),

@@ -62,6 +62,7 @@ impl Destination for Host {
         View {
             workspace: rooms.workspace.clone(),
             engine_dir: rooms.engine_dir.clone(),
+            router: rooms.router.clone(),
             herma: self.herma.clone(),
         }
     }

@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use herma_model::RunId;
@@ -9,13 +10,15 @@ use herma_model::units::Bytes;
 
 use crate::environment::RUN_VARIABLE;
 
-/// The directories that a process may write in, as paths of the host.
+/// The directories that a process may write in, and the one socket that it may call, as paths of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rooms {
     /// The workspace; the process starts in it.
     pub workspace: PathBuf,
     /// The engine's own directory for this run; verification has none.
     pub engine_dir: Option<PathBuf>,
+    /// The socket of the run's router; none where the process may ask no model.
+    pub router: Option<PathBuf>,
 }
 
 /// The same directories, and herma itself, as seen from inside.
@@ -25,6 +28,8 @@ pub struct View {
     pub workspace: PathBuf,
     /// The engine's own directory, where there is one.
     pub engine_dir: Option<PathBuf>,
+    /// The router's socket, where there is one.
+    pub router: Option<PathBuf>,
     /// herma's own binary; there only if the job asks for it.
     pub herma: PathBuf,
 }
@@ -95,6 +100,9 @@ pub enum BadJob {
         /// Its path.
         path: PathBuf,
     },
+    /// The router's socket is not one.
+    #[error("the router's socket `{}` is not a socket", .0.display())]
+    NoSocket(PathBuf),
     /// A mount would cover a place that herma itself lays out.
     #[error("nothing can be mounted at `{}`: that place is taken by `{taken}`", inside.display())]
     Taken {
@@ -117,6 +125,9 @@ impl Job {
         room("the workspace", &self.rooms.workspace)?;
         if let Some(dir) = &self.rooms.engine_dir {
             room("the engine's directory", dir)?;
+        }
+        if let Some(router) = &self.rooms.router {
+            socket(router)?;
         }
         for mount in &self.mounts {
             plain("the source of a mount", &mount.host)?;
@@ -145,6 +156,13 @@ fn room(role: &'static str, path: &Path) -> Result<(), BadJob> {
     path.is_dir().then_some(()).ok_or_else(|| BadJob::NoRoom { role, path: path.to_owned() })
 }
 
+/// A socket by its own name: a link could be turned to another one after this look.
+fn socket(path: &Path) -> Result<(), BadJob> {
+    plain("the router's socket", path)?;
+    let there = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
+    there.then_some(()).ok_or_else(|| BadJob::NoSocket(path.to_owned()))
+}
+
 fn variable(name: &str, value: &str) -> Result<(), BadJob> {
     let bad = |why| Err(BadJob::BadVariable(name.to_owned(), why));
     if name == RUN_VARIABLE {
@@ -169,7 +187,7 @@ mod tests {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None },
+            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             memory: None,
@@ -189,12 +207,16 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms { workspace: path.into(), engine_dir: None };
+            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None };
             assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
         }
         assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
-        let rooms = Rooms { workspace: "/tmp".into(), engine_dir: Some("/dev/null".into()) };
+        let rooms = Rooms { engine_dir: Some("/dev/null".into()), ..job().rooms };
         assert!(matches!(Job { rooms, ..job() }.check(), Err(BadJob::NoRoom { .. })));
+        for path in ["/dev/null", "/tmp", "/no/such/socket", "router.sock"] {
+            let rooms = Rooms { router: Some(path.into()), ..job().rooms };
+            assert!(Job { rooms, ..job() }.check().is_err(), "router {path:?}");
+        }
     }
 
     #[test]

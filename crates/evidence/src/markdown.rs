@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use herma_model::Report;
-use herma_model::report::{ChangedFile, Verification, VerificationStatus};
+use herma_model::report::{ChangedFile, Usage, Verification, VerificationStatus};
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
@@ -24,12 +24,27 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "| engine started | {started} |")?;
     writeln!(out, "| destination | {} |", report.destination.as_str())?;
     writeln!(out, "| stage | {} |", report.stage)?;
+    if let (Some(provider), Some(model)) = (&report.model_provider, &report.model) {
+        writeln!(out, "| model | {}/{} |", cell(provider), cell(model))?;
+        writeln!(out, "| model calls | {} |", usage(&report.usage))?;
+    }
     writeln!(out, "| started | {} |", report.run_started_at)?;
     writeln!(out, "| herma | {} |", cell(&report.herma_version))?;
     blockers(report, out)?;
     changes(report, out)?;
     verification(report, out)?;
     files(report, out)
+}
+
+fn usage(usage: &Usage) -> String {
+    let Usage { requests, input_tokens, output_tokens, usd, charged_tokens, unsettled } = usage;
+    let unsettled = match unsettled {
+        0 => String::new(),
+        calls => format!(", {calls} of them unsettled and charged at the most"),
+    };
+    format!(
+        "{requests}{unsettled}; {input_tokens} tokens in, {output_tokens} out, {charged_tokens} charged; ${usd}"
+    )
 }
 
 fn blockers(report: &Report, out: &mut String) -> std::fmt::Result {

@@ -8,7 +8,7 @@ use herma_model::blocker::BlockerRecord;
 use herma_model::event::{Ended, Source, first_missing, required};
 use herma_model::report::{
     Admission, ApprovalStatus, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState, PathRule,
-    ReportSchema, Usage,
+    ReportSchema,
 };
 use herma_model::store::Store as _;
 use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
@@ -17,6 +17,7 @@ use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::installation::Installation;
 use crate::land;
+use crate::models;
 use crate::order::Plan;
 use crate::outcome;
 use crate::run::Run;
@@ -57,6 +58,7 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     run.step(Step::Close)?;
     let Run { installation, dirs, active, plan, events, removals, facts, .. } = run;
     outcome::remember(&installation.home, &report, &facts).map_err(OrderError::home)?;
+    models::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events.events())?;
     for removal in removals {
         let _ = removal.join();
@@ -189,7 +191,7 @@ impl Closing<'_> {
             walls: facts.walls.clone(),
             model_provider: terms.model.as_ref().map(|m| m.provider.clone()),
             model: terms.model.as_ref().map(|m| m.model.clone()),
-            model_runtime_provider: None,
+            model_runtime_provider: self.runtime_provider(),
             model_admission: facts.model_admission.unwrap_or(match terms.model {
                 None => Admission::NotApplicable,
                 Some(_) => Admission::MissingAdmission,
@@ -230,7 +232,7 @@ impl Closing<'_> {
                 None => OutcomeState::NotRequired,
             },
             outcome_due: facts.outcome_due,
-            usage: Usage::NONE,
+            usage: facts.usage,
             blockers: verdict.blockers().iter().map(without_secrets).collect(),
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),
@@ -259,6 +261,11 @@ impl Closing<'_> {
         })
     }
 
+    /// Who answered at run time: what speaks at the upstream that answered last.
+    fn runtime_provider(&self) -> Option<String> {
+        self.facts.answered_by.as_ref().and_then(|upstream| self.facts.providers.get(upstream)).cloned()
+    }
+
     fn engine_admission(&self) -> Admission {
         match self.installation.engines.get(&self.plan.engine) {
             Some(engine) if engine.built_in() => Admission::BuiltIn,
@@ -283,7 +290,9 @@ impl Closing<'_> {
                 return failure.clone();
             }
             match name {
-                layout::MODEL_CALLS => "the contract names no model".to_owned(),
+                layout::MODEL_CALLS if self.contract.terms.model.is_none() => {
+                    "the contract names no model".to_owned()
+                }
                 _ if !self.facts.gate_blockers.is_empty() => {
                     "a gate is missing, so the engine was not started".to_owned()
                 }

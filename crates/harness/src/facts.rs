@@ -8,7 +8,7 @@ use herma_model::approval::ApprovalId;
 use herma_model::blocker::BlockerRecord;
 use herma_model::contract::Action;
 use herma_model::engine::EngineExit;
-use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Verification};
+use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
 use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,17 @@ pub(crate) struct Facts {
     pub(crate) landed: bool,
     pub(crate) landing_refused: Option<BlockerRecord>,
     pub(crate) outcome_due: Option<Timestamp>,
+    /// What the run used of models, by its router's own record.
+    #[serde(default)]
+    pub(crate) usage: Usage,
+    /// The upstream that answered last.
+    #[serde(default)]
+    pub(crate) answered_by: Option<String>,
+    /// What speaks at each upstream of the run, by the router's configuration.
+    #[serde(default)]
+    pub(crate) providers: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) model_refusals: Vec<BlockerRecord>,
     pub(crate) missing_event: Option<EventType>,
     pub(crate) write_failures: Vec<String>,
     pub(crate) interrupted: Option<String>,
@@ -102,6 +113,7 @@ impl Facts {
             verification: &self.verification,
             verification_with_baseline_tests: &self.verification_with_baseline_tests,
             verify_declared: contract.terms.verify.len(),
+            model_refusals: self.model_refusals.clone(),
             missing_event: self.missing_event,
             secret_in_patch: self.secret.clone(),
             source: self.source(),

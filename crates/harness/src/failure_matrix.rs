@@ -68,6 +68,10 @@ pub enum World {
     OtherProgram,
     /// `stub` was admitted as something else than what its program says it is.
     OtherIdentity,
+    /// The model `rehearsal/m` is admitted, and a scripted upstream answers for it.
+    Model,
+    /// The same, and it answers with reasoning and nothing else.
+    ReasoningModel,
     /// The run lands in an admitted target, and the time for an outcome passes. The run itself is a pass; that nobody
     /// can lean on it any more is what is blocked.
     NoOutcome,
@@ -113,8 +117,34 @@ const fn on_target(script: &'static str) -> Way {
 }
 
 const MODEL: &[(&str, &str)] = &[("model", "{ provider: anthropic, model: claude-sonnet-4-5 }")];
+const REHEARSED: &[(&str, &str)] = &[("model", "{ provider: rehearsal, model: m }")];
+const BOUNDED: &[(&str, &str)] =
+    &[("model", "{ provider: rehearsal, model: m }"), ("limits", "{ tokens: 8k }")];
 const ADMITTED: &[(&str, &str)] = &[("target", "{ repo: my-repo }"), ("stage", "5")];
-const MODELS: &str = "a router to a model";
+
+/// The engine fixes the bug, and asks for another model than the admitted one.
+const ASKS_FOR_ANOTHER: &str = r#"
+steps:
+  - write:
+      path: slugify.sh
+      text: |
+        slugify() {
+            printf '%s' "$1" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/^-//; s/-$//'
+        }
+  - ask: { prompt: what do you think, model: another }
+"#;
+
+/// The engine fixes the bug, and asks its model more than it may.
+const ASKS_TOO_MUCH: &str = r#"
+steps:
+  - write:
+      path: slugify.sh
+      text: |
+        slugify() {
+            printf '%s' "$1" | tr 'A-Z' 'a-z' | tr -cs 'a-z0-9' '-' | sed 's/^-//; s/-$//'
+        }
+  - repeat: { times: 30, steps: [{ ask: { prompt: what do you think } }] }
+"#;
 
 /// Every row of the failure matrix, in the order of [`Blocker::ALL`].
 #[rustfmt::skip]
@@ -146,9 +176,9 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::TimeoutTotal, trigger: "the engine never ends", event: E::RunCompleted, way: limited("never-ends", &[("limits", "{ total: 1s }")]) },
         Row { blocker: B::DirtyStartingTree, trigger: "the target has an uncommitted change", event: E::EngineGateBlocked, way: world(World::DirtyRepository) },
         Row { blocker: B::ProviderUnavailable, trigger: "the contract names a model and no provider is configured", event: E::EngineGateBlocked, way: terms(MODEL) },
-        Row { blocker: B::ProviderReasoningOnly, trigger: "the model answers with reasoning only", event: E::EngineGateBlocked, way: Way::NotYet(MODELS) },
+        Row { blocker: B::ProviderReasoningOnly, trigger: "the model answers with reasoning only", event: E::EngineGateBlocked, way: Way::Run(Setup { terms: REHEARSED, world: World::ReasoningModel, ..FIX }) },
         Row { blocker: B::ModelNotAdmitted, trigger: "the contract names a model that nobody admitted", event: E::EngineGateBlocked, way: terms(MODEL) },
-        Row { blocker: B::ModelMismatch, trigger: "the engine asks for another model", event: E::ModelCalled, way: Way::NotYet(MODELS) },
+        Row { blocker: B::ModelMismatch, trigger: "the engine asks for another model", event: E::ModelCalled, way: Way::Run(Setup { script: ASKS_FOR_ANOTHER, terms: REHEARSED, world: World::Model, ..FIX }) },
         Row { blocker: B::EngineNotAdmitted, trigger: "an engine is named that nobody admitted", event: E::EngineGateBlocked, way: engine("codex") },
         Row { blocker: B::EngineDigestMismatch, trigger: "the engine's program is not the admitted one", event: E::EngineGateBlocked, way: stub(&[], World::OtherProgram) },
         Row { blocker: B::EngineIdentityMismatch, trigger: "the engine's program says it is something else", event: E::EngineGateBlocked, way: stub(&[("stage", "1")], World::OtherIdentity) },
@@ -161,7 +191,7 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::RecursionDepth, trigger: "herma is started inside a run", event: E::EngineGateBlocked, way: world(World::InsideRun) },
         Row { blocker: B::DestinationUnready, trigger: "bubblewrap is not installed", event: E::EngineGateBlocked, way: world(World::NoBubblewrap) },
         Row { blocker: B::ConfinementFailed, trigger: "herma's home can be read from inside the sandbox", event: E::EngineGateBlocked, way: world(World::HomeInToolchain) },
-        Row { blocker: B::BudgetExhausted, trigger: "the run would cost more than its limits", event: E::ModelCalled, way: Way::NotYet(MODELS) },
+        Row { blocker: B::BudgetExhausted, trigger: "the run would cost more than its limits", event: E::ModelCalled, way: Way::Run(Setup { script: ASKS_TOO_MUCH, terms: BOUNDED, world: World::Model, ..FIX }) },
         Row { blocker: B::Interrupted, trigger: "herma is killed while the engine works", event: E::RunCompleted, way: fault("kill:engine") },
     ]
 };

@@ -221,6 +221,12 @@ impl RunDirs {
         self.root.join("git")
     }
 
+    /// Where the run's router records its calls and listens. The agent sees the socket only.
+    #[must_use]
+    pub fn router(&self) -> PathBuf {
+        self.root.join("router")
+    }
+
     /// The fresh checkout that verification runs on.
     #[must_use]
     pub fn verification(&self) -> PathBuf {

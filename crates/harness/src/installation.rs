@@ -10,6 +10,7 @@ use herma_engines::Registry;
 use herma_evidence::{InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_model::Clock;
+use herma_model::budget::Leases;
 use herma_model::engine::DestinationKind;
 use herma_model::store::StoreError;
 use herma_store::SqliteStore;
@@ -17,6 +18,7 @@ use herma_store::SqliteStore;
 use crate::admissions::Admissions;
 use crate::approvers::Approvers;
 use crate::home::Home;
+use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
 
 /// What an installation is opened with; all of it comes in as values.
@@ -30,6 +32,8 @@ pub struct Settings {
     pub user_home: PathBuf,
     /// Where git, bubblewrap and toolchains are looked up.
     pub search_path: OsString,
+    /// Where the secrets lie that the router's configuration names.
+    pub secrets: SecretSource,
 }
 
 /// Everything that runs share on this machine.
@@ -130,6 +134,11 @@ impl Installation {
     #[must_use]
     pub fn git(&self) -> &Git {
         &self.git
+    }
+
+    /// Where budgets that several runs share are leased from.
+    pub(crate) fn leases(&self) -> Result<Arc<dyn Leases>, StoreError> {
+        Ok(Arc::new(self.store.leases(&self.home.store())?))
     }
 
     pub(crate) fn search_path(&self) -> &std::ffi::OsStr {

@@ -13,6 +13,7 @@ use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
+use crate::models;
 use crate::program;
 use crate::run::{Run, pretty};
 
@@ -24,16 +25,20 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
         findings.insert(Gate::EngineAdmitted, Finding::Missing(swapped));
         return Ok(());
     }
+    models::start(run, ready.router.as_ref())?;
     let shape = shape(run, ready)?;
-    let no_model = "the contract names no model".to_owned();
-    findings.insert(Gate::ProviderResponseShape, Finding::NotApplicable(no_model));
     let confinement = confinement(run, ready, &shape)?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
     if confined {
         let identity = identity::identity(run, ready, &shape)?;
+        let identified = !matches!(identity, Finding::Missing(_));
         findings.insert(Gate::EngineIdentity, identity);
+        // The model is asked last: that costs something.
+        if identified {
+            findings.insert(Gate::ProviderResponseShape, models::response_shape(run, ready.router.as_ref()));
+        }
     }
     Ok(())
 }
@@ -48,7 +53,11 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
         argv: Vec::new(),
         env: Vec::new(),
         path: ready.toolchains.path.clone(),
-        rooms: Rooms { workspace: run.dirs.workspace(), engine_dir: Some(run.dirs.engine()) },
+        rooms: Rooms {
+            workspace: run.dirs.workspace(),
+            engine_dir: Some(run.dirs.engine()),
+            router: run.router.as_ref().map(|router| router.socket().to_owned()),
+        },
         mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: Stdin::Null,
         memory: run.contract.terms.limits.memory,

@@ -16,6 +16,7 @@ use crate::facts::Facts;
 use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
 use crate::land;
+use crate::models;
 use crate::order::Plan;
 use crate::outcome;
 use crate::run::{first_events, into_map};
@@ -90,6 +91,7 @@ fn close_planned(
         }
         Reopened::Open(bundle) => interrupt(installation, dirs, plan, contract, &bundle)?,
     };
+    models::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events)?;
     dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
     Ok(report)
@@ -137,6 +139,7 @@ fn interrupt(
     let mut facts = Facts::load(&dirs.facts());
     let last = steps.last().map_or(Step::Start, |line| line.step);
     facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
+    models::recover(installation, plan, bundle, &events, &mut facts)?;
     let seen = |kind| events.events().iter().any(|event| event.kind == kind);
     facts.engine_started = seen(EventType::EngineStarted);
     facts.confined = seen(EventType::ConfinementProbed);

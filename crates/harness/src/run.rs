@@ -25,6 +25,7 @@ use crate::gates;
 use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::land;
+use crate::models::{self, RunRouter};
 use crate::order::{Occasion, Order, Plan};
 use crate::prepare;
 use crate::probe;
@@ -63,7 +64,9 @@ pub(crate) fn run_on(
         scope.spawn(move || engine.map(herma_engines::Engine::digest));
         let mut run = Run::start(installation, order, occasion, watch)?;
         let stopped = run.govern().err();
-        let internal_error = run.note_stop(stopped);
+        // A run that stopped early still has its router, whose calls are part of the evidence too.
+        let unrecorded = models::end(&mut run).err();
+        let internal_error = run.note_stop(stopped).or(run.note_stop(unrecorded));
         run.witness_once_more();
         close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
     })
@@ -88,6 +91,8 @@ pub(crate) struct Run<'a> {
     pub(crate) ruling: Option<Signed<Ruling>>,
     /// The contract's terms with the paths and actions of the target's admission in place of its own.
     admitted_terms: Option<Terms>,
+    /// The run's router, while it may be asked.
+    pub(crate) router: Option<RunRouter>,
     /// The repository that was made for the run, where its stage makes one.
     pub(crate) disposable: Option<SourceRepo>,
     /// Trees that are being removed.
@@ -134,6 +139,7 @@ impl Run<'_> {
 
         self.step(Step::Engine)?;
         supervise::engine(self, &ready)?;
+        models::end(self)?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground, &control_files)?;
@@ -198,6 +204,7 @@ impl Run<'_> {
             source: None,
             ruling: None,
             admitted_terms: None,
+            router: None,
             disposable: None,
             removals: Vec::new(),
             watch,

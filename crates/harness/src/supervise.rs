@@ -16,6 +16,7 @@ use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::Ready;
+use crate::models::RunRouter;
 use crate::program;
 use crate::run::Run;
 
@@ -48,7 +49,7 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     };
     let destination = ready.destination.as_ref();
     let job = job(run, engine, ready)?;
-    let redactor = Redactor::default();
+    let redactor = run.router.as_ref().map_or_else(Redactor::default, RunRouter::redactor);
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
     let mut process = destination.start(&job)?;
@@ -74,12 +75,20 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
 
 fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
     let engine_dir = run.dirs.engine();
-    let rooms = Rooms { workspace: run.dirs.workspace(), engine_dir: Some(engine_dir.clone()) };
-    let launch = engine.launch(&ready.destination.view(&rooms))?;
+    let router = run.router.as_ref();
+    let rooms = Rooms {
+        workspace: run.dirs.workspace(),
+        engine_dir: Some(engine_dir.clone()),
+        router: router.map(|router| router.socket().to_owned()),
+    };
+    let view = ready.destination.view(&rooms);
+    let launch = engine.launch(&view)?;
+    // The way to the model is known to the agent's process only.
+    let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
     Ok(Job {
         run_id: run.plan.run_id,
         argv: launch.argv,
-        env: launch.env,
+        env: launch.env.into_iter().chain(way.into_iter().flatten()).collect(),
         path: ready.toolchains.path.clone(),
         rooms,
         mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),

@@ -109,7 +109,7 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
         argv: vec!["sh".into(), "-c".into(), command.into()],
         env: Vec::new(),
         path: toolchains.path.clone(),
-        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None },
+        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None, router: None },
         mounts: toolchains.mounts.clone(),
         stdin: Stdin::Null,
         memory: run.contract.terms.limits.memory,

@@ -39,6 +39,8 @@ pub struct RunFacts<'a> {
     pub source: Option<SourceFacts>,
     /// Why what passed every check did not become a branch, where it did not.
     pub landing_refused: Option<BlockerRecord>,
+    /// What the router refused to the engine and the run cannot pass with, as blockers.
+    pub model_refusals: Vec<BlockerRecord>,
     /// The first event that is not there, or not in its place.
     pub missing_event: Option<EventType>,
     /// The files of the bundle that could not be written, each with the reason.
@@ -84,6 +86,7 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
         let ending = ending(facts);
         blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
         judge_engine(facts, ending, &mut blockers);
+        blockers.extend(facts.model_refusals.iter().cloned());
         judge_changes(facts, ending, &mut blockers);
         judge_verification(facts, ending, &mut blockers);
         judge_source(facts, &mut blockers);

@@ -15,7 +15,12 @@ pub(crate) fn play(input: impl Read, workspace: &Path, mut output: File) -> u8 {
     match read(input) {
         Ok((assignment, script)) => {
             let contract = Some(assignment.contract_digest);
-            perform(&script, Speaker { engine: NAME, version: VERSION, contract }, workspace, output)
+            perform(
+                &script,
+                Speaker { engine: NAME, version: VERSION, contract, router: None },
+                workspace,
+                output,
+            )
         }
         Err(text) => {
             // If this cannot be said either, the exit code still says it.

@@ -76,7 +76,12 @@ pub fn probe(
     listener.set_nonblocking(true).map_err(io("listening on loopback"))?;
     let port = listener.local_addr().map_err(io("listening on loopback"))?.port();
 
-    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()) };
+    let rooms = Rooms {
+        workspace,
+        engine_dir: Some(engine_dir.clone()),
+        // What the engine can call is there while the walls are tried.
+        router: shape.rooms.router.clone(),
+    };
     let view = destination.view(&rooms);
     let plan = ProbePlan {
         run_id: shape.run_id,

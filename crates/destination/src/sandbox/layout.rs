@@ -14,6 +14,8 @@ pub const INSIDE_MARKER: &str = "/herma/inside";
 
 /// Where herma's own binary appears inside, for jobs that ask for it.
 pub(super) const HERMA: &str = "/herma/herma";
+/// Where the router's socket appears inside, for jobs that may ask a model.
+pub(super) const ROUTER: &str = "/herma/router.sock";
 /// Where the workspace appears inside.
 pub(super) const WORKSPACE: &str = "/workspace";
 /// Where the engine's own directory appears inside.
@@ -106,6 +108,10 @@ pub(super) fn rooms(job: &Job, herma: &Path) -> Vec<OsString> {
     }
     if job.herma || job.memory.is_some() {
         words.three("--ro-bind", herma, HERMA);
+    }
+    if let Some(router) = &job.rooms.router {
+        // A socket can be called through a mount that cannot be written.
+        words.three("--ro-bind", router, ROUTER);
     }
     words.three("--bind", &job.rooms.workspace, WORKSPACE);
     if let Some(dir) = &job.rooms.engine_dir {

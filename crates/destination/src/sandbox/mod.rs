@@ -71,6 +71,7 @@ impl Destination for Sandbox {
         View {
             workspace: layout::WORKSPACE.into(),
             engine_dir: rooms.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
+            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             herma: layout::HERMA.into(),
         }
     }

@@ -64,7 +64,11 @@ impl Ground {
             argv: argv.iter().map(Into::into).collect(),
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: self.workspace(), engine_dir: Some(self.dir.path().join("engine")) },
+            rooms: Rooms {
+                workspace: self.workspace(),
+                engine_dir: Some(self.dir.path().join("engine")),
+                router: None,
+            },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             memory: None,

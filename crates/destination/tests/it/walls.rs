@@ -235,3 +235,49 @@ fn a_bubblewrap_that_does_not_work_is_not_ready() {
     let ready = sandbox().readiness().unwrap();
     assert!(ready.detail.starts_with("bubblewrap ") && ready.walls.len() > 3, "{ready:?}");
 }
+
+/// Says `hello` to whoever calls, once.
+fn answering(path: &std::path::Path) -> std::thread::JoinHandle<()> {
+    let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
+    std::thread::spawn(move || {
+        let (mut caller, _) = listener.accept().unwrap();
+        std::io::Write::write_all(&mut caller, b"hello\n").unwrap();
+    })
+}
+
+#[test]
+fn the_routers_socket_can_be_called_where_the_view_says_and_not_be_replaced() {
+    for destination in both() {
+        let ground = Ground::new();
+        let socket = ground.dir.path().join("router.sock");
+        let answering = answering(&socket);
+        let script = "import os, socket, sys
+path = os.environ['SOCKET']
+s = socket.socket(socket.AF_UNIX)
+s.connect(path)
+print(s.makefile().readline().strip())
+if path.startswith('/herma/'):
+    for attempt in (lambda: os.unlink(path), lambda: os.chmod(path, 0o777), lambda: os.rename(path, '/herma/x')):
+        try:
+            attempt()
+            print('changed it')
+        except OSError:
+            pass";
+        let mut job = ground.python(script);
+        job.rooms.router = Some(socket.clone());
+        let inside = destination.view(&job.rooms).router.unwrap();
+        job.env = vec![("SOCKET".into(), inside.to_str().unwrap().into())];
+        let told = tell(destination.as_ref(), &job);
+        assert_eq!((told.stdout.as_str(), told.exit.code), ("hello\n", Some(0)), "{told:?}");
+        answering.join().unwrap();
+        assert!(socket.exists());
+    }
+}
+
+#[test]
+fn a_job_without_a_router_sees_none() {
+    let ground = Ground::new();
+    let job = ground.shell("ls /herma");
+    assert_eq!(sandbox().view(&job.rooms).router, None);
+    assert_eq!(tell(&sandbox(), &job).stdout, "inside\n");
+}

@@ -1,6 +1,7 @@
 //! The engine `fake`: no agent at all. It plays a script, inside the destination like any other engine, and is
 //! deterministic; it is the default, and it is how every misbehaviour of an agent is tried out.
 
+mod ask;
 mod effects;
 mod parse;
 mod perform;
@@ -16,6 +17,7 @@ use herma_model::contract::Target;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Digest, VERSION};
 
+pub use ask::{Ask, Dialect, MODEL_VARIABLE, Router, SOCKET_VARIABLE, TOKEN_VARIABLE};
 pub use parse::{BadScript, MAX_BYTES};
 pub use perform::{Speaker, perform, play_file, run};
 pub use script::{

@@ -10,6 +10,7 @@ use std::thread;
 use herma_model::engine::{EngineName, EngineResult};
 use herma_model::{Digest, VERSION};
 
+use super::ask::Router;
 use super::script::{ResultWord, Script, Step};
 use super::values::ScriptPath;
 use super::{effects, shell};
@@ -21,7 +22,7 @@ const FAILED: u8 = 1;
 /// The exit code where there is no script to play.
 const NO_SCRIPT: u8 = 2;
 
-/// Who plays a script: what the hello and the result say.
+/// Who plays a script: what the hello and the result say, and who answers what it asks.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker<'a> {
     /// The engine's name.
@@ -30,30 +31,33 @@ pub struct Speaker<'a> {
     pub version: &'a str,
     /// The contract that a result names; none where results come without an envelope.
     pub contract: Option<Digest>,
+    /// Whom it can ask; none where the contract names no model.
+    pub router: Option<&'a Router>,
 }
 
 impl Speaker<'static> {
     /// The engine `fake`.
-    pub const FAKE: Self = Self { engine: EngineName::DEFAULT, version: VERSION, contract: None };
+    pub const FAKE: Self =
+        Self { engine: EngineName::DEFAULT, version: VERSION, contract: None, router: None };
 }
 
 /// Plays the script in this file on standard output; gives the exit code that the process should end with.
 #[must_use]
-pub fn run(script: &Path, workspace: &Path) -> u8 {
+pub fn run(script: &Path, workspace: &Path, router: Option<&Router>) -> u8 {
     let Ok(output) = io::stdout().as_fd().try_clone_to_owned() else {
         return FAILED;
     };
-    play_file(script, workspace, File::from(output))
+    play_file(script, workspace, router, File::from(output))
 }
 
 /// Plays the script in this file and says everything on `output`; gives the exit code.
 #[must_use]
-pub fn play_file(script: &Path, workspace: &Path, mut output: File) -> u8 {
+pub fn play_file(script: &Path, workspace: &Path, router: Option<&Router>, mut output: File) -> u8 {
     let read = fs::read(script)
         .map_err(|e| e.to_string())
         .and_then(|bytes| Script::parse(&bytes).map_err(|e| e.to_string()));
     match read {
-        Ok(script) => perform(&script, Speaker::FAKE, workspace, output),
+        Ok(script) => perform(&script, Speaker { router, ..Speaker::FAKE }, workspace, output),
         Err(why) => {
             // If this cannot be said either, the exit code still says it.
             let text = format!("the script cannot be played: {why}");
@@ -131,6 +135,16 @@ impl Performance<'_> {
                     return Ok(Next::End(FAILED));
                 }
             }
+            Step::Ask(s) => match s.put(self.speaker.router) {
+                Ok(said) => self.message(said)?,
+                Err(why) => {
+                    self.message(format!("`ask` failed: {why}"))?;
+                    if s.must {
+                        self.result(EngineResult::Failed)?;
+                        return Ok(Next::End(FAILED));
+                    }
+                }
+            },
             Step::Daemon(command) => {
                 let ended = shell::leave_behind(command, self.workspace, &self.output);
                 self.succeeded(command, ended)?;

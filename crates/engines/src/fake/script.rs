@@ -15,6 +15,7 @@ use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
+use super::ask::Ask;
 use super::values::{Permissions, ScriptPath, base64_bytes};
 
 /// What `fake` does, step by step.
@@ -48,6 +49,11 @@ pub enum Step {
     /// `shell: COMMAND` or `shell: { command, must: true }`: runs it with `sh -c` in the workspace. What it prints is the
     /// engine's output. Where it must succeed and does not, the script ends with the result `failed` and exit code 1.
     Shell(Shell),
+    /// `ask: { prompt, dialect, stream, model, max_output, expect, must }`: asks the contract's model, or the one that is
+    /// named, through the run's router, and says what came as a message. `dialect` is `chat`, `responses` or `messages`.
+    /// It fails where the router cannot be reached or answers with another status than `expect`, or than 200 to 299.
+    /// Where it must succeed and does not, the script ends as with `shell`. Only `prompt` has to be there.
+    Ask(Ask),
     /// `daemon: COMMAND`: starts it in a session of its own and leaves it running, with the engine's output open.
     Daemon(String),
     /// `say: TEXT`: a message.

@@ -57,6 +57,19 @@ fn values_that_mean_nothing_are_refused() {
 }
 
 #[test]
+fn what_a_model_cannot_be_asked_is_refused() {
+    insta::assert_snapshot!(errors(&[
+        "steps:\n  - ask: hi\n",
+        "steps:\n  - ask: { dialect: chat }\n",
+        "steps:\n  - ask: { prompt: hi, dialect: chatt }\n",
+        "steps:\n  - ask: { prompt: hi, streem: true }\n",
+        "steps:\n  - ask: { prompt: hi, stream: yes }\n",
+        "steps:\n  - ask: { prompt: hi, max_output: -1 }\n",
+        "steps:\n  - ask: { prompt: hi, expect: 70000 }\n",
+    ]));
+}
+
+#[test]
 fn what_is_not_a_text_of_bearable_size_is_refused() {
     let error = |bytes: &[u8]| Script::parse(bytes).unwrap_err().to_string();
     insta::assert_snapshot!(error(b"steps:\n  - say: \xff"), @"line 2, column 10: the file is not UTF-8");

@@ -31,7 +31,12 @@ fn contract(target: &str) -> Contract {
 }
 
 fn view() -> View {
-    View { workspace: "/workspace".into(), engine_dir: Some("/engine".into()), herma: "/herma/herma".into() }
+    View {
+        workspace: "/workspace".into(),
+        engine_dir: Some("/engine".into()),
+        router: None,
+        herma: "/herma/herma".into(),
+    }
 }
 
 #[test]

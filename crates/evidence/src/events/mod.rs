@@ -97,12 +97,41 @@ impl EventLog {
         Ok(Self { bundle: bundle.clone(), run_id, redactor, inner: Mutex::new(inner) })
     }
 
+    /// Takes these secrets too out of what is appended from now on.
+    pub fn redact_with(&mut self, redactor: Redactor) {
+        self.redactor = redactor;
+    }
+
     /// Appends one event. A harness event is durable when this returns; an agent's becomes so with the next one.
     pub fn append(
         &self,
         source: Source,
         kind: EventType,
         data: Map<String, Value>,
+    ) -> Result<(), WriteError> {
+        self.put(source, kind, data, source == Source::Harness)
+    }
+
+    /// Appends events of one kind that became known together. Harness events are durable when this returns, all at once.
+    pub fn append_all(
+        &self,
+        source: Source,
+        kind: EventType,
+        all: impl IntoIterator<Item = Map<String, Value>>,
+    ) -> Result<(), WriteError> {
+        let mut all = all.into_iter().peekable();
+        while let Some(data) = all.next() {
+            self.put(source, kind, data, source == Source::Harness && all.peek().is_none())?;
+        }
+        Ok(())
+    }
+
+    fn put(
+        &self,
+        source: Source,
+        kind: EventType,
+        data: Map<String, Value>,
+        sync: bool,
     ) -> Result<(), WriteError> {
         if matches!(self.bundle.fault(), Some(Fault::DropEvent(dropped)) if *dropped == kind) {
             return Ok(());
@@ -119,7 +148,7 @@ impl EventLog {
         let (seq, prev) = (inner.chain.seq(), inner.chain.prev());
         let event = Event { seq, ts, run_id: self.run_id, source, kind, data, prev };
         let line = line(event, &self.redactor).map_err(|e| WriteError::new(layout::EVENTS, e))?;
-        inner.file.line(&line, source == Source::Harness)?;
+        inner.file.line(&line, sync)?;
         let event = inner
             .chain
             .follow(&line)

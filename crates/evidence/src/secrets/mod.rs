@@ -138,6 +138,7 @@ mod tests {
             ("pypi_token", format!("pypi{}{}", "-AgE", body(60))),
             ("hugging_face_token", format!("h{}{letters}", "f_")),
             ("herma_approver_token", format!("herma-{}{}", "approver-", body(43))),
+            ("herma_run_token", format!("herma{}{}", "-", "0123456789abcdef".repeat(4))),
             ("private_key", format!("-----BEGIN {} KEY-----\n{}\n", "RSA PRIVATE", body(64))),
             (
                 "jwt",

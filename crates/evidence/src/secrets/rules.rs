@@ -152,6 +152,14 @@ pub const RULES: &[Rule] = &[
         why: "herma's own: whoever has it approves in somebody's name, so it counts wherever it stands.",
     },
     Rule {
+        name: "herma_run_token",
+        literals: &["herma-"],
+        pattern: r"\A(?<s>herma-[0-9a-f]{64})(?:[^A-Za-z0-9]|\z)",
+        starts_word: true,
+        min_entropy: None,
+        why: "What the router knows a run by. It dies with the run; an agent that writes it down is still seen.",
+    },
+    Rule {
         name: PRIVATE_KEY,
         literals: &["-----BEGIN "],
         pattern: r#"\A-----BEGIN [A-Z0-9 ]{0,80}PRIVATE KEY(?: BLOCK)?-----(?:[\s+,"'>|\\-]|\\[nr]){0,64}(?:[A-Za-z][A-Za-z-]{2,30}: [ -~]{0,200}(?:[\s+"'\\-]|\\[nr]){1,16}){0,4}[A-Za-z0-9+/=]{40}"#,

@@ -1,12 +1,12 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
-use herma_model::report::{ApprovalStatus, OutcomeState, Usage, VerificationStatus};
-use herma_model::{EventType, RepoPath, Report, Stage, Status, Verdict};
+use herma_model::report::{ApprovalStatus, OutcomeState, VerificationStatus};
+use herma_model::{Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
+use super::model_calls::model_calls;
 use super::pass::Seen;
 use crate::events::Completed;
-use crate::layout;
 
 /// Nothing in the bundle contradicts anything else in it.
 pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
@@ -17,6 +17,14 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     // Whether a contract that cannot be read is excused is what the check of the contract says.
     if seen.contract().is_ok_and(|contract| contract.terms.mutation_scope() != report.mutation_scope) {
         return Err("the mutation scope is not that of the contract".to_owned());
+    }
+    let named = |contract: &Contract| {
+        let (provider, model) = (report.model_provider.as_deref(), report.model.as_deref());
+        let choice = contract.terms.model.as_ref();
+        (provider, model) == (choice.map(|c| c.provider.as_str()), choice.map(|c| c.model.as_str()))
+    };
+    if seen.contract().is_ok_and(|contract| !named(contract)) {
+        return Err("the model is not that of the contract".to_owned());
     }
     last_event(seen, report)?;
     statement(seen, report)?;
@@ -132,17 +140,5 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     match rules.iter().find(|(holds, _)| !holds) {
         Some((_, problem)) => Err(format!("the report is a pass, and {problem}")),
         None => Ok(()),
-    }
-}
-
-fn model_calls(seen: &Seen, report: &Report) -> Result<(), String> {
-    match seen.model_calls {
-        None | Some(0) if report.usage != Usage::NONE => {
-            Err(format!("the report counts model calls, and {} holds none", layout::MODEL_CALLS))
-        }
-        Some(calls) if calls < report.usage.requests => {
-            Err(format!("the report counts {} model calls, there are {calls}", report.usage.requests))
-        }
-        _ => Ok(()),
     }
 }

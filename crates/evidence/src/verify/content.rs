@@ -181,7 +181,7 @@ pub(super) fn secrets(seen: &Seen) -> Result<Good, String> {
 }
 
 /// Where a file is not there: the report's reason, which only a run that is not a pass can have.
-fn absent(seen: &Seen, report: &Report, name: &str) -> Result<Option<Good>, String> {
+pub(super) fn absent(seen: &Seen, report: &Report, name: &str) -> Result<Option<Good>, String> {
     if seen.files.contains_key(name) {
         return Ok(None);
     }

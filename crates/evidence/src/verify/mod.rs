@@ -5,6 +5,7 @@ mod check;
 mod content;
 mod events;
 mod listing;
+mod model_calls;
 mod outcome;
 mod pass;
 mod seal;
@@ -16,6 +17,7 @@ use herma_model::report::{ChangedFile, PathViolation};
 use herma_model::{Contract, Report};
 
 pub use check::{Check, CheckList, CheckName, CheckOutcome};
+pub use model_calls::refusal;
 
 use self::check::Good;
 use self::pass::Seen;

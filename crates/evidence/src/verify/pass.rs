@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::events::EventsSeen;
 use super::listing::{self, list};
+use super::model_calls::ModelCallsSeen;
 use crate::envelope::{Envelope, Statement};
 use crate::lines::Lines;
 use crate::patch::{PatchReader, PatchedFile};
@@ -31,7 +32,7 @@ pub(super) struct Seen {
     pub(super) events: Option<EventsSeen>,
     pub(super) trace: Option<Result<Vec<TraceLine>, String>>,
     pub(super) patch: Option<Result<Vec<PatchedFile>, String>>,
-    pub(super) model_calls: Option<u64>,
+    pub(super) model_calls: Option<ModelCallsSeen>,
     pub(super) outcome: Option<Result<Vec<u8>, String>>,
     envelope: Result<(Envelope, Statement), String>,
     report: Result<Report, String>,
@@ -47,7 +48,7 @@ enum Reader {
     Events(Box<EventsSeen>),
     Trace(Lines, Result<Vec<TraceLine>, String>),
     Patch(PatchReader),
-    Count(Lines, u64),
+    ModelCalls(Box<ModelCallsSeen>),
 }
 
 /// Reads a bundle once.
@@ -141,7 +142,10 @@ impl Seen {
             layout::PATCH => {
                 Reader::Patch(PatchReader::new(self.report.as_ref().map_or(0, |r| r.changed_files.len())))
             }
-            layout::MODEL_CALLS => Reader::Count(Lines::new(0), 0),
+            layout::MODEL_CALLS => {
+                let run = self.report.as_ref().map_or_else(|_| String::new(), |r| r.run_id.to_string());
+                Reader::ModelCalls(Box::new(ModelCallsSeen::new(&run)))
+            }
             _ => Reader::Nothing,
         }
     }
@@ -163,9 +167,9 @@ impl Seen {
                 self.trace = Some(steps);
             }
             Reader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
-            Reader::Count(mut lines, mut count) => {
-                lines.finish(&mut |_| count += 1);
-                self.model_calls = Some(count);
+            Reader::ModelCalls(mut calls) => {
+                calls.finish();
+                self.model_calls = Some(*calls);
             }
         }
     }
@@ -216,7 +220,7 @@ impl Reader {
                 }
             }),
             Self::Patch(patch) => patch.push(chunk),
-            Self::Count(lines, count) => lines.push(chunk, &mut |_| *count += 1),
+            Self::ModelCalls(calls) => calls.push(chunk),
         }
     }
 }

@@ -5,6 +5,7 @@
 
 mod crash;
 mod logs;
+mod model_calls;
 mod outcome;
 mod sample;
 mod signed;

@@ -93,9 +93,14 @@ pub(crate) fn run_id() -> RunId {
 
 /// A bundle that passes, after `change` had its way with the report.
 pub(crate) fn pass(change: impl FnOnce(&mut Report)) -> Sample {
+    pass_on(CONTRACT, None, change)
+}
+
+/// The same for another contract, with these model calls.
+pub(crate) fn pass_on(contract: &str, calls: Option<&[u8]>, change: impl FnOnce(&mut Report)) -> Sample {
     let temp = tempfile::tempdir().unwrap();
     let clock = Ticks::from_start();
-    let mut report = report(clock.now());
+    let mut report = report(contract, clock.now());
     let bundle = Bundle::create(temp.path().join("bundle"), clock, None::<Fault>).unwrap();
     let trace = Trace::create(&bundle);
     trace.append(Step::Start).unwrap();
@@ -114,8 +119,12 @@ pub(crate) fn pass(change: impl FnOnce(&mut Report)) -> Sample {
         let data = Map::from_iter([("kind".to_owned(), Value::from(kind.as_str()))]);
         log.append(Source::Harness, kind, data).unwrap();
     }
-    bundle.write(layout::CONTRACT, CONTRACT.as_bytes()).unwrap();
-    bundle.write(layout::DECISION, &serde_json::to_vec(&decision()).unwrap()).unwrap();
+    bundle.write(layout::CONTRACT, contract.as_bytes()).unwrap();
+    bundle.write(layout::DECISION, &serde_json::to_vec(&decision(contract)).unwrap()).unwrap();
+    if let Some(calls) = calls {
+        bundle.write(layout::MODEL_CALLS, calls).unwrap();
+        report.not_applicable.remove(layout::MODEL_CALLS);
+    }
     bundle.write(layout::PATCH, PATCH.as_bytes()).unwrap();
     for name in [layout::TEST_LOG, layout::ENGINE_STDOUT, layout::ENGINE_STDERR] {
         let mut writer = bundle.log(name, Redactor::default(), 1 << 20).unwrap();
@@ -133,8 +142,8 @@ pub(crate) fn pass(change: impl FnOnce(&mut Report)) -> Sample {
     Sample { temp, key, report }
 }
 
-fn decision() -> Decision {
-    let contract = Contract::parse(CONTRACT.as_bytes()).unwrap();
+fn decision(contract: &str) -> Decision {
+    let contract = Contract::parse(contract.as_bytes()).unwrap();
     let question = Question {
         run_id: run_id(),
         contract_id: &contract.terms.id,
@@ -149,8 +158,8 @@ fn decision() -> Decision {
     Decision::draw(&question, &Gate::ALL.map(|gate| (gate, Finding::Passed)).into())
 }
 
-fn report(started: Timestamp) -> Report {
-    let contract = Contract::parse(CONTRACT.as_bytes()).unwrap();
+fn report(contract: &str, started: Timestamp) -> Report {
+    let contract = Contract::parse(contract.as_bytes()).unwrap();
     let entry = |digit: &str| Some(Entry { mode: Mode::File, id: digit.repeat(40) });
     let path = RepoPath::new("strings.py").unwrap();
     Report {
@@ -175,8 +184,8 @@ fn report(started: Timestamp) -> Report {
         mutation_scope: contract.terms.stage.mutation_scope(),
         destination: DestinationKind::Host,
         walls: Vec::new(),
-        model_provider: None,
-        model: None,
+        model_provider: contract.terms.model.as_ref().map(|choice| choice.provider.clone()),
+        model: contract.terms.model.as_ref().map(|choice| choice.model.clone()),
         model_runtime_provider: None,
         model_admission: Admission::NotApplicable,
         engine_admission: Admission::BuiltIn,

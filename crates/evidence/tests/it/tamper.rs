@@ -169,8 +169,9 @@ fn a_signed_lie_is_found() {
         ("a changed target", C::Agreement, |r| r.source_mutated = Some(true)),
         ("an engine that did not start", C::Agreement, |r| r.engine_started = false),
         ("model calls from nowhere", C::Agreement, |r| {
-            r.usage = Usage { requests: 1, input_tokens: 1, output_tokens: 1, usd: Usd(0) };
+            r.usage = Usage { requests: 1, usd: Usd(0), ..Usage::NONE };
         }),
+        ("a model that the contract does not name", C::Agreement, |r| r.model = Some("other".to_owned())),
         ("another contract", C::Contract, |r| r.contract_digest = herma_model::Digest::of(b"other")),
         ("another engine", C::Decision, |r| r.engine = "codex".parse().unwrap()),
         ("another blob", C::Patch, |r| r.changed_files[0].new.as_mut().unwrap().id = "9".repeat(40)),

@@ -65,19 +65,19 @@ impl Admissions {
             AdmissionDraft::Model(draft) => draft.complete().ok(),
             _ => None,
         };
-        let find = |model: &str| {
-            let name = format!("{}/{model}", choice.provider);
+        let find = |(provider, model): (&str, &str)| {
+            let name = format!("{provider}/{model}");
             match name.parse::<ModelRef>() {
                 Ok(model) => self.look(&AdmissionId::Model(model), None, situation).with(record),
                 Err(why) => Found::nothing(AdmissionKind::Model, format!("`{name}` has no admission: {why}")),
             }
         };
-        let main = find(&choice.model);
+        let main = find((&choice.provider, &choice.model));
         if main.record.is_none() {
             return main;
         }
         let others = choice.fallback.iter().chain(&choice.auxiliary);
-        others.map(|model| find(model)).find(|found| found.record.is_none()).unwrap_or(main)
+        others.map(|model| find(choice.named(model))).find(|found| found.record.is_none()).unwrap_or(main)
     }
 
     /// Whether the target of this name is admitted.

@@ -22,6 +22,7 @@ pub(crate) use approval::{ApprovalSeen, used};
 
 use crate::approvals::Witness;
 use crate::installation::Installation;
+use crate::models::RouterPlan;
 use crate::order::{Occasion, Order};
 use crate::target::FoundTarget;
 
@@ -48,6 +49,8 @@ pub(crate) struct Ready {
     pub(crate) target: FoundTarget,
     pub(crate) destination: Box<dyn Destination>,
     pub(crate) toolchains: Toolchains,
+    /// What the run's router serves; none without a model.
+    pub(crate) router: Option<RouterPlan>,
     /// What the engine's program must say it is; none for an engine that is part of herma itself.
     pub(crate) identity: Option<String>,
 }
@@ -109,7 +112,7 @@ pub(crate) fn evaluate(
     let all_hold = !findings.values().any(|finding| matches!(finding, Finding::Missing(_)));
     let ready = match (target.found, destination, toolchains) {
         (Ok(target), Ok((destination, _)), Ok(toolchains)) if all_hold => {
-            Some(Ready { target, destination, toolchains, identity: engine.identity })
+            Some(Ready { target, destination, toolchains, router: model.plan, identity: engine.identity })
         }
         _ => None,
     };
@@ -145,6 +148,7 @@ pub(crate) fn still_let_in(
 ) -> Result<(), BlockerRecord> {
     engine::still_let_in(installation, &order.engine, engine_digest)?;
     target::still_let_in(installation, &order.contract)?;
+    model::still_let_in(installation, &order.contract)?;
     match ruling {
         Some(ruling) => Witness::ruling(&installation.approvers(), ruling).map_err(|why| {
             Blocker::ApprovalVoid.because(format!("the approval does not count any more: {why}"))

@@ -1,43 +1,146 @@
-//! The model: admitted, and its provider configured.
+//! The model: admitted, and its provider configured. So is every other model that the contract names.
 
+use herma_model::admission::{CredentialSource, ModelAdmission};
 use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::contract::{Contract, ModelChoice};
 use herma_model::decision::AdmissionSeen;
 use herma_model::gate::Finding;
+use herma_model::report::Admission;
+use herma_router::config::{Config, KeySource, UpstreamConfig};
 
 use super::{Case, Judged};
+use crate::admissions::Found;
+use crate::installation::Installation;
+use crate::models::{self, ModelLink, RouterPlan};
 
 /// What was found of the model.
 pub(super) struct ModelSeen {
     pub(super) admitted: Judged,
     pub(super) configured: Judged,
     pub(super) seen: Option<AdmissionSeen>,
+    /// What the run's router serves; none without a model.
+    pub(super) plan: Option<RouterPlan>,
+}
+
+/// The admission of the contract's models, and the configuration that serves them.
+struct Admitted {
+    found: Found<ModelAdmission>,
+    /// Why what is configured is not what was admitted.
+    mismatch: Option<String>,
 }
 
 pub(super) fn look(case: Case<'_>) -> ModelSeen {
     let Some(choice) = &case.order.contract.terms.model else {
         let none = || Ok(Finding::NotApplicable("the contract names no model".to_owned()));
-        return ModelSeen { admitted: none(), configured: none(), seen: None };
+        return ModelSeen { admitted: none(), configured: none(), seen: None, plan: None };
     };
     let name = format!("{}/{}", choice.provider, choice.model);
-    let installation = case.installation;
-    let found = installation.admissions().find_model(choice, &installation.situation());
-    let admitted = match found.blocker {
-        None => Ok(Finding::Passed),
-        Some(blocker) => Err(BlockerRecord {
+    let config = models::router_config(case.installation.home.root());
+    let known = config.as_ref().ok().and_then(Option::as_ref);
+    let Admitted { found, mismatch } = find(case.installation, choice, known);
+    let admitted = match (found.blocker, &mismatch) {
+        (None, None) => Ok(Finding::Passed),
+        (None, Some(why)) => Err(BlockerRecord {
+            next_step: "Configure what was admitted, or admit what is configured and have it signed."
+                .to_owned(),
+            ..Blocker::ModelNotAdmitted.because(why)
+        }),
+        (Some(blocker), _) => Err(BlockerRecord {
             next_step: format!(
                 "Write its admission with `herma admit model {name}` and have it signed, or remove `model` from the contract."
             ),
             ..blocker.because(found.detail.clone())
         }),
     };
-    ModelSeen {
-        admitted,
-        configured: Err(Blocker::ProviderUnavailable.because(format!("`{name}` has no configured provider"))),
-        seen: Some(AdmissionSeen {
-            kind: "model".to_owned(),
-            name,
-            status: found.status,
-            digest: found.digest,
-        }),
+    let plan = match &config {
+        Ok(Some(config)) => plan(case.installation, config, &case.order.contract, choice),
+        Ok(None) => Err(format!("`{name}` has no configured provider: there is no {}", models::ROUTER_FILE)),
+        Err(bad) => Err(models::in_words(bad)),
+    };
+    let (configured, plan) = match plan {
+        Ok(plan) => (Ok(Finding::Passed), Some(plan)),
+        Err(why) => (Err(unavailable(why)), None),
+    };
+    let status = if mismatch.is_some() { Admission::Mismatch } else { found.status };
+    let seen = AdmissionSeen { kind: "model".to_owned(), name, status, digest: found.digest };
+    ModelSeen { admitted, configured, seen: Some(seen), plan }
+}
+
+fn plan(
+    installation: &Installation,
+    config: &Config,
+    contract: &Contract,
+    choice: &ModelChoice,
+) -> Result<RouterPlan, String> {
+    RouterPlan::draw(config, contract, choice, &installation.settings.secrets)
+}
+
+fn unavailable(why: String) -> BlockerRecord {
+    BlockerRecord {
+        next_step: format!(
+            "Configure the provider in {} in herma's home (`herma models` shows what is there), or remove `model` from the contract for an engine that needs none.",
+            models::ROUTER_FILE
+        ),
+        ..Blocker::ProviderUnavailable.because(why)
+    }
+}
+
+/// Whether every model that the contract names is admitted, as it is configured.
+fn find(installation: &Installation, choice: &ModelChoice, config: Option<&Config>) -> Admitted {
+    let (admissions, situation) = (installation.admissions(), installation.situation());
+    let found = admissions.find_model(choice, &situation);
+    if found.record.is_none() {
+        return Admitted { found, mismatch: None };
+    }
+    let mismatch = ModelLink::all(choice).find_map(|link| {
+        let alone = ModelChoice {
+            provider: link.provider.to_owned(),
+            model: link.model.to_owned(),
+            fallback: Vec::new(),
+            auxiliary: Vec::new(),
+        };
+        let record = admissions.find_model(&alone, &situation).record?;
+        let why = is_another(&record, link, config.and_then(|config| link.upstream(config))?)?;
+        Some(format!("`{}` is admitted {why}", link.name()))
+    });
+    Admitted { found, mismatch }
+}
+
+/// How what is configured differs from what was admitted: another one that speaks for the provider, or another kind of
+/// credential.
+fn is_another(record: &ModelAdmission, link: ModelLink<'_>, upstream: &UpstreamConfig) -> Option<String> {
+    let speaks = upstream.provider.name();
+    let bridged = match &record.runtime_provider {
+        Some(named) => named.as_str() != speaks,
+        // A provider of a name that herma knows serves its models itself, unless a bridge was admitted.
+        None => ["openai", "anthropic"].contains(&link.provider) && link.provider != speaks,
+    };
+    if bridged {
+        let admitted = record.runtime_provider.as_ref().map_or(link.provider, |named| named.as_str());
+        return Some(format!("as served by `{admitted}`, and router.toml has `{speaks}` there"));
+    }
+    let key = upstream.provider.http().and_then(|http| http.key.as_ref());
+    let configured = match key {
+        None => CredentialSource::None,
+        Some(KeySource::Environment(_)) => CredentialSource::Environment,
+        Some(KeySource::File(_)) => CredentialSource::File,
+        Some(KeySource::Keyring { .. }) => CredentialSource::Keychain,
+    };
+    let admitted = record.credential_source;
+    // What a service hands out reaches the router by one of the other ways.
+    let handed_out = admitted == CredentialSource::SecretStore && configured != CredentialSource::None;
+    (admitted != configured && !handed_out).then(|| {
+        let (admitted, configured) = (admitted.as_str(), configured.as_str());
+        format!("with a credential from `{admitted}`, and router.toml has one from `{configured}`")
+    })
+}
+
+/// Whether the contract's models are still admitted.
+pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
+    let Some(choice) = &contract.terms.model else { return Ok(()) };
+    let found = installation.admissions().find_model(choice, &installation.situation());
+    match found.blocker {
+        Some(blocker) => Err(blocker.because(found.detail)),
+        None => Ok(()),
     }
 }

@@ -51,7 +51,9 @@ fn compare(said: Result<String, String>, admitted: Option<&str>) -> Finding {
 
 /// Gives empty rooms for as long as they are used. The run's own are made only after the decision.
 fn in_fresh_rooms<T>(root: &Path, with: impl FnOnce(Rooms) -> T) -> Result<T, Stop> {
-    let rooms = Rooms { workspace: root.join("workspace"), engine_dir: Some(root.join("engine")) };
+    // No model is asked who an engine is.
+    let rooms =
+        Rooms { workspace: root.join("workspace"), engine_dir: Some(root.join("engine")), router: None };
     let engine_dir = root.join("engine");
     for dir in [root, &rooms.workspace, &engine_dir] {
         DirBuilder::new().mode(0o700).create(dir)?;
@@ -133,7 +135,7 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
         let sandbox = Sandbox::find("/no/herma".into(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None };
+        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None };
         let shape = Job {
             run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             argv: Vec::new(),

@@ -16,6 +16,7 @@ use crate::facts::path;
 struct Seen {
     gates_only: bool,
     landing_refused: Option<BlockerRecord>,
+    model_refusals: Vec<BlockerRecord>,
     require_diff: bool,
     gate_blockers: Vec<BlockerRecord>,
     interrupted: Option<String>,
@@ -57,6 +58,7 @@ impl Seen {
         Self {
             gates_only: false,
             landing_refused: None,
+            model_refusals: Vec::new(),
             require_diff: true,
             gate_blockers: Vec::new(),
             interrupted: None,
@@ -79,6 +81,7 @@ impl Seen {
         RunFacts {
             gates_only: self.gates_only,
             landing_refused: self.landing_refused.clone(),
+            model_refusals: self.model_refusals.clone(),
             require_diff: self.require_diff,
             gate_blockers: self.gate_blockers.clone(),
             interrupted: self.interrupted.clone(),
@@ -261,6 +264,8 @@ const FINDINGS: &[fn(&mut Seen)] = &[
     |s| s.interrupted = Some("at step verify".into()),
     |s| s.protocol_error = Some("no JSON".into()),
     |s| s.engine_exit = None,
+    |s| s.model_refusals.push(Blocker::ModelMismatch.because("another")),
+    |s| s.model_refusals.push(Blocker::BudgetExhausted.because("tokens")),
     |s| s.violations.push(violation()),
     |s| s.forbidden_actions.push(Action::Push),
     |s| s.secret_in_patch = Some("a.py".into()),
@@ -352,4 +357,16 @@ fn a_stage_without_an_engine_passes_at_its_gates() {
 fn what_could_not_land_is_no_pass() {
     let refused = |seen: &mut Seen| seen.landing_refused = Some(Blocker::SourceMutated.because("moved"));
     case(refused, Status::Fail, &[Blocker::SourceMutated]);
+}
+
+#[test]
+fn what_the_router_refused_is_no_pass_though_the_work_is_done() {
+    for blocker in [Blocker::ModelMismatch, Blocker::BudgetExhausted] {
+        case(|seen| seen.model_refusals = vec![blocker.because("refused")], Status::Blocked, &[blocker]);
+    }
+    let and_nothing_done = |seen: &mut Seen| {
+        seen.model_refusals = vec![Blocker::BudgetExhausted.because("tokens")];
+        seen.changed = 0;
+    };
+    case(and_nothing_done, Status::Fail, &[Blocker::BudgetExhausted, Blocker::NoDiff]);
 }

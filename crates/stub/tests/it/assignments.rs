@@ -25,6 +25,7 @@ const EVERY_STEP: &str = r#"steps:
   - write: { path: gone, text: x }
   - delete: gone
   - shell: { command: echo shell > shell.txt, must: true }
+  - ask: { prompt: who are you }
   - daemon: "echo daemon > daemon.new; mv daemon.new daemon.txt"
   - say: hello
   - plan: [one, two]
@@ -57,6 +58,7 @@ fn every_kind_of_step_works() {
         ended.said(),
         [
             Said::Hello,
+            Said::Message("`ask` failed: there is no router: the contract names no model".into()),
             Said::Message("hello".into()),
             Said::Plan(vec!["one".into(), "two".into()]),
             Said::Tool { name: "shell".into(), command: "git push".into() },

@@ -18,7 +18,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let (workspace, engine_dir) = (dir.path().join("workspace"), dir.path().join("engine"));
     fs::create_dir(&workspace).unwrap();
     fs::create_dir(&engine_dir).unwrap();
-    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()) };
+    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None };
     let view = sandbox.view(&rooms);
     let contract = contract();
     engine.prepare(&Assignment { contract: &contract, script }, &engine_dir).unwrap();

@@ -133,8 +133,17 @@ fn every_model_that_a_contract_names_must_be_admitted() {
     let elsewhere = ModelChoice { provider: "bridge".to_owned(), ..choice("gpt-5") };
     assert_eq!(find(&elsewhere), Admission::MissingAdmission, "the bridge is not the provider");
     world.sign(&MODEL.replace("gpt-5", "gpt-5-mini"));
-    let fallback = ModelChoice { fallback: vec!["gpt-5-mini".to_owned()], ..choice("gpt-5") };
-    assert_eq!(find(&fallback), Admission::Admitted);
+    for (fallback, status) in [
+        ("gpt-5-mini", Admission::Admitted),
+        ("openai/gpt-5-mini", Admission::Admitted),
+        ("bridge/gpt-5-mini", Admission::MissingAdmission),
+        ("openai/openai/gpt-5-mini", Admission::MissingAdmission),
+        ("/gpt-5-mini", Admission::MissingAdmission),
+        ("openai/", Admission::MissingAdmission),
+    ] {
+        let choice = ModelChoice { fallback: vec![fallback.to_owned()], ..choice("gpt-5") };
+        assert_eq!(find(&choice), status, "{fallback}");
+    }
 }
 
 #[test]

@@ -318,6 +318,7 @@ pub(super) fn open(temp: &TempDir) -> Option<Installation> {
         herma: temp.path().join("herma"),
         user_home: temp.path().to_owned(),
         search_path: std::env::var_os("PATH").unwrap(),
+        secrets: herma_harness::SecretSource::default(),
     };
     Installation::open(settings, Arc::new(SystemClock)).ok()
 }

@@ -1,0 +1,96 @@
+//! The step `ask`: a call of a model through the run's router.
+
+mod answer;
+mod body;
+mod http;
+
+use std::path::PathBuf;
+
+use herma_model::secret::Secret;
+use serde::Deserialize;
+
+/// The variable that names the router's socket, in the agent's process only.
+pub const SOCKET_VARIABLE: &str = "HERMA_ROUTER_SOCKET";
+
+/// The variable that holds the run's token, in the agent's process only. The token dies with the run.
+pub const TOKEN_VARIABLE: &str = "HERMA_ROUTER_TOKEN";
+
+/// The variable that names the contract's model, in the agent's process only.
+pub const MODEL_VARIABLE: &str = "HERMA_ROUTER_MODEL";
+
+/// The output tokens that a call of the Messages API asks for where the script names no number: that API wants one.
+const USUAL_OUTPUT: u64 = 1024;
+
+/// The way to a model that an agent is given.
+#[derive(Clone, Debug)]
+pub struct Router {
+    /// The socket.
+    pub socket: PathBuf,
+    /// What the router knows the run by.
+    pub token: Secret<String>,
+    /// The contract's model.
+    pub model: String,
+}
+
+/// The step `ask`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Ask {
+    /// What the model is asked.
+    pub prompt: String,
+    /// In which API.
+    #[serde(default)]
+    pub dialect: Dialect,
+    /// Whether the answer comes as a stream.
+    #[serde(default)]
+    pub stream: bool,
+    /// The model; the contract's if nothing is said.
+    pub model: Option<String>,
+    /// The most output tokens.
+    pub max_output: Option<u64>,
+    /// The status that the router must answer with; any of 200 to 299 if nothing is said.
+    pub expect: Option<u16>,
+    /// Whether the script ends where it fails.
+    #[serde(default)]
+    pub must: bool,
+}
+
+/// An API of the router.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Dialect {
+    /// Chat Completions.
+    #[default]
+    Chat,
+    /// Responses.
+    Responses,
+    /// Anthropic's Messages.
+    Messages,
+}
+
+impl Ask {
+    /// Asks, and gives what came as a message for people; an error says why the step failed.
+    pub(super) fn put(&self, router: Option<&Router>) -> Result<String, String> {
+        let router = router.ok_or("there is no router: the contract names no model")?;
+        let body = body::of(self, self.model.as_deref().unwrap_or(&router.model));
+        let answer = http::post(router, self.dialect.path(), &body)?;
+        let said = answer::text(self, &answer);
+        let status = answer.status;
+        let good = self.expect.map_or((200..300).contains(&status), |expected| status == expected);
+        if good {
+            return Ok(format!("the model answered with {status}: {said}"));
+        }
+        let wanted = self.expect.map_or_else(|| "200 to 299".to_owned(), |status| status.to_string());
+        Err(format!("the router answered with {status}, expected {wanted}: {said}"))
+    }
+}
+
+impl Dialect {
+    fn path(self) -> &'static str {
+        match self {
+            Self::Chat => "/v1/chat/completions",
+            Self::Responses => "/v1/responses",
+            Self::Messages => "/v1/messages",
+        }
+    }
+}

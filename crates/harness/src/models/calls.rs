@@ -1,0 +1,192 @@
+//! What the router recorded: into the bundle, into the events, and into what is known of the run.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, BufReader};
+use std::path::Path;
+use std::sync::Arc;
+
+use herma_evidence::verify::refusal;
+use herma_evidence::{Bundle, EventLog, WriteError, layout};
+use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::budget::{Amount, Day, Scope};
+use herma_model::event::Source;
+use herma_model::model_call::{ModelCall, Sums};
+use herma_model::report::Usage;
+use herma_model::store::StoreError;
+use herma_model::{EventType, RunId};
+use herma_router::audit::{self, Audit};
+use herma_router::service::Refusals;
+use serde_json::{Map, Value, json};
+
+use crate::error::Stop;
+use crate::facts::Facts;
+use crate::installation::Installation;
+use crate::order::Plan;
+use crate::run::{Run, into_map};
+
+/// How many calls get an event of their own; what follows is in `model-calls.jsonl` only.
+const MOST_EVENTS: usize = 10_000;
+/// How many models are named that were asked for and not admitted.
+const MOST_NAMED: usize = 8;
+
+/// What the calls of a run come to.
+#[derive(Default)]
+struct Seen {
+    usage: Usage,
+    events: Vec<Map<String, Value>>,
+    left_out: u64,
+    mismatched: Vec<String>,
+    exhausted: u64,
+    answered_by: Option<String>,
+}
+
+/// Takes over what the run's router recorded. Its calls have ended.
+pub(crate) fn take_calls(run: &mut Run<'_>, refusals: &Refusals) -> Result<(), Stop> {
+    let dir = run.dirs.router();
+    let seen = read(&dir, run.plan.run_id)?;
+    note(&mut run.facts, &seen, refusals);
+    run.facts.save(&run.dirs.facts())?;
+    record(&run.events, &seen, 0)?;
+    run.watch.event(EventType::ModelCalled, &format!("{} calls", run.facts.usage.requests));
+    Ok(into_bundle(&dir, &run.bundle)?)
+}
+
+/// The same for a run that a dead process left: what had begun and did not end is charged at the most.
+pub(crate) fn recover(
+    installation: &Installation,
+    plan: &Plan,
+    bundle: &Bundle,
+    events: &EventLog,
+    facts: &mut Facts,
+) -> Result<(), Stop> {
+    let run_id = plan.run_id;
+    let dir = installation.home.run(run_id).router();
+    if !dir.join(audit::MODEL_CALLS).exists() {
+        return Ok(());
+    }
+    let closed = Audit::open(&dir, &run_id.to_string()).and_then(|(audit, _)| audit.finish());
+    let seen = match (closed, read(&dir, run_id)) {
+        (Ok(sums), Ok(seen)) => {
+            give_back(installation, plan, &sums)?;
+            seen
+        }
+        (_, Err(Stop::Write(why) | Stop::Internal(why))) => {
+            facts.write_failures.push(why);
+            return Ok(());
+        }
+        _ => {
+            facts.write_failures.push(format!("{} cannot be closed", layout::MODEL_CALLS));
+            return Ok(());
+        }
+    };
+    note(facts, &seen, &Refusals::default());
+    let told = events.events().iter().filter(|event| event.kind == EventType::ModelCalled).count();
+    record(events, &seen, told)?;
+    Ok(into_bundle(&dir, bundle)?)
+}
+
+/// Frees what the dead process had leased of shared budgets and not spent.
+fn give_back(installation: &Installation, plan: &Plan, sums: &Sums) -> Result<(), StoreError> {
+    let untouched = [plan.started_at, installation.clock.now()].map(|at| (Day::of(at), Amount::default()));
+    let mut days = BTreeMap::from(untouched);
+    days.extend(&sums.by_day);
+    let mut spent: Vec<(Scope, Amount)> =
+        days.into_iter().map(|(day, spent)| (Scope::Day(Arc::from(day.to_string())), spent)).collect();
+    spent.push((Scope::Engine(Arc::from(plan.engine.as_str())), sums.charged));
+    installation.store.reconcile(&installation.home.store(), &plan.run_id.to_string(), &spent)
+}
+
+fn read(dir: &Path, run_id: RunId) -> Result<Seen, Stop> {
+    let mut seen = Seen::default();
+    let file = BufReader::new(File::open(dir.join(audit::MODEL_CALLS))?);
+    let read = audit::read(file, &run_id.to_string(), |call| seen.take(call))?
+        .map_err(|broken| Stop::Write(format!("{}: {broken}", layout::MODEL_CALLS)))?;
+    seen.usage = Usage::from(&read.sums);
+    Ok(seen)
+}
+
+impl Seen {
+    fn take(&mut self, call: &ModelCall) {
+        match refusal(call) {
+            Some(Blocker::ModelMismatch) if !self.mismatched.contains(&call.asked) => {
+                self.mismatched.push(call.asked.clone());
+            }
+            Some(Blocker::BudgetExhausted) => self.exhausted += 1,
+            _ => {}
+        }
+        if call.answered.is_some() {
+            self.answered_by = call.attempts.last().map(|attempt| attempt.upstream.clone());
+        }
+        if self.events.len() < MOST_EVENTS {
+            self.events.push(event(call));
+        } else {
+            self.left_out += 1;
+        }
+    }
+}
+
+fn event(call: &ModelCall) -> Map<String, Value> {
+    into_map(json!({
+        "seq": call.seq,
+        "asked": call.asked,
+        "answered": call.answered,
+        "upstream": call.attempts.last().map(|attempt| &attempt.upstream),
+        "status": call.status,
+        "ended": call.ended,
+        "reason": call.reason,
+        "charged": call.charged,
+        "settled": call.settled,
+    }))
+}
+
+fn note(facts: &mut Facts, seen: &Seen, refusals: &Refusals) {
+    facts.usage = seen.usage;
+    facts.answered_by.clone_from(&seen.answered_by);
+    facts.model_refusals = blockers(seen, refusals);
+}
+
+fn blockers(seen: &Seen, refusals: &Refusals) -> Vec<BlockerRecord> {
+    let mut blockers = Vec::new();
+    if !seen.mismatched.is_empty() {
+        let named: Vec<String> = seen
+            .mismatched
+            .iter()
+            .take(MOST_NAMED)
+            .map(|asked| format!("`{}`", asked.escape_debug()))
+            .collect();
+        let more = match seen.mismatched.len() - named.len() {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        blockers
+            .push(Blocker::ModelMismatch.because(format!("the engine asked for {}{more}", named.join(", "))));
+    }
+    if seen.exhausted > 0 {
+        let of = match &refusals.budgets[..] {
+            [] => String::new(),
+            budgets => format!(" ({})", budgets.join(", ")),
+        };
+        let detail = format!("{} model calls were refused: the budget is exhausted{of}", seen.exhausted);
+        blockers.push(Blocker::BudgetExhausted.because(detail));
+    }
+    blockers
+}
+
+/// Records the calls that have no event yet: those after the first `told`.
+fn record(events: &EventLog, seen: &Seen, told: usize) -> Result<(), WriteError> {
+    let mut new: Vec<_> = seen.events.iter().skip(told).cloned().collect();
+    if seen.left_out > 0 && told <= MOST_EVENTS {
+        new.push(into_map(json!({ "calls_without_an_event": seen.left_out })));
+    }
+    events.append_all(Source::Harness, EventType::ModelCalled, new)
+}
+
+fn into_bundle(dir: &Path, bundle: &Bundle) -> Result<(), WriteError> {
+    let name = layout::MODEL_CALLS;
+    let mut writer = bundle.writer(name)?;
+    File::open(dir.join(audit::MODEL_CALLS))
+        .and_then(|mut calls| io::copy(&mut calls, &mut writer))
+        .map_err(|source| WriteError { name: name.to_owned(), source })?;
+    writer.finish()
+}

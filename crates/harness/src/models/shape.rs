@@ -1,0 +1,84 @@
+//! The gate of the response shape: the model is asked through the run's own router whether it answers with content.
+
+use herma_model::gate::Finding;
+use herma_router::door::Door;
+use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe};
+
+use super::plan::RouterPlan;
+use crate::run::Run;
+
+/// Asks the contract's model. Each question is admitted, budgeted and recorded like the engine's own.
+pub(crate) fn response_shape(run: &Run<'_>, plan: Option<&RouterPlan>) -> Finding {
+    let Some((router, plan)) = run.router.as_ref().zip(plan) else {
+        return Finding::NotApplicable("the contract names no model".to_owned());
+    };
+    let ask =
+        |doors: &[Door]| probe(router.address(), router.token(), &plan.model, doors, ProbeBudget::default());
+    match first_that_takes_it(plan.doors(), ask) {
+        Ok(seen) => match seen.blocker() {
+            None => Finding::Passed,
+            Some((blocker, why)) => Finding::Missing(blocker.because(why)),
+        },
+        Err(failed) => Finding::Missing(failed.blocker().because(failed.to_string())),
+    }
+}
+
+/// Asks at one API after the other until one takes the question. One answer is enough: what is asked for is the model's
+/// way to answer, and every question costs something. Where none takes it, the reason is the first one's.
+fn first_that_takes_it(
+    doors: &[Door],
+    ask: impl Fn(&[Door]) -> Result<Capabilities, ProbeFailed>,
+) -> Result<Capabilities, ProbeFailed> {
+    let mut first = None;
+    for door in CONVERSING.into_iter().filter(|door| doors.contains(door)) {
+        match ask(&[door]) {
+            Err(failed @ ProbeFailed::NotTaken { .. }) => first = first.or(Some(failed)),
+            asked => return asked,
+        }
+    }
+    Err(first.unwrap_or(ProbeFailed::NoDoor))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    /// What comes of it, and where was asked, if at these APIs a question is taken or not; none where there is no such.
+    fn asked(answers: [Option<bool>; 3]) -> (ProbeFailed, Vec<Door>) {
+        let seen = RefCell::new(Vec::new());
+        let ask = |doors: &[Door]| {
+            let [door] = doors else { panic!("one at a time: {doors:?}") };
+            seen.borrow_mut().push(*door);
+            let at = CONVERSING.iter().position(|known| known == door).unwrap();
+            let why = at.to_string();
+            Err(if answers[at].unwrap() {
+                ProbeFailed::Unavailable { door: *door, why }
+            } else {
+                ProbeFailed::NotTaken { door: *door, why }
+            })
+        };
+        let doors: Vec<Door> =
+            CONVERSING.into_iter().zip(answers).filter_map(|(door, is)| is.map(|_| door)).collect();
+        let failed = first_that_takes_it(&doors, ask).unwrap_err();
+        (failed, seen.into_inner())
+    }
+
+    #[test]
+    fn the_next_api_is_asked_only_where_one_does_not_take_the_question() {
+        let [chat, responses, messages] = CONVERSING;
+        let (failed, seen) = asked([Some(true), Some(true), Some(true)]);
+        assert_eq!(
+            (failed, seen),
+            (ProbeFailed::Unavailable { door: chat, why: "0".to_owned() }, vec![chat])
+        );
+        let (failed, seen) = asked([Some(false), Some(true), Some(true)]);
+        let elsewhere = ProbeFailed::Unavailable { door: responses, why: "1".to_owned() };
+        assert_eq!((failed, seen), (elsewhere, vec![chat, responses]));
+        let (failed, seen) = asked([Some(false), None, Some(false)]);
+        let nowhere = ProbeFailed::NotTaken { door: chat, why: "0".to_owned() };
+        assert_eq!((failed, seen), (nowhere, vec![chat, messages]));
+        assert_eq!(asked([None, None, None]), (ProbeFailed::NoDoor, vec![]));
+    }
+}
