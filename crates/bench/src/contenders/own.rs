@@ -1,0 +1,21 @@
+//! herma's own hidden subcommands: the bare proxy, and the upstream behind all of them.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use super::{BARE_PROXY, Contender};
+use crate::child::Recipe;
+use crate::client::Front;
+use crate::{proxy, upstream as model};
+
+/// A proxy on our stack that parses nothing.
+pub(super) const BARE: Contender = Contender::quick(BARE_PROXY, None, |site| {
+    let (port, upstream) = (site.listen.port().to_string(), site.upstream.to_string());
+    (site.recipe([proxy::SUBCOMMAND, &port, &upstream], []), Front::new(site.listen, "bench"))
+});
+
+/// The upstream at this address.
+pub(crate) fn upstream(herma: &Path, listen: SocketAddr) -> (Recipe, Front) {
+    let argv = vec![herma.into(), model::SUBCOMMAND.into(), listen.port().to_string().into()];
+    (Recipe { argv, env: Vec::new(), files: Vec::new() }, Front::new(listen, "bench"))
+}

@@ -1,0 +1,55 @@
+//! What can go wrong while measuring.
+
+use std::io;
+use std::time::Duration;
+
+use herma_destination::StartError;
+
+/// Something could not be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The system refused.
+    #[error("{what}: {source}")]
+    Io {
+        /// What was being done.
+        what: String,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A process did not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// A process started and gave up, or never answered.
+    #[error("it did not come up: {0}")]
+    NotUp(String),
+    /// Nothing came of it in the time that it may take.
+    #[error("nothing came of it within {} seconds", .0.as_secs())]
+    TooLong(Duration),
+    /// An answer is not the one that the upstream gives.
+    #[error("it answered with status {status}: {said}")]
+    Answer {
+        /// The status.
+        status: u16,
+        /// The beginning of the body.
+        said: String,
+    },
+    /// Somebody wants this process to end.
+    #[error("the measurement was interrupted; everything that it had started was ended")]
+    Interrupted,
+    /// A stream ended before its last event.
+    #[error("a stream ended before its end: {0}")]
+    Cut(String),
+}
+
+impl BenchError {
+    /// Adds what was being done.
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let what = what.into();
+        move |source| Self::Io { what, source }
+    }
+
+    /// The same for what hyper says.
+    pub(crate) fn http(what: &'static str) -> impl FnOnce(hyper::Error) -> Self {
+        move |error| Self::Io { what: what.to_owned(), source: io::Error::other(error) }
+    }
+}

@@ -1,0 +1,182 @@
+//! The loads that a contender is put under.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::client::{Front, Line};
+use crate::error::BenchError;
+use crate::figures::{Pairs, number};
+use crate::plan::Plan;
+use crate::usage::Used;
+use crate::wire::{self, Shape};
+
+/// A short stream: enough to see whether its first byte is held back.
+const SHORT: Shape = Shape { chunks: 4, pace: Duration::from_millis(2) };
+/// A stream that is open until it is dropped.
+const HELD: Shape = Shape { chunks: 1_000, pace: Duration::from_secs(5) };
+/// So long streams may take to open.
+const OPENING: Duration = Duration::from_mins(1);
+/// So long they are open before memory is read.
+const HOLDING: Duration = Duration::from_secs(1);
+
+/// What has been used so far, looked up at the two ends of a load.
+pub(crate) type Meter<'a> = &'a dyn Fn() -> Result<Used, BenchError>;
+
+/// Many connections that ask again and again.
+pub(crate) struct Throughput {
+    pub(crate) rps: f64,
+    pub(crate) cpu_us_per_request: f64,
+}
+
+/// Asks on many connections at once for some time.
+pub(crate) async fn throughput(
+    front: &Arc<Front>,
+    plan: &Plan,
+    meter: Meter<'_>,
+) -> Result<Throughput, BenchError> {
+    let body = wire::request(&front.model, None);
+    // One request on each connection before anything counts: connections stand and caches are warm.
+    let mut lines = Vec::new();
+    for _ in 0..plan.connections {
+        let mut line = Line::open(front).await?;
+        line.ask(&body).await?;
+        lines.push(line);
+    }
+    let before = meter()?;
+    let started = Instant::now();
+    let mut asking = JoinSet::new();
+    for mut line in lines {
+        let (body, asking_for) = (body.clone(), plan.asking);
+        asking.spawn(async move {
+            let mut answered = 0_u64;
+            while started.elapsed() < asking_for {
+                line.ask(&body).await?;
+                answered += 1;
+            }
+            Ok::<u64, BenchError>(answered)
+        });
+    }
+    let mut answered = 0;
+    for each in asking.join_all().await {
+        answered += each?;
+    }
+    let (elapsed, cpu) = (started.elapsed(), meter()?.cpu.saturating_sub(before.cpu));
+    let answered = number(answered.max(1));
+    Ok(Throughput {
+        rps: answered / elapsed.as_secs_f64(),
+        cpu_us_per_request: cpu.as_secs_f64() * 1e6 / answered,
+    })
+}
+
+/// Asks directly and through the contender in turns, each on one connection.
+pub(crate) async fn pairs(
+    direct: &Arc<Front>,
+    through: &Arc<Front>,
+    plan: &Plan,
+) -> Result<Pairs, BenchError> {
+    let bodies = (wire::request(&direct.model, None), wire::request(&through.model, None));
+    let mut lines = (Line::open(direct).await?, Line::open(through).await?);
+    let mut pairs = Pairs::default();
+    let until = Instant::now() + plan.pairing;
+    for nth in 0..=plan.pairs {
+        let times = (lines.0.ask(&bodies.0).await?, lines.1.ask(&bodies.1).await?);
+        // The first of each pays for the connection.
+        if nth > 0 {
+            pairs.direct.push(times.0);
+            pairs.through.push(times.1);
+        }
+        if nth > 0 && Instant::now() > until {
+            break;
+        }
+    }
+    Ok(pairs)
+}
+
+/// The same for the first byte of streams.
+pub(crate) async fn first_bytes(
+    direct: &Arc<Front>,
+    through: &Arc<Front>,
+    plan: &Plan,
+) -> Result<Pairs, BenchError> {
+    let bodies = (wire::request(&direct.model, Some(SHORT)), wire::request(&through.model, Some(SHORT)));
+    let mut lines = (Line::open(direct).await?, Line::open(through).await?);
+    let mut pairs = Pairs::default();
+    let until = Instant::now() + plan.pairing;
+    for nth in 0..=plan.first_bytes {
+        let begun = lines.0.begin(&bodies.0).await?;
+        let first = begun.first_byte;
+        begun.finish().await?;
+        let begun = lines.1.begin(&bodies.1).await?;
+        let second = begun.first_byte;
+        begun.finish().await?;
+        if nth > 0 {
+            pairs.direct.push(first);
+            pairs.through.push(second);
+        }
+        if nth > 0 && Instant::now() > until {
+            break;
+        }
+    }
+    Ok(pairs)
+}
+
+/// CPU milliseconds for 1,000 chunks of `streams` paced streams at once.
+pub(crate) async fn chunks(
+    front: &Arc<Front>,
+    plan: &Plan,
+    streams: usize,
+    meter: Meter<'_>,
+) -> Result<f64, BenchError> {
+    let warm = wire::request(&front.model, None);
+    let body = wire::request(&front.model, Some(Shape { chunks: plan.chunks, pace: plan.pace }));
+    let mut lines = Vec::new();
+    for _ in 0..streams {
+        let mut line = Line::open(front).await?;
+        line.ask(&warm).await?;
+        lines.push(line);
+    }
+    let before = meter()?;
+    let mut reading = JoinSet::new();
+    for mut line in lines {
+        let body = body.clone();
+        reading.spawn(async move { line.begin(&body).await?.finish().await });
+    }
+    for each in reading.join_all().await {
+        each?;
+    }
+    let cpu = meter()?.cpu.saturating_sub(before.cpu);
+    let chunks = number(u64::from(plan.chunks) * streams as u64);
+    Ok(cpu.as_secs_f64() * 1e3 / (chunks / 1e3))
+}
+
+/// The memory that is resident while that many streams are open, and how many of them did open.
+pub(crate) async fn open_streams(
+    front: &Arc<Front>,
+    wanted: usize,
+    meter: Meter<'_>,
+) -> Result<(u64, usize), BenchError> {
+    let body = wire::request(&front.model, Some(HELD));
+    let mut opening = JoinSet::new();
+    for _ in 0..wanted {
+        let (front, body) = (Arc::clone(front), body.clone());
+        opening.spawn(async move {
+            let mut line = Line::open(&front).await?;
+            let begun = line.begin(&body).await?;
+            Ok::<_, BenchError>((line, begun))
+        });
+    }
+    let mut open = Vec::new();
+    let until = Instant::now() + OPENING;
+    while let Ok(Some(joined)) =
+        timeout(until.saturating_duration_since(Instant::now()), opening.join_next()).await
+    {
+        // One that is refused is missing in the count, which is shown.
+        open.extend(joined.ok().and_then(Result::ok));
+    }
+    tokio::time::sleep(HOLDING).await;
+    let used = meter()?;
+    Ok((used.resident, open.len()))
+}
