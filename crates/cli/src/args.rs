@@ -7,6 +7,8 @@ mod compare;
 mod engines;
 mod ladder;
 mod outcome;
+mod router;
+mod usage;
 
 use std::path::PathBuf;
 
@@ -23,6 +25,8 @@ pub use self::compare::Compare;
 pub use self::engines::Engines;
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
+pub use self::router::{ApiArg, Router, RouterCommand};
+pub use self::usage::{Usage, UsageByArg};
 
 /// Coding agents change repositories under contract, and herma proves what they did.
 #[derive(Debug, Parser)]
@@ -83,6 +87,12 @@ pub enum Command {
     /// Say who may let things in
     #[command(subcommand)]
     Approver(Approver),
+    /// Serve the one way to a model: admits, bounds, forwards and records every call
+    Router(Router),
+    /// List the models that are configured or admitted: by which names they are asked, and what they cost
+    Models,
+    /// Add up what runs used of models
+    Usage(Usage),
     /// Print the JSON schemas of everything that herma writes
     Schema(Schema),
     /// Say what works on this machine, and how to mend what does not
@@ -286,6 +296,15 @@ pub enum Bench {
         repeat: u32,
         /// Leave out the largest repository and bundle
         #[arg(long)]
+        quick: bool,
+    },
+    /// The router with everything on, against a direct call, nginx, a bare proxy, and the gateways that are installed
+    Router {
+        /// In how many rounds each is measured; the median counts
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeat: u32,
+        /// Only show that it can be measured: a few hundred requests, and only what starts at once
+        #[arg(long, conflicts_with = "repeat")]
         quick: bool,
     },
 }

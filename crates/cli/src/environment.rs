@@ -3,11 +3,14 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use herma_harness::Settings;
+use herma_engines::fake;
+use herma_harness::{SecretSource, Settings};
 use herma_model::Fault;
 use herma_model::secret::Secret;
 
+use crate::commands::router::EnvironmentLookup;
 use crate::failure::Failure;
 
 /// A longer name of a user is cut: it stands in records that people read.
@@ -42,6 +45,16 @@ pub const VARIABLES: &[Variable] = &[
         what: "an approver's token, for automation: what it signs counts as that approver's word. herma never prints it \
                and never passes it on; set it where no agent runs",
     },
+    Variable {
+        name: fake::SOCKET_VARIABLE,
+        what: "where the run's router listens. herma sets it for the agent of a run whose contract names a model, and \
+               `fake` reads it",
+    },
+    Variable {
+        name: fake::TOKEN_VARIABLE,
+        what: "what the router knows the run by, set and read in the same way. It dies with the run",
+    },
+    Variable { name: fake::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
     Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
     Variable {
         name: "HERMA_FAULT",
@@ -90,13 +103,32 @@ impl Environment {
         );
         let approver_token =
             set("HERMA_APPROVER_TOKEN").map(|token| Secret::new(token.to_string_lossy().into_owned()));
+        let secrets = SecretSource(Arc::new(EnvironmentLookup));
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
         Ok(Self {
-            settings: Settings { home, herma, user_home, search_path },
+            settings: Settings { home, herma, user_home, search_path, secrets },
             color,
             user,
             fault,
             approver_token,
         })
     }
+}
+
+/// A variable whose name the operator wrote into a configuration, such as that of a router's key. It is read when it is
+/// asked for, so that a reload sees what it is then.
+#[allow(clippy::disallowed_methods, reason = "the environment is read in this file only")]
+pub(crate) fn named_by_the_operator(name: &str) -> Option<OsString> {
+    std::env::var_os(name)
+}
+
+/// The way to a model that herma gave this process, where it is the agent of a run.
+#[allow(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn router_of_this_run() -> Option<fake::Router> {
+    let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    Some(fake::Router {
+        socket: PathBuf::from(std::env::var_os(fake::SOCKET_VARIABLE)?),
+        token: Secret::new(text(fake::TOKEN_VARIABLE)?),
+        model: text(fake::MODEL_VARIABLE)?,
+    })
 }

@@ -3,9 +3,13 @@
 mod admissions;
 mod approvals;
 mod approvers;
+mod bench;
 mod engines;
 mod ladder;
+mod models;
 mod outcome;
+mod router;
+mod router_probe;
 
 use std::collections::BTreeMap;
 
@@ -19,9 +23,13 @@ use serde::Serialize;
 pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
 pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
+pub use self::bench::BenchRouterOutput;
 pub use self::engines::{EngineRow, EnginesOutput};
 pub use self::ladder::LadderOutput;
+pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
+pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
+pub use self::router_probe::RouterProbeOutput;
 use crate::failure::Failure;
 
 /// A command that did not work.

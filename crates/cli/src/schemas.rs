@@ -31,6 +31,17 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace", what: "a line of trace.jsonl", make: || schema_for!(TraceLine) },
     Published { name: "decision", what: "decision.json", make: || schema_for!(Decision) },
     Published { name: "confinement", what: "confinement.json", make: || schema_for!(Confinement) },
+    Published { name: "router", what: "`router`", make: || schema_for!(output::RouterOutput) },
+    Published {
+        name: "router-check",
+        what: "`router check`",
+        make: || schema_for!(output::RouterCheckOutput),
+    },
+    Published {
+        name: "router-probe",
+        what: "`router probe`",
+        make: || schema_for!(output::RouterProbeOutput),
+    },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },
@@ -106,6 +117,13 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(herma_model::proof::Proof),
     },
     Published { name: "ladder", what: "`ladder`", make: || schema_for!(output::LadderOutput) },
+    Published { name: "models", what: "`models`", make: || schema_for!(output::ModelsOutput) },
+    Published { name: "usage", what: "`usage`", make: || schema_for!(output::UsageOutput) },
+    Published {
+        name: "model-call",
+        what: "a line of model-calls.jsonl",
+        make: || schema_for!(herma_model::model_call::ModelCall),
+    },
     Published { name: "doctor", what: "`doctor`", make: || schema_for!(output::DoctorOutput) },
     Published {
         name: "schemas",
@@ -113,7 +131,12 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::SchemasOutput),
     },
     Published { name: "completions", what: "`completions`", make: || schema_for!(output::CompletionsOutput) },
-    Published { name: "bench", what: "`bench`", make: || schema_for!(output::BenchOutput) },
+    Published { name: "bench", what: "`bench harness`", make: || schema_for!(output::BenchOutput) },
+    Published {
+        name: "bench-router",
+        what: "`bench router`",
+        make: || schema_for!(output::BenchRouterOutput),
+    },
     Published {
         name: "error",
         what: "any command that did not work",

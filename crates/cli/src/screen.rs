@@ -67,6 +67,13 @@ impl Screen {
         Ok(())
     }
 
+    /// The same on one line, for who reads while herma goes on.
+    pub(crate) fn value_line(&self, value: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(value).map_err(Failure::internal)?;
+        self.line(escaped(&text));
+        Ok(())
+    }
+
     /// Shows a failure and gives its exit code.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
         if self.json {

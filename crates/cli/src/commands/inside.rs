@@ -1,13 +1,17 @@
-//! The parts of herma that run inside a destination: the launcher, the probes, and the engine `fake`.
+//! The parts of herma that run inside a destination: the launcher, the probes, the engine `fake`, and what `herma bench
+//! router` measures beside the router.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_bench::{proxy, upstream};
 use herma_destination::launcher;
 use herma_destination::probe::{self, ProbePlan};
 use herma_engines::fake;
+
+use crate::environment;
 
 /// Runs the hidden subcommand that the first argument names, if it names one.
 pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
@@ -22,9 +26,22 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     }
     if first == fake::SUBCOMMAND {
         let script = args.next()?;
-        return Some(ExitCode::from(fake::run(Path::new(&script), Path::new("."))));
+        let router = environment::router_of_this_run();
+        return Some(ExitCode::from(fake::run(Path::new(&script), Path::new("."), router.as_ref())));
+    }
+    if first == upstream::SUBCOMMAND {
+        return Some(ended(&upstream::run(args)));
+    }
+    if first == proxy::SUBCOMMAND {
+        return Some(ended(&proxy::run(args)));
     }
     None
+}
+
+/// Says why a server ended, which should have gone on until it is killed.
+fn ended(error: &std::io::Error) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "{error}");
+    ExitCode::FAILURE
 }
 
 fn run_probes(plan: &Path) -> ExitCode {

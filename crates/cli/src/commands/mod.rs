@@ -16,11 +16,15 @@ mod init;
 pub(crate) mod inside;
 mod ladder;
 mod logs;
+mod models;
 mod outcome;
+pub(crate) mod router;
+mod router_probe;
 mod run;
 mod runs;
 mod schema;
 mod show;
+mod usage;
 mod verify;
 
 use std::process::ExitCode;
@@ -59,6 +63,9 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Prove(args) => ladder::prove(args, environment, screen),
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
+        Command::Router(args) => router::router(args, environment, screen),
+        Command::Models => models::models(environment, screen),
+        Command::Usage(args) => usage::usage(args, environment, screen),
         Command::Schema(args) => schema::schema(args, screen),
         Command::Doctor => doctor::doctor(environment, screen),
         Command::Completions(args) => completions::completions(args, screen),

@@ -96,6 +96,8 @@ fn example(setup: &Setup) -> Option<Example> {
         | World::UsedApproval
         | World::OtherProgram
         | World::OtherIdentity
+        | World::Model
+        | World::ReasoningModel
         | World::NoOutcome => return None,
     }
     if !setup.terms.is_empty() && example.contract.is_none() {

@@ -136,6 +136,8 @@ pub(crate) fn brought_about(way: &Way) -> String {
         World::UsedApproval => Some("an approval that another run used"),
         World::OtherProgram => Some("a program that was changed after its admission"),
         World::OtherIdentity => Some("an admission that names another identity"),
+        World::Model => Some("a scripted upstream in `router.toml`, and its model admitted"),
+        World::ReasoningModel => Some("a scripted upstream that answers with reasoning only"),
         World::NoOutcome => Some("`outcome_within: 1ms` in `settings.yaml`"),
     };
     ways.extend(around.map(str::to_owned));

@@ -26,6 +26,7 @@ fn installation(herma: &Herma) -> Installation {
         herma: HERMA.into(),
         user_home: herma.at("user"),
         search_path: environment("PATH"),
+        secrets: herma_harness::SecretSource::default(),
     };
     Installation::open(settings, Arc::new(SystemClock)).unwrap()
 }

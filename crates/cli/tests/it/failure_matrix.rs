@@ -24,10 +24,10 @@ rows! {
     no_diff disallowed_file verification_failed missing_required_event dirty_ending_tree artifact_write_failure
     agent_protocol_error forbidden_action secret_in_output source_mutated lifecycle_timeout engine_failed
     missing_test_command reviewer_rejected approval_denied approval_expired approval_already_consumed approval_void
-    timeout_startup timeout_idle timeout_total dirty_starting_tree provider_unavailable model_not_admitted
-    engine_not_admitted engine_digest_mismatch engine_identity_mismatch engine_disabled stage_unproven
+    timeout_startup timeout_idle timeout_total dirty_starting_tree provider_unavailable
+    provider_reasoning_only model_not_admitted model_mismatch engine_not_admitted engine_digest_mismatch engine_identity_mismatch engine_disabled stage_unproven
     target_not_admitted unowned_repository critical_repository missing_outcome recursion_depth destination_unready
-    confinement_failed interrupted
+    confinement_failed budget_exhausted interrupted
 }
 
 #[test]
@@ -57,9 +57,6 @@ fn the_rows_that_cannot_be_run_yet_are_these() {
         .collect();
     insta::assert_snapshot!(not_yet.join("\n"), @"
     egress_denied: needs an egress proxy
-    provider_reasoning_only: needs a router to a model
-    model_mismatch: needs a router to a model
-    budget_exhausted: needs a router to a model
     ");
 }
 
@@ -100,7 +97,14 @@ fn check_evidence(row: &Row, setup: &Setup, scene: &Scene) {
         assert!(!record.detail.is_empty() && !record.next_step.is_empty(), "{record:#?}");
     }
     // What people said is the only thing that is wrong in these: the rest is proven and admitted.
-    let said = [World::Denied, World::ExpiredApproval, World::UsedApproval, World::OtherIdentity];
+    let said = [
+        World::Denied,
+        World::ExpiredApproval,
+        World::UsedApproval,
+        World::OtherIdentity,
+        World::Model,
+        World::ReasoningModel,
+    ];
     if said.contains(&setup.world) {
         assert_eq!(report.blockers.len(), 1, "{report:#?}");
     }

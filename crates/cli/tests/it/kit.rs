@@ -2,6 +2,7 @@
 
 mod bundle;
 mod contract;
+mod models;
 mod owned;
 mod people;
 mod process;
@@ -19,6 +20,7 @@ use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};
 pub(crate) use contract::{contract_text, fix_and};
+pub(crate) use models::{ANSWERS, LONG_ANSWERS, MODEL, ROUTER};
 pub(crate) use owned::{
     CONTRACT, HOLD, ON_TARGET, Owned, assert_said_nowhere, assert_unplaced, assert_unplaced_in,
 };

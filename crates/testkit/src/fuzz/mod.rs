@@ -12,6 +12,7 @@ mod paths;
 mod redactor;
 mod report;
 mod request;
+mod router_script;
 mod script;
 mod sse;
 mod usage;
@@ -28,6 +29,7 @@ pub use paths::paths;
 pub use redactor::redactor;
 pub use report::report;
 pub use request::request;
+pub use router_script::router_script;
 pub use script::script;
 pub use sse::sse;
 pub use usage::usage;
@@ -47,6 +49,7 @@ pub const TARGETS: &[Target] = &[
     ("redactor", redactor),
     ("report", report),
     ("request", request),
+    ("router_script", router_script),
     ("script", script),
     ("sse", sse),
     ("usage", usage),

@@ -2,9 +2,12 @@
 
 mod large_bundle;
 mod repository;
+mod router;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -17,11 +20,19 @@ use crate::screen::{Screen, Tone};
 const REPOSITORIES: [(u64, f64); 3] = [(10, 3.0), (1_000, 1.6), (20_000, 1.3)];
 
 pub(crate) fn bench(command: &args::Bench, environment: &Environment, screen: &Screen) -> Ended {
-    let args::Bench::Harness { repeat, quick } = command;
     // Where real runs take place, and not in a /tmp that may be memory or full of other people's files.
     let home = &environment.settings.home;
     std::fs::create_dir_all(home).map_err(Failure::internal)?;
     let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(home).map_err(Failure::internal)?;
+    match command {
+        args::Bench::Harness { repeat, quick } => harness(*repeat, *quick, &scratch, environment, screen),
+        args::Bench::Router { repeat, quick } => {
+            router::bench(*repeat, *quick, &scratch, environment, screen)
+        }
+    }
+}
+
+fn harness(repeat: u32, quick: bool, scratch: &TempDir, environment: &Environment, screen: &Screen) -> Ended {
     let installation = {
         // A home of its own, so that nobody's runs are mixed with measurements.
         let mut settings = environment.clone();
@@ -30,13 +41,13 @@ pub(crate) fn bench(command: &args::Bench, environment: &Environment, screen: &S
     };
     let path = &environment.settings.search_path;
     let mut rows = Vec::new();
-    for (files, limit) in REPOSITORIES.into_iter().take(if *quick { 2 } else { 3 }) {
+    for (files, limit) in REPOSITORIES.into_iter().take(if quick { 2 } else { 3 }) {
         progress(screen, &format!("a governed run on {files} files"));
-        rows.push(repository::measure(&installation, path, scratch.path(), files, limit, *repeat)?);
+        rows.push(repository::measure(&installation, path, scratch.path(), files, limit, repeat)?);
     }
-    let mebibytes = if *quick { 64 } else { 1024 };
+    let mebibytes = if quick { 64 } else { 1024 };
     progress(screen, &format!("herma verify on {mebibytes} MiB"));
-    rows.extend(large_bundle::measure(&installation, path, scratch.path(), mebibytes, *repeat)?);
+    rows.extend(large_bundle::measure(&installation, path, scratch.path(), mebibytes, repeat)?);
     show(&rows, screen)?;
     let over = rows.iter().any(|row| row.ratio > row.limit);
     if !screen.is_json() {

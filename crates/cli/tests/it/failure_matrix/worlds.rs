@@ -9,10 +9,13 @@ use herma_harness::failure_matrix::{Setup, World};
 use herma_model::RunId;
 
 use super::people;
-use crate::kit::{Ended, Herma, ON_REPOSITORY, Repository, environment, on_path};
+use crate::kit::{Ended, Herma, LONG_ANSWERS, ON_REPOSITORY, Repository, environment, on_path};
 
 /// A user id that nobody has.
 const STRANGER: u32 = 12345;
+
+/// A script of the upstream that never comes to an answer.
+const REASONING: &str = "name: reasoning\nmodels: [m]\nrepeat: true\nturns: [{ think: I wonder. }]\n";
 
 /// A world with a herma in it.
 pub(super) struct Scene {
@@ -29,11 +32,18 @@ impl Scene {
             World::Denied | World::ExpiredApproval | World::UsedApproval => Herma::proven(4),
             World::NoOutcome => Herma::proven(5),
             World::OtherProgram | World::OtherIdentity => Herma::with_stub(),
+            World::Model => Herma::with_model(LONG_ANSWERS),
+            World::ReasoningModel => Herma::with_model(REASONING),
             _ => Herma::new(),
         };
         let mut repository = None;
         match world {
-            World::Sound | World::Denied | World::ExpiredApproval | World::UsedApproval => {}
+            World::Sound
+            | World::Denied
+            | World::ExpiredApproval
+            | World::UsedApproval
+            | World::Model
+            | World::ReasoningModel => {}
             World::Repository | World::DirtyRepository | World::ForeignRepository | World::NoOutcome => {
                 repository = Some(Repository::of_fixture(&herma, "string-slugify"));
             }

@@ -9,6 +9,7 @@ use std::io::Read;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -41,7 +42,13 @@ impl Ended {
 /// A command under way. It is killed if the test forgets it.
 pub(crate) struct Started {
     child: Child,
-    said: Option<[JoinHandle<String>; 2]>,
+    said: Option<[Said; 2]>,
+}
+
+/// What a command says, as it comes.
+struct Said {
+    so_far: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
 }
 
 impl Started {
@@ -79,8 +86,14 @@ impl Started {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap_or_else(|error| panic!("{shown}: {error}"));
-        let said = [read(child.stdout.take().unwrap()), read(child.stderr.take().unwrap())];
+        let said = [Said::new(child.stdout.take().unwrap()), Said::new(child.stderr.take().unwrap())];
         Self { child, said: Some(said) }
+    }
+
+    /// What it has said on standard error until now.
+    pub(crate) fn stderr_so_far(&self) -> String {
+        let [_, stderr] = self.said.as_ref().unwrap();
+        String::from_utf8_lossy(&stderr.so_far.lock().unwrap()).into_owned()
     }
 
     /// Whether it still runs.
@@ -98,7 +111,7 @@ impl Started {
             assert!(Instant::now() < deadline, "the command hangs");
             thread::sleep(Duration::from_millis(2));
         };
-        let [stdout, stderr] = self.said.take().unwrap().map(|said| said.join().unwrap());
+        let [stdout, stderr] = self.said.take().unwrap().map(Said::all);
         Ended { code: status.code(), signal: status.signal(), stdout, stderr }
     }
 
@@ -116,12 +129,27 @@ impl Drop for Started {
     }
 }
 
-fn read(mut stream: impl Read + Send + 'static) -> JoinHandle<String> {
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stream.read_to_end(&mut bytes).unwrap();
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
+impl Said {
+    fn new(mut stream: impl Read + Send + 'static) -> Self {
+        let so_far = Arc::new(Mutex::new(Vec::new()));
+        let heard = so_far.clone();
+        let reader = thread::spawn(move || {
+            let mut part = [0; 4096];
+            loop {
+                match stream.read(&mut part).unwrap() {
+                    0 => break,
+                    read => heard.lock().unwrap().extend_from_slice(&part[..read]),
+                }
+            }
+        });
+        Self { so_far, reader }
+    }
+
+    /// All of it, when there comes no more.
+    fn all(self) -> String {
+        self.reader.join().unwrap();
+        String::from_utf8_lossy(&self.so_far.lock().unwrap()).into_owned()
+    }
 }
 
 /// Runs another program, which must end with 0, and gives what it printed.

@@ -1,0 +1,63 @@
+//! The command line of `herma router`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+use herma_router::door::Door;
+
+/// Arguments of `herma router`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub struct Router {
+    /// The configuration; `router.toml` in herma's home if nothing is said
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// What else to do than to serve.
+    #[command(subcommand)]
+    pub command: Option<RouterCommand>,
+}
+
+/// What to do with a router's configuration, besides serving it.
+#[derive(Debug, Subcommand)]
+pub enum RouterCommand {
+    /// Say whether a configuration can be served: its keys, its models, its budgets
+    Check {
+        /// The configuration
+        config: PathBuf,
+    },
+    /// Ask a model what it can do: content, streaming, tool calls
+    Probe {
+        /// The upstream's name in the configuration, `/`, and the model as that upstream calls it
+        #[arg(value_name = "PROVIDER/MODEL")]
+        model: String,
+        /// The configuration; `router.toml` in herma's home if nothing is said
+        #[arg(long, value_name = "FILE")]
+        config: Option<PathBuf>,
+        /// Ask only at this API
+        #[arg(long, value_enum)]
+        api: Option<ApiArg>,
+    },
+    /// Print a whole configuration to start from
+    Example,
+}
+
+/// An API at which a model converses.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum ApiArg {
+    /// Chat Completions
+    Chat,
+    /// Responses
+    Responses,
+    /// Anthropic Messages
+    Messages,
+}
+
+impl From<ApiArg> for Door {
+    fn from(arg: ApiArg) -> Self {
+        match arg {
+            ApiArg::Chat => Self::Chat,
+            ApiArg::Responses => Self::Responses,
+            ApiArg::Messages => Self::Messages,
+        }
+    }
+}

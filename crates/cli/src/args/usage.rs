@@ -1,0 +1,36 @@
+//! The command line of `herma usage`.
+
+use clap::{Args, ValueEnum};
+use herma_model::store::UsageBy;
+
+/// Arguments of `herma usage`.
+#[derive(Debug, Args)]
+pub struct Usage {
+    /// What to add up by
+    #[arg(long, value_enum, default_value = "run")]
+    pub by: UsageByArg,
+}
+
+/// What to add usage up by.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum UsageByArg {
+    /// Each run, newest first
+    Run,
+    /// Each engine
+    Engine,
+    /// Each model, as UPSTREAM/MODEL
+    Model,
+    /// Each day in UTC, newest first
+    Day,
+}
+
+impl From<UsageByArg> for UsageBy {
+    fn from(arg: UsageByArg) -> Self {
+        match arg {
+            UsageByArg::Run => Self::Run,
+            UsageByArg::Engine => Self::Engine,
+            UsageByArg::Model => Self::Model,
+            UsageByArg::Day => Self::Day,
+        }
+    }
+}
