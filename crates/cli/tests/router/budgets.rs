@@ -154,13 +154,14 @@ fn after_a_kill_the_ledger_is_the_record_and_the_unsettled_calls_are_listed() {
         let config = config(port, "{ tokens = 100000000 }");
         let mut directory = tempfile::tempdir().unwrap();
         write_config(directory.path(), &config);
-        let mut unsettled = 0;
+        let (mut unsettled, mut whole) = (0, 0);
         for round in 0..12_u64 {
             let router = Router::start_in(directory);
             let address = router.address.clone();
             let load = tokio::spawn(async move {
                 many(&address, 40, |number| {
-                    (chat(round * 100 + number, true, Some(70), "slowly"), Leaves::AtTheEnd)
+                    let pace = if number % 2 == 0 { "slowly" } else { "at once" };
+                    (chat(round * 100 + number, true, Some(70), pace), Leaves::AtTheEnd)
                 })
                 .await
             });
@@ -179,18 +180,20 @@ fn after_a_kill_the_ledger_is_the_record_and_the_unsettled_calls_are_listed() {
             let charged: u64 = calls.iter().map(|call| call.charged.tokens).sum();
             assert_eq!(router.budget()["spent"]["tokens"], charged);
             assert_eq!(router.budget()["reserved"]["tokens"], 0);
-            // Whoever got a whole answer is on record as answered.
+            // Whoever got a whole answer, with the end of its body, is on record as answered.
             let answered: Vec<_> = calls
                 .iter()
                 .filter(|call| call.ended == Ended::Answered)
                 .map(|call| call.request.to_string())
                 .collect();
-            for one in seen.iter().filter(|seen| seen.body.contains("[DONE]")) {
-                assert!(answered.contains(&one.request));
+            for one in seen.iter().filter(|seen| seen.body.ends_with("\r\n0\r\n\r\n")) {
+                assert!(answered.contains(&one.request), "{one:?}");
+                whole += 1;
             }
             directory = router.kill();
         }
         assert!(unsettled > 0, "no kill met a call under way");
+        assert!(whole > 0, "no call ended before a kill");
         // No call was made that is not on record.
         let on_record: u64 = calls(directory.path()).iter().map(|call| call.charged.requests).sum();
         assert!(asked.load(std::sync::atomic::Ordering::Relaxed) <= on_record);
