@@ -10,10 +10,12 @@ use crate::budget::Amount;
 mod chain;
 mod sums;
 mod unchained;
+mod write;
 
 pub use chain::{Broken, Chain, LONGEST_LINE, parse_line, read};
 pub use sums::{ModelSums, Sums};
 pub use unchained::Unchained;
+pub use write::Object;
 
 /// What is charged.
 pub type Charge = Amount;

@@ -171,3 +171,76 @@ proptest! {
         prop_assert_eq!(parse_line(&line), Ok(call));
     }
 }
+
+/// Texts with everything that JSON escapes, and numbers up to the largest that it says exactly.
+fn word() -> impl Strategy<Value = String> {
+    "[ -~\\n\\u{1}\\u{7f}\"\\\\äß\\u{2028}😀]{0,12}"
+}
+
+fn count() -> impl Strategy<Value = u64> {
+    prop_oneof![0..10_u64, 0..=LARGEST, Just(LARGEST)]
+}
+
+fn amount() -> impl Strategy<Value = Charge> {
+    (count(), count(), count()).prop_map(|(micro_usd, requests, tokens)| Charge {
+        micro_usd,
+        requests,
+        tokens,
+    })
+}
+
+fn attempt() -> impl Strategy<Value = Attempt> {
+    (amount(), word(), word(), proptest::option::of(any::<u16>()), word()).prop_map(
+        |(charged, model, outcome, status, upstream)| Attempt { charged, model, outcome, status, upstream },
+    )
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_by_hand_is_the_canonical_form(
+        texts in (word(), proptest::option::of(word()), proptest::option::of(word())),
+        attempts in proptest::collection::vec(attempt(), 0..3),
+        numbers in (proptest::option::of(count()), count(), count(), any::<u16>()),
+        flags in (any::<bool>(), any::<bool>(), any::<bool>()),
+        rewrites in proptest::collection::vec(word(), 0..3),
+        kinds in (0..6_usize, 0..7_usize),
+        nanosecond in 0..i64::MAX / 4,
+    ) {
+        let doors = [
+            Door::Chat, Door::Completions, Door::CountTokens, Door::Embeddings, Door::Messages, Door::Responses,
+        ];
+        let endings = [
+            Ended::Answered, Ended::Uncounted, Ended::Refused, Ended::Failed, Ended::Cut, Ended::ClientLeft,
+            Ended::Interrupted,
+        ];
+        let charged = attempts.first().map(|attempt| attempt.charged).unwrap_or_default();
+        let call = ModelCall {
+            answered: texts.1.clone(),
+            asked: texts.0,
+            attempts,
+            call: numbers.0,
+            charged,
+            door: doors[kinds.0],
+            ended: endings[kinds.1],
+            first_byte_us: numbers.0,
+            latency_us: numbers.1,
+            prev: Digest::of(&numbers.1.to_le_bytes()),
+            reason: texts.2.clone(),
+            request: Digest::of(&numbers.2.to_le_bytes()),
+            response: flags.0.then(|| Digest::of(b"")),
+            rewrites,
+            run: "a run".to_owned(),
+            seq: numbers.2,
+            settled: flags.1,
+            status: numbers.3,
+            stop: texts.2,
+            stream: flags.2,
+            time: Timestamp::from_nanosecond(i128::from(nanosecond)).unwrap(),
+            used: flags.0.then_some(TokensUsed { input: numbers.1, ..TokensUsed::default() }),
+        };
+        let mut written = Vec::new();
+        call.write(&mut written);
+        let canonical = serde_json_canonicalizer::to_vec(&call).unwrap();
+        prop_assert_eq!(String::from_utf8(written).unwrap(), String::from_utf8(canonical).unwrap());
+    }
+}

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_model::model_call::Door;
+use herma_model::model_call::{Door, Object};
 use herma_model::{Digest, Timestamp};
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 use super::{Ended, Unchained};
 use crate::budget::Amount;
@@ -32,7 +32,7 @@ pub struct Beginning<'a> {
 }
 
 /// One line.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(super) enum Note<'a> {
     /// A call is about to be made.
@@ -54,6 +54,31 @@ impl<'a> Note<'a> {
         let Beginning { asked, door, request, stream, time } = *beginning;
         let asked = Cow::Borrowed(&asked[..asked.floor_char_boundary(LONGEST_NAME)]);
         Self::Began { asked, call, door, most: most.bounded(), request, stream, time }
+    }
+
+    /// Appends the line, without its newline.
+    pub(super) fn write(&self, out: &mut Vec<u8>) {
+        let mut line = Object::begin(out);
+        match self {
+            Self::Began { asked, call, door, most, request, stream, time } => {
+                let mut began = line.object("began");
+                began.text("asked", asked);
+                began.number("call", *call);
+                began.text("door", door.as_str());
+                began.amount("most", *most);
+                began.digest("request", request);
+                began.flag("stream", *stream);
+                began.time("time", *time);
+                began.end();
+            }
+            Self::More { call, most } => {
+                let mut more = line.object("more");
+                more.number("call", *call);
+                more.amount("most", *most);
+                more.end();
+            }
+        }
+        line.end();
     }
 }
 

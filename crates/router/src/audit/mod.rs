@@ -169,7 +169,7 @@ impl Audit {
 
     fn note(&self, note: &Note<'_>, line: &mut Vec<u8>) -> Result<(), AuditError> {
         line.clear();
-        serde_json::to_writer(&mut *line, note).map_err(|e| self.io(CALLS_BEGUN, "write to it", e.into()))?;
+        note.write(line);
         line.push(b'\n');
         let written = self.begun.line(line).map_err(|cause| self.io(CALLS_BEGUN, "write to it", cause));
         // After it is written: a sync that is under way may come too early for it.
@@ -223,7 +223,9 @@ mod tests {
 
     fn record() -> Unchained {
         let mut noted = journal::Noted::default();
-        noted.take(&serde_json::to_vec(&Note::began(0, MOST, &beginning())).unwrap()).unwrap();
+        let mut line = Vec::new();
+        Note::began(0, MOST, &beginning()).write(&mut line);
+        noted.take(&line).unwrap();
         noted.interrupted().next().unwrap().1
     }
 

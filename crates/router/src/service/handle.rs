@@ -268,7 +268,6 @@ impl Handle {
             runtime.block_on(run.hang_up());
         }
         self.shared.budgets.retire(&Scope::Run(run.name.clone()));
-        self.shared.budgets.retire(&Scope::Run(run.name.clone()));
         let refusals = run.refusals();
         Some(run.audit.finish().map(|sums| Revoked { sums, refusals }))
     }

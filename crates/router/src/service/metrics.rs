@@ -111,7 +111,7 @@ impl Metrics {
         reason: Option<&'static str>,
         used: Option<&TokensUsed>,
     ) {
-        self.calls.get_or_create(&[("door", door_word(door)), ("ended", ended_word(ended))]).inc();
+        self.calls.get_or_create(&[("door", door.as_str()), ("ended", ended.as_str())]).inc();
         if let Some(reason) = reason {
             self.refusals.get_or_create(&[("reason", reason)]).inc();
         }
@@ -127,28 +127,5 @@ impl Metrics {
         // A String takes everything.
         let _ = encode(&mut text, &self.registry.lock().unwrap_or_else(PoisonError::into_inner));
         text
-    }
-}
-
-fn door_word(door: Door) -> &'static str {
-    match door {
-        Door::Chat => "chat",
-        Door::Completions => "completions",
-        Door::CountTokens => "count_tokens",
-        Door::Embeddings => "embeddings",
-        Door::Messages => "messages",
-        Door::Responses => "responses",
-    }
-}
-
-fn ended_word(ended: Ended) -> &'static str {
-    match ended {
-        Ended::Answered => "answered",
-        Ended::Uncounted => "uncounted",
-        Ended::Refused => "refused",
-        Ended::Failed => "failed",
-        Ended::Cut => "cut",
-        Ended::ClientLeft => "client_left",
-        Ended::Interrupted => "interrupted",
     }
 }
