@@ -9,7 +9,7 @@ use tokio::net::TcpStream;
 use crate::kit::TOKEN;
 
 /// No request may take longer.
-const STUCK: Duration = Duration::from_secs(90);
+const STUCK: Duration = Duration::from_secs(40);
 
 /// What a client saw.
 #[derive(Debug)]

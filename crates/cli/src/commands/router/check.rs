@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_router::config::{Config, ProviderConfig};
+use herma_router::config::Config;
 
 use super::serving;
 use crate::commands::Ended;
@@ -17,7 +17,7 @@ pub(super) fn check(file: &Path, screen: &Screen) -> Ended {
         upstreams: config
             .upstreams
             .iter()
-            .map(|(name, upstream)| (name.clone(), provider(&upstream.provider)))
+            .map(|(name, upstream)| (name.clone(), upstream.provider.name()))
             .collect(),
         models: models(&config),
         clients: config.clients.keys().cloned().collect(),
@@ -42,15 +42,6 @@ pub(super) fn check(file: &Path, screen: &Screen) -> Ended {
         screen.line(format_args!("  client {client}"));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn provider(provider: &ProviderConfig) -> &'static str {
-    match provider {
-        ProviderConfig::OpenAi(_) => "openai",
-        ProviderConfig::Anthropic(_) => "anthropic",
-        ProviderConfig::Compatible(_) => "compatible",
-        ProviderConfig::Scripted { .. } => "scripted",
-    }
 }
 
 fn models(config: &Config) -> Vec<RouterModel> {
