@@ -129,7 +129,6 @@ fn ask(
         holder: "probe".to_owned(),
         earlier: BTreeMap::new(),
         clock: Arc::new(SystemClock),
-        threads: 1,
     })
     .map_err(Failure::internal)?;
     let scratch = tempfile::tempdir().map_err(Failure::internal)?;

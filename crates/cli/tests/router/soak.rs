@@ -18,6 +18,7 @@ fn config(flaky: u16, sound: u16, version: u64) -> String {
     format!(
         r#"
 [limits]
+threads = 2
 first_byte = "2s"
 idle = "2s"
 max_body = "{}MiB"

@@ -23,8 +23,6 @@ use crate::run::Run;
 const SOCKET: &str = "router.sock";
 /// The longest path that a socket can be bound to: the system's own limit.
 const LONGEST_PATH: usize = 107;
-/// One agent asks; two threads keep one slow call from holding up the next.
-const THREADS: usize = 2;
 /// How long the router has to give back what it leased when its run is over.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -94,7 +92,6 @@ pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), 
         holder: run_name.clone(),
         earlier: BTreeMap::new(),
         clock: Arc::clone(&run.installation.clock),
-        threads: THREADS,
     })
     .map_err(internal)?;
     let token = handle.admit(plan.grant(&run_name, &run.plan.engine), &dir).map_err(internal)?;

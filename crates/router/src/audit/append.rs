@@ -23,18 +23,18 @@ impl Append {
         Ok(Self { name, file, size: AtomicU64::new(size), is_torn: AtomicBool::new(false) })
     }
 
-    /// Appends a line with its newline, in one write, whole or not at all.
-    pub(super) fn line(&self, line: &[u8]) -> io::Result<()> {
+    /// Appends lines with their newlines, in one write, whole or not at all.
+    pub(super) fn lines(&self, lines: &[u8]) -> io::Result<()> {
         if self.is_torn.load(Ordering::Acquire) {
             return Err(io::Error::other("half a line stands at its end"));
         }
         let size = self.size.load(Ordering::Acquire);
-        if let Err(cause) = (&self.file).write_all(line) {
+        if let Err(cause) = (&self.file).write_all(lines) {
             // Half a line must not stay: the next one would be glued to it.
             self.is_torn.store(self.file.set_len(size).is_err(), Ordering::Release);
             return Err(cause);
         }
-        self.size.store(size + line.len() as u64, Ordering::Release);
+        self.size.store(size + lines.len() as u64, Ordering::Release);
         Ok(())
     }
 

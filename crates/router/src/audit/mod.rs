@@ -1,9 +1,10 @@
 //! The record of every call: chained, and written before anything depends on it.
 //!
 //! Two files. `model-calls.jsonl` has one line for each call that ended, and is evidence. `calls-begun` has one line for
-//! each call that is about to be made, with the most that it can cost, and is not. Each line is handed to the kernel
-//! before the call goes on, so that a process that is killed at any moment leaves both: the next start finds the calls
-//! that began and did not end, and records them as interrupted, charged at the most.
+//! each call that is about to be made, with the most that it can cost, and is not. The second is handed to the kernel
+//! before an upstream is asked, the first when the call ends or right behind its answer. So a process that is killed at
+//! any moment leaves what it takes: the next start finds the calls that began and have no record, and records them as
+//! interrupted, charged at the most.
 
 mod append;
 mod error;
@@ -102,17 +103,25 @@ impl Audit {
     /// Records a call that ended, or one that was refused before it began, and says its place. Where it cannot be
     /// written no further call is begun; the next start finds the call that began and charges it at the most.
     pub fn end(&self, call: Option<CallNumber>, record: Unchained) -> Result<u64, AuditError> {
+        self.end_all(vec![(call, record)])
+    }
+
+    /// The same for several calls at once: they are written in one go, all of them or none. Says the place of the first.
+    pub fn end_all(&self, calls: Vec<(Option<CallNumber>, Unchained)>) -> Result<u64, AuditError> {
         let state = &mut *self.state();
         if state.is_finished {
             return Err(AuditError::Finished);
         }
-        let number = call.map(|call| call.0);
-        if let Some(unknown) = number.filter(|number| !state.under_way.contains(number)) {
-            return Err(AuditError::NotUnderWay(unknown));
+        let mut numbers = BTreeSet::new();
+        for CallNumber(number) in calls.iter().filter_map(|(call, _)| *call) {
+            if !state.under_way.contains(&number) || !numbers.insert(number) {
+                return Err(AuditError::NotUnderWay(number));
+            }
         }
-        let recorded = self.record(state, number, record);
+        let place = state.chain.seq();
+        let recorded = self.record(state, calls);
         state.is_poisoned |= recorded.is_err();
-        recorded.map(|call| call.seq)
+        recorded.map(|_| place)
     }
 
     /// What is recorded so far, added up.
@@ -171,32 +180,41 @@ impl Audit {
         line.clear();
         note.write(line);
         line.push(b'\n');
-        let written = self.begun.line(line).map_err(|cause| self.io(CALLS_BEGUN, "write to it", cause));
+        let written = self.begun.lines(line).map_err(|cause| self.io(CALLS_BEGUN, "write to it", cause));
         // After it is written: a sync that is under way may come too early for it.
         self.is_dirty.store(true, Ordering::Release);
         written
     }
 
-    /// Writes the next line of the chain.
+    /// Writes the next lines of the chain.
     fn record(
         &self,
         state: &mut State,
-        number: Option<u64>,
-        record: Unchained,
-    ) -> Result<ModelCall, AuditError> {
-        let State { chain, line, .. } = state;
-        line.clear();
-        let call = chain.place(number, record, line).map_err(|broken| self.broken(broken))?;
-        line.push(b'\n');
-        let written = self.calls.line(line).map_err(|cause| self.io(MODEL_CALLS, "write to it", cause));
-        self.is_dirty.store(true, Ordering::Release);
-        written?;
-        chain.go_on(&call, &line[..line.len() - 1]);
-        state.sums.add(&call);
-        if let Some(number) = number {
-            state.under_way.remove(&number);
+        calls: impl IntoIterator<Item = (Option<CallNumber>, Unchained)>,
+    ) -> Result<Vec<ModelCall>, AuditError> {
+        // Not the state's own until they are written.
+        let mut chain = state.chain.clone();
+        let mut recorded = Vec::new();
+        state.line.clear();
+        for (call, record) in calls {
+            let start = state.line.len();
+            let number = call.map(|call| call.0);
+            let call = chain.place(number, record, &mut state.line).map_err(|broken| self.broken(broken))?;
+            chain.go_on(&call, &state.line[start..]);
+            state.line.push(b'\n');
+            recorded.push(call);
         }
-        Ok(call)
+        let written = self.calls.lines(&state.line);
+        self.is_dirty.store(true, Ordering::Release);
+        written.map_err(|cause| self.io(MODEL_CALLS, "write to it", cause))?;
+        state.chain = chain;
+        for call in &recorded {
+            state.sums.add(call);
+            if let Some(number) = call.call {
+                state.under_way.remove(&number);
+            }
+        }
+        Ok(recorded)
     }
 }
 

@@ -13,7 +13,7 @@ use std::os::unix::fs::MetadataExt as _;
 use super::append::Append;
 use super::journal::Noted;
 use super::read::{follow, lines};
-use super::{Audit, AuditError, CALLS_BEGUN, State};
+use super::{Audit, AuditError, CALLS_BEGUN, CallNumber, State};
 use crate::budget::Amount;
 
 /// The name of the file that is evidence.
@@ -97,7 +97,7 @@ impl Audit {
     }
 
     fn record_interrupted(&self, state: &mut State, noted: Noted) -> Result<Vec<ModelCall>, AuditError> {
-        noted.interrupted().map(|(number, record)| self.record(state, Some(number), record)).collect()
+        self.record(state, noted.interrupted().map(|(number, record)| (Some(CallNumber(number)), record)))
     }
 }
 

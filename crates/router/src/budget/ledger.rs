@@ -1,6 +1,6 @@
 //! The ledger: what was spent, what is set aside, and what nobody knows.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::Serialize;
 
@@ -106,7 +106,7 @@ impl Account {
 #[derive(Debug, Default)]
 pub struct Ledger {
     pub(super) accounts: BTreeMap<u64, Account>,
-    names: HashMap<Scope, u64>,
+    names: BTreeMap<Scope, u64>,
     unsettled: Unsettled,
     next: u64,
 }

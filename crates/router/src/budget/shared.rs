@@ -9,9 +9,6 @@ use super::{Amount, LARGEST, Limits, Scope};
 /// one process holds and does not spend is little.
 const PARTS: u64 = 32;
 
-/// The most calls that are leased at once.
-const MOST_REQUESTS: u64 = 64;
-
 /// What this process leased of a budget.
 #[derive(Debug)]
 pub(super) struct Lease {
@@ -68,12 +65,8 @@ impl Account {
 
 /// What is leased at once.
 fn block(limits: &Limits) -> Amount {
-    let part = |limit: Option<u64>, most: u64| limit.map_or(0, |limit| (limit / PARTS).clamp(1, most));
-    Amount {
-        micro_usd: part(limits.micro_usd, LARGEST),
-        requests: part(limits.requests, MOST_REQUESTS),
-        tokens: part(limits.tokens, LARGEST),
-    }
+    let part = |limit: Option<u64>| limit.map_or(0, |limit| (limit / PARTS).clamp(1, LARGEST));
+    Amount { micro_usd: part(limits.micro_usd), requests: part(limits.requests), tokens: part(limits.tokens) }
 }
 
 /// A shared budget that is over.

@@ -8,6 +8,9 @@ use herma_model::units::{Bytes, Span, Tokens, Usd};
 use super::document::{Keys, Read, Value};
 use crate::budget::{LARGEST, Limits};
 
+/// More threads than any machine has use for.
+const MOST_THREADS: usize = 64;
+
 /// What the router puts up with. There is no limit on how long a stream goes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RequestLimits {
@@ -23,6 +26,9 @@ pub struct RequestLimits {
     pub head: Duration,
     /// The most connections of clients at once.
     pub max_connections: usize,
+    /// How many threads the router runs on. One serves thousands of calls in a second, and locks that nobody contends for
+    /// cost next to nothing.
+    pub threads: usize,
 }
 
 impl Default for RequestLimits {
@@ -34,6 +40,7 @@ impl Default for RequestLimits {
             idle: Duration::from_mins(5),
             head: Duration::from_secs(30),
             max_connections: 4096,
+            threads: 1,
         }
     }
 }
@@ -48,7 +55,8 @@ pub(super) fn request_limits(document: &mut Keys<'_, '_>) -> Read<RequestLimits>
     let first_byte = or(keys.get("first_byte"), default.first_byte, span);
     let idle = or(keys.get("idle"), default.idle, span);
     let head = or(keys.get("head"), default.head, span);
-    let max_connections = or(keys.get("max_connections"), default.max_connections, connections);
+    let max_connections = or(keys.get("max_connections"), default.max_connections, several);
+    let threads = or(keys.get("threads"), default.threads, threads);
     keys.done();
     Ok(RequestLimits {
         max_body: max_body?,
@@ -57,6 +65,7 @@ pub(super) fn request_limits(document: &mut Keys<'_, '_>) -> Read<RequestLimits>
         idle: idle?,
         head: head?,
         max_connections: max_connections?,
+        threads: threads?,
     })
 }
 
@@ -120,9 +129,14 @@ fn body(value: &Value<'_, '_>) -> Read<u64> {
     not_zero(value, quantity::<Bytes>(value, value.text(LIKE)?, LIKE)?.0)
 }
 
-fn connections(value: &Value<'_, '_>) -> Read<usize> {
+fn several(value: &Value<'_, '_>) -> Read<usize> {
     let number = not_zero(value, value.whole()?)?;
     usize::try_from(number).or_else(|_| value.refuse("is too large", "expected a smaller number"))
+}
+
+fn threads(value: &Value<'_, '_>) -> Read<usize> {
+    let threads = several(value)?;
+    if threads > MOST_THREADS { value.refuse("is too large", "expected at most 64") } else { Ok(threads) }
 }
 
 fn not_zero(value: &Value<'_, '_>, number: u64) -> Read<u64> {

@@ -21,6 +21,8 @@ impl Config {
             ("listen.address", self.listen != new.listen),
             ("admin.address", self.admin != new.admin),
             ("state", self.state != new.state),
+            ("limits.max_connections", self.limits.max_connections != new.limits.max_connections),
+            ("limits.threads", self.limits.threads != new.limits.threads),
         ];
         let keys: Vec<&str> =
             changed.into_iter().filter_map(|(key, changed)| changed.then_some(key)).collect();

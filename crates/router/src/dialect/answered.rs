@@ -203,5 +203,11 @@ impl From<Flaw> for NotAnAnswer {
 
 /// The string that comes next, cut to what is kept.
 fn word(scanner: &mut Scanner<'_>) -> Result<String, Flaw> {
-    Ok(scanner.string()?.decode().chars().filter(|c| !c.is_control()).take(MAX_WORD).collect())
+    let text = scanner.string()?.decode();
+    let is_plain = text.len() <= MAX_WORD && text.bytes().all(|byte| byte.is_ascii_graphic());
+    Ok(if is_plain {
+        text.into_owned()
+    } else {
+        text.chars().filter(|c| !c.is_control()).take(MAX_WORD).collect()
+    })
 }

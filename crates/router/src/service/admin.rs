@@ -18,6 +18,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
 use super::listener::{AFTER_ERROR, Listener, drained};
+use super::scribe;
 use super::shared::Shared;
 use crate::budget::BudgetState;
 
@@ -59,6 +60,7 @@ pub struct UpstreamState {
 }
 
 pub(super) fn state(shared: &Shared, runtime: &tokio::runtime::Handle) -> State {
+    scribe::write(shared);
     let now = Instant::now();
     let mut runs: Vec<RunState> = shared
         .runs

@@ -1,24 +1,21 @@
-//! The body of an answer. What an upstream sends passes as it comes; on the way it is read, hashed and counted, and the
-//! call ends with it.
+//! The body of an answer. What an upstream sends passes as it comes, and the call ends with it. A stream is read, hashed
+//! and counted on its way; what is no stream, when all of it has passed.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use herma_model::Digest;
 use herma_model::model_call::Ended;
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
-use super::flight::{Cost, Ending, Flight};
+use super::flight::{Cost, Flight};
 use super::strict::Busy;
-use crate::dialect::{ApiError, Dialect, answered};
-use crate::door::{Door, dialect_of};
+use super::whole::{Parts, Read, WholeAnswer, end};
+use crate::dialect::{ApiError, Dialect};
+use crate::door::dialect_of;
 use crate::tap::{Passed, Seen, Tap};
 use crate::upstream::{BodyBroken, UpstreamBody};
-
-/// The largest answer, not a stream, that is looked into. What is larger passes, and is charged at the most.
-const MOST_READ: usize = 16 << 20;
 
 /// The body of an answer.
 #[derive(Debug)]
@@ -39,28 +36,19 @@ enum Kind {
 /// An answer under way.
 #[derive(Debug)]
 pub(super) struct Passing {
-    flight: Flight,
+    /// None once the call is over.
+    call: Option<(Flight, Reader)>,
+    dialect: Dialect,
+    is_stream: bool,
     body: UpstreamBody,
     status: u16,
-    reader: Option<Reader>,
-    hash: Sha256,
-    is_over: bool,
 }
 
-/// Reads what passes.
+/// Looks at what passes.
 #[derive(Debug)]
 enum Reader {
-    Stream(Box<Tap>),
-    Whole { parts: Vec<Bytes>, size: usize },
-}
-
-/// What an answer came to.
-struct Read {
-    ended: Ended,
-    cost: Cost,
-    answered: Option<String>,
-    stop: Option<String>,
-    reason: Option<&'static str>,
+    Stream { tap: Box<Tap>, hash: Sha256 },
+    Whole(Parts),
 }
 
 impl Answer {
@@ -83,19 +71,20 @@ impl Passing {
     pub(super) fn stream(flight: Flight, body: UpstreamBody, status: u16, hide_usage: bool) -> Self {
         let tap = Tap::new(dialect_of(flight.door));
         let tap = if hide_usage { tap.hide_usage_chunk() } else { tap };
-        Self::new(flight, body, status, Reader::Stream(Box::new(tap)))
+        Self::new(flight, body, status, Reader::Stream { tap: Box::new(tap), hash: Sha256::new() })
     }
 
-    pub(super) fn not_a_stream(flight: Flight, body: UpstreamBody, status: u16) -> Self {
-        Self::new(flight, body, status, Reader::Whole { parts: Vec::new(), size: 0 })
+    pub(super) fn whole(flight: Flight, body: UpstreamBody, status: u16) -> Self {
+        Self::new(flight, body, status, Reader::Whole(Parts::default()))
     }
 
     fn new(flight: Flight, body: UpstreamBody, status: u16, reader: Reader) -> Self {
-        Self { flight, body, status, reader: Some(reader), hash: Sha256::new(), is_over: false }
+        let is_stream = matches!(reader, Reader::Stream { .. });
+        Self { dialect: dialect_of(flight.door), call: Some((flight, reader)), is_stream, body, status }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyBroken>>> {
-        while !self.is_over {
+        while self.call.is_some() {
             let frame = ready!(Pin::new(&mut self.body).poll_frame(cx));
             let passes = match frame {
                 Some(Ok(frame)) => match frame.into_data() {
@@ -106,12 +95,10 @@ impl Passing {
                 None => self.finish(),
             };
             if !passes.is_empty() {
-                self.hash.update(&passes);
                 let is_all = self.body.is_end_stream() || self.body.size_hint().exact() == Some(0);
-                if is_all && !self.is_over {
+                if is_all && self.call.is_some() {
                     // Nobody may ask for more once all announced bytes were given. (HTTP/2 can say later that it ends.)
                     let rest = self.finish();
-                    self.hash.update(&rest);
                     return Poll::Ready(Some(Ok(joined(passes, &rest))));
                 }
                 return Poll::Ready(Some(Ok(passes)));
@@ -122,47 +109,48 @@ impl Passing {
 
     /// What passes of a chunk.
     fn chunk(&mut self, chunk: Bytes) -> Bytes {
-        self.flight.first_byte();
-        match &mut self.reader {
-            None => chunk,
-            Some(Reader::Whole { parts, size }) => {
-                *size += chunk.len();
-                if *size <= MOST_READ {
-                    parts.push(chunk.clone());
-                } else {
-                    parts.clear();
-                }
+        let Some((flight, reader)) = &mut self.call else { return Bytes::new() };
+        flight.first_byte();
+        match reader {
+            Reader::Whole(parts) => {
+                parts.add(&chunk);
                 chunk
             }
-            Some(Reader::Stream(tap)) => match tap.feed(&chunk) {
-                Passed::All => chunk,
-                Passed::Parts { earlier, of_chunk } => match (&*earlier, &*of_chunk) {
-                    ([], []) => Bytes::new(),
-                    ([], [one]) => chunk.slice(one.clone()),
-                    _ => {
-                        let mut out = BytesMut::from(&*earlier);
-                        for part in of_chunk {
-                            out.extend_from_slice(&chunk[part]);
+            Reader::Stream { tap, hash } => {
+                let passes = match tap.feed(&chunk) {
+                    Passed::All => chunk,
+                    Passed::Parts { earlier, of_chunk } => match (&*earlier, &*of_chunk) {
+                        ([], []) => Bytes::new(),
+                        ([], [one]) => chunk.slice(one.clone()),
+                        _ => {
+                            let mut out = BytesMut::from(&*earlier);
+                            for part in of_chunk {
+                                out.extend_from_slice(&chunk[part]);
+                            }
+                            out.freeze()
                         }
-                        out.freeze()
-                    }
-                },
-            },
+                    },
+                };
+                hash.update(&passes);
+                passes
+            }
         }
     }
 
     /// The upstream's body is whole. Gives what was still held back.
     fn finish(&mut self) -> Bytes {
-        self.is_over = true;
-        let (rest, read) = match self.reader.take() {
-            None => (Bytes::new(), Read::unread()),
-            Some(Reader::Whole { parts, size }) => (Bytes::new(), read_whole(self.flight.door, &parts, size)),
-            Some(Reader::Stream(tap)) => {
+        let Some((flight, reader)) = self.call.take() else { return Bytes::new() };
+        match reader {
+            Reader::Whole(parts) => {
+                WholeAnswer { flight, status: self.status, parts }.pass_on();
+                Bytes::new()
+            }
+            Reader::Stream { tap, mut hash } => {
                 let (mut rest, seen) = tap.finish();
                 let cost = seen.usage.filter(|_| seen.done).map_or(Cost::Unknown, Cost::Used);
                 if !seen.done && !seen.error_event && seen.stop.is_none() {
                     let what = "the upstream ended its stream";
-                    rest.extend(told(dialect_of(self.flight.door), "ended_early", what, seen.events));
+                    rest.extend(told(self.dialect, "ended_early", what, seen.events));
                 }
                 let (ended, reason) = match (seen.done, cost) {
                     (_, _) if seen.error_event => (Ended::Failed, Some("error_event")),
@@ -170,63 +158,52 @@ impl Passing {
                     (true, _) => (Ended::Uncounted, Some("no_usage")),
                     (false, _) => (Ended::Cut, Some("ended_early")),
                 };
-                (Bytes::from(rest), Read { ended, cost, answered: seen.model, stop: seen.stop, reason })
+                hash.update(&rest);
+                let read = Read { ended, cost, answered: seen.model, stop: seen.stop, reason };
+                end(flight, self.status, read, hash);
+                Bytes::from(rest)
             }
-        };
-        self.end(read, &rest);
-        rest
-    }
-
-    fn end(&mut self, read: Read, rest: &[u8]) {
-        let mut hash = self.hash.clone();
-        hash.update(rest);
-        self.flight.end(Ending {
-            ended: read.ended,
-            status: self.status,
-            reason: read.reason,
-            cost: read.cost,
-            response: Some(Digest::from_bytes(hash.finalize().into())),
-            answered: read.answered,
-            stop: read.stop,
-        });
+        }
     }
 
     /// The upstream's body broke off. A stream says so in its own words; any other body is broken off too.
     fn broken(&mut self, broken: BodyBroken) -> Option<Result<Bytes, BodyBroken>> {
-        self.is_over = true;
+        let (flight, reader) = self.call.take()?;
         let (reason, what) = match broken {
             BodyBroken::Cut => ("upstream_cut", "the connection to the upstream broke off"),
             BodyBroken::Idle => ("upstream_idle", "the upstream sent nothing for too long"),
         };
-        let Some(Reader::Stream(tap)) = self.reader.take() else {
-            self.end(Read { reason: Some(reason), ..Read::cut() }, b"");
-            return Some(Err(broken));
+        let (tap, mut hash) = match reader {
+            Reader::Whole(parts) => {
+                let read = Read { reason: Some(reason), ..Read::cut() };
+                end(flight, self.status, read, parts.hashed());
+                return Some(Err(broken));
+            }
+            Reader::Stream { tap, hash } => (tap, hash),
         };
-        let (rest, seen) = tap.finish();
-        let mut out = rest;
-        if seen.done {
+        let (mut out, seen) = tap.finish();
+        let read = if seen.done {
             // All that the client waits for has come: how the connection ended does not matter.
             let cost = seen.usage.map_or(Cost::Unknown, Cost::Used);
             let ended = if seen.usage.is_some() { Ended::Answered } else { Ended::Uncounted };
-            self.end(Read { ended, cost, answered: seen.model, stop: seen.stop, reason: None }, &out);
+            Read { ended, cost, answered: seen.model, stop: seen.stop, reason: None }
         } else {
-            out.extend(told(dialect_of(self.flight.door), reason, what, seen.events));
-            let cut = Read { reason: Some(reason), answered: seen.model, stop: seen.stop, ..Read::cut() };
-            self.end(cut, &out);
-        }
+            out.extend(told(self.dialect, reason, what, seen.events));
+            Read { reason: Some(reason), answered: seen.model, stop: seen.stop, ..Read::cut() }
+        };
+        hash.update(&out);
+        end(flight, self.status, read, hash);
         (!out.is_empty()).then(|| Ok(Bytes::from(out)))
     }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if self.is_over {
-            return;
-        }
+        let Some((flight, reader)) = self.call.take() else { return };
         // The client left. Where it had all that it waits for, the call is settled; else nobody knows what it cost.
-        let seen = match self.reader.take() {
-            Some(Reader::Stream(tap)) => tap.finish().1,
-            _ => Seen::default(),
+        let (seen, hash) = match reader {
+            Reader::Stream { tap, hash } => (tap.finish().1, hash),
+            Reader::Whole(parts) => (Seen::default(), parts.hashed()),
         };
         let read = match seen.usage.filter(|_| seen.done && !seen.error_event) {
             Some(usage) => {
@@ -234,52 +211,7 @@ impl Drop for Passing {
             }
             None => Read::left(),
         };
-        self.end(Read { answered: seen.model, stop: seen.stop, ..read }, b"");
-    }
-}
-
-impl Read {
-    fn unread() -> Self {
-        Self {
-            ended: Ended::Uncounted,
-            cost: Cost::Unknown,
-            answered: None,
-            stop: None,
-            reason: Some("no_usage"),
-        }
-    }
-
-    fn left() -> Self {
-        let reason = Some("client_left");
-        Self { ended: Ended::ClientLeft, cost: Cost::Unknown, answered: None, stop: None, reason }
-    }
-
-    fn cut() -> Self {
-        Self { ended: Ended::Cut, cost: Cost::Unknown, answered: None, stop: None, reason: None }
-    }
-}
-
-fn read_whole(door: Door, parts: &[Bytes], size: usize) -> Read {
-    if size > MOST_READ {
-        return Read { reason: Some("too_large_to_read"), ..Read::unread() };
-    }
-    let dialect: Dialect = dialect_of(door);
-    let answer = match parts {
-        [one] => answered(dialect, one),
-        parts => answered(dialect, &parts.concat()),
-    };
-    match answer {
-        _ if door == Door::CountTokens => {
-            Read { ended: Ended::Answered, cost: Cost::NoTokens, answered: None, stop: None, reason: None }
-        }
-        Err(_) => Read { reason: Some("not_an_answer"), ..Read::unread() },
-        Ok(said) => {
-            let (cost, ended, reason) = match said.usage {
-                Some(usage) => (Cost::Used(usage), Ended::Answered, None),
-                None => (Cost::Unknown, Ended::Uncounted, Some("no_usage")),
-            };
-            Read { ended, cost, answered: said.model, stop: said.stop, reason }
-        }
+        end(flight, self.status, Read { answered: seen.model, stop: seen.stop, ..read }, hash);
     }
 }
 
@@ -320,17 +252,15 @@ impl Body for Answer {
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Whole(bytes) => bytes.is_empty(),
-            Kind::Passing(passing) => passing.is_over,
+            Kind::Passing(passing) => passing.call.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Passing(passing) => match passing.reader {
-                Some(Reader::Whole { .. }) => passing.body.size_hint(),
-                _ => SizeHint::default(),
-            },
+            Kind::Passing(passing) if passing.is_stream => SizeHint::default(),
+            Kind::Passing(passing) => passing.body.size_hint(),
         }
     }
 }

@@ -31,6 +31,9 @@ const X_REWRITES: HeaderName = HeaderName::from_static("x-herma-rewrites");
 /// The output maximum that herma inserted or lowered.
 const X_MAX_OUTPUT: HeaderName = HeaderName::from_static("x-herma-max-output");
 
+/// The longest name of a model that is kept.
+const LONGEST_NAME: usize = 256;
+
 /// The largest error of an upstream that is passed on.
 const MOST_ERROR: usize = 1 << 20;
 
@@ -81,7 +84,8 @@ async fn governed(
     body: &Bytes,
 ) -> Result<(Answering, Option<u64>), Refused> {
     let outline = outline(dialect_of(flight.door), body).map_err(|refusal| Refused::from(&refusal))?;
-    flight.asked = outline.model.chars().take(256).collect();
+    let name = outline.model.floor_char_boundary(LONGEST_NAME);
+    outline.model[..name].clone_into(&mut flight.asked);
     flight.stream = outline.stream;
 
     let grant = flight.run.grant();
@@ -94,7 +98,7 @@ async fn governed(
     })?;
     let scopes: Vec<Scope> = scopes.into_iter().flatten().collect();
     let ask = most(flight.door, model, &outline, body.len());
-    let reserved = match flight.shared.budgets.reserve(&scopes, ask).await {
+    let reserved = match flight.shared.reserve(&scopes, ask).await {
         Ok(reserved) => reserved,
         Err(exhausted) => {
             flight.run.note_budget(&exhausted.to_string());
@@ -104,16 +108,8 @@ async fn governed(
     flight.open(reserved.reservation)?;
 
     let output = (ask.output > 0).then_some(reserved.output);
-    let question = Question {
-        body,
-        outline: &outline,
-        headers: &headers::to_upstream(headers),
-        beta_query,
-        model,
-        output,
-        scopes: &scopes,
-        ask,
-    };
+    let question =
+        Question { body, outline: &outline, headers, beta_query, model, output, scopes: &scopes, ask };
     let answering = forward(flight, &question).await?;
     let told = answering.output.filter(|output| outline.max_output.is_none_or(|asked| asked > *output));
     Ok((answering, told))
@@ -207,19 +203,19 @@ async fn answer(
     let (head, body) = response.into_parts();
     let mut response = Response::new(());
     *response.status_mut() = status;
-    *response.headers_mut() = headers::to_client(&head.headers, |value| upstream.scrub(value).is_some());
+    *response.headers_mut() = headers::to_client(&head.headers, |value| upstream.is_told_by(value));
     let headers = response.headers_mut();
-    let mut tell = |name: HeaderName, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
+    let mut tell = |name: HeaderName, value: String| {
+        if let Ok(value) = HeaderValue::try_from(value) {
             headers.insert(name, value);
         }
     };
-    tell(X_UPSTREAM, &format!("{}/{model}", upstream.name()));
+    tell(X_UPSTREAM, format!("{}/{model}", upstream.name()));
     if !flight.rewrites.is_empty() {
-        tell(X_REWRITES, &flight.rewrites.join(","));
+        tell(X_REWRITES, flight.rewrites.join(","));
     }
     if let Some(output) = told {
-        tell(X_MAX_OUTPUT, &output.to_string());
+        tell(X_MAX_OUTPUT, output.to_string());
     }
     if status.is_success() {
         let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
@@ -228,7 +224,7 @@ async fn answer(
         let passing = if is_stream {
             Passing::stream(flight, body, status.as_u16(), hide_usage)
         } else {
-            Passing::not_a_stream(flight, body, status.as_u16())
+            Passing::whole(flight, body, status.as_u16())
         };
         return response.map(|()| Answer::passing(passing, connection.busy.clone()));
     }

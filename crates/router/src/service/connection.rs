@@ -9,7 +9,6 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{Notify, watch};
 
-use super::head::MOST_HEADERS;
 use super::routes;
 use super::runs::Run;
 use super::shared::Shared;
@@ -69,7 +68,6 @@ where
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(head)
-        .max_headers(MOST_HEADERS)
         .max_buf_size(MOST_BUFFERED)
         .serve_connection(io, answering);
     let mut serving = std::pin::pin!(serving);

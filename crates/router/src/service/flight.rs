@@ -9,10 +9,12 @@ use herma_model::{Digest, Timestamp};
 
 use super::refused::Refused;
 use super::runs::Run;
+use super::scribe::EndedCall;
 use super::shared::Shared;
 use crate::audit::{Beginning, CallNumber, Unchained};
 use crate::budget::{Amount, Price, Reservation};
 use crate::dialect::Usage;
+use crate::grant::Link;
 
 /// A call under way.
 #[derive(Debug)]
@@ -27,7 +29,7 @@ pub(super) struct Flight {
     time: Timestamp,
     started: Instant,
     first_byte: Option<Duration>,
-    attempts: Vec<Attempt>,
+    attempts: Vec<Asked>,
     /// Whether an attempt was charged at the most.
     guessed: bool,
     number: Option<CallNumber>,
@@ -36,6 +38,16 @@ pub(super) struct Flight {
     /// What the one that is asked takes.
     price: Option<Price>,
     phase: Phase,
+}
+
+/// An attempt, as it is known so far.
+#[derive(Debug)]
+struct Asked {
+    upstream: Arc<str>,
+    model: Arc<str>,
+    outcome: &'static str,
+    status: Option<u16>,
+    charged: Charge,
 }
 
 /// Where a call is.
@@ -126,33 +138,39 @@ impl Flight {
     }
 
     /// An upstream that is not asked.
-    pub(super) fn skipped(&mut self, upstream: &str, model: &str, why: &str) {
-        self.asking(upstream, model, None);
+    pub(super) fn skipped(&mut self, link: &Link, why: &'static str) {
+        self.asking(link);
+        self.price = None;
         self.failed(why, None);
     }
 
     /// An upstream is about to be asked. Until it is known what came of it, nobody knows what it cost.
-    pub(super) fn asking(&mut self, upstream: &str, model: &str, price: Option<Price>) {
+    pub(super) fn asking(&mut self, link: &Link) {
         self.phase = Phase::Asking;
-        self.price = price;
-        self.attempts.push(Attempt {
-            charged: Charge::default(),
-            model: model.to_owned(),
-            outcome: "no_answer".to_owned(),
+        self.price = link.price;
+        self.attempts.push(Asked {
+            upstream: link.upstream.clone(),
+            model: link.model.clone(),
+            outcome: "no_answer",
             status: None,
-            upstream: upstream.to_owned(),
+            charged: Charge::default(),
         });
     }
 
     /// It said no before it can have charged anything.
-    pub(super) fn failed(&mut self, why: &str, status: Option<u16>) {
+    pub(super) fn failed(&mut self, why: &'static str, status: Option<u16>) {
         self.came_of_it(why, status);
         self.phase = Phase::Waiting;
     }
 
     /// An attempt of which nobody knows what it cost: it is charged at the most, and the call goes on with `next` set
     /// aside anew.
-    pub(super) fn lost(&mut self, why: &str, status: Option<u16>, next: Reservation) -> Result<(), Refused> {
+    pub(super) fn lost(
+        &mut self,
+        why: &'static str,
+        status: Option<u16>,
+        next: Reservation,
+    ) -> Result<(), Refused> {
         self.came_of_it(why, status);
         let (Some(number), Some(reservation)) = (self.number, self.reserved.take()) else {
             self.shared.budgets.release(next);
@@ -172,11 +190,10 @@ impl Flight {
     }
 
     /// What came of the attempt that is under way. What it cost is written when the call ends.
-    pub(super) fn came_of_it(&mut self, outcome: &str, status: Option<u16>) {
+    pub(super) fn came_of_it(&mut self, outcome: &'static str, status: Option<u16>) {
         if let Some(attempt) = self.attempts.last_mut() {
             self.shared.metrics.attempt(&attempt.upstream, outcome);
-            outcome.clone_into(&mut attempt.outcome);
-            attempt.status = status;
+            (attempt.outcome, attempt.status) = (outcome, status);
         }
     }
 
@@ -218,8 +235,15 @@ impl Flight {
 
     /// Settles and records the call. Only the first time counts.
     pub(super) fn end(&mut self, ending: Ending) {
+        if let Some(ended) = self.close(ending) {
+            ended.record(&self.shared);
+        }
+    }
+
+    /// Settles the call and gives its record. Only the first time.
+    pub(super) fn close(&mut self, ending: Ending) -> Option<EndedCall> {
         let is_asking = match std::mem::replace(&mut self.phase, Phase::Over) {
-            Phase::Over => return,
+            Phase::Over => return None,
             phase => phase == Phase::Asking,
         };
         // Where nobody is asked nothing is charged, whatever the ending says.
@@ -237,7 +261,7 @@ impl Flight {
         let record = Unchained {
             answered: ending.answered,
             asked: std::mem::take(&mut self.asked),
-            attempts: std::mem::take(&mut self.attempts),
+            attempts: self.attempts.drain(..).map(Asked::recorded).collect(),
             charged,
             door: self.door,
             ended: ending.ended,
@@ -254,12 +278,7 @@ impl Flight {
             time: self.time,
             used,
         };
-        // Where it cannot be written no further call is begun: the audit itself refuses it.
-        if self.run.audit.end(self.number, record).is_err() {
-            self.shared.metrics.unwritten();
-        }
-        self.shared.metrics.over();
-        self.run.end();
+        Some(EndedCall { run: self.run.clone(), number: self.number, record })
     }
 
     /// Settles what is set aside, and gives what the last attempt is charged at.
@@ -282,6 +301,19 @@ impl Flight {
         };
         budgets.settle(reservation, charged);
         charged
+    }
+}
+
+impl Asked {
+    fn recorded(self) -> Attempt {
+        let Self { upstream, model, outcome, status, charged } = self;
+        Attempt {
+            charged,
+            model: model.as_ref().to_owned(),
+            outcome: outcome.to_owned(),
+            status,
+            upstream: upstream.as_ref().to_owned(),
+        }
     }
 }
 

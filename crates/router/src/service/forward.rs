@@ -12,6 +12,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 
 use super::flight::Flight;
+use super::headers;
 use super::refused::Refused;
 use crate::budget::{Ask, Scope};
 use crate::dialect::{Outline, OutputBound, Rewrite};
@@ -23,6 +24,7 @@ use crate::upstream::{Outgoing, SendError, Upstream, UpstreamBody, retry_after};
 pub(super) struct Question<'a> {
     pub(super) body: &'a Bytes,
     pub(super) outline: &'a Outline<'a>,
+    /// The client's.
     pub(super) headers: &'a HeaderMap,
     pub(super) beta_query: bool,
     pub(super) model: &'a AdmittedModel,
@@ -69,17 +71,17 @@ pub(super) async fn forward(flight: &mut Flight, question: &Question<'_>) -> Res
     for (place, link) in links.iter().enumerate() {
         let name = &*link.upstream;
         let Some(upstream) = upstreams.get(name).filter(|upstream| upstream.answers(flight.door)) else {
-            flight.skipped(name, &link.model, "no_such_door");
+            flight.skipped(link, "no_such_door");
             continue;
         };
         if let Some(wait) = upstream.rest().resting(Instant::now()) {
             soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
-            flight.skipped(name, &link.model, "resting");
+            flight.skipped(link, "resting");
             continue;
         }
         asked_one = true;
         let (outgoing, hide_usage) = outgoing(flight, question, output, upstream, link);
-        flight.asking(name, &link.model, link.price);
+        flight.asking(link);
         let gave = ask(upstream, outgoing).await;
         let answering = |response| Answering {
             upstream: upstream.clone(),
@@ -108,7 +110,7 @@ pub(super) async fn forward(flight: &mut Flight, question: &Question<'_>) -> Res
             }
             Gave::Unknown { why, response } if more_to_ask && upstream.retry_ambiguous() => {
                 let status = response.map(|response| response.status().as_u16());
-                let next = flight.shared.budgets.reserve(question.scopes, question.ask).await;
+                let next = flight.shared.reserve(question.scopes, question.ask).await;
                 match next {
                     Ok(next) => {
                         // What is left may be less than it was.
@@ -191,7 +193,7 @@ fn outgoing(
     let outgoing = Outgoing {
         door,
         beta_query: question.beta_query,
-        headers: question.headers.clone(),
+        headers: headers::to_upstream(question.headers),
         body,
         run: flight.run.name.clone(),
     };

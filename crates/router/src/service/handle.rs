@@ -15,6 +15,7 @@ use tokio::sync::{Mutex, Semaphore, watch};
 use super::admin::{self, State};
 use super::listener::Listener;
 use super::runs::{Refusals, Run, new_token};
+use super::scribe;
 use super::shared::{Settings, Shared, Upstreams};
 use crate::audit::{Audit, AuditError, Sums};
 use crate::budget::{Amount, Budgets, Day, Leases, Limits, Scope};
@@ -44,8 +45,6 @@ pub struct Options {
     pub earlier: BTreeMap<Day, Amount>,
     /// The time.
     pub clock: Arc<dyn Clock>,
-    /// How many threads it runs on.
-    pub threads: usize,
 }
 
 /// The router as a service.
@@ -139,10 +138,9 @@ pub enum AdmitError {
 impl Service {
     /// Starts the router. It listens nowhere until it is told to.
     pub fn start(options: Options) -> Result<Handle, StartError> {
-        let Options { limits, upstreams, per_day, per_engine, leases, holder, earlier, clock, threads } =
-            options;
+        let Options { limits, upstreams, per_day, per_engine, leases, holder, earlier, clock } = options;
         let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(threads.max(1))
+            .worker_threads(limits.threads.max(1))
             .thread_name("herma-router")
             .enable_all()
             .build()
@@ -152,6 +150,7 @@ impl Service {
         let budgets = Budgets::new(leases, &holder);
         let shared = Arc::new(Shared::new(settings, by_name(upstreams), budgets, earlier, clock));
         runtime.spawn(keep_synced(shared.clone()));
+        runtime.spawn(scribe::write_on(shared.clone()));
         let draining = watch::Sender::new(false);
         Ok(Handle { runtime: Some(runtime), shared, room, draining, signals: Mutex::default() })
     }
@@ -354,6 +353,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
+            scribe::write(&self.shared);
         }
     }
 }
@@ -367,6 +367,9 @@ async fn keep_synced(shared: Arc<Shared>) {
         tokio::time::sleep(SYNC_EVERY).await;
         // What one process does not spend others may.
         let _ = shared.budgets.tidy().await;
+        for upstream in shared.upstreams().values() {
+            upstream.tidy();
+        }
         let runs = shared.runs.all();
         let synced = tokio::task::spawn_blocking(move || {
             for run in runs {

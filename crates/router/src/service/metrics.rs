@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use herma_model::model_call::{Door, Ended, TokensUsed};
 use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -13,7 +14,19 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
 type Labels = [(&'static str, &'static str); 2];
-type UpstreamLabels = [(&'static str, String); 2];
+
+/// An upstream, and what came of asking it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Attempted {
+    upstream: Arc<str>,
+    outcome: &'static str,
+}
+
+impl EncodeLabelSet for Attempted {
+    fn encode(&self, encoder: &mut LabelSetEncoder<'_>) -> Result<(), std::fmt::Error> {
+        [("upstream", &*self.upstream), ("outcome", self.outcome)].encode(encoder)
+    }
+}
 
 /// The counters of a router.
 #[derive(Debug)]
@@ -22,8 +35,9 @@ pub(super) struct Metrics {
     under_way: Gauge,
     calls: Family<Labels, Counter>,
     refusals: Family<[(&'static str, &'static str); 1], Counter>,
-    attempts: Family<UpstreamLabels, Counter>,
-    tokens: Family<[(&'static str, &'static str); 1], Counter>,
+    attempts: Family<Attempted, Counter>,
+    input: Counter,
+    output: Counter,
     unauthenticated: Counter,
     unwritten: Counter,
     first_byte: Arc<Histogram>,
@@ -33,13 +47,17 @@ impl Default for Metrics {
     fn default() -> Self {
         let buckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
         let mut registry = Registry::with_prefix("herma_router");
+        let tokens = Family::<[(&'static str, &'static str); 1], Counter>::default();
+        // What it gives holds a lock, which must not be held when the next one is asked for.
+        let counter = |kind| Counter::clone(&tokens.get_or_create(&[("kind", kind)]));
         let metrics = Self {
             registry: Mutex::default(),
             under_way: Gauge::default(),
             calls: Family::default(),
             refusals: Family::default(),
             attempts: Family::default(),
-            tokens: Family::default(),
+            input: counter("input"),
+            output: counter("output"),
             unauthenticated: Counter::default(),
             unwritten: Counter::default(),
             first_byte: Arc::new(Histogram::new(buckets)),
@@ -56,7 +74,7 @@ impl Default for Metrics {
             metrics.refusals.clone(),
         );
         registry.register("attempts", "Attempts by upstream and what came of them", metrics.attempts.clone());
-        registry.register("tokens", "Tokens that were used, by kind", metrics.tokens.clone());
+        registry.register("tokens", "Tokens that were used, by kind", tokens.clone());
         registry.register(
             "unauthenticated",
             "Requests without a token that is known",
@@ -91,13 +109,12 @@ impl Metrics {
         self.unauthenticated.inc();
     }
 
-    pub(super) fn unwritten(&self) {
-        self.unwritten.inc();
+    pub(super) fn unwritten(&self, calls: usize) {
+        self.unwritten.inc_by(calls as u64);
     }
 
-    pub(super) fn attempt(&self, upstream: &str, outcome: &str) {
-        let labels = [("upstream", upstream.to_owned()), ("outcome", outcome.to_owned())];
-        self.attempts.get_or_create(&labels).inc();
+    pub(super) fn attempt(&self, upstream: &Arc<str>, outcome: &'static str) {
+        self.attempts.get_or_create(&Attempted { upstream: upstream.clone(), outcome }).inc();
     }
 
     pub(super) fn first_byte(&self, took: Duration) {
@@ -116,8 +133,8 @@ impl Metrics {
             self.refusals.get_or_create(&[("reason", reason)]).inc();
         }
         if let Some(used) = used {
-            self.tokens.get_or_create(&[("kind", "input")]).inc_by(used.input);
-            self.tokens.get_or_create(&[("kind", "output")]).inc_by(used.output);
+            self.input.inc_by(used.input);
+            self.output.inc_by(used.output);
         }
     }
 

@@ -17,8 +17,10 @@ mod metrics;
 mod refused;
 mod routes;
 mod runs;
+mod scribe;
 mod shared;
 mod strict;
+mod whole;
 
 pub use admin::{RunState, State, UpstreamState};
 pub use handle::{AdmitError, Handle, Options, Reload, Revoked, Service, Signal, StartError};

@@ -12,6 +12,7 @@ use super::answer::Answer;
 use super::call::{self, call};
 use super::connection::Connection;
 use super::refused::Refused;
+use super::scribe;
 use super::shared::Shared;
 use crate::dialect::Dialect;
 use crate::door::{Door, dialect_of, door_at};
@@ -111,6 +112,7 @@ pub(super) async fn answer(
         Route::Ready => whole(StatusCode::OK, "text/plain", Bytes::from_static(b"ready\n")),
         Route::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+            scribe::write(shared);
             whole(StatusCode::OK, kind, Bytes::from(shared.metrics.text()))
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::fmt::Write as _;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::pin::pin;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use herma_model::Digest;
 use herma_model::secret::Secret;
-use tokio::sync::{Notify, watch};
+use tokio::sync::Notify;
 
 use crate::audit::Audit;
 use crate::grant::Grant;
@@ -24,19 +25,16 @@ pub(super) struct Run {
     pub(super) audit: Audit,
     /// Its connections, to be hung up when it ends.
     connections: Mutex<HashMap<u64, Arc<Notify>>>,
-    /// How many calls are under way.
-    under_way: watch::Sender<UnderWay>,
+    /// How many calls are under way, and [`ENDED`] where none may begin any more.
+    under_way: AtomicUsize,
+    /// Told when the last call of a run that has ended is over.
+    last_is_over: Notify,
     refusals: Mutex<Refusals>,
     engine_open: AtomicBool,
 }
 
-/// The calls of a run.
-#[derive(Clone, Copy, Debug, Default)]
-struct UnderWay {
-    calls: usize,
-    /// Whether none may begin any more.
-    is_ended: bool,
-}
+/// The mark of a run that has ended, beside the number of its calls.
+const ENDED: usize = 1 << (usize::BITS - 1);
 
 /// What was refused to a run, each once, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,7 +52,8 @@ impl Run {
             grant: RwLock::new(Arc::new(grant)),
             audit,
             connections: Mutex::default(),
-            under_way: watch::Sender::default(),
+            under_way: AtomicUsize::new(0),
+            last_is_over: Notify::new(),
             refusals: Mutex::default(),
             engine_open: AtomicBool::new(false),
         }
@@ -80,29 +79,35 @@ impl Run {
 
     /// A call begins. Not if the run has ended: then it must not be made, for nobody would look at its record.
     pub(super) fn begin(&self) -> bool {
-        self.under_way.send_if_modified(|under_way| {
-            under_way.calls += usize::from(!under_way.is_ended);
-            !under_way.is_ended
-        })
+        let one_more = |under_way| (under_way & ENDED == 0).then_some(under_way + 1);
+        self.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()
     }
 
     pub(super) fn end(&self) {
-        self.under_way.send_modify(|under_way| under_way.calls -= 1);
+        if self.under_way.fetch_sub(1, Ordering::AcqRel) == ENDED + 1 {
+            self.last_is_over.notify_waiters();
+        }
     }
 
     pub(super) fn under_way(&self) -> usize {
-        self.under_way.borrow().calls
+        self.under_way.load(Ordering::Acquire) & !ENDED
     }
 
     /// Ends its connections and waits until each of its calls is recorded.
     pub(super) async fn hang_up(&self) {
-        self.under_way.send_modify(|under_way| under_way.is_ended = true);
+        self.under_way.fetch_or(ENDED, Ordering::AcqRel);
         for connection in lock(&self.connections).values() {
             connection.notify_one();
         }
-        let mut under_way = self.under_way.subscribe();
-        // The sender lives in `self`: waiting cannot fail.
-        let _ = under_way.wait_for(|under_way| under_way.calls == 0).await;
+        loop {
+            let mut told = pin!(self.last_is_over.notified());
+            // Before the look: what is told between the two is not missed.
+            told.as_mut().enable();
+            if self.under_way() == 0 {
+                return;
+            }
+            told.await;
+        }
     }
 
     pub(super) fn connected(&self, id: u64, hang_up: &Arc<Notify>) {

@@ -7,7 +7,8 @@ use herma_model::Clock;
 
 use super::metrics::Metrics;
 use super::runs::{Run, Runs};
-use crate::budget::{Amount, Budgets, Day, LeaseError, Limits, Scope};
+use super::scribe::{self, Scribe};
+use crate::budget::{Amount, Ask, Budgets, Day, Exhausted, LeaseError, Limits, Reserved, Scope};
 use crate::config::RequestLimits;
 use crate::grant::Grant;
 use crate::upstream::Upstream;
@@ -20,6 +21,7 @@ pub(super) struct Shared {
     pub(super) runs: Runs,
     pub(super) budgets: Budgets,
     pub(super) metrics: Metrics,
+    pub(super) scribe: Scribe,
     pub(super) clock: Arc<dyn Clock>,
     settings: RwLock<Arc<Settings>>,
     upstreams: RwLock<Arc<Upstreams>>,
@@ -56,6 +58,7 @@ impl Shared {
             runs: Runs::default(),
             budgets,
             metrics: Metrics::default(),
+            scribe: Scribe::default(),
             clock,
             settings: RwLock::new(Arc::new(settings)),
             upstreams: RwLock::new(Arc::new(upstreams)),
@@ -90,6 +93,17 @@ impl Shared {
             run.set_engine_open();
         }
         Ok([Some(Scope::Run(run.name.clone())), engine, Some(day)])
+    }
+
+    /// Sets aside what a call can cost. Before one is refused or lowered, the calls that have ended are settled.
+    pub(super) async fn reserve(&self, scopes: &[Scope], ask: Ask) -> Result<Reserved, Exhausted> {
+        match self.budgets.reserve(scopes, ask).await {
+            Ok(reserved) if reserved.output == ask.output => return Ok(reserved),
+            Ok(lowered) => self.budgets.release(lowered.reservation),
+            Err(_) => {}
+        }
+        scribe::write(self);
+        self.budgets.reserve(scopes, ask).await
     }
 
     async fn day(&self) -> Result<Scope, LeaseError> {

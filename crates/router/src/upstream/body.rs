@@ -11,6 +11,7 @@ use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 use tokio::time::{Instant, Sleep, sleep_until};
 
+use super::lines::LineBody;
 use super::steps::Steps;
 
 /// The body of an upstream's answer. Dropping it ends the call: an upstream that is still answering sees its connection
@@ -20,8 +21,13 @@ pub struct UpstreamBody {
     patience: Patience,
 }
 
-enum Source {
+/// Where a body comes from.
+pub(super) enum Source {
+    /// A connection that others may use too.
     Http(Incoming),
+    /// A connection of its own.
+    Line(LineBody),
+    /// A script.
     Scripted(Steps),
 }
 
@@ -37,12 +43,8 @@ pub enum BodyBroken {
 }
 
 impl UpstreamBody {
-    pub(super) fn http(incoming: Incoming, idle: Duration) -> Self {
-        Self { source: Source::Http(incoming), patience: Patience::new(idle) }
-    }
-
-    pub(super) fn scripted(steps: Steps, idle: Duration) -> Self {
-        Self { source: Source::Scripted(steps), patience: Patience::new(idle) }
+    pub(super) fn new(source: Source, idle: Duration) -> Self {
+        Self { source, patience: Patience::new(idle) }
     }
 }
 
@@ -58,6 +60,7 @@ impl Body for UpstreamBody {
         let polled = match &mut this.source {
             // The library's words can hold the endpoint, so none of them get out.
             Source::Http(incoming) => Pin::new(incoming).poll_frame(cx).map_err(|_| BodyBroken::Cut),
+            Source::Line(line) => line.poll_frame(cx).map_err(|_| BodyBroken::Cut),
             Source::Scripted(steps) => steps.poll_frame(cx),
         };
         if polled.is_ready() {
@@ -71,6 +74,7 @@ impl Body for UpstreamBody {
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Http(incoming) => incoming.is_end_stream(),
+            Source::Line(line) => line.is_end_stream(),
             Source::Scripted(steps) => steps.is_end(),
         }
     }
@@ -78,6 +82,7 @@ impl Body for UpstreamBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Http(incoming) => incoming.size_hint(),
+            Source::Line(line) => line.size_hint(),
             Source::Scripted(steps) => steps.size_hint(),
         }
     }

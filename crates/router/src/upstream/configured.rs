@@ -8,7 +8,7 @@ use http::{HeaderMap, HeaderValue, Response};
 
 use super::anthropic::Anthropic;
 use super::body::UpstreamBody;
-use super::client::client;
+use super::client::HttpClient;
 use super::compatible::Compatible;
 use super::endpoint::Endpoint;
 use super::openai::OpenAi;
@@ -91,7 +91,7 @@ impl Upstream {
         } else {
             roots::trusting_nobody(name)?
         };
-        let client = client(tls, http.http, limits.connect);
+        let client = HttpClient::new(&endpoint, tls, http.http, limits.connect).ok_or_else(bad_url)?;
         let remote = Remote::new(provider, client, &endpoint, times).ok_or_else(bad_url)?;
         // A provider's own endpoint is no secret.
         let scrub = Scrub::new(key, configured.map(|_| &endpoint));
@@ -151,10 +151,23 @@ impl Upstream {
         }
     }
 
+    /// Lets go of connections that nobody needs. To be called now and then.
+    pub fn tidy(&self) {
+        if let Way::Remote(remote) = &self.way {
+            remote.tidy();
+        }
+    }
+
     /// The body without the key and the endpoint of this upstream; `None` if it has neither.
     #[must_use]
     pub fn scrub(&self, body: &[u8]) -> Option<Vec<u8>> {
         self.scrub.apply(body)
+    }
+
+    /// Whether the key or the endpoint of this upstream is in it.
+    #[must_use]
+    pub fn is_told_by(&self, text: &[u8]) -> bool {
+        self.scrub.is_in(text)
     }
 
     /// Its strikes.

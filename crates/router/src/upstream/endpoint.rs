@@ -1,7 +1,7 @@
 //! Where an upstream is: its URL, and the paths of its doors.
 
-use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
+use http::{HeaderValue, Uri};
 
 use crate::door::{Door, path_of};
 
@@ -34,6 +34,14 @@ impl Endpoint {
     /// The host, with the port where one is written.
     pub(super) fn authority(&self) -> &str {
         self.authority.as_str()
+    }
+
+    /// What a request over HTTP/1.1 calls it: without the port that everybody expects.
+    pub(super) fn host_header(&self) -> Option<HeaderValue> {
+        let usual = if self.is_tls() { 443 } else { 80 };
+        let is_usual = self.authority.port_u16().is_some_and(|port| port == usual);
+        let host = if is_usual { self.authority.host() } else { self.authority() };
+        HeaderValue::try_from(host).ok()
     }
 
     /// The host, without brackets.

@@ -11,6 +11,7 @@ mod configured;
 mod connector;
 mod endpoint;
 mod headers;
+mod lines;
 mod openai;
 mod problem;
 mod provider;

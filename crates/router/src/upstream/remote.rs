@@ -4,12 +4,10 @@ use std::time::Duration;
 
 use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
-use hyper_util::client::legacy::Error as ClientError;
 
 use super::body::UpstreamBody;
 use super::client::HttpClient;
 use super::configured::Outgoing;
-use super::connector::NoConnection;
 use super::endpoint::Endpoint;
 use super::headers;
 use super::problem::SendError;
@@ -44,8 +42,8 @@ impl Remote {
         let mut doors = Vec::new();
         for (door, _) in DOORS.iter().filter(|(door, _)| provider.answers(*door)) {
             let path = provider.path(endpoint.base(), *door);
-            let beta = endpoint.at(&format!("{path}?beta=true"))?;
-            doors.push(Asking { door: *door, uri: endpoint.at(&path)?, beta });
+            let beta = client.uri(endpoint, &format!("{path}?beta=true"))?;
+            doors.push(Asking { door: *door, uri: client.uri(endpoint, &path)?, beta });
         }
         Some(Self { provider, client, doors, first_byte, idle })
     }
@@ -64,32 +62,20 @@ impl Remote {
         *request.headers_mut() = outgoing.headers;
         headers::set(request.headers_mut());
         self.provider.authorize(request.headers_mut());
-        match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
+        match tokio::time::timeout(self.first_byte, self.client.send(request)).await {
             Ok(Ok(response)) => {
-                let (mut parts, incoming) = response.into_parts();
+                let (mut parts, source) = response.into_parts();
                 // They hold the address of the endpoint.
                 parts.extensions.clear();
-                Ok(Response::from_parts(parts, UpstreamBody::http(incoming, self.idle)))
+                Ok(Response::from_parts(parts, UpstreamBody::new(source, self.idle)))
             }
-            Ok(Err(error)) => Err(no_answer(&error)),
+            Ok(Err(error)) => Err(error),
             Err(_) => Err(SendError::FirstByteTimeout),
         }
     }
-}
 
-/// What an error means for the request. Only what came while connecting is certain to be before it left; a request
-/// that was given to a connection may be on its way, whatever became of it. (One that was given to an old connection
-/// and was certainly not written is sent again by the client, on another.)
-fn no_answer(error: &ClientError) -> SendError {
-    if error.is_connect() {
-        return SendError::NotReached(NoConnection::of(error).0);
+    /// Lets go of connections that nobody needs.
+    pub(super) fn tidy(&self) {
+        self.client.tidy();
     }
-    let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = next {
-        if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return SendError::Ambiguous("not_http");
-        }
-        next = error.source();
-    }
-    SendError::Ambiguous("closed_before_headers")
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
-use super::body::UpstreamBody;
+use super::body::{Source, UpstreamBody};
 use super::configured::Outgoing;
 use super::problem::{BadUpstream, SendError};
 use super::provider::Provider;
@@ -121,7 +121,7 @@ impl ScriptedUpstream {
     }
 
     fn response(&self, status: StatusCode, headers: Headers, steps: Steps) -> Response<UpstreamBody> {
-        let mut response = Response::new(UpstreamBody::scripted(steps, self.idle));
+        let mut response = Response::new(UpstreamBody::new(Source::Scripted(steps), self.idle));
         *response.status_mut() = status;
         *response.headers_mut() = header_map(headers);
         response

@@ -34,6 +34,16 @@ impl Scrub {
         Self { exact: needles(key.map(str::to_owned)), folded: needles(known_by.into_iter().flatten()) }
     }
 
+    /// Whether it has one of them.
+    pub(super) fn is_in(&self, text: &[u8]) -> bool {
+        let has = |needles: &[Secret<Finder<'static>>], text: &[u8]| {
+            needles.iter().any(|needle| needle.expose().find(text).is_some())
+        };
+        text.len() >= SHORTEST
+            && (has(&self.exact, text)
+                || !self.folded.is_empty() && has(&self.folded, &text.to_ascii_lowercase()))
+    }
+
     /// The body without them; `None` if it has none of them.
     pub(super) fn apply(&self, body: &[u8]) -> Option<Vec<u8>> {
         if body.len() < SHORTEST {

@@ -156,7 +156,7 @@ async fn most_calls_touch_no_store() {
     );
     let kept = at_once(std::slice::from_ref(&budgets), &[day()], 300).await;
     assert_eq!(kept.len(), 300);
-    // Blocks of ten calls, and of 64.
+    // Blocks of ten calls.
     let asked = leases.asked.load(Ordering::Relaxed);
     assert!(asked <= 40, "{asked} leases for 300 calls");
 }

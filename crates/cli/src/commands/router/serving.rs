@@ -49,7 +49,6 @@ impl Serving {
         let budgets = config.state.join(BUDGETS);
         let leases = SqliteStore::open(&budgets).and_then(|store| store.leases(&budgets));
         let leases = leases.map_err(Failure::internal)?;
-        let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         let handle = Service::start(Options {
             limits: config.limits.clone(),
             upstreams,
@@ -59,7 +58,6 @@ impl Serving {
             holder: HOLDER.to_owned(),
             earlier: earlier(&config).map_err(Failure::internal)?,
             clock: Arc::new(SystemClock),
-            threads,
         })
         .map_err(Failure::internal)?;
         admit(&handle, &config, &secrets).map_err(Failure::internal)?;

@@ -23,6 +23,7 @@ fn the_least_configuration_has_defaults() {
         idle: Duration::from_mins(5),
         head: Duration::from_secs(30),
         max_connections: 4096,
+        threads: 1,
     };
     assert_eq!(config.limits, expected);
     let model = &config.models["small"];

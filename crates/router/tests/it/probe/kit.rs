@@ -105,7 +105,6 @@ impl Routed {
             holder: "probe".to_owned(),
             earlier: BTreeMap::new(),
             clock: Arc::new(Stopped),
-            threads: 1,
         })
         .unwrap();
         let address = handle.listen(&config.listen).unwrap();

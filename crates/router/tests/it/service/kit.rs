@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use herma_model::model_call::{self, ModelCall};
 use herma_model::{Clock, Timestamp};
 use herma_router::budget::{Amount, BudgetState, InMemory, Scope};
-use herma_router::config::{Address, Config, Lookup};
+use herma_router::config::{Address, Config, Lookup, RequestLimits};
 use herma_router::service::{Handle, Options, Service, State};
 use herma_router::upstream::Upstream;
 use tempfile::TempDir;
@@ -185,7 +185,8 @@ impl Setup {
         let upstream =
             |(name, upstream): (&String, _)| Upstream::new(name, upstream, &secrets, &config.limits).unwrap();
         let handle = Service::start(Options {
-            limits: config.limits.clone(),
+            // Races want two.
+            limits: RequestLimits { threads: 2, ..config.limits.clone() },
             upstreams: config.upstreams.iter().map(upstream).collect(),
             per_day: config.budgets.day,
             per_engine: config.budgets.engines.clone(),
@@ -193,7 +194,6 @@ impl Setup {
             holder: "test".to_owned(),
             earlier: BTreeMap::new(),
             clock: Arc::new(Ticking::default()),
-            threads: 2,
         })
         .unwrap();
         let Address::Tcp(tcp) = handle.listen(&config.listen).unwrap() else { panic!("not a port") };

@@ -1,6 +1,7 @@
 //! Clients that leave, runs that end, and a router that drains: every call ends once, and nothing stays set aside.
 
 use std::net::TcpStream;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -329,4 +330,44 @@ fn an_answer_is_whole_when_all_its_bytes_are_there() {
         (Ended::Answered, true, 7),
         "{record:?}"
     );
+}
+
+#[test]
+fn who_asks_again_right_behind_an_answer_gets_no_less_for_what_is_not_settled_yet() {
+    const CALLS: u64 = 200;
+    let server = fine();
+    let (path, body) = DOORS[2];
+    let router = Setup::new(&[&server]).start();
+    assert_eq!(router.post(path, body).status, 200);
+    let each = router.record().charged.tokens;
+    // Room for one call at its most beside what the others cost, and not for two.
+    let most = body.len() as u64 + 50;
+    let budget = format!("budget = {{ tokens = {} }}\n", (CALLS - 1) * each + most);
+    let router = Setup::new(&[&server]).client(&budget).start();
+    let is_over = AtomicBool::new(false);
+    let replies: Vec<_> = thread::scope(|scope| {
+        // Others keep the router from what it does behind an answer.
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut other = router.client.connect();
+                while !is_over.load(Ordering::Relaxed) {
+                    other.send(b"GET /healthz HTTP/1.1\r\n\r\n");
+                    other.reply().unwrap();
+                }
+            });
+        }
+        let mut connection = router.client.connect();
+        let mut ask = |_| {
+            connection.send(request(path, body).as_bytes());
+            connection.reply()
+        };
+        let replies = (0..CALLS).map(&mut ask).collect();
+        is_over.store(true, Ordering::Relaxed);
+        replies
+    });
+    for reply in replies {
+        let reply = reply.unwrap();
+        assert_eq!((reply.status, reply.header("x-herma-max-output")), (200, None));
+    }
+    assert_eq!(router.budget().spent.tokens, CALLS * each);
 }

@@ -1,0 +1,84 @@
+//! Closes calls whose answer is no stream right behind that answer: reads what was used, settles it, and records it. The
+//! client does not wait for that, and where many calls end at once their records are written in one go. Until it is
+//! recorded a call counts as under way.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::runs::Run;
+use super::shared::Shared;
+use super::whole::WholeAnswer;
+use crate::audit::{CallNumber, Unchained};
+
+/// What is still to be closed.
+#[derive(Debug, Default)]
+pub(super) struct Scribe {
+    waiting: Mutex<Vec<WholeAnswer>>,
+    more: Notify,
+    /// Held while calls are closed: who has it knows that everything before is closed.
+    writing: Mutex<()>,
+}
+
+/// A call that is settled and has no record yet.
+#[derive(Debug)]
+pub(super) struct EndedCall {
+    pub(super) run: Arc<Run>,
+    pub(super) number: Option<CallNumber>,
+    pub(super) record: Unchained,
+}
+
+impl Scribe {
+    pub(super) fn take(&self, answer: WholeAnswer) {
+        lock(&self.waiting).push(answer);
+        self.more.notify_one();
+    }
+}
+
+/// Closes what ends, as long as the router runs.
+pub(super) async fn write_on(shared: Arc<Shared>) {
+    loop {
+        shared.scribe.more.notified().await;
+        // Whoever is ready goes first: their answers leave earlier, and what they end is written with the rest.
+        tokio::task::yield_now().await;
+        write(&shared);
+    }
+}
+
+/// Closes what has ended so far. When it returns, no call that ended before is open.
+pub(super) fn write(shared: &Shared) {
+    let _alone = lock(&shared.scribe.writing);
+    let waiting = std::mem::take(&mut *lock(&shared.scribe.waiting));
+    let mut ended = waiting.into_iter().filter_map(WholeAnswer::close).peekable();
+    while let Some(first) = ended.next() {
+        let run = first.run;
+        let mut calls = vec![(first.number, first.record)];
+        while let Some(next) = ended.next_if(|next| Arc::ptr_eq(&next.run, &run)) {
+            calls.push((next.number, next.record));
+        }
+        record(shared, &run, calls);
+    }
+}
+
+impl EndedCall {
+    /// Records it at once.
+    pub(super) fn record(self, shared: &Shared) {
+        record(shared, &self.run, vec![(self.number, self.record)]);
+    }
+}
+
+fn record(shared: &Shared, run: &Run, calls: Vec<(Option<CallNumber>, Unchained)>) {
+    let count = calls.len();
+    // Where they cannot be written no further call is begun: the audit itself refuses it.
+    if run.audit.end_all(calls).is_err() {
+        shared.metrics.unwritten(count);
+    }
+    for _ in 0..count {
+        shared.metrics.over();
+        run.end();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
