@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_destination::{Destination as _, Host, Job, Process, Rooms, Stdin};
+use herma_destination::{Destination as _, Host, Job, Limits, Process, Rooms, Stdin};
 use herma_model::RunId;
 use herma_model::clock::Clock;
 
@@ -57,10 +57,10 @@ impl Nursery<'_> {
             argv: recipe.argv,
             env: recipe.env,
             path: Vec::new(),
-            rooms: Rooms { workspace: dir.to_owned(), engine_dir: None, router: None },
+            rooms: Rooms { workspace: dir.to_owned(), engine_dir: None, router: None, egress: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
-            memory: None,
+            limits: Limits::default(),
             herma: false,
         };
         let looked = || BenchError::io("cannot read the process table");

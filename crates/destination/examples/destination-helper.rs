@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use herma_destination::{Destination, Host, Job, Rooms, Sandbox, Stdin, launcher, probe};
+use herma_destination::{Destination, Host, Job, Limits, Rooms, Sandbox, Stdin, forward, launcher, probe};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -16,6 +16,9 @@ fn main() -> ExitCode {
     if word == launcher::SUBCOMMAND {
         eprintln!("{}", launcher::run(args));
         return ExitCode::from(launcher::NOT_STARTED);
+    }
+    if word == forward::SUBCOMMAND {
+        return forward::run(args);
     }
     let done = if word == probe::SUBCOMMAND { answer(args) } else { start(&word, args) };
     match done {
@@ -43,13 +46,18 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
     };
     let job = Job {
         run_id: args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?,
-        rooms: Rooms { workspace: args.next().ok_or("no workspace")?.into(), engine_dir: None, router: None },
+        rooms: Rooms {
+            workspace: args.next().ok_or("no workspace")?.into(),
+            engine_dir: None,
+            router: None,
+            egress: None,
+        },
         argv: args.collect(),
         env: Vec::new(),
         path: Vec::new(),
         mounts: Vec::new(),
         stdin: Stdin::Null,
-        memory: None,
+        limits: Limits::default(),
         herma: false,
     };
     let mut process = destination.start(&job)?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use herma_model::engine::DestinationKind;
 
 use crate::job::{BadJob, Job, Rooms, View};
+use crate::limits::{Held, LimitName, Limits};
 
 /// Where processes live. A destination that is not ready refuses: none ever falls back to a weaker one.
 pub trait Destination: Send + Sync {
@@ -20,6 +21,17 @@ pub trait Destination: Send + Sync {
     /// The same, tried out by starting something. A run needs no rehearsal: its probes come before its engine.
     fn rehearse(&self) -> Result<Readiness, Unready> {
         self.readiness()
+    }
+
+    /// What of these limits will be held for a job, and by what.
+    fn limits(&self, limits: &Limits) -> Vec<Held> {
+        let _ = limits;
+        Vec::new()
+    }
+
+    /// The probes that mean nothing here, by name, because the wall that they lean on is not part of this destination.
+    fn probes_without_meaning(&self) -> &'static [&'static str] {
+        &[]
     }
 
     /// Where the rooms and herma itself are, as seen from inside.
@@ -41,6 +53,11 @@ pub trait Process: Send {
     ///
     /// Only the process that was started is waited for: what it left behind may live until [`Process::kill_all`].
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>>;
+
+    /// The limit for which herma itself ended it, if it did.
+    fn over_limit(&self) -> Option<LimitName> {
+        None
+    }
 
     /// Sends TERM to everything inside and returns at once.
     fn terminate(&mut self);

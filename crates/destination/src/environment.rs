@@ -3,10 +3,19 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use crate::job::Job;
+use crate::job::{Job, View};
 
 /// The variable that names the run in each of its processes.
 pub const RUN_VARIABLE: &str = "HERMA_RUN";
+
+/// The variable that says where the run's router answers, for programs that speak HTTP over TCP only.
+pub const ROUTER_URL_VARIABLE: &str = "HERMA_ROUTER_URL";
+
+/// What programs look at to find a proxy: some read only capitals, some only small letters.
+const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
+
+/// What is reached without the proxy: its own loopback, where also the ways out begin.
+const DIRECT: &str = "127.0.0.1,localhost,::1";
 
 /// Where programs are looked up, after the directories that the job names.
 const SYSTEM_PATH: [&str; 6] =
@@ -40,5 +49,17 @@ pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, Os
         all.push((name.into(), value.into()));
     }
     all.push((RUN_VARIABLE.into(), job.run_id.to_string().into()));
+    all
+}
+
+/// The variables of the ways out, where the view has any. The job's own ones win over them.
+pub(crate) fn ways_out(view: &View) -> Vec<(OsString, OsString)> {
+    let at = |port: u16| OsString::from(format!("http://127.0.0.1:{port}"));
+    let router = view.router_port.map(|port| (ROUTER_URL_VARIABLE.into(), at(port)));
+    let mut all: Vec<(OsString, OsString)> = router.into_iter().collect();
+    if let Some(port) = view.egress_port {
+        all.extend(PROXIES.map(|name| (name.into(), at(port))));
+        all.extend(["NO_PROXY", "no_proxy"].map(|name| (name.into(), DIRECT.into())));
+    }
     all
 }

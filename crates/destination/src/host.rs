@@ -13,7 +13,7 @@ use rustix::process::Signal;
 use crate::destination::{Destination, Exit, Process, Readiness, StartError, Unready};
 use crate::environment;
 use crate::job::{Job, Rooms, View};
-use crate::launcher::Launch;
+use crate::launcher::{Launch, rlimits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
 
@@ -63,6 +63,9 @@ impl Destination for Host {
             workspace: rooms.workspace.clone(),
             engine_dir: rooms.engine_dir.clone(),
             router: rooms.router.clone(),
+            // The loopback here is everybody's, so nothing is forwarded.
+            router_port: None,
+            egress_port: None,
             herma: self.herma.clone(),
         }
     }
@@ -71,8 +74,12 @@ impl Destination for Host {
         job.check()?;
         self.readiness()?;
         let home = job.rooms.engine_dir.as_ref().unwrap_or(&job.rooms.workspace);
-        let launch =
-            Launch { parent: Some(rustix::process::getpid()), new_session: true, memory: job.memory };
+        let launch = Launch {
+            parent: Some(rustix::process::getpid()),
+            new_session: true,
+            rlimits: rlimits::of_each(&job.limits),
+            ..Launch::default()
+        };
         let argv: Vec<OsString> = launch.argv(&self.herma, &job.argv);
         let mut command = Command::new(&argv[0]);
         command

@@ -6,11 +6,11 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
 use herma_model::RunId;
-use herma_model::units::Bytes;
 
 use crate::environment::RUN_VARIABLE;
+use crate::limits::Limits;
 
-/// The directories that a process may write in, and the one socket that it may call, as paths of the host.
+/// The directories that a process may write in, and the sockets that it may call, as paths of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rooms {
     /// The workspace; the process starts in it.
@@ -19,6 +19,8 @@ pub struct Rooms {
     pub engine_dir: Option<PathBuf>,
     /// The socket of the run's router; none where the process may ask no model.
     pub router: Option<PathBuf>,
+    /// The socket of the run's egress proxy; none where the process has no other way out.
+    pub egress: Option<PathBuf>,
 }
 
 /// The same directories, and herma itself, as seen from inside.
@@ -30,7 +32,11 @@ pub struct View {
     pub engine_dir: Option<PathBuf>,
     /// The router's socket, where there is one.
     pub router: Option<PathBuf>,
-    /// herma's own binary; there only if the job asks for it.
+    /// The port of its own loopback that leads to the router, where the destination has one.
+    pub router_port: Option<u16>,
+    /// The port of its own loopback that leads to the egress proxy, where the destination has one.
+    pub egress_port: Option<u16>,
+    /// herma's own binary.
     pub herma: PathBuf,
 }
 
@@ -69,9 +75,9 @@ pub struct Job {
     pub mounts: Vec<Mount>,
     /// What it reads on standard input.
     pub stdin: Stdin,
-    /// The address space that each of its processes may use.
-    pub memory: Option<Bytes>,
-    /// Whether herma's own binary is visible inside.
+    /// How much it may use.
+    pub limits: Limits,
+    /// Whether the command is herma itself, or calls it. The sandbox shows it to every job: its launcher is herma.
     pub herma: bool,
 }
 
@@ -100,9 +106,14 @@ pub enum BadJob {
         /// Its path.
         path: PathBuf,
     },
-    /// The router's socket is not one.
-    #[error("the router's socket `{}` is not a socket", .0.display())]
-    NoSocket(PathBuf),
+    /// The socket of the router or of the egress proxy is not one.
+    #[error("{role} `{}` is not a socket", path.display())]
+    NoSocket {
+        /// Which socket.
+        role: &'static str,
+        /// Its path.
+        path: PathBuf,
+    },
     /// A mount would cover a place that herma itself lays out.
     #[error("nothing can be mounted at `{}`: that place is taken by `{taken}`", inside.display())]
     Taken {
@@ -127,7 +138,10 @@ impl Job {
             room("the engine's directory", dir)?;
         }
         if let Some(router) = &self.rooms.router {
-            socket(router)?;
+            socket("the router's socket", router)?;
+        }
+        if let Some(egress) = &self.rooms.egress {
+            socket("the egress proxy's socket", egress)?;
         }
         for mount in &self.mounts {
             plain("the source of a mount", &mount.host)?;
@@ -157,10 +171,10 @@ fn room(role: &'static str, path: &Path) -> Result<(), BadJob> {
 }
 
 /// A socket by its own name: a link could be turned to another one after this look.
-fn socket(path: &Path) -> Result<(), BadJob> {
-    plain("the router's socket", path)?;
+fn socket(role: &'static str, path: &Path) -> Result<(), BadJob> {
+    plain(role, path)?;
     let there = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
-    there.then_some(()).ok_or_else(|| BadJob::NoSocket(path.to_owned()))
+    there.then_some(()).ok_or_else(|| BadJob::NoSocket { role, path: path.to_owned() })
 }
 
 fn variable(name: &str, value: &str) -> Result<(), BadJob> {
@@ -187,10 +201,10 @@ mod tests {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None },
+            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None, egress: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
-            memory: None,
+            limits: Limits::default(),
             herma: false,
         }
     }
@@ -207,7 +221,7 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None };
+            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None, egress: None };
             assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
         }
         assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
@@ -216,6 +230,8 @@ mod tests {
         for path in ["/dev/null", "/tmp", "/no/such/socket", "router.sock"] {
             let rooms = Rooms { router: Some(path.into()), ..job().rooms };
             assert!(Job { rooms, ..job() }.check().is_err(), "router {path:?}");
+            let rooms = Rooms { egress: Some(path.into()), ..job().rooms };
+            assert!(Job { rooms, ..job() }.check().is_err(), "egress {path:?}");
         }
     }
 

@@ -1,15 +1,22 @@
 //! The body of the hidden `herma __launch`: sets what only a process can set for itself, then becomes the command.
 
+pub(crate) mod landlock;
+pub(crate) mod rlimits;
+
 use std::ffi::{OsStr, OsString};
+use std::fs;
 use std::io;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
-use herma_model::units::Bytes;
 use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getppid, getrlimit, set_parent_process_death_signal, setrlimit, setsid,
+    Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit, setsid,
 };
+
+use self::landlock::{Landlock, Version};
+use crate::forward::Forward;
+use crate::limits::{Held, HeldBy};
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__launch";
@@ -18,23 +25,33 @@ pub const SUBCOMMAND: &str = "__launch";
 pub const NOT_STARTED: u8 = 127;
 
 /// What the launcher sets before it becomes the command.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Launch {
     /// Die when this process dies, which is the one that starts the launcher.
     pub(crate) parent: Option<Pid>,
     /// Leave the terminal and the process group of the caller.
     pub(crate) new_session: bool,
-    /// The address space of each process.
-    pub(crate) memory: Option<Bytes>,
+    /// The ways out, for which a forwarder is started first.
+    pub(crate) forward: Option<Forward>,
+    /// The limits of each process.
+    pub(crate) rlimits: Vec<Held>,
+    /// The second wall.
+    pub(crate) landlock: Option<Landlock>,
+    /// The open pipe by which the launcher says why there is no command: its exit code could be the command's own.
+    pub(crate) report: Option<i32>,
 }
 
 /// Becomes the command that `args` (what follows `herma __launch`) ask for; returns only if that fails.
 pub fn run(args: impl Iterator<Item = OsString>) -> io::Error {
     match Launch::parse(args) {
-        Ok((launch, command)) => match launch.apply() {
-            Ok(()) => become_command(&command),
-            Err(error) => error,
-        },
+        Ok((launch, command)) => {
+            let report = launch.report;
+            let error = launch.apply().map_or_else(|error| error, |()| become_command(&command));
+            if let Some(number) = report {
+                let _ = fs::write(format!("/proc/self/fd/{number}"), error.to_string());
+            }
+            error
+        }
         Err(what) => io::Error::new(io::ErrorKind::InvalidInput, what),
     }
 }
@@ -57,8 +74,23 @@ impl Launch {
         if self.new_session {
             argv.push("--new-session".into());
         }
-        if let Some(Bytes(memory)) = self.memory {
-            argv.extend(["--memory".into(), memory.to_string().into()]);
+        if let Some(forward) = &self.forward {
+            argv.push("--forward".into());
+            argv.extend(forward.words());
+        }
+        for Held { name, value, .. } in &self.rlimits {
+            if let Some(word) = rlimits::word(*name) {
+                argv.extend(["--limit".into(), word.into(), value.to_string().into()]);
+            }
+        }
+        if let Some(landlock) = &self.landlock {
+            argv.extend(["--landlock".into(), landlock.version.number().to_string().into()]);
+            for place in &landlock.write {
+                argv.extend(["--write".into(), place.into()]);
+            }
+        }
+        if let Some(number) = self.report {
+            argv.extend(["--report".into(), number.to_string().into()]);
         }
         argv.push("--".into());
         argv.extend_from_slice(command);
@@ -77,13 +109,34 @@ impl Launch {
                         Some(Pid::from_raw(parent).filter(|_| parent > 0).ok_or("no such parent")?);
                 }
                 Some("--new-session") => launch.new_session = true,
-                Some("--memory") => launch.memory = Some(Bytes(number(args.next().as_deref())?)),
+                Some("--forward") => launch.forward = Some(Forward::parse(&mut args)?),
+                Some("--limit") => {
+                    let word = args.next().unwrap_or_default();
+                    let name = word.to_str().and_then(rlimits::named);
+                    let name = name.ok_or_else(|| format!("`{}` is no limit", word.display()))?;
+                    let value = number(args.next().as_deref())?;
+                    launch.rlimits.push(Held::new(name, value, HeldBy::Rlimit));
+                }
+                Some("--landlock") => {
+                    let version = Version::numbered(number(args.next().as_deref())?);
+                    let version = version.ok_or("no such version of Landlock")?;
+                    launch.landlock = Some(Landlock { version, write: Vec::new() });
+                }
+                Some("--report") => launch.report = Some(number(args.next().as_deref())?),
+                Some("--write") => {
+                    let place = args.next().ok_or("--write wants a place")?;
+                    let landlock = launch.landlock.as_mut().ok_or("--write comes after --landlock")?;
+                    landlock.write.push(place.into());
+                }
                 _ => return Err(format!("unknown word `{}` before the command", word.display())),
             }
         }
     }
 
     fn apply(self) -> io::Result<()> {
+        if let Some(number) = self.report {
+            close_at_exec(number)?;
+        }
         if let Some(parent) = self.parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before the line above: then there is nobody left to die with.
@@ -94,12 +147,31 @@ impl Launch {
         if self.new_session {
             setsid()?;
         }
-        if let Some(Bytes(bytes)) = self.memory {
-            let most = getrlimit(Resource::As).maximum.map_or(bytes, |hard| hard.min(bytes));
-            setrlimit(Resource::As, Rlimit { current: Some(most), maximum: Some(most) })?;
+        if let Some(forward) = &self.forward {
+            // Before the walls: the command can neither signal nor trace who stands outside of its own.
+            forward.start()?;
         }
-        Ok(())
+        if !self.rlimits.is_empty() {
+            // What a dying process would write of its memory is nothing that anybody asked for.
+            setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+        }
+        for Held { name, value, .. } in self.rlimits {
+            rlimits::set(name, value)?;
+        }
+        self.landlock.map_or(Ok(()), |landlock| landlock.enforce())
     }
+}
+
+/// Keeps one open file from the command. There is no word for one alone, so all others are named.
+fn close_at_exec(number: i32) -> io::Result<()> {
+    let mut others = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        others.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
+    }
+    others.retain(|other| *other != number);
+    others.sort_unstable();
+    close_fds::set_fds_cloexec_threadsafe(3, &others);
+    Ok(())
 }
 
 fn number<T: std::str::FromStr>(word: Option<&OsStr>) -> Result<T, String> {
@@ -110,6 +182,7 @@ fn number<T: std::str::FromStr>(word: Option<&OsStr>) -> Result<T, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::LimitName;
 
     fn words(text: &str) -> impl Iterator<Item = OsString> {
         text.split(' ').map(OsString::from)
@@ -117,8 +190,22 @@ mod tests {
 
     #[test]
     fn what_is_written_is_what_is_read() {
-        let launch = Launch { parent: Pid::from_raw(42), new_session: true, memory: Some(Bytes(1 << 30)) };
-        let command = ["--memory".into(), "--".into(), "x".into()];
+        let launch = Launch {
+            parent: Pid::from_raw(42),
+            new_session: true,
+            forward: Some(Forward {
+                run: "r".into(),
+                router: Some("/herma/router.sock".into()),
+                egress: None,
+            }),
+            rlimits: vec![Held::new(LimitName::MemoryOfEach, 1 << 30, HeldBy::Rlimit)],
+            landlock: Some(Landlock {
+                version: Version::numbered(3).unwrap(),
+                write: vec!["/workspace".into(), "/tmp".into()],
+            }),
+            report: Some(7),
+        };
+        let command = ["--limit".into(), "--".into(), "x".into()];
         let argv = launch.argv(Path::new("/herma/herma"), &command);
         assert_eq!(argv[..2], ["/herma/herma", "__launch"]);
         assert_eq!(Launch::parse(argv.into_iter().skip(2)), Ok((launch, command.to_vec())));
@@ -128,11 +215,16 @@ mod tests {
     fn what_it_does_not_know_it_refuses() {
         for text in [
             "true",
-            "--memory x -- true",
-            "--memory",
+            "--limit as x -- true",
+            "--limit much 1 -- true",
+            "--limit",
             "--die-with-parent -- true",
             "--loud -- true",
             "--die-with-parent 0 -- true",
+            "--landlock 0 -- true",
+            "--landlock 99 -- true",
+            "--write /tmp -- true",
+            "--forward r -- true",
         ] {
             assert!(Launch::parse(words(text)).is_err(), "{text}");
         }

@@ -3,12 +3,15 @@
 
 #![allow(clippy::disallowed_types, reason = "this crate is the one place that starts processes")]
 
+mod cgroup;
 mod destination;
 mod environment;
+pub mod forward;
 mod host;
 mod job;
 pub mod launcher;
 pub mod leftovers;
+mod limits;
 mod memory;
 pub mod probe;
 mod proc;
@@ -17,11 +20,14 @@ mod sandbox;
 mod spawner;
 pub mod tool;
 pub mod toolchain;
+mod wall;
 
 pub use destination::{Destination, Exit, Process, Readiness, StartError, Unready};
-pub use environment::RUN_VARIABLE;
+pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;
 pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};
+pub use limits::{Held, HeldBy, LimitName, Limits};
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
 pub use tool::Tool;
+pub use wall::Wall;

@@ -3,7 +3,7 @@
 mod identity;
 
 use herma_destination::probe::{Grounds, probe};
-use herma_destination::{Job, Rooms, Stdin};
+use herma_destination::{Job, Limits, Rooms, Stdin};
 use herma_evidence::layout;
 use herma_model::EventType;
 use herma_model::blocker::{Blocker, BlockerRecord};
@@ -57,10 +57,11 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
             workspace: run.dirs.workspace(),
             engine_dir: Some(run.dirs.engine()),
             router: run.router.as_ref().map(|router| router.socket().to_owned()),
+            egress: None,
         },
         mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: Stdin::Null,
-        memory: run.contract.terms.limits.memory,
+        limits: Limits::with_memory(run.contract.terms.limits.memory),
         herma: true,
     })
 }

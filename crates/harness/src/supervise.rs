@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_destination::{Exit, Job, Process, Rooms, Stdin, leftovers};
+use herma_destination::{Exit, Job, Limits as JobLimits, Process, Rooms, Stdin, leftovers};
 use herma_engines::{Engine, LineSplitter, OutputReader, Said};
 use herma_evidence::{LogWriter, Redactor, WriteError, layout};
 use herma_model::EventType;
@@ -80,6 +80,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         workspace: run.dirs.workspace(),
         engine_dir: Some(engine_dir.clone()),
         router: router.map(|router| router.socket().to_owned()),
+        egress: None,
     };
     let view = ready.destination.view(&rooms);
     let launch = engine.launch(&view)?;
@@ -93,7 +94,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         rooms,
         mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
-        memory: run.contract.terms.limits.memory,
+        limits: JobLimits::with_memory(run.contract.terms.limits.memory),
         herma: engine.built_in(),
     })
 }

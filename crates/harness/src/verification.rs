@@ -8,7 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Destination, Exit, Job, Rooms, Stdin, leftovers};
+use herma_destination::{Destination, Exit, Job, Limits, Rooms, Stdin, leftovers};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{copy_changes, restore};
 use herma_model::EventType;
@@ -109,10 +109,10 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
         argv: vec!["sh".into(), "-c".into(), command.into()],
         env: Vec::new(),
         path: toolchains.path.clone(),
-        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None, router: None },
+        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None, router: None, egress: None },
         mounts: toolchains.mounts.clone(),
         stdin: Stdin::Null,
-        memory: run.contract.terms.limits.memory,
+        limits: Limits::with_memory(run.contract.terms.limits.memory),
         herma: false,
     }
 }

@@ -1,5 +1,5 @@
-//! The parts of herma that run inside a destination: the launcher, the probes, the engine `fake`, and what `herma bench
-//! router` measures beside the router.
+//! The parts of herma that run inside a destination: the launcher, the forwarder, the probes, the engine `fake`, and what
+//! `herma bench router` measures beside the router.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -7,8 +7,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use herma_bench::{proxy, upstream};
-use herma_destination::launcher;
 use herma_destination::probe::{self, ProbePlan};
+use herma_destination::{forward, launcher};
 use herma_engines::fake;
 
 use crate::environment;
@@ -23,6 +23,9 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     }
     if first == probe::SUBCOMMAND {
         return Some(run_probes(Path::new(&args.next()?)));
+    }
+    if first == forward::SUBCOMMAND {
+        return Some(forward::run(args));
     }
     if first == fake::SUBCOMMAND {
         let script = args.next()?;

@@ -2,9 +2,12 @@
 //! sandbox was on" is then evidence, not configuration.
 
 mod attempts;
+mod canaries;
 mod inside;
 mod outside;
+mod table;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use herma_model::engine::DestinationKind;
@@ -12,11 +15,19 @@ use herma_model::{Digest, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use inside::{names, run_inside};
-pub use outside::{Grounds, ProbeError, clean_up, probe};
+use crate::limits::Held;
+use crate::wall::Wall;
+
+pub use canaries::clean_up;
+pub use inside::run_inside;
+pub use outside::{Grounds, ProbeError, probe};
+pub use table::{Row, rows};
 
 /// The name of the hidden subcommand whose one argument is the plan's file and whose output is the results as JSON.
 pub const SUBCOMMAND: &str = "__probe";
+
+/// The branch of the planted repository that a push would delete.
+const CANARY_BRANCH: &str = "refs/heads/canary";
 
 /// What the inside is told to try.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,8 +49,50 @@ pub struct ProbePlan {
     pub mounts: Vec<PathBuf>,
     /// A port of the host's loopback on which herma listens meanwhile.
     pub port: u16,
+    /// A port of the host's loopback that takes datagrams meanwhile.
+    pub udp_port: u16,
+    /// A socket in herma's home on which herma listens meanwhile.
+    pub admin_socket: PathBuf,
+    /// A socket in the host's /tmp on which herma listens meanwhile.
+    pub host_socket: PathBuf,
+    /// The name of an abstract socket on which herma listens meanwhile.
+    pub abstract_socket: String,
+    /// A bare repository of the host.
+    pub repository: PathBuf,
     /// herma itself, as a process of the host.
     pub herma: HostProcess,
+    /// herma's own namespaces, as the kernel names them.
+    pub namespaces: BTreeMap<String, String>,
+    /// The names of the variables that herma sets.
+    pub variables: Vec<String>,
+    /// The limits that are held.
+    pub limits: Vec<Held>,
+    /// The limits that are to be passed, where these are small; then nothing else is tried.
+    pub small: Option<SmallLimits>,
+    /// The one thing that a child of a probe does; then nothing else is tried.
+    pub child: Option<ChildTask>,
+}
+
+/// What a probe has a child of its own do, since who does it is another process, or none, afterwards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "snake_case")]
+pub enum ChildTask {
+    /// Waits until its standard input ends.
+    Wait,
+    /// Fills this many bytes of memory.
+    FillMemory(usize),
+    /// Makes a user namespace.
+    MakeUserNamespace,
+}
+
+/// Limits that can be passed without harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SmallLimits {
+    /// Memory of all processes together, in bytes.
+    pub memory: u64,
+    /// Processes and threads at once.
+    pub processes: u64,
 }
 
 /// A secret that was planted where the inside must not reach.
@@ -72,6 +125,8 @@ pub struct ProbeResult {
     pub name: String,
     /// What it tried.
     pub what: String,
+    /// The wall that must refuse it.
+    pub wall: Wall,
     /// Whether that was refused. Everything but a clear refusal is `false`.
     pub denied: bool,
     /// What happened.
@@ -90,6 +145,8 @@ pub struct Confinement {
     pub destination: DestinationKind,
     /// The walls around it.
     pub walls: Vec<String>,
+    /// The limits that were held, and by what.
+    pub limits: Vec<Held>,
     /// Every probe, in a fixed order.
     pub probes: Vec<ProbeResult>,
 }
@@ -97,9 +154,9 @@ pub struct Confinement {
 /// The version of `confinement.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConfinementSchema {
-    /// The first one.
-    #[serde(rename = "herma.confinement/v1")]
-    V1,
+    /// The second one: the first had neither limits nor the wall of each probe.
+    #[serde(rename = "herma.confinement/v2")]
+    V2,
 }
 
 impl Confinement {

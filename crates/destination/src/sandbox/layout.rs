@@ -2,47 +2,70 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use herma_model::RunId;
+use herma_model::units::Bytes;
 
+use super::standing::Standing;
 use crate::environment;
-use crate::job::{BadJob, Job, Mount};
+use crate::job::{BadJob, Job, Mount, Rooms, View};
+use crate::limits::{Held, HeldBy, LimitName, Limits};
+use crate::wall::Wall;
 
 /// A file that is there in every sandbox and nowhere else; it holds the run's name.
 pub const INSIDE_MARKER: &str = "/herma/inside";
 
-/// Where herma's own binary appears inside, for jobs that ask for it.
-pub(super) const HERMA: &str = "/herma/herma";
+/// Where herma's own binary appears inside.
+pub(crate) const HERMA: &str = "/herma/herma";
 /// Where the router's socket appears inside, for jobs that may ask a model.
-pub(super) const ROUTER: &str = "/herma/router.sock";
+pub(crate) const ROUTER: &str = "/herma/router.sock";
+/// Where the egress proxy's socket appears inside, for jobs that have a way out.
+pub(crate) const EGRESS: &str = "/herma/egress.sock";
 /// Where the workspace appears inside.
-pub(super) const WORKSPACE: &str = "/workspace";
+pub(crate) const WORKSPACE: &str = "/workspace";
 /// Where the engine's own directory appears inside.
-pub(super) const ENGINE: &str = "/engine";
+pub(crate) const ENGINE: &str = "/engine";
 
-const HOME: &str = "/home/agent";
-const TMP: &str = "/tmp";
+pub(crate) const HOME: &str = "/home/agent";
+pub(crate) const TMP: &str = "/tmp";
 
-/// Namespaces, user and session: the same for every job.
-const WALLS: &[&str] = &[
-    // Every namespace; the user namespace is named again because `--unshare-all` only tries it.
-    "--unshare-all",
-    "--unshare-user",
-    // No further user namespace inside: each one would hand out capabilities over its own mounts and networks.
-    "--disable-userns",
-    "--die-with-parent",
-    "--new-session",
-    "--clearenv",
-    "--cap-drop",
-    "ALL",
-    "--uid",
-    "1000",
-    "--gid",
-    "1000",
-    "--hostname",
-    "herma",
+/// A file that the mounts would let be written, and the second wall does not: by it the wall is seen to stand.
+pub(crate) const SECOND_WALL: &str = "/herma/second-wall";
+
+/// Directories that the second wall lets be written, besides the rooms.
+const OWN_PLACES: [&str; 3] = [HOME, TMP, SHARED_MEMORY];
+/// Devices that it lets be written.
+const DEVICES: [&str; 8] = [
+    "/dev/null",
+    "/dev/zero",
+    "/dev/full",
+    "/dev/random",
+    "/dev/urandom",
+    "/dev/tty",
+    "/dev/ptmx",
+    "/dev/pts",
 ];
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// Namespaces, user and session: each wall and its words.
+const WALLS: &[(Wall, &[&str])] = &[
+    // No further user namespace inside: each one would hand out capabilities over its own mounts and networks.
+    (Wall::UserNamespace, &["--disable-userns"]),
+    (Wall::PidNamespace, &["--unshare-pid"]),
+    (Wall::NetworkNamespace, &["--unshare-net"]),
+    (Wall::IpcNamespace, &["--unshare-ipc"]),
+    (Wall::UtsNamespace, &["--unshare-uts", "--hostname", "herma"]),
+    (Wall::CgroupNamespace, &["--unshare-cgroup"]),
+    (Wall::Parent, &["--die-with-parent"]),
+    (Wall::Session, &["--new-session"]),
+    (Wall::Environment, &["--clearenv"]),
+    (Wall::Capabilities, &["--cap-drop", "ALL"]),
+];
+
+/// The user, and that bubblewrap itself tries whether a further user namespace can be made: under the filter of system
+/// calls nothing inside could tell.
+const USER: [&str; 6] = ["--unshare-user", "--assert-userns-disabled", "--uid", "1000", "--gid", "1000"];
 
 /// Top-level names that are links into /usr on most systems and directories of their own on others.
 const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
@@ -67,8 +90,14 @@ const KERNEL: [&str; 8] = [
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
 /// The words that are the same for every job: walls, system, and the private places.
-pub(super) fn walls() -> Vec<OsString> {
-    let mut words = Words(WALLS.iter().map(OsString::from).collect());
+pub(super) fn walls(standing: Standing, limits: &Limits) -> Vec<OsString> {
+    let mut words = Words(USER.iter().map(OsString::from).collect());
+    for (_, of_wall) in WALLS.iter().filter(|(wall, _)| standing.has(*wall)) {
+        words.0.extend(of_wall.iter().map(OsString::from));
+    }
+    if !standing.has(Wall::Capabilities) {
+        words.two("--cap-add", "ALL");
+    }
     words.three("--ro-bind", "/usr", "/usr");
     for name in SYSTEM {
         match fs::read_link(name) {
@@ -81,13 +110,46 @@ pub(super) fn walls() -> Vec<OsString> {
         words.three("--ro-bind-try", name, name);
     }
     words.two("--dev", "/dev");
+    words.sized(SHARED_MEMORY, limits.shared_memory);
     words.two("--proc", "/proc");
     for name in KERNEL {
         words.three("--ro-bind-try", name, name);
     }
-    words.two("--tmpfs", TMP);
-    words.two("--tmpfs", HOME);
+    if standing.has(Wall::Mounts) {
+        words.sized(TMP, limits.tmp);
+    } else {
+        for name in ["/tmp", "/root"] {
+            words.three("--ro-bind-try", name, name);
+        }
+    }
+    words.sized(HOME, limits.home);
     words.0
+}
+
+/// Where the second wall lets be written.
+pub(crate) fn writable(rooms: &Rooms) -> Vec<PathBuf> {
+    let engine = rooms.engine_dir.as_ref().map(|_| ENGINE);
+    [WORKSPACE].into_iter().chain(engine).chain(OWN_PLACES).chain(DEVICES).map(PathBuf::from).collect()
+}
+
+/// What the sizes of the private places hold.
+pub(crate) fn held(limits: &Limits) -> [Held; 3] {
+    let sized = |name, Bytes(size)| Held::new(name, size, HeldBy::Tmpfs);
+    [
+        sized(LimitName::Tmp, limits.tmp),
+        sized(LimitName::Home, limits.home),
+        sized(LimitName::SharedMemory, limits.shared_memory),
+    ]
+}
+
+/// Where the place lies whose size a limit is.
+pub(crate) fn sized_place(name: LimitName) -> Option<&'static str> {
+    match name {
+        LimitName::Tmp => Some(TMP),
+        LimitName::Home => Some(HOME),
+        LimitName::SharedMemory => Some(SHARED_MEMORY),
+        _ => None,
+    }
 }
 
 /// Small files that herma writes itself: a user for git and python, a name for loopback, the marker.
@@ -101,25 +163,29 @@ pub(super) fn texts(run_id: RunId) -> [(&'static str, String); 4] {
 }
 
 /// The words of one job: its mounts, its rooms, its variables.
-pub(super) fn rooms(job: &Job, herma: &Path) -> Vec<OsString> {
+pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     let mut words = Words(Vec::new());
     for Mount { host, inside } in &job.mounts {
         words.three("--ro-bind", host, inside);
     }
-    if job.herma || job.memory.is_some() {
-        words.three("--ro-bind", herma, HERMA);
-    }
-    if let Some(router) = &job.rooms.router {
-        // A socket can be called through a mount that cannot be written.
-        words.three("--ro-bind", router, ROUTER);
+    words.three("--ro-bind", herma, HERMA);
+    // A socket can be called through a mount that cannot be written.
+    for (socket, inside) in [(&job.rooms.router, ROUTER), (&job.rooms.egress, EGRESS)] {
+        if let Some(socket) = socket {
+            words.three("--ro-bind", socket, inside);
+        }
     }
     words.three("--bind", &job.rooms.workspace, WORKSPACE);
     if let Some(dir) = &job.rooms.engine_dir {
         words.three("--bind", dir, ENGINE);
     }
-    // Last, because until here bubblewrap itself makes directories in it.
+    // Last, because until here bubblewrap itself makes directories in them.
+    words.two("--remount-ro", "/dev");
     words.two("--remount-ro", "/");
     words.two("--chdir", WORKSPACE);
+    for (name, value) in environment::ways_out(view) {
+        words.three("--setenv", name, value);
+    }
     for (name, value) in environment::variables(job, Path::new(HOME), Path::new(TMP)) {
         words.three("--setenv", name, value);
     }
@@ -127,7 +193,7 @@ pub(super) fn rooms(job: &Job, herma: &Path) -> Vec<OsString> {
 }
 
 /// Refuses mounts that would cover what herma lays out, or be covered by it.
-pub(super) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
+pub(crate) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
     for Mount { inside, .. } in mounts {
         let clash =
             TAKEN.into_iter().find(|taken| inside.starts_with(taken) || Path::new(taken).starts_with(inside));
@@ -141,6 +207,12 @@ pub(super) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
 struct Words(Vec<OsString>);
 
 impl Words {
+    /// A file system in memory of at most this size.
+    fn sized(&mut self, place: &str, Bytes(size): Bytes) {
+        self.two("--size", &size.to_string());
+        self.two("--tmpfs", place);
+    }
+
     fn two(&mut self, flag: &str, place: &str) {
         self.0.extend([flag.into(), place.into()]);
     }

@@ -1,8 +1,11 @@
 //! The sandbox: bubblewrap's namespaces around every process.
 
-mod layout;
+pub(crate) mod layout;
 mod process;
 mod readiness;
+pub(crate) mod seccomp;
+mod standing;
+pub(crate) mod watch;
 
 use std::ffi::{OsStr, OsString};
 use std::io;
@@ -15,12 +18,19 @@ use std::sync::OnceLock;
 use herma_model::engine::DestinationKind;
 use rustix::pipe::PipeFlags;
 
+use crate::cgroup::{self, Group};
 use crate::destination::{Destination, Process, Readiness, StartError, Unready};
 use crate::environment::RUN_VARIABLE;
+use crate::forward::{EGRESS_PORT, Forward, ROUTER_PORT};
 use crate::job::{Job, Rooms, View};
-use crate::launcher::Launch;
+use crate::launcher::landlock::{Landlock, Version};
+use crate::launcher::{Launch, rlimits};
+use crate::limits::{Held, Limits};
 use crate::running::Running;
+use crate::wall::Wall;
 use crate::{memory, tool};
+
+use self::standing::Standing;
 
 pub use layout::INSIDE_MARKER;
 
@@ -29,6 +39,7 @@ pub use layout::INSIDE_MARKER;
 pub struct Sandbox {
     herma: PathBuf,
     bwrap: Option<PathBuf>,
+    standing: Standing,
     readiness: OnceLock<Result<Readiness, Unready>>,
 }
 
@@ -44,7 +55,20 @@ impl Sandbox {
     /// Where it is missing the sandbox says so when asked for its readiness and refuses every start.
     #[must_use]
     pub fn find(herma: PathBuf, search_path: &OsStr) -> Self {
-        Self { herma, bwrap: tool::locate("bwrap", search_path), readiness: OnceLock::new() }
+        Self {
+            herma,
+            bwrap: tool::locate("bwrap", search_path),
+            standing: Standing::default(),
+            readiness: OnceLock::new(),
+        }
+    }
+
+    /// The same sandbox with one wall left out, so that a test can see which probe misses it.
+    #[cfg(feature = "test-switches")]
+    #[must_use]
+    pub fn without(mut self, wall: Wall) -> Self {
+        self.standing = Standing::without(wall);
+        self
     }
 
     fn bwrap(&self) -> Result<&Path, Unready> {
@@ -64,7 +88,15 @@ impl Destination for Sandbox {
 
     fn rehearse(&self) -> Result<Readiness, Unready> {
         let ready = self.readiness()?;
-        readiness::rehearse(self.bwrap()?).map(|()| ready)
+        readiness::rehearse(self.bwrap()?, self.standing).map(|()| ready)
+    }
+
+    fn limits(&self, limits: &Limits) -> Vec<Held> {
+        let mut all = cgroup::will_hold(limits);
+        all.extend(rlimits::all(limits, &all));
+        all.extend(layout::held(limits));
+        all.extend(watch::held(limits));
+        all
     }
 
     fn view(&self, rooms: &Rooms) -> View {
@@ -72,6 +104,8 @@ impl Destination for Sandbox {
             workspace: layout::WORKSPACE.into(),
             engine_dir: rooms.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
+            router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
+            egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
             herma: layout::HERMA.into(),
         }
     }
@@ -81,45 +115,98 @@ impl Destination for Sandbox {
         job.check()?;
         layout::check_mounts(&job.mounts)?;
         let failed = |error| StartError::io("cannot prepare the sandbox")(error);
+        let mut launch = self.launch(job);
 
         let (status, status_inside) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
         let (gate_inside, gate) =
             rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-        let mut files = Vec::new();
-        let mut hand_over = |file: OwnedFd| {
-            let number = file.as_raw_fd();
-            files.push(file);
-            number
-        };
-        let mut words = layout::walls();
+        let (report, report_inside) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+            .map_err(|e| failed(e.into()))?;
+        let mut files = Files(Vec::new());
+        launch.report = Some(report_inside.as_raw_fd());
+        files.hand_over(report_inside);
+        let mut words = layout::walls(self.standing, &job.limits);
         for (place, text) in layout::texts(job.run_id) {
-            let number = hand_over(memory::file(text.as_bytes()).map(OwnedFd::from).map_err(failed)?);
-            words.extend(["--ro-bind-data".into(), number.to_string().into(), place.into()]);
+            // Part of the root, which becomes read-only: a mount for each would cost every start some time.
+            words.extend(["--perms".into(), "0444".into()]);
+            words.extend(["--file".into(), files.text(text.as_bytes())?, place.into()]);
         }
-        words.extend(layout::rooms(job, &self.herma));
+        if Version::of_this_kernel().is_some() {
+            words.extend(["--bind-data".into(), files.text(b"")?, layout::SECOND_WALL.into()]);
+        }
+        words.extend(layout::rooms(job, &self.view(&job.rooms), &self.herma));
+        if self.standing.has(Wall::Seccomp) {
+            let programs = seccomp::programs().map_err(failed)?;
+            for program in programs {
+                words.extend(["--add-seccomp-fd".into(), files.text(program)?]);
+            }
+        }
         for (flag, file) in [("--json-status-fd", status_inside), ("--block-fd", gate_inside)] {
-            words.extend([flag.into(), hand_over(file).to_string().into()]);
+            words.extend([flag.into(), files.hand_over(file)]);
         }
         // Not on the command line: every user of the machine can read that, and a variable may hold a run's token.
-        let words = hand_over(memory::file(&nul_separated(&words)).map(OwnedFd::from).map_err(failed)?);
+        let words = files.text(&nul_separated(&words))?;
+        if !self.standing.has(Wall::Files) {
+            files.text(b"left open")?;
+        }
 
         let mut command = Command::new(bwrap);
-        command.args(["--args", &words.to_string(), "--"]).args(inner_argv(job));
+        command.arg("--args").arg(words).arg("--");
+        command.args(launch.argv(Path::new(layout::HERMA), &job.argv));
+        if self.standing.has(Wall::Environment) {
+            command.env_clear();
+        }
         // The name of the run, so that also bubblewrap itself is found if herma dies while it sets up.
-        command.env_clear().env(RUN_VARIABLE, job.run_id.to_string()).current_dir("/");
-        let running = Running::start(command, &job.stdin, files)?;
-        Ok(Box::new(process::SandboxProcess::admit(running, status, gate)?))
+        command.env(RUN_VARIABLE, job.run_id.to_string()).current_dir("/");
+        let group = if self.standing.has(Wall::Limits) {
+            Group::make(job.run_id, &job.limits).map_err(StartError::io("cannot make a cgroup"))?
+        } else {
+            None
+        };
+        let running = Running::start(command, &job.stdin, files.0)?;
+        let process =
+            process::SandboxProcess::admit(running, process::Pipes { status, report, gate }, group)?;
+        Ok(Box::new(process.watched(&job.rooms, &job.limits)?))
     }
 }
 
-/// The command as bubblewrap starts it: through the launcher where a limit is to be set.
-fn inner_argv(job: &Job) -> Vec<OsString> {
-    if job.memory.is_none() {
-        return job.argv.clone();
+impl Sandbox {
+    /// What the launcher does inside before it becomes the command.
+    fn launch(&self, job: &Job) -> Launch {
+        let rooms = &job.rooms;
+        let forward = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
+            run: job.run_id.to_string().into(),
+            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
+            egress: rooms.egress.as_ref().map(|_| layout::EGRESS.into()),
+        });
+        let landlock = Version::of_this_kernel().filter(|_| self.standing.has(Wall::Landlock));
+        let rlimits = if self.standing.has(Wall::Limits) {
+            rlimits::all(&job.limits, &cgroup::will_hold(&job.limits))
+        } else {
+            Vec::new()
+        };
+        let landlock = landlock.map(|version| Landlock { version, write: layout::writable(rooms) });
+        Launch { forward, rlimits, landlock, ..Launch::default() }
     }
-    let launch = Launch { memory: job.memory, ..Launch::default() };
-    launch.argv(Path::new(layout::HERMA), &job.argv)
+}
+
+/// Open files that bubblewrap inherits.
+struct Files(Vec<OwnedFd>);
+
+impl Files {
+    /// Takes a file, and gives the number by which bubblewrap knows it.
+    fn hand_over(&mut self, file: OwnedFd) -> OsString {
+        let number = file.as_raw_fd();
+        self.0.push(file);
+        number.to_string().into()
+    }
+
+    /// The same for a file in memory.
+    fn text(&mut self, content: &[u8]) -> Result<OsString, StartError> {
+        let file = memory::file(content).map_err(StartError::io("cannot prepare the sandbox"))?;
+        Ok(self.hand_over(file.into()))
+    }
 }
 
 fn nul_separated(words: &[OsString]) -> Vec<u8> {

@@ -12,7 +12,11 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use serde::Deserialize;
 
+use super::watch::Watch;
+use crate::cgroup::Group;
 use crate::destination::{Exit, Process, StartError};
+use crate::job::Rooms;
+use crate::limits::{LimitName, Limits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
 
@@ -34,14 +38,32 @@ pub(super) struct SandboxProcess {
     /// The first process of the namespace, and the handle on it.
     first: (Seen, OwnedFd),
     status: File,
+    report: File,
     said: Vec<u8>,
     gone: bool,
+    watch: Option<Watch>,
+    /// Goes last: a group can be removed only when everything in it is dead.
+    group: Option<Group>,
+}
+
+/// herma's ends of the pipes into a sandbox.
+pub(super) struct Pipes {
+    /// What bubblewrap says of itself.
+    pub(super) status: OwnedFd,
+    /// Why the launcher could not become the command; nothing if it could.
+    pub(super) report: OwnedFd,
+    /// Opened by one byte.
+    pub(super) gate: OwnedFd,
 }
 
 impl SandboxProcess {
     /// Waits for the namespaces, takes hold of their first process, and only then opens the gate to the command:
     /// from its first instruction on the command can be killed with all that it starts.
-    pub(super) fn admit(mut running: Running, status: OwnedFd, gate: OwnedFd) -> Result<Self, StartError> {
+    pub(super) fn admit(
+        mut running: Running,
+        Pipes { status, report, gate }: Pipes,
+        group: Option<Group>,
+    ) -> Result<Self, StartError> {
         let mut said = Vec::new();
         let first = match take_hold(&running, &status, &mut said) {
             Ok(Some(first)) => first,
@@ -54,17 +76,38 @@ impl SandboxProcess {
                 return Err(StartError::io("cannot hear from bubblewrap")(error));
             }
         };
-        let opened = nonblocking(&status).and_then(|()| File::from(gate).write_all(b"."));
-        let mut process = Self { running, first, status: status.into(), said, gone: false };
+        let pid = first.0.pid;
+        let mut process = Self {
+            running,
+            first,
+            status: status.into(),
+            report: report.into(),
+            said,
+            gone: false,
+            watch: None,
+            group,
+        };
+        let admitted = process.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
+        let opened = admitted
+            .and_then(|()| nonblocking(&process.status))
+            .and_then(|()| File::from(gate).write_all(b"."));
         match opened {
             Ok(()) => Ok(process),
             // Nobody is left behind the gate: the walls failed after the namespaces stood.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            Err(error) if nobody_there(&error) => {
                 process.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
                 Err(gave_up(&mut process.running))
             }
             Err(error) => Err(StartError::io("cannot let the command into the sandbox")(error)),
         }
+    }
+
+    /// Looks from now on whether what it writes stays within the limits.
+    pub(super) fn watched(mut self, rooms: &Rooms, limits: &Limits) -> Result<Self, StartError> {
+        let failed = StartError::io("cannot watch the workspace");
+        let watch = self.first.1.try_clone().and_then(|first| Watch::start(rooms, limits, first));
+        self.watch = Some(watch.map_err(failed)?);
+        Ok(self)
     }
 
     /// The command's exit code as bubblewrap reported it; `None` if the command never ran.
@@ -74,6 +117,11 @@ impl SandboxProcess {
             _ => Ok(parse(&self.said).into_iter().find_map(|status| status.exit_code)),
         }
     }
+}
+
+/// Whether the process behind the gate is dead: it reads no more, and cannot be brought into a group.
+fn nobody_there(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(libc::ESRCH)
 }
 
 /// The first process of the namespace; `None` if bubblewrap ended without one.
@@ -113,7 +161,7 @@ fn parse(said: &[u8]) -> Vec<Status> {
     serde_json::Deserializer::from_slice(said).into_iter().map_while(Result::ok).collect()
 }
 
-fn nonblocking(file: &OwnedFd) -> io::Result<()> {
+fn nonblocking(file: &File) -> io::Result<()> {
     let flags = rustix::fs::fcntl_getfl(file)?;
     Ok(rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
@@ -140,13 +188,26 @@ impl Process for SandboxProcess {
 
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         let Some(exit) = self.running.wait(at_most)? else { return Ok(None) };
+        if self.over_limit().is_some() {
+            // herma killed it, whatever bubblewrap makes of that.
+            return Ok(Some(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }));
+        }
         // bubblewrap exits with 1 also when it could not start the command: that must not look like the command's 1.
         if exit.signal.is_none() && self.reported()?.is_none() {
             return Err(io::Error::other(
                 "bubblewrap could not start the command: its standard error says why",
             ));
         }
+        let mut why = String::new();
+        let mut report = (&self.report).take(4096);
+        if matches!(report.read_to_string(&mut why), Ok(1..)) || !why.is_empty() {
+            return Err(io::Error::other(format!("herma could not start the command: {why}")));
+        }
         Ok(Some(exit))
+    }
+
+    fn over_limit(&self) -> Option<LimitName> {
+        self.watch.as_ref().and_then(Watch::over)
     }
 
     fn terminate(&mut self) {
@@ -169,6 +230,7 @@ impl Process for SandboxProcess {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
             }
             self.gone = true;
+            self.group = None;
         }
         self.running.kill()
     }

@@ -5,20 +5,25 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::layout;
+use super::standing::Standing;
+use crate::cgroup;
 use crate::destination::{Readiness, Unready};
+use crate::launcher::landlock::Version;
+use crate::limits::{HeldBy, Limits};
 use crate::tool::Tool;
 
 /// The first release that can forbid further user namespaces inside.
 const OLDEST: (u32, u32) = (0, 8);
 
-/// The walls, one line each, as the report names them.
-const WALLS: [&str; 6] = [
+/// The walls, one line each, as the report names them. What depends on the kernel comes after them.
+const WALLS: [&str; 7] = [
     "own user, mount, pid, ipc, uts, network and cgroup namespaces; no further user namespace",
     "no capabilities, no new privileges",
     "read-only system; own /tmp and home; only the workspace and the engine's directory are writable",
     "no network but an empty loopback",
     "no variable and no open file of the caller",
     "own session; dies with herma",
+    "a filter of system calls; a foreign architecture kills",
 ];
 
 pub(super) fn not_installed() -> Unready {
@@ -56,7 +61,39 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
             return Err(unready(what, "install bubblewrap 0.8 or newer"));
         }
     }
-    Ok(Readiness { walls: WALLS.map(str::to_owned).to_vec(), detail })
+    Ok(Readiness {
+        walls: WALLS.map(str::to_owned).into_iter().chain([second_wall(), limits()]).collect(),
+        detail,
+    })
+}
+
+/// What Landlock does here. A kernel without it is no reason to refuse: it says once more what the mounts say.
+fn second_wall() -> String {
+    match Version::of_this_kernel() {
+        Some(version) => {
+            let scope = if version.keeps_signals() { ", signals and abstract sockets" } else { "" };
+            format!("Landlock {} around files{scope}", version.number())
+        }
+        None => "no Landlock: this kernel has none".to_owned(),
+    }
+}
+
+/// What holds the limits of all processes together.
+fn limits() -> String {
+    let by: Vec<String> = cgroup::will_hold(&Limits::default())
+        .iter()
+        .map(|held| {
+            format!(
+                "{} by {}",
+                held.name,
+                if held.by == HeldBy::CgroupV2 { "cgroup v2" } else { "cgroup v1" }
+            )
+        })
+        .collect();
+    match &by[..] {
+        [] => "limits of each process by rlimits: no cgroup can be made here".to_owned(),
+        _ => format!("limits: {}; the rest by rlimits", by.join(", ")),
+    }
 }
 
 /// Why somebody other than the system's owner could have put this program there. A wrapper around bubblewrap that lies
@@ -80,8 +117,8 @@ fn whose(bwrap: &Path) -> Option<String> {
 }
 
 /// Makes the walls once, around a command that does nothing.
-pub(super) fn rehearse(bwrap: &Path) -> Result<(), Unready> {
-    let mut words: Vec<OsString> = layout::walls();
+pub(super) fn rehearse(bwrap: &Path, standing: Standing) -> Result<(), Unready> {
+    let mut words: Vec<OsString> = layout::walls(standing, &Limits::default());
     words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
     let tried = Tool::at("bwrap", bwrap.to_owned()).call().args(words).checked();
     tried.map(drop).map_err(|error| Unready {

@@ -8,9 +8,17 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod docs;
 mod ending;
+mod filter;
+mod house;
+mod limits;
 mod outer;
 mod probes;
+mod speed;
 mod support;
+mod teeth;
+mod toolchains;
 mod tools;
 mod walls;
+mod way_out;

@@ -3,12 +3,20 @@
 use std::fs;
 use std::time::Instant;
 
-use herma_destination::probe::{self, Grounds};
+use herma_destination::probe::{self, Grounds, ProbeError};
 use herma_destination::{Confinement, Destination, Host, Job, Mount};
 
 use crate::support::{Ground, host, sandbox};
 
 fn probed(destination: &dyn Destination, ground: &Ground, job: &Job) -> Confinement {
+    try_probed(destination, ground, job).unwrap()
+}
+
+pub(crate) fn try_probed(
+    destination: &dyn Destination,
+    ground: &Ground,
+    job: &Job,
+) -> Result<Confinement, ProbeError> {
     let homes = ["herma", "home", "scratch"].map(|name| ground.dir.path().join(name));
     for home in &homes {
         fs::create_dir_all(home).unwrap();
@@ -16,8 +24,7 @@ fn probed(destination: &dyn Destination, ground: &Ground, job: &Job) -> Confinem
     let [herma_home, user_home, scratch] = &homes;
     let readiness = destination.readiness().unwrap();
     let begun = Instant::now();
-    let found =
-        probe::probe(destination, &readiness, job, Grounds { scratch, herma_home, user_home }).unwrap();
+    let found = probe::probe(destination, &readiness, job, Grounds { scratch, herma_home, user_home });
     assert!(begun.elapsed().as_secs() < 5, "took {:?}", begun.elapsed());
     for home in &homes {
         assert_eq!(fs::read_dir(home).unwrap().count(), 0, "nothing is left in {}", home.display());
@@ -36,11 +43,14 @@ fn everything_is_denied_in_the_sandbox() {
     job.mounts = vec![Mount { host: ground.workspace(), inside: "/opt/tool".into() }];
     let found = probed(&sandbox(), &ground, &job);
     assert_eq!(found.broken(), Vec::<&probe::ProbeResult>::new());
-    assert_eq!(found.probes.len(), probe::names().count());
+    assert_eq!(found.probes.len(), probe::rows().count());
     assert!(!found.walls.is_empty());
     let text = serde_json::to_string(&found).unwrap();
-    assert!(text.contains("\"schema\":\"herma.confinement/v1\""), "{text}");
+    assert!(text.contains("\"schema\":\"herma.confinement/v2\""), "{text}");
     assert_eq!(serde_json::from_str::<Confinement>(&text).unwrap(), found);
+    assert_eq!(found.limits, sandbox().limits(&job.limits));
+    assert!(text.contains("\"wall\":\"seccomp\"") && text.contains("\"by\":\"rlimit\""), "{text}");
+    assert!(!text.contains(ground.dir.path().to_str().unwrap()), "no path of the host is told: {text}");
 }
 
 #[test]
@@ -50,7 +60,10 @@ fn a_mount_that_shows_hermas_home_is_found() {
     let home = ground.dir.path().join("herma");
     fs::create_dir_all(&home).unwrap();
     job.mounts = vec![Mount { host: home.clone(), inside: home }];
-    assert_eq!(broken(&probed(&sandbox(), &ground, &job)), ["read_herma_home", "list_other_run"]);
+    assert_eq!(
+        broken(&probed(&sandbox(), &ground, &job)),
+        ["read_herma_home", "list_other_run", "git_push", "reach_admin_socket"]
+    );
 }
 
 #[test]
@@ -68,9 +81,34 @@ fn on_the_host_the_probes_see_that_there_are_no_walls() {
     let ground = Ground::new();
     let found = probed(&host(), &ground, &ground.job(&["x"]));
     let names = broken(&found);
-    for name in
-        ["read_herma_home", "read_user_home", "list_other_run", "connect_host_loopback", "see_host_process"]
-    {
+    for name in [
+        "read_only_system",
+        "read_herma_home",
+        "read_user_home",
+        "list_other_run",
+        "git_push",
+        "reach_admin_socket",
+        "reach_host_socket",
+        "reach_abstract_socket",
+        "connect_host_loopback",
+        "send_datagram",
+        "see_host_process",
+        "signal_host_process",
+        "trace_host_process",
+        "share_user_namespace",
+        "share_ipc_namespace",
+        "share_uts_namespace",
+        "share_cgroup_namespace",
+        "new_privileges",
+        "filter",
+        "trace_sibling",
+        "io_uring",
+        "keyring",
+        "kernel_messages",
+        "limits",
+        "exceed_memory",
+        "exceed_processes",
+    ] {
         assert!(names.contains(&name), "{name} is not among {names:?}");
     }
     assert!(found.walls.is_empty());
@@ -95,13 +133,14 @@ fn an_answer_without_the_sign_in_the_workspace_is_none() {
     let ground = Ground::new();
     let dir = ground.dir.path();
     // Says that everything is denied, and tries nothing.
-    let result = |(name, what): (&str, &str)| probe::ProbeResult {
-        name: name.to_owned(),
-        what: what.to_owned(),
+    let result = |row: probe::Row| probe::ProbeResult {
+        name: row.name.to_owned(),
+        what: row.what.to_owned(),
+        wall: row.wall,
         denied: true,
         observed: "trust me".to_owned(),
     };
-    let results: Vec<_> = probe::names().map(result).collect();
+    let results: Vec<_> = probe::rows().map(result).collect();
     let liar = dir.join("liar");
     fs::write(&liar, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n", serde_json::to_string(&results).unwrap()))
         .unwrap();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_destination::{Destination, Exit, Host, Job, Process, Rooms, Sandbox, Stdin};
+use herma_destination::{Destination, Exit, Host, Job, Limits, Process, Rooms, Sandbox, Stdin};
 use herma_model::RunId;
 use tempfile::TempDir;
 
@@ -68,10 +68,11 @@ impl Ground {
                 workspace: self.workspace(),
                 engine_dir: Some(self.dir.path().join("engine")),
                 router: None,
+                egress: None,
             },
             mounts: Vec::new(),
             stdin: Stdin::Null,
-            memory: None,
+            limits: Limits::default(),
             herma: false,
         }
     }

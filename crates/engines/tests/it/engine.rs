@@ -62,6 +62,8 @@ fn the_script_goes_by_file_and_all_paths_are_those_inside() {
         workspace: "/workspace".into(),
         engine_dir: Some("/engine".into()),
         router: None,
+        router_port: None,
+        egress_port: None,
         herma: "/herma/herma".into(),
     };
     let argv = ["/herma/herma", "__fake", "/engine/script.yaml"].map(Into::into).to_vec();

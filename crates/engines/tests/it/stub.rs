@@ -35,6 +35,8 @@ fn view() -> View {
         workspace: "/workspace".into(),
         engine_dir: Some("/engine".into()),
         router: None,
+        router_port: None,
+        egress_port: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -52,8 +52,12 @@ fn compare(said: Result<String, String>, admitted: Option<&str>) -> Finding {
 /// Gives empty rooms for as long as they are used. The run's own are made only after the decision.
 fn in_fresh_rooms<T>(root: &Path, with: impl FnOnce(Rooms) -> T) -> Result<T, Stop> {
     // No model is asked who an engine is.
-    let rooms =
-        Rooms { workspace: root.join("workspace"), engine_dir: Some(root.join("engine")), router: None };
+    let rooms = Rooms {
+        workspace: root.join("workspace"),
+        engine_dir: Some(root.join("engine")),
+        router: None,
+        egress: None,
+    };
     let engine_dir = root.join("engine");
     for dir in [root, &rooms.workspace, &engine_dir] {
         DirBuilder::new().mode(0o700).create(dir)?;
@@ -121,11 +125,20 @@ fn listen(stream: Option<Box<dyn Read + Send>>) -> JoinHandle<io::Result<Vec<u8>
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+    use std::path::PathBuf;
 
-    use herma_destination::Sandbox;
+    use herma_destination::{Limits, Sandbox};
     use herma_engines::stub::{NAME, Stub};
 
     use super::*;
+
+    /// herma's own program, which a build of the workspace puts beside the tests: the sandbox starts every job through it.
+    fn herma() -> PathBuf {
+        let test = std::env::current_exe().unwrap();
+        let herma = test.ancestors().nth(2).unwrap().join("herma");
+        assert!(herma.exists(), "{} is not there: run `cargo build -p herma-cli` first", herma.display());
+        herma
+    }
 
     /// What herma understands where a program with this body is asked in the sandbox.
     fn asked(body: &str) -> Result<String, String> {
@@ -134,8 +147,8 @@ mod tests {
         fs::write(&program, format!("#!/bin/sh\n{body}\n")).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
-        let sandbox = Sandbox::find("/no/herma".into(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None };
+        let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
+        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None, egress: None };
         let shape = Job {
             run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             argv: Vec::new(),
@@ -144,7 +157,7 @@ mod tests {
             rooms,
             mounts: engine.mounts(engine.program().unwrap()),
             stdin: Stdin::Null,
-            memory: None,
+            limits: Limits::default(),
             herma: false,
         };
         let root = dir.path().join("identity");

@@ -2,23 +2,32 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use herma_destination::{Destination as _, Exit, Job, Rooms, Sandbox, Stdin};
+use herma_destination::{Destination as _, Exit, Job, Limits, Rooms, Sandbox, Stdin};
 use herma_engines::stub::{NAME, Stub};
 use herma_engines::{Assignment, Engine as _, Launch, LineSplitter, Said};
 use herma_model::engine::EngineResult;
 
 use crate::program::{STUB, contract, digest};
 
+/// herma's own program, which a build of the workspace puts beside the tests: the sandbox starts every job through it.
+fn herma() -> PathBuf {
+    let test = std::env::current_exe().unwrap();
+    let herma = test.ancestors().nth(2).unwrap().join("herma");
+    assert!(herma.exists(), "{} is not there: run `cargo build -p herma-cli` first", herma.display());
+    herma
+}
+
 /// Plays the script inside, or asks for the identity where there is none.
 fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let engine = Stub::new(NAME.parse().unwrap(), Some(STUB.into()));
-    let sandbox = Sandbox::find("/no/herma".into(), "/usr/bin:/bin".as_ref());
+    let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
     let (workspace, engine_dir) = (dir.path().join("workspace"), dir.path().join("engine"));
     fs::create_dir(&workspace).unwrap();
     fs::create_dir(&engine_dir).unwrap();
-    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None };
+    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None, egress: None };
     let view = sandbox.view(&rooms);
     let contract = contract();
     engine.prepare(&Assignment { contract: &contract, script }, &engine_dir).unwrap();
@@ -32,7 +41,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
         rooms,
         mounts: engine.mounts(engine.program().unwrap()),
         stdin: stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
-        memory: None,
+        limits: Limits::default(),
         herma: false,
     };
     let mut process = sandbox.start(&job).unwrap();

@@ -1,0 +1,232 @@
+//! Control groups: memory, processes and processor time of all of a job together, where this machine lets herma hold
+//! them. herma makes groups of its own below or beside the one that it is in, and touches no other.
+
+mod places;
+
+use std::collections::HashSet;
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use herma_model::RunId;
+use rustix::process::Pid;
+
+use self::places::{Controller, Place, Version};
+use crate::limits::{Held, HeldBy, LimitName, Limits};
+
+/// The length of time over which processor time is dealt out, in microseconds.
+const PERIOD: u64 = 100_000;
+/// A group whose processes are all dead can be removed a moment later.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The group of one job. Dropping it removes it, which succeeds once everything in it is dead.
+#[derive(Debug)]
+pub(crate) struct Group {
+    dirs: Vec<PathBuf>,
+}
+
+/// Where groups can be made; looked up once, as herma does not move between groups.
+fn usable() -> &'static [Place] {
+    static USABLE: OnceLock<Vec<Place>> = OnceLock::new();
+    USABLE.get_or_init(|| places::usable().unwrap_or_default())
+}
+
+/// What groups will hold of these limits on this machine.
+pub(crate) fn will_hold(limits: &Limits) -> Vec<Held> {
+    held(usable(), limits)
+}
+
+fn held(places: &[Place], limits: &Limits) -> Vec<Held> {
+    let mut all = Vec::new();
+    for place in places {
+        let by = match place.version {
+            Version::One => HeldBy::CgroupV1,
+            Version::Two => HeldBy::CgroupV2,
+        };
+        all.extend(place.controllers.iter().map(|controller| match controller {
+            Controller::Memory => Held::new(LimitName::Memory, limits.total_memory.0, by),
+            Controller::Pids => Held::new(LimitName::Processes, limits.processes, by),
+            Controller::Cpu => Held::new(LimitName::Cpu, limits.cpu, by),
+        }));
+    }
+    all
+}
+
+impl Group {
+    /// Makes a group of the run with these limits; `None` where this machine lets herma make none.
+    pub(crate) fn make(run: RunId, limits: &Limits) -> io::Result<Option<Self>> {
+        Self::make_in(usable(), run, limits)
+    }
+
+    fn make_in(places: &[Place], run: RunId, limits: &Limits) -> io::Result<Option<Self>> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        if places.is_empty() {
+            return Ok(None);
+        }
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("{}{}-{count}", prefix(run), rustix::process::getpid().as_raw_nonzero());
+        // Grown one by one, so that dropping it takes away what was made before something failed.
+        let mut group = Self { dirs: Vec::new() };
+        let made: HashSet<&Path> = places.iter().map(|place| place.dir.as_path()).collect();
+        for dir in made {
+            let dir = dir.join(&name);
+            let about =
+                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
+            fs::create_dir(&dir).map_err(about)?;
+            group.dirs.push(dir);
+        }
+        for place in places {
+            let dir = place.dir.join(&name);
+            for controller in &place.controllers {
+                set(&dir, place.version, *controller, limits)?;
+            }
+        }
+        Ok(Some(group))
+    }
+
+    /// Brings a process in; what it starts from then on is in it too.
+    pub(crate) fn admit(&self, process: Pid) -> io::Result<()> {
+        let number = process.as_raw_nonzero().to_string();
+        self.dirs.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        for dir in &self.dirs {
+            // What cannot be removed now is a leftover, and found by its name.
+            let _ = remove(dir);
+        }
+    }
+}
+
+/// Removes every group of the run that a herma left that was killed; says how many they were.
+pub(crate) fn remove_of_run(run: RunId) -> io::Result<usize> {
+    let found = places::named(&prefix(run))?;
+    found.iter().try_for_each(|dir| remove(dir))?;
+    Ok(found.len())
+}
+
+fn prefix(run: RunId) -> String {
+    format!("herma-{run}-")
+}
+
+fn remove(dir: &Path) -> io::Result<()> {
+    let give_up = Instant::now() + PATIENCE;
+    loop {
+        match fs::remove_dir(dir) {
+            Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < give_up => {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+            done => return done,
+        }
+    }
+}
+
+/// Writes the limit, and reads it back: a limit that the kernel took differently is none.
+fn set(dir: &Path, version: Version, controller: Controller, limits: &Limits) -> io::Result<()> {
+    let memory = limits.total_memory.0;
+    let quota = limits.cpu * PERIOD / 100;
+    match (controller, version) {
+        (Controller::Pids, _) => put(dir, "pids.max", limits.processes),
+        (Controller::Memory, Version::Two) => {
+            put(dir, "memory.max", memory)?;
+            if_there(put(dir, "memory.swap.max", 0))
+        }
+        (Controller::Memory, Version::One) => {
+            put(dir, "memory.limit_in_bytes", memory)?;
+            // Memory and swap together: without this line swap is one more way to memory.
+            if_there(put(dir, "memory.memsw.limit_in_bytes", memory))
+        }
+        (Controller::Cpu, Version::Two) => {
+            write(dir, "cpu.max", &format!("{quota} {PERIOD}"))?;
+            agree(dir, "cpu.max", quota)
+        }
+        (Controller::Cpu, Version::One) => {
+            put(dir, "cpu.cfs_period_us", PERIOD)?;
+            put(dir, "cpu.cfs_quota_us", quota)
+        }
+    }
+}
+
+fn put(dir: &Path, file: &str, value: u64) -> io::Result<()> {
+    write(dir, file, &value.to_string())?;
+    agree(dir, file, value)
+}
+
+fn write(dir: &Path, file: &str, text: &str) -> io::Result<()> {
+    let path = dir.join(file);
+    fs::write(&path, text)
+        .map_err(|error| io::Error::new(error.kind(), format!("{}: {error}", path.display())))
+}
+
+fn agree(dir: &Path, file: &str, value: u64) -> io::Result<()> {
+    let path = dir.join(file);
+    let text = fs::read_to_string(&path)?;
+    let read: Option<u64> = text.split_whitespace().next().and_then(|number| number.parse().ok());
+    // Memory is counted in pages, so the kernel may round down.
+    match read {
+        Some(read) if read <= value && value - read < 1 << 16 => Ok(()),
+        _ => Err(io::Error::other(format!("{} says {} and not {value}", path.display(), text.trim()))),
+    }
+}
+
+/// A kernel without swap has no limit for it.
+fn if_there(done: io::Result<()>) -> io::Result<()> {
+    match done {
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => Ok(()),
+        done => done,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn run() -> RunId {
+        "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap()
+    }
+
+    #[test]
+    fn without_a_place_there_is_no_group_and_nothing_is_said_to_hold() {
+        let limits = Limits::default();
+        assert!(Group::make_in(&[], run(), &limits).unwrap().is_none());
+        assert_eq!(held(&[], &limits), []);
+    }
+
+    #[test]
+    fn each_controller_is_written_and_said() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = Place {
+            dir: dir.path().to_owned(),
+            version: Version::Two,
+            controllers: vec![Controller::Memory, Controller::Pids, Controller::Cpu],
+        };
+        let limits = Limits { processes: 77, cpu: 150, ..Limits::default() };
+        let group = Group::make_in(std::slice::from_ref(&place), run(), &limits).unwrap().unwrap();
+        let [own] = &group.dirs[..] else { panic!("{group:?}") };
+        assert!(own.starts_with(dir.path()) && own.to_str().unwrap().contains(&run().to_string()));
+        let said = |file: &str| fs::read_to_string(own.join(file)).unwrap();
+        assert_eq!(said("memory.max"), limits.total_memory.0.to_string());
+        assert_eq!(said("pids.max"), "77");
+        assert_eq!(said("cpu.max"), "150000 100000");
+        let names: Vec<LimitName> = held(&[place], &limits).iter().map(|held| held.name).collect();
+        assert_eq!(names, [LimitName::Memory, LimitName::Processes, LimitName::Cpu]);
+    }
+
+    #[test]
+    fn a_limit_that_reads_back_differently_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("pids.max"), "max\n").unwrap();
+        assert!(agree(dir.path(), "pids.max", 5).is_err());
+        fs::write(dir.path().join("pids.max"), "6\n").unwrap();
+        assert!(agree(dir.path(), "pids.max", 5).is_err());
+        fs::write(dir.path().join("pids.max"), "5\n").unwrap();
+        assert!(agree(dir.path(), "pids.max", 5).is_ok());
+    }
+}

@@ -1,0 +1,193 @@
+//! Where on this machine herma can make groups, and where it may have left some.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::Access;
+
+/// How deep leftovers are looked for; systems nest their groups less than that.
+const DEPTH: usize = 12;
+
+/// What a group can limit, as far as herma uses it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Controller {
+    Memory,
+    Pids,
+    Cpu,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Version {
+    One,
+    Two,
+}
+
+/// A directory in which herma can make groups, and what these can limit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) dir: PathBuf,
+    pub(super) version: Version,
+    pub(super) controllers: Vec<Controller>,
+}
+
+/// One mounted tree of groups.
+#[derive(Debug, PartialEq, Eq)]
+struct Mounted {
+    version: Version,
+    /// What of the tree is mounted.
+    root: String,
+    at: PathBuf,
+    options: String,
+}
+
+/// Every place that can be used, at most one for each controller.
+pub(super) fn usable() -> io::Result<Vec<Place>> {
+    let mounts = mounted(&fs::read_to_string("/proc/self/mountinfo")?);
+    let own = fs::read_to_string("/proc/self/cgroup")?;
+    let mut found: Vec<Place> = Vec::new();
+    for mounted in &mounts {
+        let Some(mut place) = place(mounted, &own) else { continue };
+        place.controllers.retain(|new| found.iter().all(|known| !known.controllers.contains(new)));
+        if !place.controllers.is_empty() && rustix::fs::access(&place.dir, Access::WRITE_OK).is_ok() {
+            found.push(place);
+        }
+    }
+    Ok(found)
+}
+
+/// Every group whose name begins like this, wherever it is.
+pub(super) fn named(prefix: &str) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    for mounted in mounted(&fs::read_to_string("/proc/self/mountinfo")?) {
+        let mut left = vec![(mounted.at, 0)];
+        while let Some((dir, depth)) = left.pop() {
+            // One that vanishes meanwhile, or that is not ours to read, holds nothing of ours.
+            for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
+                if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                    if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
+                        found.push(entry.path());
+                    } else if depth < DEPTH {
+                        left.push((entry.path(), depth + 1));
+                    }
+                }
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn place(mounted: &Mounted, own: &str) -> Option<Place> {
+    match mounted.version {
+        Version::One => {
+            let controllers: Vec<Controller> = mounted.options.split(',').filter_map(controller).collect();
+            let first = mounted.options.split(',').find(|option| controller(option).is_some())?;
+            let dir = inside(mounted, &path_of(own, |names| names.split(',').any(|name| name == first))?)?;
+            Some(Place { dir, version: Version::One, controllers })
+        }
+        Version::Two => {
+            let own = inside(mounted, &path_of(own, str::is_empty)?)?;
+            // In version 2 a group that holds processes lends its children nothing, so the place is mostly the group
+            // above. Only what is switched on there already is used: switching it on would be changing another's.
+            own.ancestors().take(2).filter(|dir| dir.starts_with(&mounted.at)).find_map(|dir| {
+                let lent = fs::read_to_string(dir.join("cgroup.subtree_control")).ok()?;
+                let controllers: Vec<Controller> = lent.split_whitespace().filter_map(controller).collect();
+                let dir = dir.to_owned();
+                (!controllers.is_empty()).then_some(Place { dir, version: Version::Two, controllers })
+            })
+        }
+    }
+}
+
+fn controller(word: &str) -> Option<Controller> {
+    match word {
+        "memory" => Some(Controller::Memory),
+        "pids" => Some(Controller::Pids),
+        "cpu" => Some(Controller::Cpu),
+        _ => None,
+    }
+}
+
+/// The group of this process in the tree whose controllers fit, as `/proc/self/cgroup` writes it.
+fn path_of(own: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
+    own.lines().find_map(|line| {
+        let mut fields = line.splitn(3, ':').skip(1);
+        let (names, path) = (fields.next()?, fields.next()?);
+        fits(names).then(|| path.to_owned())
+    })
+}
+
+/// The directory of a group; `None` if the mount does not show it.
+fn inside(mounted: &Mounted, group: &str) -> Option<PathBuf> {
+    let below = Path::new(group).strip_prefix(&mounted.root).ok()?;
+    let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
+    plain.then(|| mounted.at.join(below))
+}
+
+fn mounted(mountinfo: &str) -> Vec<Mounted> {
+    mountinfo
+        .lines()
+        .filter_map(|line| {
+            let (left, right) = line.split_once(" - ")?;
+            let mut left = left.split(' ').skip(3);
+            let (root, at) = (left.next()?.to_owned(), PathBuf::from(left.next()?));
+            let mut right = right.split(' ');
+            let version = match right.next()? {
+                "cgroup" => Version::One,
+                "cgroup2" => Version::Two,
+                _ => return None,
+            };
+            Some(Mounted { version, root, at, options: right.nth(1)?.to_owned() })
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HYBRID: &str = "\
+30 23 0:26 / /sys/fs/cgroup rw - tmpfs tmpfs rw,mode=755
+31 30 0:27 / /sys/fs/cgroup/memory rw,relatime shared:1 - cgroup cgroup rw,memory
+32 30 0:28 / /sys/fs/cgroup/cpu,cpuacct rw,relatime - cgroup cgroup rw,cpu,cpuacct
+33 30 0:29 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
+
+    #[test]
+    fn of_version_one_the_own_group_is_the_place() {
+        let own = "4:memory:/service/a\n2:cpu,cpuacct:/\n0::/\n";
+        let mounts = mounted(HYBRID);
+        assert_eq!(mounts.len(), 3);
+        let memory = place(&mounts[0], own).unwrap();
+        assert_eq!(memory.dir, Path::new("/sys/fs/cgroup/memory/service/a"));
+        assert_eq!(memory.controllers, [Controller::Memory]);
+        let cpu = place(&mounts[1], own).unwrap();
+        assert_eq!((cpu.dir.as_path(), cpu.controllers.len()), (Path::new("/sys/fs/cgroup/cpu,cpuacct"), 1));
+    }
+
+    #[test]
+    fn of_version_two_it_is_the_nearest_that_lends_something() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = dir.path().join("app.slice/own.scope");
+        fs::create_dir_all(&group).unwrap();
+        let mounted =
+            Mounted { version: Version::Two, root: "/".into(), at: dir.path().into(), options: "rw".into() };
+        let own = "0::/app.slice/own.scope\n";
+        fs::write(group.join("cgroup.subtree_control"), "\n").unwrap();
+        // Two above would be another's business.
+        fs::write(dir.path().join("cgroup.subtree_control"), "memory pids\n").unwrap();
+        assert_eq!(place(&mounted, own), None);
+        fs::write(dir.path().join("app.slice/cgroup.subtree_control"), "io memory pids\n").unwrap();
+        let found = place(&mounted, own).unwrap();
+        assert_eq!(found.dir, dir.path().join("app.slice"));
+        assert_eq!(found.controllers, [Controller::Memory, Controller::Pids]);
+    }
+
+    #[test]
+    fn a_group_that_the_mount_does_not_show_is_no_place() {
+        let line = "31 30 0:27 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
+        let mounts = mounted(line);
+        assert_eq!(place(&mounts[0], "4:memory:/elsewhere\n"), None);
+        assert!(place(&mounts[0], "4:memory:/docker/x/y\n").unwrap().dir.ends_with("memory/y"));
+        assert_eq!(place(&mounts[0], "4:memory:/docker/x/../y\n"), None);
+    }
+}

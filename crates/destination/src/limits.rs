@@ -1,0 +1,165 @@
+//! How much a job may use, and by what each limit is held. The defaults are here and nowhere else.
+
+use std::fmt;
+
+use herma_model::units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+/// What one job may use. Generous: they are there against bombs, not against work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The address space of each process, where the contract sets one.
+    pub memory: Option<Bytes>,
+    /// The memory of all its processes together.
+    pub total_memory: Bytes,
+    /// Processes and threads at once.
+    pub processes: u64,
+    /// Open files of each process.
+    pub open_files: u64,
+    /// The size of one file.
+    pub file_size: Bytes,
+    /// Processor time at once, in hundredths of one processor.
+    pub cpu: u64,
+    /// Processor time of each process from start to end, in seconds.
+    pub cpu_seconds: u64,
+    /// The size of its own /tmp.
+    pub tmp: Bytes,
+    /// The size of its own home.
+    pub home: Bytes,
+    /// The size of its own /dev/shm.
+    pub shared_memory: Bytes,
+    /// What lies in the workspace and the engine's directory together.
+    pub disk: Bytes,
+    /// How many files and directories lie there.
+    pub files: u64,
+}
+
+/// One limit that holds, and by what.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// Which limit.
+    pub name: LimitName,
+    /// Its value: bytes, a count, hundredths of a processor, or seconds.
+    pub value: u64,
+    /// What holds it.
+    pub by: HeldBy,
+}
+
+/// Which limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum LimitName {
+    /// Memory of all processes together, in bytes.
+    Memory,
+    /// Address space of each process, in bytes.
+    MemoryOfEach,
+    /// Private memory that each process may write, in bytes: where nothing holds all of them together.
+    DataOfEach,
+    /// Processes and threads at once.
+    Processes,
+    /// Open files of each process.
+    OpenFiles,
+    /// The size of one file in bytes.
+    FileSize,
+    /// Hundredths of one processor at once.
+    Cpu,
+    /// Seconds of processor time of each process.
+    CpuSecondsOfEach,
+    /// The size of /tmp in bytes.
+    Tmp,
+    /// The size of the home in bytes.
+    Home,
+    /// The size of /dev/shm in bytes.
+    SharedMemory,
+    /// Bytes in the workspace and the engine's directory.
+    Disk,
+    /// Files and directories there.
+    Files,
+}
+
+/// What holds a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum HeldBy {
+    /// A cgroup of version 2.
+    CgroupV2,
+    /// A cgroup of version 1.
+    CgroupV1,
+    /// A resource limit of the process, which its children inherit.
+    Rlimit,
+    /// The size of a file system in memory.
+    Tmpfs,
+    /// herma looks again and again, and kills.
+    Watch,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        let machine = rustix::system::sysinfo();
+        let memory = (machine.totalram as u64).saturating_mul(u64::from(machine.mem_unit));
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
+        Self {
+            memory: None,
+            // A quarter of the machine stays for everybody else.
+            total_memory: Bytes((memory / 4 * 3).max(512 * MIB)),
+            processes: 4096,
+            open_files: 65_536,
+            file_size: Bytes(16 * GIB),
+            // A tenth of one processor stays for herma, so that a busy job can always be ended.
+            cpu: processors * 100 - 10,
+            cpu_seconds: 8 * 60 * 60,
+            tmp: Bytes(4 * GIB),
+            home: Bytes(4 * GIB),
+            shared_memory: Bytes(GIB),
+            disk: Bytes(64 * GIB),
+            files: 4_000_000,
+        }
+    }
+}
+
+impl Limits {
+    /// The defaults, with the address space of each process that a contract sets.
+    #[must_use]
+    pub fn with_memory(memory: Option<Bytes>) -> Self {
+        Self { memory, ..Self::default() }
+    }
+}
+
+impl LimitName {
+    /// Its name in files.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Memory => "memory",
+            Self::MemoryOfEach => "memory_of_each",
+            Self::DataOfEach => "data_of_each",
+            Self::Processes => "processes",
+            Self::OpenFiles => "open_files",
+            Self::FileSize => "file_size",
+            Self::Cpu => "cpu",
+            Self::CpuSecondsOfEach => "cpu_seconds_of_each",
+            Self::Tmp => "tmp",
+            Self::Home => "home",
+            Self::SharedMemory => "shared_memory",
+            Self::Disk => "disk",
+            Self::Files => "files",
+        }
+    }
+}
+
+impl fmt::Display for LimitName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Held {
+    pub(crate) fn new(name: LimitName, value: u64, by: HeldBy) -> Self {
+        Self { name, value, by }
+    }
+}

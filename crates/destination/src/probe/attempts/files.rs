@@ -1,0 +1,143 @@
+//! Attempts on files, directories and sockets that have a name.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use herma_model::{Digest, RunId};
+use rustix::fs::StatVfsMountFlags;
+
+use super::Attempt::{Denied, NotDenied};
+use super::{ABSENT, Attempt, all, judge};
+use crate::probe::{CANARY_BRANCH, Canary, ProbePlan};
+use crate::sandbox::layout;
+
+const UNWRITABLE: &[ErrorKind] = &[
+    ErrorKind::NotFound,
+    ErrorKind::PermissionDenied,
+    ErrorKind::NotADirectory,
+    ErrorKind::ReadOnlyFilesystem,
+];
+
+/// Each of them lets who writes it run a program on the host, or stop the host.
+const KERNEL_SETTINGS: [&str; 4] = [
+    "/proc/sys/kernel/core_pattern",
+    "/proc/sys/kernel/modprobe",
+    "/proc/sys/kernel/sysrq",
+    "/proc/sysrq-trigger",
+];
+
+/// What must be mounted for reading only, also where a second wall would refuse a write as well.
+const READ_ONLY: [&str; 4] = ["/", "/usr", "/etc", "/proc/sys"];
+
+const CONTAINER_SOCKETS: [&str; 4] = [
+    "/var/run/docker.sock",
+    "/run/docker.sock",
+    "/run/containerd/containerd.sock",
+    "/run/podman/podman.sock",
+];
+
+pub(in super::super) fn write_in(run_id: &RunId, dir: impl AsRef<Path>) -> Attempt {
+    let file = dir.as_ref().join(format!(".herma-probe-{run_id}"));
+    let created = OpenOptions::new().write(true).create_new(true).open(&file);
+    if created.is_ok() {
+        let _ = fs::remove_file(&file);
+    }
+    judge(created, UNWRITABLE, |_| format!("wrote {}", file.display()))
+}
+
+fn open_for_writing(file: &Path) -> Attempt {
+    judge(OpenOptions::new().write(true).open(file), UNWRITABLE, |_| format!("opened {}", file.display()))
+}
+
+pub(in super::super) fn kernel_settings() -> Attempt {
+    all(KERNEL_SETTINGS.into_iter().map(|file| open_for_writing(Path::new(file))), "there is none")
+}
+
+pub(in super::super) fn write_mounts(plan: &ProbePlan) -> Attempt {
+    let attempt = |place: &PathBuf| {
+        if place.is_dir() { write_in(&plan.run_id, place) } else { open_for_writing(place) }
+    };
+    all(plan.mounts.iter().map(attempt), "there is none")
+}
+
+/// How the kernel has mounted the system, read back.
+pub(in super::super) fn read_only_system() -> Attempt {
+    let attempt = |place: &str| match rustix::fs::statvfs(place) {
+        Ok(seen) if seen.f_flag.contains(StatVfsMountFlags::RDONLY) => {
+            Denied("all are mounted for reading only".to_owned())
+        }
+        Ok(_) => NotDenied(format!("{place} is mounted for writing")),
+        Err(error) => NotDenied(format!("unclear: {place}: {error}")),
+    };
+    all(READ_ONLY.into_iter().map(attempt), "there is none")
+}
+
+/// A file that the mounts would let be written. Where the kernel has no second wall there is no such file.
+pub(in super::super) fn second_wall() -> Attempt {
+    open_for_writing(Path::new(layout::SECOND_WALL))
+}
+
+pub(in super::super) fn read_canary(canary: &Canary) -> Attempt {
+    judge(fs::read(&canary.path), ABSENT, |content| {
+        let what =
+            if Digest::of(&content) == canary.digest { "the secret" } else { "another file in its place" };
+        format!("read {what}")
+    })
+}
+
+pub(in super::super) fn list(dir: &Path) -> Attempt {
+    judge(fs::read_dir(dir), ABSENT, |entries| format!("listed {} entries", entries.count()))
+}
+
+pub(in super::super) fn container_sockets() -> Attempt {
+    let refused = [ABSENT, &[ErrorKind::ConnectionRefused]].concat();
+    let attempt = |path| judge(UnixStream::connect(path), &refused, |_| format!("connected to {path}"));
+    all(CONTAINER_SOCKETS.into_iter().map(attempt), "there is none")
+}
+
+/// Calls a socket of the host by its name. Through its directory, as the whole name may be too long for a socket.
+pub(in super::super) fn reach_socket(path: &Path) -> Attempt {
+    let connect = || {
+        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(io::Error::other("it has no name"));
+        };
+        let dir = File::open(dir)?;
+        UnixStream::connect(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
+    };
+    judge(connect(), ABSENT, |_| "connected".to_owned())
+}
+
+/// Pushes to a repository of the host: a deletion, which needs nothing to send.
+pub(in super::super) fn push(plan: &ProbePlan) -> Attempt {
+    let seen = list(&plan.repository);
+    if matches!(seen, NotDenied(_)) {
+        return seen;
+    }
+    let git_dir = plan.workspace.join(".git");
+    let prepared = ["objects", "refs"]
+        .into_iter()
+        .try_for_each(|dir| fs::create_dir_all(git_dir.join(dir)))
+        .and_then(|()| fs::write(git_dir.join("HEAD"), "ref: refs/heads/main\n"));
+    if let Err(error) = prepared {
+        return NotDenied(format!("unclear: cannot make a repository to push from: {error}"));
+    }
+    let pushed = Command::new("git")
+        .arg("-C")
+        .arg(&plan.workspace)
+        .arg("push")
+        .arg(&plan.repository)
+        .arg(format!(":{CANARY_BRANCH}"))
+        .stdin(Stdio::null())
+        .output();
+    match pushed {
+        Ok(output) if output.status.success() => NotDenied("pushed".to_owned()),
+        // What git says of it names herma's home, which is nobody's business.
+        Ok(output) => Denied(format!("git ended with {}", output.status)),
+        Err(error) if ABSENT.contains(&error.kind()) => Denied("there is no git to push with".to_owned()),
+        Err(error) => NotDenied(format!("unclear: {error}")),
+    }
+}

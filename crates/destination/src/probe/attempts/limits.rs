@@ -1,0 +1,82 @@
+//! Attempts to use more than a limit lets through, and what the kernel says of the limits.
+
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use super::Attempt::{Denied, NotDenied};
+use super::{Attempt, all, children};
+use crate::launcher::rlimits;
+use crate::limits::{Held, HeldBy};
+use crate::probe::{ChildTask, ProbePlan};
+use crate::sandbox::layout;
+
+/// How much more than allowed is tried.
+const BEYOND: u64 = 2;
+/// A thread that waits needs next to nothing, and must not be what memory runs out for.
+const STACK: usize = 64 << 10;
+
+/// Every limit as the kernel shows it to this process. What a cgroup holds was read back where it was made.
+pub(in super::super) fn read_back(plan: &ProbePlan) -> Attempt {
+    if plan.limits.is_empty() {
+        return NotDenied("no limit is held".to_owned());
+    }
+    let attempt = |Held { name, value, by }: &Held| {
+        let seen = match by {
+            HeldBy::Rlimit => rlimits::read_back(*name),
+            HeldBy::Tmpfs => layout::sized_place(*name).and_then(size_of),
+            HeldBy::CgroupV1 | HeldBy::CgroupV2 | HeldBy::Watch => Some(*value),
+        };
+        match seen {
+            Some(seen) if seen <= *value => Denied(format!("all {} are set", plan.limits.len())),
+            Some(seen) => NotDenied(format!("{name} is {seen} and not {value}")),
+            None => NotDenied(format!("{name} is not limited")),
+        }
+    };
+    all(plan.limits.iter().map(attempt), "there is none")
+}
+
+/// The size of the file system at this place.
+fn size_of(place: &str) -> Option<u64> {
+    let seen = rustix::fs::statvfs(place).ok()?;
+    // A file system without a size shows 0, which is no limit.
+    seen.f_blocks.checked_mul(seen.f_frsize).filter(|size| *size > 0)
+}
+
+/// Starts threads, which count as processes do, until no more can be started.
+pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
+    let Some(limit) = plan.small.map(|small| small.processes) else {
+        return NotDenied("unclear: there is no limit to try".to_owned());
+    };
+    let (end, ended) = channel::<()>();
+    let ended: Arc<Mutex<Receiver<()>>> = Arc::new(Mutex::new(ended));
+    let mut running = Vec::new();
+    let attempt = loop {
+        if running.len() as u64 > limit * BEYOND {
+            break NotDenied(format!("{} at once, and the limit is {limit}", running.len()));
+        }
+        let ended = Arc::clone(&ended);
+        let wait = move || drop(ended.lock().map(|ended| ended.recv()));
+        match thread::Builder::new().stack_size(STACK).spawn(wait) {
+            Ok(handle) => running.push(handle),
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && (running.len() as u64) < limit => {
+                break Denied(format!("{error}, with a limit of {limit}"));
+            }
+            Err(error) => break NotDenied(format!("unclear: {error}")),
+        }
+    };
+    drop(end);
+    for handle in running {
+        let _ = handle.join();
+    }
+    attempt
+}
+
+/// Has a child fill more memory than there is for all.
+pub(in super::super) fn exceed_memory(plan: &ProbePlan) -> Attempt {
+    let beyond = plan.small.and_then(|small| usize::try_from(small.memory * BEYOND).ok());
+    match beyond {
+        Some(bytes) => children::attempt(plan, ChildTask::FillMemory(bytes)),
+        None => NotDenied("unclear: there is no limit to try".to_owned()),
+    }
+}

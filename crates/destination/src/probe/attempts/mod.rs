@@ -1,0 +1,101 @@
+//! What the probes try. Only an error that can mean nothing but a refusal counts as one.
+
+mod children;
+mod files;
+mod kernel;
+mod limits;
+mod network;
+mod processes;
+
+use std::io::{self, ErrorKind};
+
+pub(super) use self::children::be_child;
+pub(super) use self::files::{
+    container_sockets, kernel_settings, list, push, reach_socket, read_canary, read_only_system, second_wall,
+    write_in, write_mounts,
+};
+pub(super) use self::kernel::{
+    capabilities, environment, filter, io_uring, keyring, mount, namespace, new_privileges, open_files,
+    other_user, outlive, session, user_namespace,
+};
+pub(super) use self::limits::{exceed_memory, exceed_processes, read_back};
+pub(super) use self::network::{
+    abstract_socket, connect_loopback, connect_out, datagram, hypervisor, kernel_messages, packets,
+    raw_packets, resolve,
+};
+pub(super) use self::processes::{see, signal, trace, trace_sibling};
+
+/// What came of an attempt.
+pub(super) enum Attempt {
+    /// It was refused, in these words.
+    Denied(String),
+    /// It was not refused, or not clearly.
+    NotDenied(String),
+}
+
+use Attempt::{Denied, NotDenied};
+
+const ABSENT: &[ErrorKind] = &[ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::NotADirectory];
+const FORBIDDEN: &[ErrorKind] = &[ErrorKind::PermissionDenied];
+
+/// A refusal if the error is one of `refusals`.
+fn judge<T>(result: io::Result<T>, refusals: &[ErrorKind], success: impl FnOnce(T) -> String) -> Attempt {
+    match result {
+        Err(error) if refusals.contains(&error.kind()) => Denied(error.to_string()),
+        Err(error) => NotDenied(format!("unclear: {error}")),
+        Ok(value) => NotDenied(success(value)),
+    }
+}
+
+/// The same where also some numbers of errors, which have no kind, are refusals.
+fn judge_numbers<T>(
+    result: io::Result<T>,
+    refusals: &[ErrorKind],
+    numbers: &[i32],
+    success: impl FnOnce(T) -> String,
+) -> Attempt {
+    match result {
+        Err(error) if error.raw_os_error().is_some_and(|number| numbers.contains(&number)) => {
+            Denied(error.to_string())
+        }
+        other => judge(other, refusals, success),
+    }
+}
+
+/// The first attempt that was not refused, or the last refusal.
+fn all(attempts: impl Iterator<Item = Attempt>, none: &str) -> Attempt {
+    let mut last = Denied(none.to_owned());
+    for attempt in attempts {
+        if matches!(attempt, NotDenied(_)) {
+            return attempt;
+        }
+        last = attempt;
+    }
+    last
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(attempt: &Attempt) -> bool {
+        matches!(attempt, Denied(_))
+    }
+
+    #[test]
+    fn only_a_clear_refusal_is_one() {
+        let failed =
+            |kind: ErrorKind| judge(Err::<(), _>(kind.into()), network::NO_ROUTE, |()| String::new());
+        assert!(denied(&failed(ErrorKind::NetworkUnreachable)));
+        for kind in [ErrorKind::TimedOut, ErrorKind::HostUnreachable, ErrorKind::Interrupted] {
+            assert!(!denied(&failed(kind)), "{kind}");
+        }
+        assert!(!denied(&judge(Ok(()), FORBIDDEN, |()| String::new())));
+    }
+
+    #[test]
+    fn one_success_among_refusals_is_a_success() {
+        let attempts = [Denied("a".into()), NotDenied("b".into()), Denied("c".into())];
+        assert!(!denied(&all(attempts.into_iter(), "")));
+    }
+}

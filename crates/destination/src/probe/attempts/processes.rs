@@ -1,0 +1,70 @@
+//! Attempts on other processes.
+
+use std::fs;
+use std::io;
+
+use nix::sys::ptrace;
+use nix::unistd::Pid as NixPid;
+use rustix::process::{Pid, test_kill_process};
+
+use super::Attempt::{Denied, NotDenied};
+use super::{Attempt, children, judge_numbers};
+use crate::probe::{ChildTask, HostProcess, ProbePlan};
+use crate::proc;
+
+pub(in super::super) fn see(herma: &HostProcess) -> Attempt {
+    match in_its_namespace(herma) {
+        Err(why) => NotDenied(why),
+        Ok(true) => NotDenied("in the pid namespace of the host".to_owned()),
+        Ok(false) if shown(herma) => NotDenied(format!("/proc shows process {}", herma.pid)),
+        Ok(false) => Denied(format!("/proc does not show process {}", herma.pid)),
+    }
+}
+
+/// Whether a signal would reach herma; none is sent.
+pub(in super::super) fn signal(herma: &HostProcess) -> Attempt {
+    let Some(pid) = Pid::from_raw(herma.pid) else { return NotDenied("unclear: no number".to_owned()) };
+    match (test_kill_process(pid), in_its_namespace(herma)) {
+        (Ok(()), Ok(false)) => Denied(format!("{} is another process here", herma.pid)),
+        (_, Err(why)) => NotDenied(why),
+        (tested, _) => {
+            let refused = [libc::ESRCH, libc::EPERM];
+            judge_numbers(tested.map_err(io::Error::from), &[], &refused, |()| {
+                "a signal would reach it".to_owned()
+            })
+        }
+    }
+}
+
+/// Takes hold of herma as a debugger does, without stopping it; what is held is let go when the probe ends.
+pub(in super::super) fn trace(herma: &HostProcess) -> Attempt {
+    seize(herma.pid)
+}
+
+/// Takes hold of a process that the user owns and that is inside: only the filter refuses that.
+pub(in super::super) fn trace_sibling(plan: &ProbePlan) -> Attempt {
+    let mut sibling = match children::start(plan, ChildTask::Wait) {
+        Ok(sibling) => sibling,
+        Err(error) => return NotDenied(format!("unclear: {error}")),
+    };
+    let attempt = i32::try_from(sibling.id()).map_or(NotDenied("unclear: no number".to_owned()), seize);
+    let _ = sibling.kill();
+    let _ = sibling.wait();
+    attempt
+}
+
+fn seize(pid: i32) -> Attempt {
+    let seized = ptrace::seize(NixPid::from_raw(pid), ptrace::Options::empty()).map_err(io::Error::from);
+    judge_numbers(seized, &[], &[libc::EPERM, libc::ESRCH], |()| format!("traces process {pid}"))
+}
+
+fn in_its_namespace(herma: &HostProcess) -> Result<bool, String> {
+    match fs::read_link("/proc/self/ns/pid") {
+        Ok(namespace) => Ok(namespace.as_os_str() == herma.pid_namespace.as_str()),
+        Err(error) => Err(format!("unclear: cannot read the own pid namespace: {error}")),
+    }
+}
+
+fn shown(herma: &HostProcess) -> bool {
+    Pid::from_raw(herma.pid).and_then(proc::look).is_some_and(|seen| seen.started == herma.started)
+}

@@ -1,0 +1,133 @@
+//! The filter of system calls: what it refuses, and that programs do not notice.
+
+use herma_destination::Job;
+
+use crate::support::{Ground, sandbox, tell};
+
+/// Calls the kernel by number, as a program does that goes around its C library.
+const CALL: &str = "
+import ctypes, errno, os, platform
+libc = ctypes.CDLL(None, use_errno=True)
+libc.syscall.restype = ctypes.c_long
+X86 = platform.machine() == 'x86_64'
+def call(number, *args):
+    ctypes.set_errno(0)
+    result = libc.syscall(ctypes.c_long(number), *[ctypes.c_long(a) for a in args])
+    return errno.errorcode.get(ctypes.get_errno(), 'none') if result < 0 else 'done'
+def number(x86, arm):
+    return x86 if X86 else arm
+";
+
+fn python(ground: &Ground, script: &str) -> Job {
+    ground.python(&format!("{CALL}\n{script}"))
+}
+
+#[test]
+fn what_the_table_refuses_is_refused_by_number_too() {
+    let ground = Ground::new();
+    let script = "
+tried = {
+    'mount': call(number(165, 40), 0, 0, 0, 0, 0),
+    'pivot_root': call(number(155, 41), 0, 0),
+    'chroot': call(number(161, 51), 0),
+    'fsopen': call(430, 0, 0),
+    'open_tree_attr': call(467, 0, 0, 0, 0, 0),
+    'unshare': call(number(272, 97), 0x10000000),
+    'unshare nothing': call(number(272, 97), 0),
+    'setns': call(number(308, 268), 0, 0),
+    'clone user': call(number(56, 220), 0x10000011, 0, 0, 0, 0),
+    'clone net': call(number(56, 220), 0x40000011, 0, 0, 0, 0),
+    'ptrace': call(number(101, 117), 0, 0, 0, 0),
+    'process_vm_readv': call(number(310, 270), os.getpid(), 0, 0, 0, 0, 0),
+    'pidfd_getfd': call(438, 0, 0, 0),
+    'kexec_load': call(number(246, 104), 0, 0, 0, 0),
+    'init_module': call(number(175, 105), 0, 0, 0),
+    'bpf': call(number(321, 280), 0, 0, 0),
+    'perf_event_open': call(number(298, 241), 0, 0, 0, 0, 0),
+    'userfaultfd': call(number(323, 282), 1),
+    'io_uring_setup': call(425, 1, 0),
+    'keyctl': call(number(250, 219), 0, -3, 1),
+    'add_key': call(number(248, 217), 0, 0, 0, 0, 0),
+    'personality': call(number(135, 92), 0x0400000),
+    'personality with more bits': call(number(135, 92), 0x1_0040_0000),
+    'open_by_handle_at': call(number(304, 265), 0, 0, 0),
+    'memfd_secret': call(447, 0),
+    'reboot': call(number(169, 142), 0, 0, 0, 0),
+    'syslog': call(number(103, 116), 3, 0, 0),
+    'packet': call(number(41, 198), 17, 3, 0),
+    'packet with more bits': call(number(41, 198), 0x1_0000_0011, 3, 0),
+    'vsock': call(number(41, 198), 40, 1, 0),
+    'alg': call(number(41, 198), 38, 5, 0),
+    'raw': call(number(41, 198), 2, 3, 1),
+    'raw without waiting': call(number(41, 198), 2, 0o4003, 1),
+    'raw 6': call(number(41, 198), 10, 3, 58),
+    'uevents': call(number(41, 198), 16, 3, 15),
+    'pair of packets': call(number(53, 199), 17, 3, 0, 0),
+    'TIOCSTI': call(number(16, 29), 0, 0x5412, 0),
+    'TIOCSTI with more bits': call(number(16, 29), 0, 0x1_0000_5412, 0),
+    'TIOCLINUX': call(number(16, 29), 0, 0x541c, 0),
+}
+for name, result in tried.items():
+    if result != 'EPERM': print(name, result)
+print('clone3', call(435, 0, 0))";
+    let told = tell(&sandbox(), &python(&ground, script));
+    assert_eq!(told.stdout, "clone3 ENOSYS\n", "{}", told.stderr);
+}
+
+#[test]
+fn what_programs_need_is_not_refused() {
+    let ground = Ground::new();
+    let script = "
+import socket, threading, subprocess, pty, multiprocessing
+socket.socketpair()
+for family in socket.AF_UNIX, socket.AF_INET, socket.AF_INET6:
+    for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
+        socket.socket(family, kind)
+socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+threading.Thread(target=lambda: None).start()
+subprocess.run(['true'], check=True)
+pty.openpty()
+multiprocessing.Semaphore()
+print(call(number(135, 92), 0xffffffff))
+if os.fork() == 0: os._exit(0)
+print(os.wait()[1])";
+    let told = tell(&sandbox(), &python(&ground, script));
+    assert_eq!(told.stdout, "done\n0\n", "{}", told.stderr);
+}
+
+#[test]
+#[cfg(target_arch = "x86_64")]
+fn calls_of_a_foreign_architecture_kill() {
+    let ground = Ground::new();
+    let told = tell(&sandbox(), &python(&ground, "call(0x40000000 | 39); print('went on')"));
+    assert_eq!((told.stdout.as_str(), told.exit.code), ("", Some(128 + 31)), "{told:?}");
+    // mov eax, 20; int 0x80; ret: getpid as a 32-bit program asks for it.
+    let script = "
+import mmap
+code = mmap.mmap(-1, 4096, prot=mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC)
+code.write(bytes.fromhex('b814000000cd80c3'))
+ctypes.CFUNCTYPE(ctypes.c_long)(ctypes.addressof(ctypes.c_char.from_buffer(code)))()
+print('went on')";
+    let told = tell(&sandbox(), &python(&ground, script));
+    assert_eq!(told.stdout, "", "{told:?}");
+    // A kernel without 32-bit programs ends it with SIGSEGV.
+    assert!(matches!(told.exit.code, Some(159 | 139)), "{told:?}");
+}
+
+#[test]
+fn node_works_inside() {
+    let ground = Ground::new();
+    let script = "
+const http = require('http'), os = require('os'), { Worker } = require('worker_threads'), fs = require('fs');
+os.networkInterfaces();
+new Worker('require(\"worker_threads\").parentPort.postMessage(1)', { eval: true }).on('message', () => {
+  const server = http.createServer((_, response) => response.end('hello')).listen(0, '127.0.0.1', async () => {
+    const answer = await fetch(`http://127.0.0.1:${server.address().port}/`);
+    await fs.promises.writeFile('written', await answer.text());
+    console.log(require('child_process').execSync('cat written').toString());
+    process.exit(0);
+  });
+});";
+    let told = tell(&sandbox(), &ground.job(&["node", "-e", script]));
+    assert_eq!(told.stdout, "hello\n", "{}", told.stderr);
+}

@@ -1,0 +1,131 @@
+//! The way out: two ports of the sandbox's own loopback that lead to two sockets, and nothing else that answers.
+
+use std::io::{Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
+use std::thread;
+
+use herma_destination::{Destination as _, Job};
+
+use crate::support::{Ground, host, sandbox, tell};
+
+/// Takes what a caller says until it stops, and then says it back, in capitals.
+fn echoing(ground: &Ground, name: &str) -> PathBuf {
+    let path = ground.dir.path().join(name);
+    let listener = UnixListener::bind(&path).unwrap();
+    thread::spawn(move || {
+        for caller in listener.incoming() {
+            let Ok(mut caller) = caller else { return };
+            thread::spawn(move || {
+                let mut said = Vec::new();
+                let _ = caller.read_to_end(&mut said);
+                said.make_ascii_uppercase();
+                let _ = caller.write_all(&said);
+                let _ = caller.shutdown(Shutdown::Write);
+            });
+        }
+    });
+    path
+}
+
+const CLIENT: &str = "
+import hashlib, os, signal, socket, sys, threading, time
+def at(url):
+    host, port = url.removeprefix('http://').split(':')
+    return host, int(port)
+def ask(where, words):
+    s = socket.create_connection(where, 20)
+    threading.Thread(target=lambda: (s.sendall(words), s.shutdown(socket.SHUT_WR))).start()
+    said = b''.join(iter(lambda: s.recv(1 << 16), b''))
+    s.close()
+    return said
+";
+
+fn client(ground: &Ground, script: &str) -> Job {
+    let mut job = ground.python(&format!("{CLIENT}\n{script}"));
+    job.rooms.router = Some(echoing(ground, "router.sock"));
+    job.rooms.egress = Some(echoing(ground, "egress.sock"));
+    job
+}
+
+#[test]
+fn both_sockets_are_reached_through_the_ports_that_the_variables_name() {
+    let ground = Ground::new();
+    let script = "
+print(ask(at(os.environ['HERMA_ROUTER_URL']), b'router').decode())
+for name in 'HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy':
+    print(ask(at(os.environ[name]), b'egress').decode())
+print(os.environ['NO_PROXY'] == os.environ['no_proxy'] == '127.0.0.1,localhost,::1')";
+    let job = client(&ground, script);
+    let view = sandbox().view(&job.rooms);
+    assert!(view.router_port.is_some() && view.egress_port.is_some() && view.router_port != view.egress_port);
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "ROUTER\nEGRESS\nEGRESS\nEGRESS\nEGRESS\nTrue\n", "{}", told.stderr);
+    assert_eq!(host().view(&job.rooms).router_port, None);
+}
+
+#[test]
+fn many_bytes_and_many_callers_pass_unchanged() {
+    let ground = Ground::new();
+    let script = "
+router, egress = at(os.environ['HERMA_ROUTER_URL']), at(os.environ['HTTP_PROXY'])
+words = os.urandom(24 << 20)
+print(hashlib.sha256(ask(router, words)).digest() == hashlib.sha256(words.upper()).digest())
+# More than are let in at once: those beyond wait until one goes, and none is lost.
+waiting = [socket.create_connection(egress, 20) for _ in range(360)]
+for s in waiting: s.sendall(b'x')
+for s in waiting: s.shutdown(socket.SHUT_WR)
+print(all(s.recv(10) == b'X' for s in waiting))
+print(ask(router, b'still there').decode())";
+    let told = tell(&sandbox(), &client(&ground, script));
+    assert_eq!(told.stdout, "True\nTrue\nSTILL THERE\n", "{}", told.stderr);
+}
+
+#[test]
+fn nothing_else_answers() {
+    let ground = Ground::new();
+    let script = "
+open_ports = []
+for port in range(1, 65536):
+    s = socket.socket()
+    s.settimeout(1)
+    if s.connect_ex(('127.0.0.1', port)) == 0 and s.getsockname() != s.getpeername(): open_ports.append(port)
+    s.close()
+print(sorted(open_ports) == sorted({at(os.environ['HERMA_ROUTER_URL'])[1], at(os.environ['HTTP_PROXY'])[1]}))";
+    let told = tell(&sandbox(), &client(&ground, script));
+    assert_eq!(told.stdout, "True\n", "{}", told.stderr);
+    let without = tell(&sandbox(), &ground.shell("env | grep -i -e proxy -e router; ls /herma"));
+    assert_eq!(without.stdout, "herma\ninside\nsecond-wall\n");
+}
+
+#[test]
+fn who_ends_the_forwarder_wins_nothing() {
+    let ground = Ground::new();
+    let script = "
+router = at(os.environ['HERMA_ROUTER_URL'])
+print(ask(router, b'before').decode())
+for pid in [int(name) for name in os.listdir('/proc') if name.isdigit()]:
+    if pid not in (1, os.getpid()):
+        try: os.kill(pid, signal.SIGKILL)
+        except OSError: pass
+time.sleep(0.2)
+try:
+    after = ask(router, b'after')
+    print(after in (b'AFTER', b''))
+except OSError:
+    print(True)
+sys.exit(5)";
+    let told = tell(&sandbox(), &client(&ground, script));
+    assert_eq!((told.stdout.as_str(), told.exit.code), ("BEFORE\nTrue\n", Some(5)), "{}", told.stderr);
+}
+
+#[test]
+fn the_command_has_no_child_that_it_did_not_start() {
+    let ground = Ground::new();
+    let script = "
+try: os.wait(); print('a child')
+except ChildProcessError: print('none')";
+    let told = tell(&sandbox(), &client(&ground, script));
+    assert_eq!(told.stdout, "none\n", "{}", told.stderr);
+}

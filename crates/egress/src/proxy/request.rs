@@ -1,0 +1,240 @@
+//! What a head asks for, and how it is asked further.
+
+use super::head::{BadHead, Head};
+use crate::host::{BadHost, Host, read_port, split_port};
+use crate::rules::{Asked, Asking, Method, PLAIN_PORT};
+
+/// Headers between two neighbours. They end here.
+const OF_THE_HOP: &[&str] = &[
+    "connection",
+    "host", // written anew
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "proxy-connection",
+    "te",
+    "trailer",
+    "upgrade",
+];
+
+/// A request that can be decided on.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub(super) asked: Asked,
+    /// What is sent further, where it is plain HTTP.
+    pub(super) plain: Option<Plain>,
+}
+
+/// A plain request as it is sent further.
+#[derive(Debug)]
+pub(super) struct Plain {
+    pub(super) head: Vec<u8>,
+    pub(super) body: u64,
+}
+
+/// Why there is nothing to decide on.
+#[derive(Debug)]
+pub(super) enum BadRequest {
+    Head(BadHead),
+    /// The host is none.
+    Host {
+        method: &'static str,
+        host: String,
+        why: BadHost,
+    },
+}
+
+impl From<BadHead> for BadRequest {
+    fn from(bad: BadHead) -> Self {
+        Self::Head(bad)
+    }
+}
+
+fn bad(why: &'static str) -> BadRequest {
+    BadRequest::Head(BadHead(why))
+}
+
+/// Reads what is asked for.
+pub(super) fn read(head: &Head<'_>) -> Result<Request, BadRequest> {
+    let body = body_length(head)?;
+    if head.method == "CONNECT" {
+        if body > 0 {
+            return Err(bad("CONNECT has no body"));
+        }
+        let (host, port) = place(head.target, Asking::Tunnel)?;
+        let port = port.ok_or(bad("CONNECT needs a port, as in `example.org:443`"))?;
+        let asked = Asked { host, port, asking: Asking::Tunnel };
+        host_agrees(head, &asked, port)?;
+        return Ok(Request { asked, plain: None });
+    }
+    let method = Method::of(head.method).ok_or(bad("the method is not one that passes"))?;
+    let Some(rest) = head.target.strip_prefix("http://") else {
+        return Err(bad(if head.target.starts_with("https://") {
+            "https is asked for with CONNECT"
+        } else {
+            "this is a proxy: the target is a full URL that begins with `http://`"
+        }));
+    };
+    if !head.is_new {
+        return Err(bad("plain HTTP is taken as HTTP/1.1 only"));
+    }
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if path.contains('#') || authority.contains('@') {
+        return Err(bad("the URL has a user or a fragment"));
+    }
+    let (host, port) = place(authority, Asking::Plain(method))?;
+    let asked = Asked { host, port: port.unwrap_or(PLAIN_PORT), asking: Asking::Plain(method) };
+    host_agrees(head, &asked, PLAIN_PORT)?;
+    let head = sent_further(head, &asked, method, path)?;
+    Ok(Request { asked, plain: Some(Plain { head, body }) })
+}
+
+fn place(text: &str, asking: Asking) -> Result<(Host, Option<u16>), BadRequest> {
+    let (host, port) = split_port(text);
+    let failed = |why| BadRequest::Host { method: asking.method(), host: host.to_owned(), why };
+    let port = port.map(read_port).transpose().map_err(failed)?;
+    Ok((Host::parse(host).map_err(failed)?, port))
+}
+
+/// How many bytes follow. Chunks are not taken: nothing that asks through here needs them.
+fn body_length(head: &Head<'_>) -> Result<u64, BadRequest> {
+    let mut length = None;
+    for (name, value) in &head.headers {
+        if name.eq_ignore_ascii_case("transfer-encoding") {
+            return Err(bad("`transfer-encoding` is not taken; send the body with `content-length`"));
+        }
+        if name.eq_ignore_ascii_case("content-length") {
+            let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+            let is_plain = value.iter().all(u8::is_ascii_digit);
+            if length.is_some() || !is_plain || number.is_none() {
+                return Err(bad("`content-length` must be there once, as a plain number"));
+            }
+            length = number;
+        }
+    }
+    Ok(length.unwrap_or(0))
+}
+
+/// Checks that the header `host` is there once and names what the target names. Old clients may leave it out.
+fn host_agrees(head: &Head<'_>, asked: &Asked, usual: u16) -> Result<(), BadRequest> {
+    let hosts: Vec<_> = head.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host")).collect();
+    match hosts[..] {
+        [] if !head.is_new => Ok(()),
+        [(_, value)] => {
+            let named = std::str::from_utf8(value).ok().and_then(|text| Host::parse_with_port(text).ok());
+            match named {
+                Some((host, port)) if host == asked.host && port.unwrap_or(usual) == asked.port => Ok(()),
+                _ => Err(bad("the header `host` names something else than the target")),
+            }
+        }
+        _ => Err(bad("the header `host` must be there once")),
+    }
+}
+
+/// The head as the other side gets it: with a path for a target, and for this one request.
+fn sent_further(head: &Head<'_>, asked: &Asked, method: Method, path: &str) -> Result<Vec<u8>, BadRequest> {
+    let dropped = dropped(head)?;
+    let slash = if path.starts_with('/') { "" } else { "/" };
+    let port = if asked.port == PLAIN_PORT { String::new() } else { format!(":{}", asked.port) };
+    let first = format!("{} {slash}{path} HTTP/1.1\r\nhost: {}{port}\r\n", method.word(), asked.host);
+    let mut sent = first.into_bytes();
+    for (name, value) in &head.headers {
+        if !dropped.iter().any(|dropped| dropped.eq_ignore_ascii_case(name)) {
+            sent.extend_from_slice(name.as_bytes());
+            sent.extend_from_slice(b": ");
+            sent.extend_from_slice(value);
+            sent.extend_from_slice(b"\r\n");
+        }
+    }
+    sent.extend_from_slice(b"connection: close\r\n\r\n");
+    Ok(sent)
+}
+
+/// The headers that end here: those that always do, and those that `connection` names.
+fn dropped<'a>(head: &Head<'a>) -> Result<Vec<&'a str>, BadRequest> {
+    let mut dropped = OF_THE_HOP.to_vec();
+    for (name, value) in &head.headers {
+        if !name.eq_ignore_ascii_case("connection") {
+            continue;
+        }
+        let value = std::str::from_utf8(value).map_err(|_| bad("`connection` is not a list of names"))?;
+        for named in value.split(',').map(str::trim) {
+            if named.eq_ignore_ascii_case("content-length") || named.eq_ignore_ascii_case("host") {
+                return Err(bad("`connection` names a header that says what the request is"));
+            }
+            dropped.push(named);
+        }
+    }
+    Ok(dropped)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::super::head;
+    use super::*;
+
+    const PIECES: &[&str] = &[
+        "GET http://example.org/a?b HTTP/1.1\r\n",
+        "POST http://example.org:8080 HTTP/1.1\r\n",
+        "CONNECT example.org:443 HTTP/1.1\r\n",
+        "Host: example.org\r\n",
+        "Host: example.org:8080\r\n",
+        "host: evil.example\r\n",
+        "Content-Length: 5\r\n",
+        "content-length: 0\r\n",
+        "Transfer-Encoding: chunked\r\n",
+        "Connection: close, x-a, te\r\n",
+        "Connection: Content-Length\r\n",
+        "X-A: 1\r\n",
+        "TE: trailers\r\n",
+        "x: \u{e9}\r\n",
+        " folded\r\n",
+        "\r",
+        "\n",
+        " ",
+        "x",
+        ":",
+    ];
+
+    fn named<'a>(head: &'a Head<'_>, name: &str) -> Vec<&'a [u8]> {
+        head.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| *value).collect()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(4096))]
+
+        #[test]
+        fn what_is_sent_further_can_be_read_in_one_way_only(
+            first in 0usize..3, host in 3usize..5, rest in prop::collection::vec(0..PIECES.len(), 0..4),
+            garbage in prop::collection::vec(any::<u8>(), 0..3),
+        ) {
+            let pieces: String = [first, host].iter().chain(&rest).map(|at| PIECES[*at]).collect();
+            let bytes = [pieces.trim_end_matches("\r\n").as_bytes(), &garbage].concat();
+            let Ok(request) = head::parse(&bytes).map_err(BadRequest::from).and_then(|head| read(&head)) else {
+                return Ok(());
+            };
+            let Some(plain) = request.plain else {
+                prop_assert!(bytes.starts_with(b"CONNECT "));
+                return Ok(());
+            };
+            let end = plain.head.len() - 4;
+            prop_assert_eq!(memchr::memmem::find(&plain.head, b"\r\n\r\n"), Some(end));
+            let sent = head::parse(&plain.head[..end]).unwrap();
+            prop_assert!(sent.target.starts_with('/'));
+            prop_assert_eq!(named(&sent, "host").len(), 1);
+            prop_assert!(named(&sent, "host")[0].starts_with(b"example.org"));
+            prop_assert_eq!(named(&sent, "connection"), vec![b"close".as_slice()]);
+            prop_assert!(named(&sent, "transfer-encoding").is_empty() && named(&sent, "te").is_empty());
+            let lengths = named(&sent, "content-length");
+            let said: u64 = lengths.first().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
+            prop_assert!(lengths.len() <= 1 && said == plain.body);
+        }
+
+        #[test]
+        fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
+            let _ = head::parse(&bytes).map_err(BadRequest::from).and_then(|head| read(&head));
+        }
+    }
+}

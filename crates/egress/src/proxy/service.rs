@@ -1,0 +1,181 @@
+//! Starts the proxy, and holds it.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use herma_model::Clock;
+use tokio::runtime::Runtime;
+use tokio::sync::{Semaphore, watch};
+
+use super::connect::{Connect, Direct};
+use super::counts::Counts;
+use super::limits::Limits;
+use super::listener::{Listen, Listener};
+use super::shared::Shared;
+use crate::decided::Watch;
+use crate::resolver::{Resolve, System};
+use crate::rules::Allowlist;
+
+/// Connections that have no tunnel yet, beside those that have.
+const WAITING: usize = 64;
+/// How long the end waits for what cannot be broken off: the system's resolver.
+const AT_END: Duration = Duration::from_millis(200);
+
+/// What a host that is not listed means.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mode {
+    /// It is denied.
+    #[default]
+    Strict,
+    /// It passes and is written down. Everything but the list holds as ever.
+    Learn,
+}
+
+/// What a proxy allows.
+pub struct Options {
+    /// What may be reached.
+    pub allowlist: Allowlist,
+    /// What a host that is not listed means.
+    pub mode: Mode,
+    /// The limits.
+    pub limits: Limits,
+    /// Who resolves names.
+    pub resolver: Arc<dyn Resolve>,
+    /// Who connects to addresses that were checked.
+    pub connector: Arc<dyn Connect>,
+    /// The time, by which grants end.
+    pub clock: Arc<dyn Clock>,
+    /// Who is told of every decision.
+    pub watch: Arc<dyn Watch>,
+}
+
+impl Options {
+    /// Strict, with the usual limits, the system's resolver and the system's network.
+    #[must_use]
+    pub fn new(allowlist: Allowlist, clock: Arc<dyn Clock>, watch: Arc<dyn Watch>) -> Self {
+        Self {
+            allowlist,
+            mode: Mode::Strict,
+            limits: Limits::default(),
+            resolver: Arc::new(System::default()),
+            connector: Arc::new(Direct),
+            clock,
+            watch,
+        }
+    }
+}
+
+/// The proxy as a service.
+#[derive(Debug)]
+pub struct Service;
+
+/// A proxy that runs. Dropping it ends it and every tunnel.
+pub struct Handle {
+    runtime: Option<Runtime>,
+    shared: Arc<Shared>,
+    room: Arc<Semaphore>,
+    ending: watch::Sender<bool>,
+}
+
+/// What a proxy leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ended {
+    /// What it counted.
+    pub counts: Counts,
+    /// The rules that would have allowed what the mode `learn` let through.
+    pub learned: BTreeSet<String>,
+}
+
+/// The proxy cannot start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// Its threads could not be started.
+    #[error("the threads of the egress proxy could not be started: {0}")]
+    Threads(io::Error),
+    /// It cannot listen.
+    #[error("the egress proxy cannot listen on {listen}: {source}; stop what listens there")]
+    Listen {
+        /// Where.
+        listen: Listen,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Service {
+    /// Starts a proxy. It listens nowhere until it is told to.
+    pub fn start(options: Options) -> Result<Handle, StartError> {
+        let limits = &options.limits;
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(limits.threads.max(1))
+            .thread_name("herma-egress")
+            .enable_all()
+            .build()
+            .map_err(StartError::Threads)?;
+        let connections = limits.tunnels.saturating_add(WAITING).min(Semaphore::MAX_PERMITS);
+        Ok(Handle {
+            runtime: Some(runtime),
+            shared: Arc::new(Shared::new(options)),
+            room: Arc::new(Semaphore::new(connections)),
+            ending: watch::Sender::new(false),
+        })
+    }
+}
+
+impl Handle {
+    /// Listens. Gives where, with the port that the system chose. Not to be called from an asynchronous task.
+    pub fn listen(&self, listen: &Listen) -> Result<Listen, StartError> {
+        let failed = |source| StartError::Listen { listen: listen.clone(), source };
+        let Some(runtime) = &self.runtime else {
+            return Err(failed(io::Error::other("the proxy has ended")));
+        };
+        let listener = runtime.block_on(Listener::bind(listen)).map_err(failed)?;
+        let bound = listener.bound().map_err(failed)?;
+        runtime.spawn(listener.serve(self.shared.clone(), self.room.clone(), self.ending.subscribe()));
+        Ok(bound)
+    }
+
+    /// Takes another list. Tunnels that are open stay so.
+    pub fn replace(&self, allowlist: Allowlist) {
+        self.shared.replace(allowlist);
+    }
+
+    /// What was counted so far.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        self.shared.counts()
+    }
+
+    /// The rules that would have allowed what the mode `learn` let through. A proposal: nothing here takes it over.
+    #[must_use]
+    pub fn learned(&self) -> BTreeSet<String> {
+        self.shared.learned()
+    }
+
+    /// Ends every tunnel and the proxy. After it nothing passes and no decision is recorded. Not to be called from an
+    /// asynchronous task.
+    #[must_use]
+    pub fn end(mut self) -> Ended {
+        self.stop(AT_END);
+        Ended { counts: self.shared.counts(), learned: self.shared.learned() }
+    }
+
+    fn stop(&mut self, within: Duration) {
+        self.shared.close();
+        self.ending.send_replace(true);
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_timeout(within);
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.ending.send_replace(true);
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! What all connections of a proxy share.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+
+use herma_model::{Clock, Timestamp};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use super::connect::Connect;
+use super::counts::{Counts, Cut};
+use super::limits::Limits;
+use super::service::{Mode, Options};
+use crate::decided::{Decided, Verdict, Watch};
+use crate::reason::{Fault, Reason};
+use crate::resolver::Resolve;
+use crate::rules::{Allowlist, Asked, Listing, Rule};
+
+pub(super) struct Shared {
+    pub(super) limits: Limits,
+    pub(super) resolver: Arc<dyn Resolve>,
+    pub(super) connector: Arc<dyn Connect>,
+    mode: Mode,
+    clock: Arc<dyn Clock>,
+    watch: Arc<dyn Watch>,
+    /// Whether decisions are still taken. It is held while one is recorded.
+    is_open: RwLock<bool>,
+    allowlist: Mutex<Arc<Allowlist>>,
+    learned: Mutex<BTreeSet<String>>,
+    counts: Mutex<Counts>,
+    tunnels: Arc<Semaphore>,
+    requests: AtomicU64,
+    bytes_left: AtomicU64,
+    pub(super) bytes_out: AtomicU64,
+    pub(super) bytes_in: AtomicU64,
+}
+
+/// What the list says, with what the mode adds.
+pub(super) struct Listed {
+    /// The rule, or nothing where the mode `learn` lets it through.
+    pub(super) rule: Option<String>,
+    /// How long it holds, where it ends.
+    pub(super) until: Option<Timestamp>,
+}
+
+/// Why a request does not pass.
+#[derive(Debug)]
+pub(super) struct No {
+    pub(super) verdict: Verdict,
+    pub(super) detail: String,
+    /// The address that it is about. It is recorded, and not told to the client.
+    pub(super) address: Option<SocketAddr>,
+}
+
+impl No {
+    pub(super) fn denied(reason: Reason) -> Self {
+        Self { verdict: Verdict::Denied(reason), detail: String::new(), address: None }
+    }
+
+    pub(super) fn failed(fault: Fault) -> Self {
+        Self { verdict: Verdict::Failed(fault), detail: String::new(), address: None }
+    }
+
+    pub(super) fn because(self, detail: impl Into<String>) -> Self {
+        Self { detail: detail.into(), ..self }
+    }
+
+    pub(super) fn at(self, address: SocketAddr) -> Self {
+        Self { address: Some(address), ..self }
+    }
+}
+
+impl Shared {
+    pub(super) fn new(options: Options) -> Self {
+        let Options { allowlist, mode, limits, resolver, connector, clock, watch } = options;
+        Self {
+            tunnels: Arc::new(Semaphore::new(limits.tunnels.min(Semaphore::MAX_PERMITS))),
+            bytes_left: AtomicU64::new(limits.bytes),
+            limits,
+            resolver,
+            connector,
+            mode,
+            clock,
+            watch,
+            is_open: RwLock::new(true),
+            allowlist: Mutex::new(Arc::new(allowlist)),
+            learned: Mutex::default(),
+            counts: Mutex::default(),
+            requests: AtomicU64::new(0),
+            bytes_out: AtomicU64::new(0),
+            bytes_in: AtomicU64::new(0),
+        }
+    }
+
+    pub(super) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(super) fn replace(&self, allowlist: Allowlist) {
+        *held(&self.allowlist) = Arc::new(allowlist);
+    }
+
+    /// The number of the next request.
+    pub(super) fn number(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// What the list and the mode say.
+    pub(super) fn listed(&self, asked: &Asked) -> Result<Listed, No> {
+        let allowlist = held(&self.allowlist).clone();
+        match allowlist.decide(asked, self.now()).listing {
+            Listing::Allowed { rule, until } => Ok(Listed { rule: Some(rule), until }),
+            Listing::Denied(reason) if self.mode == Mode::Learn && reason.is_of_the_list() => {
+                let learned = held(&self.learned);
+                let is_new = !learned.contains(&Rule::for_asked(asked).to_string());
+                if is_new && learned.len() >= self.limits.learned {
+                    return Err(No::denied(Reason::LearnedQuota));
+                }
+                Ok(Listed { rule: None, until: None })
+            }
+            Listing::Denied(reason) => Err(No::denied(reason)),
+        }
+    }
+
+    /// A place for a tunnel.
+    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, No> {
+        self.tunnels.clone().try_acquire_owned().map_err(|_| {
+            No::denied(Reason::TunnelQuota).because(format!("{} are open at once", self.limits.tunnels))
+        })
+    }
+
+    /// Takes bytes from what is left to the run. Where that is not enough, nothing is left any more.
+    pub(super) fn take_bytes(&self, count: usize) -> Result<(), Cut> {
+        let count = u64::try_from(count).unwrap_or(u64::MAX);
+        let taken = self
+            .bytes_left
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
+        taken.map(drop).map_err(|_| {
+            self.bytes_left.store(0, Ordering::Relaxed);
+            Cut::Bytes
+        })
+    }
+
+    pub(super) fn has_bytes(&self) -> bool {
+        self.bytes_left.load(Ordering::Relaxed) > 0
+    }
+
+    /// Records what was decided, before anything of it is done. What cannot be recorded does not pass.
+    pub(super) fn record(&self, decided: &Decided) -> Result<(), No> {
+        // A run that asks without end would fill the disk; one record more than it may ask says that it did.
+        if decided.request > self.limits.requests.saturating_add(1) {
+            held(&self.counts).count(decided.verdict);
+            return Ok(());
+        }
+        let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
+        if !*is_open {
+            return Err(No::denied(Reason::Unrecorded).because("the proxy has ended"));
+        }
+        match self.watch.decided(decided) {
+            Ok(()) => {
+                held(&self.counts).count(decided.verdict);
+                Ok(())
+            }
+            Err(unrecorded) => {
+                held(&self.counts).count(Verdict::Denied(Reason::Unrecorded));
+                Err(No::denied(Reason::Unrecorded).because(unrecorded.to_string()))
+            }
+        }
+    }
+
+    /// Takes no more decisions. After it none is recorded, and so nothing new passes.
+    pub(super) fn close(&self) {
+        *self.is_open.write().unwrap_or_else(PoisonError::into_inner) = false;
+    }
+
+    /// Writes down what the mode `learn` let through.
+    pub(super) fn learn(&self, asked: &Asked) {
+        let mut learned = held(&self.learned);
+        if learned.len() < self.limits.learned {
+            learned.insert(Rule::for_asked(asked).to_string());
+        }
+    }
+
+    pub(super) fn learned(&self) -> BTreeSet<String> {
+        held(&self.learned).clone()
+    }
+
+    pub(super) fn count_cut(&self, cut: Cut) {
+        *held(&self.counts).cut.entry(cut).or_default() += 1;
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        let counts = held(&self.counts).clone();
+        Counts {
+            bytes_out: self.bytes_out.load(Ordering::Relaxed),
+            bytes_in: self.bytes_in.load(Ordering::Relaxed),
+            open: self.limits.tunnels.saturating_sub(self.tunnels.available_permits()),
+            ..counts
+        }
+    }
+}
+
+/// Nothing that is held here is left half changed, so a thread that panicked has spoiled nothing.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,145 @@
+//! All rules of a run, and what they say to a request.
+
+use herma_model::Timestamp;
+
+use super::{BadRule, Method, Rule};
+use crate::host::Host;
+use crate::reason::Reason;
+
+/// What a run may reach.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Allowlist {
+    entries: Vec<Entry>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    rule: Rule,
+    /// When it ends, where it comes from a grant.
+    until: Option<Timestamp>,
+}
+
+/// What a request asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asked {
+    /// The host.
+    pub host: Host,
+    /// The port.
+    pub port: u16,
+    /// By which way.
+    pub asking: Asking,
+}
+
+/// By which way a request asks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asking {
+    /// A tunnel, by CONNECT.
+    Tunnel,
+    /// Plain HTTP, with this method.
+    Plain(Method),
+}
+
+impl Asking {
+    /// The method of the request to the proxy.
+    #[must_use]
+    pub fn method(self) -> &'static str {
+        match self {
+            Self::Tunnel => "CONNECT",
+            Self::Plain(method) => method.word(),
+        }
+    }
+}
+
+/// What the list says to a request. Addresses and TLS are looked at after it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// The host that was asked for.
+    pub host: Host,
+    /// Its port.
+    pub port: u16,
+    /// What the list says.
+    pub listing: Listing,
+}
+
+/// Whether the list has what was asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// It has.
+    Allowed {
+        /// The rule, as it is written.
+        rule: String,
+        /// When it ends, where it comes from a grant.
+        until: Option<Timestamp>,
+    },
+    /// It has not.
+    Denied(Reason),
+}
+
+impl Allowlist {
+    /// Reads a contract's list. The first entry that is no rule is the error.
+    pub fn parse<T: AsRef<str>>(entries: &[T]) -> Result<Self, BadRule> {
+        let read = |entry: &T| Ok(Entry { rule: entry.as_ref().parse()?, until: None });
+        Ok(Self { entries: entries.iter().map(read).collect::<Result<_, BadRule>>()? })
+    }
+
+    /// Adds all of another list.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.entries.extend(other.entries);
+        self
+    }
+
+    /// The same list, until some time.
+    pub(crate) fn until(mut self, until: Timestamp) -> Self {
+        for entry in &mut self.entries {
+            entry.until = Some(entry.until.map_or(until, |earlier| earlier.min(until)));
+        }
+        self
+    }
+
+    /// The rules.
+    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+        self.entries.iter().map(|entry| &entry.rule)
+    }
+
+    /// Whether nothing is allowed.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// What it says to a request. Of several rules that fit, the one that lasts longest counts; where none fits, the
+    /// reason is that of the one that comes nearest.
+    #[must_use]
+    pub fn decide(&self, asked: &Asked, now: Timestamp) -> Decision {
+        let mut nearest = Reason::NotListed;
+        let mut best: Option<&Entry> = None;
+        for entry in &self.entries {
+            let missed = match entry.rule.misses(asked) {
+                None if entry.until.is_some_and(|until| until <= now) => Reason::GrantExpired,
+                None => {
+                    if best.is_none_or(|best| lasts_longer(entry, best)) {
+                        best = Some(entry);
+                    }
+                    continue;
+                }
+                Some(missed) => missed,
+            };
+            // They are ordered by how near they come.
+            nearest = nearest.max(missed);
+        }
+        let listing = match best {
+            Some(entry) => Listing::Allowed { rule: entry.rule.to_string(), until: entry.until },
+            None => Listing::Denied(nearest),
+        };
+        Decision { host: asked.host.clone(), port: asked.port, listing }
+    }
+}
+
+fn lasts_longer(entry: &Entry, than: &Entry) -> bool {
+    match (entry.until, than.until) {
+        (_, None) => false,
+        (None, Some(_)) => true,
+        (Some(entry), Some(than)) => entry > than,
+    }
+}
