@@ -29,11 +29,6 @@ pub trait Destination: Send + Sync {
         Vec::new()
     }
 
-    /// The probes that mean nothing here, by name, because the wall that they lean on is not part of this destination.
-    fn probes_without_meaning(&self) -> &'static [&'static str] {
-        &[]
-    }
-
     /// Where the rooms and herma itself are, as seen from inside.
     fn view(&self, rooms: &Rooms) -> View;
 
