@@ -1,9 +1,10 @@
 //! Control groups: memory, processes and processor time of all of a job together, where this machine lets herma hold
 //! them. herma makes groups of its own below or beside the one that it is in, and touches no other.
 
+mod birthplace;
 mod places;
 
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fs;
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
@@ -15,6 +16,7 @@ use std::time::{Duration, Instant};
 use herma_model::RunId;
 use rustix::process::Pid;
 
+pub(crate) use self::birthplace::Birthplace;
 use self::places::{Controller, Place, Version};
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
@@ -27,6 +29,9 @@ const PATIENCE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub(crate) struct Group {
     dirs: Vec<PathBuf>,
+    birthplace: Birthplace,
+    /// Those of version 2, which a process is brought into after its start.
+    later: Vec<PathBuf>,
 }
 
 /// Where groups can be made; looked up once, as herma does not move between groups.
@@ -70,13 +75,18 @@ impl Group {
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", prefix(run), rustix::process::getpid().as_raw_nonzero());
         // Grown one by one, so that dropping it takes away what was made before something failed.
-        let mut group = Self { dirs: Vec::new() };
-        let made: HashSet<&Path> = places.iter().map(|place| place.dir.as_path()).collect();
-        for dir in made {
-            let dir = dir.join(&name);
+        let mut group = Self { dirs: Vec::new(), birthplace: Birthplace::default(), later: Vec::new() };
+        let made: HashMap<&Path, Version> =
+            places.iter().map(|place| (place.dir.as_path(), place.version)).collect();
+        for (outside, version) in made {
+            let dir = outside.join(&name);
             let about =
                 |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
             fs::create_dir(&dir).map_err(about)?;
+            match version {
+                Version::One => group.birthplace.add(&dir, outside),
+                Version::Two => group.later.push(dir.clone()),
+            }
             group.dirs.push(dir);
         }
         for place in places {
@@ -88,10 +98,15 @@ impl Group {
         Ok(Some(group))
     }
 
-    /// Brings a process in; what it starts from then on is in it too.
+    /// Where who starts the job has to stand.
+    pub(crate) fn birthplace(&self) -> &Birthplace {
+        &self.birthplace
+    }
+
+    /// Brings a process that was born there the rest of the way in; what it starts from then on is in it too.
     pub(crate) fn admit(&self, process: Pid) -> io::Result<()> {
         let number = process.as_raw_nonzero().to_string();
-        self.dirs.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
+        self.later.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
     }
 }
 

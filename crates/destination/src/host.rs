@@ -16,6 +16,7 @@ use crate::job::{Job, Rooms, View};
 use crate::launcher::{Launch, rlimits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
+use crate::spawner::Heritage;
 
 /// Starts processes on this machine as they are. One job of a run at a time: the processes of a job are found by
 /// the run's name, so ending one ends them all.
@@ -87,7 +88,7 @@ impl Destination for Host {
             .env_clear()
             .envs(environment::variables(job, home, Path::new("/tmp")))
             .current_dir(&job.rooms.workspace);
-        let running = Running::start(command, &job.stdin, Vec::new())?;
+        let running = Running::start(command, &job.stdin, Heritage::default())?;
         Ok(Box::new(HostProcess { running, run_id: job.run_id, gone: false }))
     }
 }

@@ -10,7 +10,8 @@ use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::destination::{Exit, StartError};
 use crate::job::Stdin;
-use crate::{proc, spawner};
+use crate::proc;
+use crate::spawner::{self, Heritage};
 
 /// A child of herma. It is reaped here and nowhere else, so its number stays its own until then.
 pub(crate) struct Running {
@@ -20,12 +21,8 @@ pub(crate) struct Running {
 }
 
 impl Running {
-    /// Starts the command with piped output; it inherits `files` and no other open file.
-    pub(crate) fn start(
-        mut command: Command,
-        stdin: &Stdin,
-        files: Vec<OwnedFd>,
-    ) -> Result<Self, StartError> {
+    /// Starts the command with piped output.
+    pub(crate) fn start(mut command: Command, stdin: &Stdin, heritage: Heritage) -> Result<Self, StartError> {
         let program = command.get_program().to_string_lossy().into_owned();
         match stdin {
             Stdin::Null => command.stdin(Stdio::null()),
@@ -36,7 +33,7 @@ impl Running {
         };
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child =
-            spawner::spawn(command, files).map_err(StartError::io(format!("cannot start {program}")))?;
+            spawner::spawn(command, heritage).map_err(StartError::io(format!("cannot start {program}")))?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(handle) => Ok(Self { child, handle, exit: None }),
             Err(error) => {
@@ -67,7 +64,7 @@ impl Running {
     /// Sleeps until the child ends, but no longer than `at_most`.
     pub(crate) fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         if self.exit.is_none() && proc::ended(&self.handle, at_most)? {
-            self.exit = self.child.try_wait()?.map(Exit::from);
+            self.exit = Some(Exit::from(self.child.wait()?));
         }
         Ok(self.exit)
     }

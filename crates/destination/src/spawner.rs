@@ -13,21 +13,32 @@ use std::thread;
 
 use rustix::io::FdFlags;
 
-/// A command to start, the open files that it inherits, and where the answer goes.
+use crate::cgroup::Birthplace;
+
+/// What a child has from herma besides its standard streams.
+#[derive(Default)]
+pub(crate) struct Heritage {
+    /// Open files, under the numbers that they have.
+    pub(crate) files: Vec<OwnedFd>,
+    /// The groups that it is born in.
+    pub(crate) birthplace: Birthplace,
+}
+
+/// A command to start, what it inherits, and where the answer goes.
 struct Order {
     command: Command,
-    files: Vec<OwnedFd>,
+    heritage: Heritage,
     answer: SyncSender<io::Result<Child>>,
 }
 
 static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
 
-/// Starts `command`. It inherits its standard streams and `files`, under the numbers that they have, and not one
-/// other open file, also none that herma's own parent left open.
-pub(crate) fn spawn(command: Command, files: Vec<OwnedFd>) -> io::Result<Child> {
+/// Starts `command`. It inherits its standard streams and its heritage, and not one other open file, also none that
+/// herma's own parent left open.
+pub(crate) fn spawn(command: Command, heritage: Heritage) -> io::Result<Child> {
     let (answer, result) = mpsc::sync_channel(1);
     let gone = || io::Error::other("the thread that starts processes is gone");
-    orders()?.send(Order { command, files, answer }).map_err(|_| gone())?;
+    orders()?.send(Order { command, heritage, answer }).map_err(|_| gone())?;
     result.recv().map_err(|_| gone())?
 }
 
@@ -42,13 +53,25 @@ fn orders() -> io::Result<Sender<Order>> {
 }
 
 fn serve(orders: &Receiver<Order>) {
-    while let Ok(Order { command, files, answer }) = orders.recv() {
+    while let Ok(Order { command, heritage: Heritage { files, birthplace }, answer }) = orders.recv() {
+        let started = birthplace.enter().and_then(|()| start(command, files));
+        if let Err(error) = birthplace.leave() {
+            // What this thread started next would be in a group that is not its own: it starts nothing any more, and
+            // whatever it has started dies with it.
+            let _ = started.map(end);
+            let _ = answer.send(Err(error));
+            return;
+        }
         // The caller waits for the answer, so a failed send cannot happen; and then the child would be killed by no one.
-        if let Err(mpsc::SendError(Ok(mut orphan))) = answer.send(start(command, files)) {
-            let _ = orphan.kill();
-            let _ = orphan.wait();
+        if let Err(mpsc::SendError(Ok(orphan))) = answer.send(started) {
+            end(orphan);
         }
     }
+}
+
+fn end(mut child: Child) {
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 fn start(mut command: Command, files: Vec<OwnedFd>) -> io::Result<Child> {

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
 use crate::destination::Unready;
-use crate::{memory, spawner};
+use crate::memory;
+use crate::spawner::{self, Heritage};
 
 /// How much of standard error an error message repeats.
 const LAST_LINES: usize = 8;
@@ -193,7 +194,7 @@ impl Call<'_> {
         let mut command = Command::new(&self.tool.path);
         command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
-        let mut child = spawner::spawn(command, Vec::new()).map_err(failed)?;
+        let mut child = spawner::spawn(command, Heritage::default()).map_err(failed)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdout = stdout.ok_or_else(|| failed(io::Error::other("it started without its output")))?;
         Ok(Streaming { what, child, stdin, stdout, stderr })

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
 use herma_model::engine::DestinationKind;
@@ -25,7 +26,7 @@ pub(super) const SIGN: &str = "sign";
 const PATIENCE: Duration = Duration::from_secs(15);
 
 /// Limits that cost nothing to pass, and leave enough for the probe itself.
-const SMALL: SmallLimits = SmallLimits { memory: 64 << 20, processes: 24 };
+const SMALL: SmallLimits = SmallLimits { memory: 24 << 20, processes: 24 };
 
 /// herma's namespaces that the inside must not share.
 const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
@@ -78,16 +79,18 @@ pub fn probe(
 ) -> Result<Confinement, ProbeError> {
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
     let limits = destination.limits(&shape.limits);
-    let ask = |small| start(destination, shape, grounds, &canaries, small);
-    let full = ask(None)?;
-    let answers = if destination.kind() == DestinationKind::Host {
+    let ask = |small| start(destination, shape, grounds, &canaries, small)?.answers();
+    let (full, small) = if destination.kind() == DestinationKind::Host {
         // There one job of a run would end the other.
-        [full.answers()?, ask(Some(SMALL))?.answers()?].concat()
+        (ask(None), ask(Some(SMALL)))
     } else {
-        let small = ask(Some(SMALL))?;
-        [full.answers()?, small.answers()?].concat()
+        thread::scope(|scope| {
+            let small = scope.spawn(|| ask(Some(SMALL)));
+            let ended = || Err(ProbeError::NoAnswer("who asked them ended".to_owned()));
+            (ask(None), small.join().unwrap_or_else(|_| ended()))
+        })
     };
-    let mut probes = collate(&answers);
+    let mut probes = collate(&[full?, small?].concat());
     for (name, observed) in canaries.reached() {
         contradict(&mut probes, name, observed);
     }

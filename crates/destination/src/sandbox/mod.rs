@@ -27,6 +27,7 @@ use crate::launcher::landlock::{Landlock, Version};
 use crate::launcher::{Launch, rlimits};
 use crate::limits::{Held, Limits};
 use crate::running::Running;
+use crate::spawner::Heritage;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
@@ -164,7 +165,8 @@ impl Destination for Sandbox {
         } else {
             None
         };
-        let running = Running::start(command, &job.stdin, files.0)?;
+        let birthplace = group.as_ref().map(Group::birthplace).cloned().unwrap_or_default();
+        let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
         let process =
             process::SandboxProcess::admit(running, process::Pipes { status, report, gate }, group)?;
         Ok(Box::new(process.watched(&job.rooms, &job.limits)?))
