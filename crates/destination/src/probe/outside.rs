@@ -25,8 +25,12 @@ pub(super) const SIGN: &str = "sign";
 /// The probes take milliseconds; on a machine that is very busy, a little longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Limits that cost nothing to pass, and leave enough for the probe itself.
-const SMALL: SmallLimits = SmallLimits { memory: 24 << 20, processes: 24 };
+/// Limits that cost little to pass, and leave enough for the probe itself: three processes of herma, and what the kernel
+/// keeps for each processor, which counts as well.
+fn small_limits() -> SmallLimits {
+    let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
+    SmallLimits { memory: (24 << 20) + processors * (256 << 10), processes: 24 }
+}
 
 /// herma's namespaces that the inside must not share.
 const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
@@ -82,10 +86,10 @@ pub fn probe(
     let ask = |small| start(destination, shape, grounds, &canaries, small)?.answers();
     let (full, small) = if destination.kind() == DestinationKind::Host {
         // There one job of a run would end the other.
-        (ask(None), ask(Some(SMALL)))
+        (ask(None), ask(Some(small_limits())))
     } else {
         thread::scope(|scope| {
-            let small = scope.spawn(|| ask(Some(SMALL)));
+            let small = scope.spawn(|| ask(Some(small_limits())));
             let ended = || Err(ProbeError::NoAnswer("who asked them ended".to_owned()));
             (ask(None), small.join().unwrap_or_else(|_| ended()))
         })

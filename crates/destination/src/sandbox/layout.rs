@@ -74,18 +74,6 @@ const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32
 /// network that would ask for certificates.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/alternatives"];
 
-/// Where the kernel takes orders. The user inside is the one that herma runs as, and root may write here.
-const KERNEL: [&str; 8] = [
-    "/proc/sys",
-    "/proc/sysrq-trigger",
-    "/proc/irq",
-    "/proc/bus",
-    "/proc/fs",
-    "/proc/acpi",
-    "/proc/scsi",
-    "/proc/mtrr",
-];
-
 /// Places that no mount may cover or lie in.
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
@@ -112,9 +100,6 @@ pub(super) fn walls(standing: Standing, limits: &Limits) -> Vec<OsString> {
     words.two("--dev", "/dev");
     words.sized(SHARED_MEMORY, limits.shared_memory);
     words.two("--proc", "/proc");
-    for name in KERNEL {
-        words.three("--ro-bind-try", name, name);
-    }
     if standing.has(Wall::Mounts) {
         words.sized(TMP, limits.tmp);
     } else {
@@ -179,9 +164,11 @@ pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     if let Some(dir) = &job.rooms.engine_dir {
         words.three("--bind", dir, ENGINE);
     }
-    // Last, because until here bubblewrap itself makes directories in them.
-    words.two("--remount-ro", "/dev");
-    words.two("--remount-ro", "/");
+    // Last, because until here bubblewrap itself makes directories in them. In /proc the kernel takes orders: the user
+    // inside is the one that herma runs as, and root may write there.
+    for place in ["/proc", "/dev", "/"] {
+        words.two("--remount-ro", place);
+    }
     words.two("--chdir", WORKSPACE);
     for (name, value) in environment::ways_out(view) {
         words.three("--setenv", name, value);
