@@ -1,8 +1,9 @@
-//! Closes calls whose answer is no stream right behind that answer: reads what was used, settles it, and records it. The
-//! client does not wait for that, and where many calls end at once their records are written in one go. Until it is
-//! recorded a call counts as under way.
+//! Closes calls whose answer is no stream a moment behind that answer: reads what was used, settles it, and records it.
+//! The client does not wait for that, nor does the call that it makes next; and the records of calls that end close
+//! together are written in one go. Until it is recorded a call counts as under way.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
 
@@ -10,6 +11,11 @@ use super::runs::Run;
 use super::shared::Shared;
 use super::whole::WholeAnswer;
 use crate::audit::{CallNumber, Unchained};
+
+/// So long calls are gathered. A client that answers at once has made its next call by then.
+const MOMENT: Duration = Duration::from_millis(1);
+/// So many are closed before whoever became ready meanwhile has its turn.
+const AT_ONCE: usize = 8;
 
 /// What is still to be closed.
 #[derive(Debug, Default)]
@@ -39,17 +45,28 @@ impl Scribe {
 pub(super) async fn write_on(shared: Arc<Shared>) {
     loop {
         shared.scribe.more.notified().await;
-        // Whoever is ready goes first: their answers leave earlier, and what they end is written with the rest.
-        tokio::task::yield_now().await;
-        write(&shared);
+        tokio::time::sleep(MOMENT).await;
+        while write_some(&shared, AT_ONCE) {
+            tokio::task::yield_now().await;
+        }
     }
 }
 
 /// Closes what has ended so far. When it returns, no call that ended before is open.
 pub(super) fn write(shared: &Shared) {
+    write_some(shared, usize::MAX);
+}
+
+/// Closes so many, the oldest first; says whether there are more.
+fn write_some(shared: &Shared, most: usize) -> bool {
     let _alone = lock(&shared.scribe.writing);
-    let waiting = std::mem::take(&mut *lock(&shared.scribe.waiting));
-    let mut ended = waiting.into_iter().filter_map(WholeAnswer::close).peekable();
+    let (now, more) = {
+        let mut waiting = lock(&shared.scribe.waiting);
+        let count = waiting.len().min(most);
+        let later = waiting.split_off(count);
+        (std::mem::replace(&mut *waiting, later), waiting.len())
+    };
+    let mut ended = now.into_iter().filter_map(WholeAnswer::close).peekable();
     while let Some(first) = ended.next() {
         let run = first.run;
         let mut calls = vec![(first.number, first.record)];
@@ -58,6 +75,7 @@ pub(super) fn write(shared: &Shared) {
         }
         record(shared, &run, calls);
     }
+    more > 0
 }
 
 impl EndedCall {
