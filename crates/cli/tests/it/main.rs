@@ -23,6 +23,7 @@ mod hostile;
 mod kit;
 mod ladder;
 mod landing;
+mod limits;
 mod models;
 mod outcome;
 mod paths;

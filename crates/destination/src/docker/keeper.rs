@@ -21,7 +21,7 @@ use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_be
 use super::wire::{GO, Message, Order, TERMINATE};
 use crate::launcher::NOT_STARTED;
 use crate::sandbox::seccomp;
-use crate::{memory, sandbox::layout};
+use crate::{cgroup, memory, sandbox::layout};
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__keep";
@@ -98,6 +98,9 @@ fn see_out(order: &Order, child: u32, report: OwnedFd) -> io::Result<u8> {
     // Nothing to read is an error here, and means that the launcher became the command.
     let _ = File::from(report).read_to_string(&mut why);
     if why.is_empty() {
+        if let Some(limit) = cgroup::met_inside() {
+            say(order, &Message::Met(limit))?;
+        }
         say(order, &Message::Ended(code.into()))?;
         return Ok(code);
     }

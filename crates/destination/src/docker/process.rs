@@ -75,6 +75,11 @@ impl DockerProcess {
         has("cgroup") || has("cmdline")
     }
 
+    /// The limit for which herma itself killed it.
+    fn watched(&self) -> Option<LimitName> {
+        self.watch.as_ref().and_then(Watch::over)
+    }
+
     pub(super) fn go(&self) -> io::Result<()> {
         self.lease.send(vec![GO]).map_err(|_| io::Error::other("the container does not listen any more"))
     }
@@ -138,7 +143,7 @@ impl Process for DockerProcess {
 
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         let Some(end) = self.state.end(at_most, LAST_WORDS) else { return Ok(None) };
-        if self.over_limit().is_some() {
+        if self.watched().is_some() {
             // herma killed it, whatever Docker makes of that.
             return Ok(Some(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }));
         }
@@ -149,7 +154,7 @@ impl Process for DockerProcess {
     }
 
     fn over_limit(&self) -> Option<LimitName> {
-        self.watch.as_ref().and_then(Watch::over)
+        self.watched().or_else(|| self.state.met())
     }
 
     fn terminate(&mut self) {
@@ -168,7 +173,7 @@ impl Process for DockerProcess {
             self.lent = None;
         }
         match self.state.end(PATIENCE, LAST_WORDS) {
-            Some(End::Exit(exit)) if self.over_limit().is_none() => Ok(exit),
+            Some(End::Exit(exit)) if self.watched().is_none() => Ok(exit),
             _ => Ok(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }),
         }
     }

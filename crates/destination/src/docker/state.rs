@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use super::wire::Message;
 use crate::destination::Exit;
 use crate::launcher;
+use crate::limits::LimitName;
 
 /// What Docker shows for a first process that was killed, and the keeper for a command that was.
 const KILLED: i32 = 137;
@@ -24,6 +25,8 @@ struct Known {
     ready: bool,
     /// Why the keeper could not start the command.
     failed: Option<String>,
+    /// The limit that something inside met.
+    met: Option<LimitName>,
     /// The code that the keeper said the command ended with.
     ended: Option<i32>,
     /// Nothing more comes from the container.
@@ -48,8 +51,14 @@ impl State {
         self.tell(|known| match message {
             Message::Ready => known.ready = true,
             Message::Failed(why) => known.failed = Some(why),
+            Message::Met(limit) => known.met = Some(limit),
             Message::Ended(code) => known.ended = Some(code),
         });
+    }
+
+    /// The limit that something inside met, by the keeper's word.
+    pub(super) fn met(&self) -> Option<LimitName> {
+        self.lock().met
     }
 
     pub(super) fn silent(&self) {

@@ -5,6 +5,8 @@ use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
+use crate::limits::LimitName;
+
 /// The byte that lets the keeper start the command.
 pub(super) const GO: u8 = b'G';
 /// The byte that has it send TERM to everything inside.
@@ -36,6 +38,8 @@ pub(super) enum Message {
     Ready,
     /// The command could not be started.
     Failed(String),
+    /// Something inside met this limit.
+    Met(LimitName),
     /// The command has ended with this code.
     Ended(i32),
 }
@@ -99,6 +103,7 @@ impl Message {
         let text = match self {
             Self::Ready => "ready".to_owned(),
             Self::Failed(why) => format!("failed {}", why.replace(['\n', '\0'], " ")),
+            Self::Met(limit) => format!("met {limit}"),
             Self::Ended(code) => format!("ended {code}"),
         };
         let mut bytes = format!("\0{token} {text}").into_bytes();
@@ -111,6 +116,10 @@ impl Message {
         match text.split_once(' ') {
             None => (text == "ready").then_some(Self::Ready),
             Some(("failed", why)) => Some(Self::Failed(why.to_owned())),
+            Some(("met", name)) => {
+                let mut known = [LimitName::Memory, LimitName::Processes].into_iter();
+                known.find(|limit| limit.as_str() == name).map(Self::Met)
+            }
             Some(("ended", code)) => code.parse().ok().map(Self::Ended),
             Some(_) => None,
         }
@@ -189,6 +198,7 @@ mod tests {
         all.extend(Message::Ready.bytes("k1"));
         all.extend(b"\0k2 ready\n\0k1");
         all.extend(Message::Failed("a\nb".to_owned()).bytes("k1"));
+        all.extend(Message::Met(LimitName::Memory).bytes("k1"));
         all.extend(Message::Ended(137).bytes("k1"));
         all.extend(b"end\0");
         for size in 1..all.len() {
@@ -200,7 +210,8 @@ mod tests {
             }
             output.extend(scanner.rest());
             assert_eq!(output, b"one\0two\0k2 ready\n\0k1end\0", "in pieces of {size}");
-            assert_eq!(messages, [Message::Ready, Message::Failed("a b".to_owned()), Message::Ended(137)]);
+            let (failed, met) = (Message::Failed("a b".to_owned()), Message::Met(LimitName::Memory));
+            assert_eq!(messages, [Message::Ready, failed, met, Message::Ended(137)]);
         }
     }
 

@@ -1,4 +1,10 @@
-//! A Docker daemon of the test's own, and an image made of this machine's files. Both vanish with the test.
+//! A Docker daemon of the test's own, and an image made of this machine's files. Both vanish with the test. The tests of
+//! other crates take this file too, so that it knows nothing of theirs.
+#![allow(
+    dead_code,
+    clippy::disallowed_types,
+    reason = "each crate uses a part of it, and starts programs from outside"
+)]
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -12,23 +18,23 @@ use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-use crate::support::{helper, until};
-
 /// What the jobs of these tests call.
-const PROGRAMS: [&str; 11] =
-    ["sh", "cat", "env", "git", "grep", "id", "ls", "python3", "setsid", "sleep", "touch"];
+const PROGRAMS: [&str; 13] =
+    ["sh", "cat", "env", "git", "grep", "id", "ls", "python3", "sed", "setsid", "sleep", "touch", "tr"];
 
 pub(crate) struct Daemon {
     dir: TempDir,
     process: Child,
     image: String,
+    herma: PathBuf,
 }
 
 impl Daemon {
-    pub(crate) fn start() -> Self {
+    /// Starts one whose image has what this binary is linked to.
+    pub(crate) fn start(herma: PathBuf) -> Self {
         let dir = TempDir::new().unwrap();
         let process = run(dir.path());
-        let mut daemon = Self { dir, process, image: String::new() };
+        let mut daemon = Self { dir, process, image: String::new(), herma };
         daemon.wait_until_up();
         daemon.image = daemon.import(&[
             "ENV LEAK=1",
@@ -39,11 +45,13 @@ impl Daemon {
     }
 
     fn wait_until_up(&mut self) {
-        until("the Docker daemon is up (it needs root)", || {
+        let give_up = Instant::now() + Duration::from_mins(1);
+        while !(self.socket().exists() && self.docker(&["version"]).status.success()) {
             let ended = self.process.try_wait().unwrap();
             assert_eq!(ended, None, "{}", fs::read_to_string(self.path("log")).unwrap_or_default());
-            self.socket().exists() && self.docker(&["version"]).status.success()
-        });
+            assert!(Instant::now() < give_up, "the Docker daemon does not come up (it needs root)");
+            std::thread::sleep(Duration::from_millis(20));
+        }
     }
 
     /// Kills the daemon, which then can end nothing that it started.
@@ -84,7 +92,7 @@ impl Daemon {
     }
 
     pub(crate) fn destination(&self) -> Docker {
-        Docker::new(helper(), self.options())
+        Docker::new(self.herma.clone(), self.options())
     }
 
     pub(crate) fn reap(&self, run: RunId) -> std::io::Result<usize> {
@@ -118,7 +126,7 @@ impl Daemon {
     pub(crate) fn import(&self, changes: &[&str]) -> String {
         let tree = self.dir.path().join("tree");
         if !tree.exists() {
-            plant(&tree);
+            plant(&tree, &self.herma);
         }
         let mut tar = Command::new("tar");
         tar.args(["--owner=0", "--group=0", "-C"]).arg(&tree).args(["-c", "."]);
@@ -201,7 +209,7 @@ fn run(dir: &Path) -> Child {
 }
 
 /// Copies programs, what they are linked to, and Python's own library.
-fn plant(tree: &Path) {
+fn plant(tree: &Path, herma: &Path) {
     for dir in ["usr", "etc", "tmp", "root", "proc", "dev", "sys"] {
         fs::create_dir_all(tree.join(dir)).unwrap();
     }
@@ -219,7 +227,7 @@ fn plant(tree: &Path) {
     let python = Command::new("/usr/bin/python3").args(["-c", modules]).output().unwrap();
     let python = PathBuf::from(String::from_utf8(python.stdout).unwrap().trim());
     let mut linked: Vec<PathBuf> = found.to_vec();
-    linked.push(helper());
+    linked.push(herma.to_owned());
     linked.extend(fs::read_dir(python.join("lib-dynload")).unwrap().map(|entry| entry.unwrap().path()));
     let said = Command::new("ldd").args(&linked).output().unwrap();
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

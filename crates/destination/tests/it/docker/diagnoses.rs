@@ -129,7 +129,7 @@ fn a_socket_that_is_another_users_is_a_question_of_rights() {
 
 #[test]
 fn an_image_or_a_runtime_that_docker_does_not_have_is_named() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start(helper());
     let ground = Ground::new();
     let ready = daemon.destination().rehearse().unwrap();
     assert!(ready.detail.starts_with("Docker ") && ready.detail.contains(daemon.image()), "{}", ready.detail);

@@ -18,7 +18,7 @@ fn lingering(mark: &str) -> String {
 
 #[test]
 fn whoever_is_killed_no_container_stays() {
-    let mut daemon = Daemon::start();
+    let mut daemon = Daemon::start(helper());
     the_end_of_the_command_is_the_end_of_all(&daemon);
     term_reaches_everything_inside(&daemon);
     a_kill_from_outside_ends_the_wait_with_a_reason(&daemon);

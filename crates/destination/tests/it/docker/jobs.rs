@@ -19,7 +19,7 @@ use crate::support::{Ground, LONG, helper, run_id, streams, tell};
 
 #[test]
 fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start(helper());
     exit_codes_and_streams_come_back(&daemon);
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
@@ -32,7 +32,7 @@ fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
 
 #[test]
 fn every_probe_is_denied_in_a_container() {
-    let daemon = Daemon::start();
+    let daemon = Daemon::start(helper());
     let ground = Ground::new();
     let mut job = ground.job(&["x"]);
     job.mounts = vec![Mount { host: ground.workspace(), inside: "/opt/tool".into() }];
@@ -74,6 +74,7 @@ fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
 fn exit_codes_and_streams_come_back(daemon: &Daemon) {
     let (ground, docker) = (Ground::new(), daemon.destination());
     let told = tell(&docker, &ground.shell("echo out; echo err >&2; exit 42"));
+    assert_eq!(told.over, None);
     assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("out\n", "err\n"));
     assert_eq!(told.exit, Exit { code: Some(42), signal: None });
     for code in [0, 1, 125, 127, 137] {
@@ -219,7 +220,7 @@ fn its_limits_hold(daemon: &Daemon) {
         tell(&docker, &job)
     };
     let told = with("x = bytearray(400 << 20)", &|limits| limits.total_memory = Bytes(100 << 20));
-    assert_eq!(told.exit.code, Some(137), "memory: {told:?}");
+    assert_eq!((told.exit.code, told.over), (Some(137), Some(LimitName::Memory)), "{told:?}");
     let forks = "
 import os, time
 n = 0
@@ -229,7 +230,8 @@ try:
         n += 1
 except OSError: pass
 print(n < 40)";
-    assert_eq!(with(forks, &|limits| limits.processes = 40).stdout, "True\n");
+    let told = with(forks, &|limits| limits.processes = 40);
+    assert_eq!((told.stdout.as_str(), told.over), ("True\n", Some(LimitName::Processes)), "{told:?}");
     let files = "
 import os
 n = 0
