@@ -16,6 +16,8 @@ mod cli;
 mod compare;
 mod crash;
 mod crash_landing;
+mod destinations;
+mod docker;
 mod engines;
 mod failure_matrix;
 mod full_disk;
