@@ -4,6 +4,7 @@ mod admit;
 mod approvals;
 mod approver;
 mod compare;
+mod destination;
 mod engines;
 mod ladder;
 mod outcome;
@@ -22,6 +23,7 @@ pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, Adm
 pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};
 pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
+pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::engines::Engines;
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
@@ -71,6 +73,13 @@ pub enum Command {
     /// List engines, and switch them on and off
     #[command(subcommand)]
     Engines(Engines),
+    /// List destinations: which are ready, what is missing, and which walls they have
+    Destinations(OfRepository),
+    /// Choose where runs on a repository take place
+    #[command(subcommand)]
+    Destination(Destination),
+    /// Try from inside a destination what must not be possible there
+    Probe(Probe),
     /// Ask for, list, grant and deny approvals
     #[command(subcommand)]
     Approvals(Approvals),
@@ -152,6 +161,8 @@ pub enum DestinationArg {
     Host,
     /// In bubblewrap's namespaces
     Sandbox,
+    /// In containers of an image that is named by digest
+    Docker,
 }
 
 impl From<DestinationArg> for DestinationKind {
@@ -159,6 +170,7 @@ impl From<DestinationArg> for DestinationKind {
         match arg {
             DestinationArg::Host => Self::Host,
             DestinationArg::Sandbox => Self::Sandbox,
+            DestinationArg::Docker => Self::Docker,
         }
     }
 }

@@ -55,6 +55,11 @@ pub const VARIABLES: &[Variable] = &[
         what: "what the router knows the run by, set and read in the same way. It dies with the run",
     },
     Variable { name: fake::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
+    Variable {
+        name: "DOCKER_HOST",
+        what: "where Docker listens, for the destination `docker`: a Unix socket of this machine, as in \
+               `unix:///var/run/docker.sock`, which it is if this is not set",
+    },
     Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
     Variable {
         name: "HERMA_FAULT",
@@ -104,9 +109,10 @@ impl Environment {
         let approver_token =
             set("HERMA_APPROVER_TOKEN").map(|token| Secret::new(token.to_string_lossy().into_owned()));
         let secrets = SecretSource(Arc::new(EnvironmentLookup));
+        let docker_host = set("DOCKER_HOST").map(|host| host.to_string_lossy().into_owned());
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
         Ok(Self {
-            settings: Settings { home, herma, user_home, search_path, secrets },
+            settings: Settings { home, herma, user_home, search_path, secrets, docker_host },
             color,
             user,
             fault,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use herma_harness::{OpenError, OrderError};
+use herma_harness::{ChoiceError, OpenError, OrderError};
 use herma_model::store::StoreError;
 
 /// A command that did not work.
@@ -70,6 +70,13 @@ impl From<OrderError> for Failure {
             ),
             other => Self::internal(other),
         }
+    }
+}
+
+impl From<ChoiceError> for Failure {
+    fn from(error: ChoiceError) -> Self {
+        let hint = error.next_step();
+        Self::bad_input(error).hint(hint)
     }
 }
 

@@ -100,6 +100,17 @@ pub const SCHEMAS: &[Published] = &[
     },
     Published { name: "engines", what: "`engines`", make: || schema_for!(output::EnginesOutput) },
     Published {
+        name: "destinations",
+        what: "`destinations`",
+        make: || schema_for!(output::DestinationsOutput),
+    },
+    Published {
+        name: "destination",
+        what: "`destination set` and `destination show`",
+        make: || schema_for!(output::DestinationOutput),
+    },
+    Published { name: "probe", what: "`probe`", make: || schema_for!(output::ProbeOutput) },
+    Published {
         name: "approval",
         what: "`approvals request`, `show`, `grant` and `deny`",
         make: || schema_for!(output::ApprovalOutput),

@@ -8,7 +8,10 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use herma_destination::{Destination, Host, Job, Limits, Rooms, Sandbox, Stdin, forward, launcher, probe};
+use herma_destination::{
+    Destination, Docker, DockerOptions, Host, Job, Limits, Rooms, Sandbox, Stdin, forward, keeper, launcher,
+    probe,
+};
 
 fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1);
@@ -19,6 +22,9 @@ fn main() -> ExitCode {
     }
     if word == forward::SUBCOMMAND {
         return forward::run(args);
+    }
+    if word == keeper::SUBCOMMAND {
+        return keeper::run();
     }
     let done = if word == probe::SUBCOMMAND { answer(args) } else { start(&word, args) };
     match done {
@@ -36,13 +42,14 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// `host|sandbox RUN WORKSPACE COMMAND...`
+/// `host|sandbox|docker=IMAGE,SOCKET,FILES[,RUNTIME] RUN WORKSPACE COMMAND...`
 fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
     let herma = std::env::current_exe()?;
     let destination: Box<dyn Destination> = match kind.to_str() {
         Some("host") => Box::new(Host::new(herma)),
         Some("sandbox") => Box::new(Sandbox::find(herma, "/usr/local/bin:/usr/bin:/bin".as_ref())),
-        _ => return Err("unknown word".into()),
+        Some(other) => Box::new(docker(herma, other)?),
+        None => return Err("unknown word".into()),
     };
     let job = Job {
         run_id: args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?,
@@ -63,4 +70,12 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
     let mut process = destination.start(&job)?;
     process.wait(Duration::from_mins(10))?;
     Ok(())
+}
+
+fn docker(herma: std::path::PathBuf, word: &str) -> Result<Docker, Box<dyn Error>> {
+    let mut parts = word.strip_prefix("docker=").ok_or("unknown word")?.split(',');
+    let mut next = || parts.next().ok_or("docker=IMAGE,SOCKET,FILES");
+    let (image, socket, files) = (next()?.parse()?, next()?.to_owned(), next()?.into());
+    let runtime = parts.next().map(str::to_owned);
+    Ok(Docker::new(herma, DockerOptions { image, socket: Some(socket), runtime, files }))
 }

@@ -98,6 +98,11 @@ impl Group {
         Ok(Some(group))
     }
 
+    /// The limit that something in it met, if something did.
+    pub(crate) fn met(&self) -> Option<LimitName> {
+        met(&self.dirs)
+    }
+
     /// Where who starts the job has to stand.
     pub(crate) fn birthplace(&self) -> &Birthplace {
         &self.birthplace
@@ -108,6 +113,30 @@ impl Group {
         let number = process.as_raw_nonzero().to_string();
         self.later.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
     }
+}
+
+/// The same, for the groups that a process sees as its own from inside of a container.
+pub(crate) fn met_inside() -> Option<LimitName> {
+    let root = Path::new("/sys/fs/cgroup");
+    met(&[root.to_owned(), root.join("memory"), root.join("pids")])
+}
+
+/// What the kernel counts: for want of memory it has killed, for want of processes it has refused.
+fn met(dirs: &[PathBuf]) -> Option<LimitName> {
+    const COUNTS: [(&str, &str, LimitName); 3] = [
+        ("memory.events", "oom_kill", LimitName::Memory),
+        ("memory.oom_control", "oom_kill", LimitName::Memory),
+        ("pids.events", "max", LimitName::Processes),
+    ];
+    let counted = |(file, count, _): &&(&str, &str, LimitName)| {
+        let says = |dir: &PathBuf| {
+            let text = fs::read_to_string(dir.join(file)).unwrap_or_default();
+            let mut lines = text.lines().filter_map(|line| line.split_once(' '));
+            lines.any(|(name, number)| name == *count && number.trim() != "0")
+        };
+        dirs.iter().any(says)
+    };
+    COUNTS.iter().find(counted).map(|(_, _, limit)| *limit)
 }
 
 impl Drop for Group {

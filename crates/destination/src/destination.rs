@@ -49,7 +49,8 @@ pub trait Process: Send {
     /// Only the process that was started is waited for: what it left behind may live until [`Process::kill_all`].
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>>;
 
-    /// The limit for which herma itself ended it, if it did.
+    /// The limit that it met and that ended it, or something of it: by herma's own hand or by the kernel's. Whether that
+    /// made it fail is for its exit to say.
     fn over_limit(&self) -> Option<LimitName> {
         None
     }

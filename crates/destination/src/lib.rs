@@ -5,6 +5,7 @@
 
 mod cgroup;
 mod destination;
+mod docker;
 mod environment;
 pub mod forward;
 mod host;
@@ -23,6 +24,7 @@ pub mod toolchain;
 mod wall;
 
 pub use destination::{Destination, Exit, Process, Readiness, StartError, Unready};
+pub use docker::{Docker, DockerOptions, ImagePin, UnpinnedImage, keeper};
 pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;
 pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};

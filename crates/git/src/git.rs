@@ -1,11 +1,13 @@
 //! git, with everything switched off that could run other programs or read other people's settings.
 
 use std::ffi::{OsStr, OsString};
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 
 use herma_destination::tool::{Call, Tool};
 
 use crate::error::GitError;
+use crate::regular;
 
 /// Settings that hold for every call. Each line is a way in which git would run a program, follow a setting, or
 /// change something that nobody asked for.
@@ -68,6 +70,19 @@ impl Git {
     /// Finds git on `path`.
     pub fn find(path: &OsStr) -> Result<Self, GitError> {
         Ok(Self { tool: Tool::find("git", path)? })
+    }
+
+    /// The git directory that a repository shares with all of its worktrees, if `inside` lies in one of them.
+    pub fn common_dir(&self, inside: &Path) -> Result<PathBuf, GitError> {
+        let none = |reason: String| GitError::NotARepository { name: "the directory".to_owned(), reason };
+        let inside = inside.canonicalize().map_err(|e| none(e.to_string()))?;
+        regular::check_openable(&inside)?;
+        let output = self
+            .call_in(&inside, ["rev-parse", "--git-common-dir"])
+            .checked()
+            .map_err(|_| none("git does not find one there".to_owned()))?;
+        let line = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+        inside.join(OsStr::from_bytes(line)).canonicalize().map_err(|e| none(e.to_string()))
     }
 
     /// A call in the git directory `git_dir`.

@@ -29,6 +29,9 @@ pub(crate) struct Facts {
     pub(crate) confined: bool,
     pub(crate) engine_started: bool,
     pub(crate) engine_exit: Option<EngineExit>,
+    /// The limit that the engine met, or who ended it, where its exit does not say that.
+    #[serde(default)]
+    pub(crate) engine_ended: Option<String>,
     pub(crate) protocol_error: Option<String>,
     pub(crate) baseline_commit: Option<String>,
     pub(crate) result_tree: Option<String>,
@@ -107,6 +110,7 @@ impl Facts {
             gates_only: !contract.terms.stage.starts_engine(),
             require_diff: contract.terms.require_diff,
             engine_exit: self.engine_exit.clone(),
+            engine_ended: self.engine_ended.clone(),
             changed: self.changed_files.len(),
             violations: self.violations.as_deref().unwrap_or_default(),
             forbidden_actions: &self.actions,

@@ -5,13 +5,11 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_destination::{Destination, Host, Sandbox};
 use herma_engines::Registry;
 use herma_evidence::{InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_model::Clock;
 use herma_model::budget::Leases;
-use herma_model::engine::DestinationKind;
 use herma_model::store::StoreError;
 use herma_store::SqliteStore;
 
@@ -34,6 +32,8 @@ pub struct Settings {
     pub search_path: OsString,
     /// Where the secrets lie that the router's configuration names.
     pub secrets: SecretSource,
+    /// Where Docker listens, as `DOCKER_HOST` says it; the usual place if none is named.
+    pub docker_host: Option<String>,
 }
 
 /// Everything that runs share on this machine.
@@ -95,17 +95,6 @@ impl Installation {
         })
     }
 
-    /// A destination by its kind; none where this version has no such destination.
-    #[must_use]
-    pub fn destination(&self, kind: DestinationKind) -> Option<Box<dyn Destination>> {
-        let herma = self.settings.herma.clone();
-        match kind {
-            DestinationKind::Host => Some(Box::new(Host::new(herma))),
-            DestinationKind::Sandbox => Some(Box::new(Sandbox::find(herma, &self.settings.search_path))),
-            DestinationKind::Docker | DestinationKind::Kubernetes => None,
-        }
-    }
-
     /// The people who may let things in.
     #[must_use]
     pub fn approvers(&self) -> Approvers {
@@ -143,6 +132,12 @@ impl Installation {
 
     pub(crate) fn search_path(&self) -> &std::ffi::OsStr {
         &self.settings.search_path
+    }
+
+    /// Where the probes plant what nobody inside may read. A user without a home has nothing there that could be read.
+    pub(crate) fn user_home(&self) -> &Path {
+        let user_home = self.settings.user_home.as_path();
+        if user_home.is_dir() { user_home } else { self.home.root() }
     }
 
     /// herma's own binary.

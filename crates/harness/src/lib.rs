@@ -11,6 +11,7 @@ mod close;
 mod collect;
 mod compare;
 mod decide;
+mod destinations;
 mod enabled;
 mod error;
 mod facts;
@@ -47,6 +48,7 @@ pub use compare::{
     CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare,
     comparison_markdown,
 };
+pub use destinations::{Choice, ChoiceError};
 pub use enabled::Enabled;
 pub use error::OrderError;
 pub use home::{Home, RunDirs};
@@ -56,6 +58,7 @@ pub use models::{ROUTER_FILE, SecretSource, router_config};
 pub use operator_settings::{OperatorSettings, SettingsError};
 pub use order::Order;
 pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_of, reject};
+pub use probe::probe_alone;
 pub use progress::{Progress, Unwatched};
 pub use recover::{Recovered, recover};
 pub use run::{Finished, run};

@@ -3,6 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_destination::ImagePin;
 use herma_model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,11 @@ pub struct OperatorSettings {
     /// Whether who asked for an approval cannot grant it. Then a request is signed too, because a name that anybody
     /// can give separates nobody.
     pub separation_of_duties: bool,
+    /// The image of the destination `docker`, by digest, where none was chosen for the repository.
+    #[schemars(with = "Option<String>")]
+    pub docker_image: Option<ImagePin>,
+    /// The runtime that Docker uses, such as `runsc`, where none was chosen for the repository; Docker's default otherwise.
+    pub docker_runtime: Option<String>,
     /// How long an approval can be granted and used after it was requested.
     pub approval_valid_for: Span,
     /// How long an operator has to accept or reject what landed.
@@ -30,6 +36,8 @@ impl Default for OperatorSettings {
         const HOUR: u64 = 60 * 60 * 1000;
         Self {
             separation_of_duties: false,
+            docker_image: None,
+            docker_runtime: None,
             approval_valid_for: Span(24 * HOUR),
             outcome_within: Span(7 * 24 * HOUR),
         }

@@ -19,7 +19,7 @@ pub struct Order {
     pub contract_dir: PathBuf,
     /// The engine that was named; `fake` otherwise.
     pub engine: EngineName,
-    /// Where to run, if the contract does not say it.
+    /// Where to run, if the contract does not say it: what a flag says, or what was chosen for the repository.
     pub destination: Option<DestinationKind>,
     /// What `fake` does; it has nothing to do otherwise.
     pub script: Option<String>,
@@ -38,7 +38,7 @@ pub(crate) struct Occasion {
 }
 
 impl Order {
-    /// Where the run takes place: the contract's word, then the flag, then `sandbox`.
+    /// Where the run takes place: the contract's word, then the flag or the repository's choice, then `sandbox`.
     #[must_use]
     pub fn destination(&self) -> DestinationKind {
         self.contract.terms.destination.or(self.destination).unwrap_or(DestinationKind::Sandbox)

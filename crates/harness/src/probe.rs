@@ -1,5 +1,6 @@
 //! The gates with effects: they start processes inside the destination, and only if all other gates hold.
 
+mod alone;
 mod identity;
 
 use herma_destination::probe::{Grounds, probe};
@@ -10,6 +11,8 @@ use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::engine::DestinationKind;
 use herma_model::gate::{Finding, Gate};
 use serde_json::json;
+
+pub use alone::probe_alone;
 
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
@@ -79,9 +82,7 @@ fn confinement(run: &mut Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding,
         Err(why) => return failed(why.to_string()),
     };
     let home = &run.installation.home;
-    // A user without a home has nothing there that could be read.
-    let user_home = &run.installation.settings.user_home;
-    let user_home = if user_home.is_dir() { user_home } else { home.root() };
+    let user_home = run.installation.user_home();
     let grounds = Grounds { scratch: run.dirs.root(), herma_home: home.root(), user_home };
     let confinement = match probe(destination, &readiness, shape, grounds) {
         Ok(confinement) => confinement,

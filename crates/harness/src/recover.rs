@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use herma_destination::{leftovers, probe};
+use herma_destination::{Docker, leftovers, probe};
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
+use herma_model::engine::DestinationKind;
 use herma_model::event::Source;
 use herma_model::store::Store as _;
 use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
@@ -38,11 +39,16 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
 }
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
+    let dirs = installation.home.run(run_id);
+    let planned = read_plan(&dirs);
+    if planned.as_ref().is_none_or(|(plan, _)| plan.destination == DestinationKind::Docker) {
+        // Where Docker does not answer there is nothing to do: what ran there ended with its herma.
+        let _ = Docker::reap(installation.settings.docker_host.as_deref(), run_id);
+    }
     kill_leftovers(run_id)?;
     let home = installation.home.root();
     probe::clean_up(run_id, home, &installation.settings.user_home);
-    let dirs = installation.home.run(run_id);
-    let report = match read_plan(&dirs) {
+    let report = match planned {
         // It died after everything was done but giving up its lock.
         None if dirs.bundle().join(layout::ATTESTATION).exists() => None,
         // It died before it had said what it was going to do: there is no run to report on.

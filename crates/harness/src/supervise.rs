@@ -67,7 +67,8 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     for pump in [stdout, stderr] {
         pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
     }
-    let Watch { result, malformed, .. } = watch;
+    let Watch { result, malformed, reason, .. } = watch;
+    run.facts.engine_ended = reason;
     run.facts.protocol_error = malformed;
     run.facts.engine_exit = Some(EngineExit { code: exit.code, signal: exit.signal, ended_by, result });
     Ok(())
@@ -144,12 +145,22 @@ struct Watch<'a> {
     result: Option<EngineResult>,
     result_at: Option<Instant>,
     malformed: Option<String>,
+    /// What else is known of its end.
+    reason: Option<String>,
 }
 
 impl<'a> Watch<'a> {
     fn new(limits: &'a Limits) -> Self {
         let started = Instant::now();
-        Self { limits, started, last_life: None, result: None, result_at: None, malformed: None }
+        Self {
+            limits,
+            started,
+            last_life: None,
+            result: None,
+            result_at: None,
+            malformed: None,
+            reason: None,
+        }
     }
 
     /// Waits until the engine ends or a limit ends it, then until nothing of it is alive.
@@ -169,9 +180,12 @@ impl<'a> Watch<'a> {
                 // Its streams are closed: it is about to end, or will say nothing more.
                 Err(RecvTimeoutError::Disconnected) => LOOK,
             };
-            if let Some(exit) = process.wait(pause)? {
+            let ended = process.wait(pause);
+            if !matches!(ended, Ok(None)) {
+                let Ending { exit, reason } = Ending::of(ended, process);
                 process.kill_all()?;
-                return Ok((EndedBy::Exited, exit));
+                self.reason = reason;
+                return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN)));
             }
             if let Some(limit) = self.over() {
                 return Ok((limit, stop(process)?));
@@ -243,9 +257,31 @@ impl<'a> Watch<'a> {
     }
 }
 
+/// The exit of a process that was lost from sight: nobody can say what it was.
+const UNKNOWN: Exit = Exit { code: None, signal: None };
+
+/// How a process ended, and what herma knows beyond its exit.
+pub(crate) struct Ending {
+    pub(crate) exit: Option<Exit>,
+    pub(crate) reason: Option<String>,
+}
+
+impl Ending {
+    /// What waiting came to. That a process is lost, as when somebody kills its container, is its own failure and not
+    /// herma's: the run is judged by it.
+    pub(crate) fn of(waited: std::io::Result<Option<Exit>>, process: &dyn Process) -> Self {
+        let over = process.over_limit().map(|limit| format!("it met the limit `{limit}`"));
+        match waited {
+            Ok(exit) => Self { exit, reason: over },
+            Err(why) => Self { exit: Some(UNKNOWN), reason: over.or_else(|| Some(why.to_string())) },
+        }
+    }
+}
+
 /// TERM, grace, KILL of everything.
 fn stop(process: &mut dyn Process) -> Result<Exit, Stop> {
     process.terminate();
-    process.wait(GRACE)?;
+    // However it ends in its grace, or is lost: what counts is that nothing of it is left.
+    let _ = process.wait(GRACE);
     Ok(process.kill_all()?)
 }

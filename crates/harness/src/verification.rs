@@ -18,7 +18,7 @@ use serde_json::json;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::run::{Ground, Run};
-use crate::supervise::{HOLDERS, PATIENCE};
+use crate::supervise::{Ending, HOLDERS, PATIENCE};
 
 /// How much of the commands' output is kept.
 const LOG_CAP: u64 = 64 << 20;
@@ -142,17 +142,20 @@ fn one(
         .collect();
     drop(open);
     let left = deadline.saturating_duration_since(started);
-    let ended = process.wait(left)?;
+    let ended = process.wait(left);
+    let Ending { exit, reason } = Ending::of(ended, process.as_ref());
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
     until_silence(&closed, job)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
-    let (status, exit_code) = judge(ended);
-    write(log, ending(status, exit_code, left).as_bytes());
+    let (status, exit_code) = judge(exit);
+    // What was met and did no harm is not worth a word.
+    let reason = reason.filter(|_| status == VerificationStatus::Failed);
+    write(log, ending(status, exit_code, reason.as_deref(), left).as_bytes());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(Verification { command: command.to_owned(), status, exit_code, duration_ms })
+    Ok(Verification { command: command.to_owned(), status, exit_code, reason, duration_ms })
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.
@@ -178,11 +181,12 @@ fn judge(ended: Option<Exit>) -> (VerificationStatus, Option<i32>) {
     }
 }
 
-fn ending(status: VerificationStatus, code: Option<i32>, limit: Duration) -> String {
+fn ending(status: VerificationStatus, code: Option<i32>, reason: Option<&str>, limit: Duration) -> String {
+    let why = reason.map(|why| format!(": {why}")).unwrap_or_default();
     match (status, code) {
         (VerificationStatus::TimedOut, _) => format!("[killed after {} s]\n", limit.as_secs()),
-        (_, Some(code)) => format!("[exit {code}]\n"),
-        (_, None) => "[killed]\n".to_owned(),
+        (_, Some(code)) => format!("[exit {code}{why}]\n"),
+        (_, None) => format!("[killed{why}]\n"),
     }
 }
 

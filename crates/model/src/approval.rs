@@ -79,6 +79,10 @@ pub struct Binding {
     pub stage: Stage,
     /// Where the engine runs.
     pub destination: DestinationKind,
+    /// The image that its containers are made of, by digest, and the runtime that was chosen for them; none where it runs
+    /// in no container.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub image: Option<String>,
     /// Digest over the rules that no contract can change.
     pub policy_digest: Digest,
     /// Digest over the hosts that the contract lets the engine reach.
@@ -119,23 +123,25 @@ impl Binding {
             purpose,
             stage,
             destination,
+            image,
             policy_digest,
             egress_digest,
         } = self;
-        let model_of = |model: &Option<String>| model.clone().unwrap_or_else(|| "none".to_owned());
+        let or_none = |text: &Option<String>| text.clone().unwrap_or_else(|| "none".to_owned());
         let admission = |digest: &Option<Digest>| digest.map_or_else(|| "none".to_owned(), |d| d.to_string());
         [
             ("the contract's id", contract_id.to_string(), now.contract_id.to_string()),
             ("the contract", contract_digest.to_string(), now.contract_digest.to_string()),
             ("the engine", engine.to_string(), now.engine.to_string()),
             ("the engine's digest", engine_digest.to_string(), now.engine_digest.to_string()),
-            ("the model", model_of(model), model_of(&now.model)),
+            ("the model", or_none(model), or_none(&now.model)),
             ("the target", target.clone(), now.target.clone()),
             ("the target's admission", admission(target_admission), admission(&now.target_admission)),
             ("the target's base", base.clone(), now.base.clone()),
             ("the purpose", purpose.as_str().to_owned(), now.purpose.as_str().to_owned()),
             ("the stage", stage.to_string(), now.stage.to_string()),
             ("the destination", destination.as_str().to_owned(), now.destination.as_str().to_owned()),
+            ("the image", or_none(image), or_none(&now.image)),
             ("the policy", policy_digest.to_string(), now.policy_digest.to_string()),
             ("the egress rules", egress_digest.to_string(), now.egress_digest.to_string()),
         ]

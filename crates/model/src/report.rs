@@ -336,6 +336,9 @@ pub struct Verification {
     pub status: VerificationStatus,
     /// Its exit code, where it exited by itself.
     pub exit_code: Option<i32>,
+    /// What else herma knows of its end: the limit that it met, or who ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
     /// How long it took.
     pub duration_ms: u64,
 }

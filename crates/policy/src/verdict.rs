@@ -19,6 +19,8 @@ pub struct RunFacts<'a> {
     pub interrupted: Option<String>,
     /// How the engine ended; none if it was not started.
     pub engine_exit: Option<EngineExit>,
+    /// What else herma knows of an end that was not the engine's own: the limit that it met, or who ended it.
+    pub engine_ended: Option<String>,
     /// What was wrong with the engine's messages, where something was.
     pub protocol_error: Option<String>,
     /// How many paths changed.
@@ -133,7 +135,8 @@ fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocker
     match ending {
         Ending::NotStarted => {}
         Ending::InTime => {
-            blockers.extend(exit_error(exit).map(|how| Blocker::EngineFailed.because(how)));
+            let told = |how| with_reason(how, facts.engine_ended.as_deref());
+            blockers.extend(exit_error(exit).map(|how| Blocker::EngineFailed.because(told(how))));
             blockers.extend(protocol_error(facts, exit));
         }
         Ending::StoppedAfterPatch(limit) => {
@@ -245,7 +248,17 @@ fn describe(verification: &Verification) -> String {
             "did not exit by itself".to_owned()
         }
     };
-    format!("the verification command `{}` {how}", verification.command)
+    with_reason(
+        format!("the verification command `{}` {how}", verification.command),
+        verification.reason.as_deref(),
+    )
+}
+
+fn with_reason(how: String, why: Option<&str>) -> String {
+    match why {
+        Some(why) => format!("{how}: {why}"),
+        None => how,
+    }
 }
 
 fn judge_source(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {

@@ -51,19 +51,18 @@ fn choose(args: &args::Demo, installation: &Installation) -> (DestinationKind, S
         let kind = DestinationKind::from(asked);
         return (kind, format!("The engine `fake` works in the destination `{}`.", kind.as_str()));
     }
-    let sandbox = installation.destination(DestinationKind::Sandbox);
-    match sandbox.map(|sandbox| sandbox.rehearse()) {
-        Some(Ok(ready)) => {
+    let sandbox = installation.destination(DestinationKind::Sandbox, None);
+    match sandbox.and_then(|sandbox| sandbox.rehearse()) {
+        Ok(ready) => {
             (DestinationKind::Sandbox, format!("The engine `fake` works in the sandbox ({}).", ready.detail))
         }
-        Some(Err(why)) => (
+        Err(why) => (
             DestinationKind::Host,
             format!(
                 "The engine `fake` works on the host, WITHOUT WALLS: {}. For the sandbox: {}",
                 why.what, why.next_step
             ),
         ),
-        None => (DestinationKind::Host, "The engine `fake` works on the host, WITHOUT WALLS.".to_owned()),
     }
 }
 

@@ -65,12 +65,11 @@ fn missing(name: &str, why: herma_destination::Unready) -> DoctorItem {
 }
 
 fn destinations(installation: &Installation) -> Vec<DoctorItem> {
-    [DestinationKind::Host, DestinationKind::Sandbox]
+    [DestinationKind::Host, DestinationKind::Sandbox, DestinationKind::Docker]
         .into_iter()
-        .filter_map(|kind| installation.destination(kind))
-        .map(|destination| {
-            let name = format!("destination {}", destination.kind().as_str());
-            match destination.rehearse() {
+        .map(|kind| {
+            let name = format!("destination {}", kind.as_str());
+            match installation.destination(kind, None).and_then(|destination| destination.rehearse()) {
                 Ok(ready) => found(&name, false, ready.detail),
                 Err(why) => missing(&name, why),
             }

@@ -1,5 +1,5 @@
-//! The parts of herma that run inside a destination: the launcher, the forwarder, the probes, the engine `fake`, and what
-//! `herma bench router` measures beside the router.
+//! The parts of herma that run inside a destination: the launcher, the forwarder, the keeper, the probes, the engine `fake`, and
+//! what `herma bench router` measures beside the router.
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use herma_bench::{proxy, upstream};
 use herma_destination::probe::{self, ProbePlan};
-use herma_destination::{forward, launcher};
+use herma_destination::{forward, keeper, launcher};
 use herma_engines::fake;
 
 use crate::environment;
@@ -26,6 +26,9 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     }
     if first == forward::SUBCOMMAND {
         return Some(forward::run(args));
+    }
+    if first == keeper::SUBCOMMAND {
+        return Some(keeper::run());
     }
     if first == fake::SUBCOMMAND {
         let script = args.next()?;

@@ -9,6 +9,7 @@ mod compare;
 mod completions;
 mod contract;
 mod demo;
+mod destinations;
 mod diff;
 mod doctor;
 mod engines;
@@ -18,6 +19,7 @@ mod ladder;
 mod logs;
 mod models;
 mod outcome;
+mod probe;
 pub(crate) mod router;
 mod router_probe;
 mod run;
@@ -57,6 +59,9 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Compare(args) => compare::compare(args, environment, screen),
         Command::Contract(command) => contract::contract(command, screen),
         Command::Engines(command) => engines::engines(command, environment, screen),
+        Command::Destinations(of) => destinations::destinations(of, environment, screen),
+        Command::Destination(command) => destinations::destination(command, environment, screen),
+        Command::Probe(args) => probe::probe(args, environment, screen),
         Command::Approvals(command) => approvals::approvals(command, environment, screen),
         Command::Admit(command) => admit::admit(command, environment, screen),
         Command::Admissions(command) => admissions::admissions(command, environment, screen),

@@ -26,17 +26,17 @@ use crate::screen::{Screen, Tone, safe};
 pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) -> Ended {
     let read = read_contract(&args.contract)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
+    let installation = open(environment, screen)?;
     let order = Order {
+        destination: destination(args.destination, &installation, &read)?,
         contract: read.contract,
         contract_text: read.text,
         contract_dir: read.dir,
         engine: args.engine.clone(),
-        destination: args.destination.map(Into::into),
         script,
         keep_workspace: args.keep_workspace,
         fault: environment.fault.clone(),
     };
-    let installation = open(environment, screen)?;
     let finished = govern(&installation, &order, screen)?;
     if screen.is_json() {
         screen.value(&finished.report)?;
@@ -54,6 +54,19 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         }
     }
     Ok(exit_code(&finished))
+}
+
+/// Where to run, if the contract does not say it: what the flag says, then what was chosen for the repository.
+pub(crate) fn destination(
+    flag: Option<args::DestinationArg>,
+    installation: &Installation,
+    read: &ReadContract,
+) -> Result<Option<DestinationKind>, Failure> {
+    if flag.is_some() || read.contract.terms.destination.is_some() {
+        return Ok(flag.map(Into::into));
+    }
+    let chosen = installation.choice_for(&read.contract, &read.dir)?;
+    Ok(chosen.map(|choice| choice.destination))
 }
 
 /// What to type next where nothing but an approval could help; a denial is not asked about again.

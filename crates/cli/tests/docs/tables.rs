@@ -39,7 +39,8 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Blocked),
         "blocked: something could not be started or could not be checked",
-        "`prove`: the stage could not be tried; `compare`: no lane could run; `approvals`, `accept` and `reject`: what \
+        "`prove`: the stage could not be tried; `compare`: no lane could run; `probe`: something was not denied, or the \
+         destination is not ready; `approvals`, `accept` and `reject`: what \
          it is about does not stand as it must for that, and nothing was done",
     ]);
     text += &row(&[

@@ -27,6 +27,7 @@ fn installation(herma: &Herma) -> Installation {
         user_home: herma.at("user"),
         search_path: environment("PATH"),
         secrets: herma_harness::SecretSource::default(),
+        docker_host: None,
     };
     Installation::open(settings, Arc::new(SystemClock)).unwrap()
 }

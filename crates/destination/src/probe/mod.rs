@@ -35,6 +35,8 @@ const CANARY_BRANCH: &str = "refs/heads/canary";
 pub struct ProbePlan {
     /// The run.
     pub run_id: RunId,
+    /// Where the inside is.
+    pub destination: DestinationKind,
     /// The scratch workspace as seen from inside: here writing must succeed, or no denial means anything.
     pub workspace: PathBuf,
     /// What to write there.

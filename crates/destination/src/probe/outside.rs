@@ -142,6 +142,7 @@ fn start(
     };
     let plan = ProbePlan {
         run_id: shape.run_id,
+        destination: destination.kind(),
         workspace: view.workspace.clone(),
         sign: canaries.herma.digest.to_string(),
         herma_canary: canaries.herma.clone(),

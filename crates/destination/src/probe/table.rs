@@ -67,7 +67,8 @@ pub(super) const PROBES: &[Probe] = probes! {
     see_host_process, PidNamespace, "see herma's own process", |plan| a::see(&plan.herma);
     signal_host_process, PidNamespace, "send herma a signal", |plan| a::signal(&plan.herma);
     trace_host_process, PidNamespace, "trace herma", |plan| a::trace(&plan.herma);
-    share_user_namespace, UserNamespace, "be in the host's user namespace", |plan| a::namespace("user", &plan.namespaces);
+    share_user_namespace, UserNamespace, "be in the host's user namespace, or in a container be privileged there",
+        a::host_user;
     share_ipc_namespace, IpcNamespace, "be in the host's ipc namespace", |plan| a::namespace("ipc", &plan.namespaces);
     share_uts_namespace, UtsNamespace, "be in the host's uts namespace", |plan| a::namespace("uts", &plan.namespaces);
     share_cgroup_namespace, CgroupNamespace, "be in the host's cgroup namespace", |plan| a::namespace("cgroup", &plan.namespaces);

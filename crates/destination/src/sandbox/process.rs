@@ -42,6 +42,8 @@ pub(super) struct SandboxProcess {
     said: Vec<u8>,
     gone: bool,
     watch: Option<Watch>,
+    /// What its group counted before that was taken away.
+    met: Option<LimitName>,
     /// Goes last: a group can be removed only when everything in it is dead.
     group: Option<Group>,
 }
@@ -85,6 +87,7 @@ impl SandboxProcess {
             said,
             gone: false,
             watch: None,
+            met: None,
             group,
         };
         let admitted = process.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
@@ -188,7 +191,7 @@ impl Process for SandboxProcess {
 
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         let Some(exit) = self.running.wait(at_most)? else { return Ok(None) };
-        if self.over_limit().is_some() {
+        if self.watch.as_ref().and_then(Watch::over).is_some() {
             // herma killed it, whatever bubblewrap makes of that.
             return Ok(Some(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }));
         }
@@ -207,7 +210,8 @@ impl Process for SandboxProcess {
     }
 
     fn over_limit(&self) -> Option<LimitName> {
-        self.watch.as_ref().and_then(Watch::over)
+        let counted = || self.group.as_ref().map_or(self.met, Group::met);
+        self.watch.as_ref().and_then(Watch::over).or_else(counted)
     }
 
     fn terminate(&mut self) {
@@ -230,6 +234,7 @@ impl Process for SandboxProcess {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
             }
             self.gone = true;
+            self.met = self.group.as_ref().and_then(Group::met);
             self.group = None;
         }
         self.running.kill()

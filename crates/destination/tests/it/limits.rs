@@ -73,7 +73,9 @@ try:
 except BlockingIOError: print('refused')
 print(count < 40)";
     let job = with(ground.python(script), |limits| limits.processes = 40);
-    assert_eq!(tell(&sandbox(), &job).stdout, "refused\nTrue\n");
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "refused\nTrue\n");
+    assert_eq!(told.over, by_groups().then_some(LimitName::Processes));
 }
 
 #[test]
@@ -88,7 +90,10 @@ if pid == 0:
     os._exit(0)
 print(os.wait()[1] != 0)";
     let job = with(ground.python(script), |limits| limits.total_memory = Bytes(160 * MIB));
-    assert_eq!(tell(&sandbox(), &job).stdout, "True\n");
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "True\n");
+    assert_eq!(told.over, by_groups().then_some(LimitName::Memory));
+    assert_eq!(tell(&sandbox(), &ground.shell("true")).over, None);
 }
 
 #[test]

@@ -8,6 +8,7 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod docker;
 mod docs;
 mod ending;
 mod filter;

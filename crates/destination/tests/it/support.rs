@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_destination::{Destination, Exit, Host, Job, Limits, Process, Rooms, Sandbox, Stdin};
+use herma_destination::{Destination, Exit, Host, Job, LimitName, Limits, Process, Rooms, Sandbox, Stdin};
 use herma_model::RunId;
 use tempfile::TempDir;
 
@@ -89,6 +89,8 @@ pub(crate) fn run_id() -> RunId {
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) exit: Exit,
+    /// The limit that it met.
+    pub(crate) over: Option<LimitName>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
@@ -99,9 +101,10 @@ pub(crate) fn tell(destination: &dyn Destination, job: &Job) -> Told {
     let mut read = streams(process.as_mut());
     let exit = process.wait(LONG).map(|exit| exit.expect("it ends in time"));
     process.kill_all().unwrap();
+    let over = process.over_limit();
     let (stdout, stderr) = (read.remove(0).join().unwrap(), read.remove(0).join().unwrap());
     let exit = exit.unwrap_or_else(|error| panic!("{error}: {stderr}"));
-    Told { exit, stdout, stderr }
+    Told { exit, over, stdout, stderr }
 }
 
 /// Reads both streams in threads.

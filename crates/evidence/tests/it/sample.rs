@@ -209,6 +209,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
             command: "python3 check.py".to_owned(),
             status: VerificationStatus::Passed,
             exit_code: Some(0),
+            reason: None,
             duration_ms: 12,
         }],
         verification_with_baseline_tests: Vec::new(),

@@ -21,6 +21,8 @@ pub(crate) struct BindingInput<'a> {
     pub(crate) base: String,
     pub(crate) purpose: Purpose,
     pub(crate) destination: DestinationKind,
+    /// What its containers are made of, where there are some.
+    pub(crate) image: Option<String>,
 }
 
 /// Everything that an approval of this would be a yes to.
@@ -38,6 +40,7 @@ pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
         purpose: input.purpose,
         stage: terms.stage,
         destination: input.destination,
+        image: input.image.clone(),
         policy_digest: policy_digest(),
         egress_digest: egress_digest(terms),
     }

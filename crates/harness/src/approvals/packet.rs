@@ -87,6 +87,7 @@ impl Packet {
             base: asked.base.clone(),
             purpose: asked.purpose,
             destination: contract.terms.destination.unwrap_or(asked.destination),
+            image: asked.image.clone(),
         });
         let changes = asked.changes(&follows);
         if !changes.is_empty() {

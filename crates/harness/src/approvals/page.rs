@@ -80,6 +80,9 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.one("engine", &binding.engine);
     page.one("model", binding.model.as_deref().unwrap_or("none"));
     page.one("destination", binding.destination.as_str());
+    if let Some(image) = &binding.image {
+        page.one("image", image);
+    }
     page.each("egress", egress);
     page.each("toolchains", toolchains.iter().map(word));
     page.each("needs", needs);

@@ -117,6 +117,7 @@ pub(super) fn report() -> Report {
             command: "sh test.sh".to_owned(),
             status: VerificationStatus::Passed,
             exit_code: Some(0),
+            reason: None,
             duration_ms: 12,
         }],
         verification_with_baseline_tests: Vec::new(),

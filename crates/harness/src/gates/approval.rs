@@ -66,6 +66,7 @@ pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) 
         base: target.base(),
         purpose: case.occasion.purpose,
         destination: case.order.destination(),
+        image: case.image(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! The destination and the toolchains: where the engine would run, and with what.
 
-use herma_destination::Destination;
 use herma_destination::toolchain::{self, Found as Toolchains};
+use herma_destination::{Destination, Unready};
 use herma_model::Contract;
 use herma_model::Stage;
 use herma_model::blocker::{Blocker, BlockerRecord};
@@ -17,9 +17,15 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     let Case { installation, order, .. } = case;
     let kind = order.destination();
     let unready = |what: String| Blocker::DestinationUnready.because(what);
-    let destination = installation
-        .destination(kind)
-        .ok_or_else(|| unready(format!("this version of herma has no destination `{}`", kind.as_str())))?;
+    let blocked = |why: Unready| BlockerRecord {
+        next_step: why.next_step,
+        ..Blocker::DestinationUnready.because(why.what)
+    };
+    let choice = case
+        .choice
+        .as_ref()
+        .map_err(|why| blocked(Unready { what: why.to_string(), next_step: why.next_step().to_owned() }))?;
+    let destination = installation.destination(kind, choice.as_ref()).map_err(blocked)?;
     if let Some(engine) = installation.engines.get(&order.engine)
         && !engine.may_run_on(kind)
     {
@@ -34,9 +40,7 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     }
     match destination.readiness() {
         Ok(ready) => Ok((destination, ready.walls)),
-        Err(why) => {
-            Err(BlockerRecord { next_step: why.next_step, ..Blocker::DestinationUnready.because(why.what) })
-        }
+        Err(why) => Err(blocked(why)),
     }
 }
 

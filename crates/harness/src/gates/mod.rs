@@ -14,6 +14,7 @@ use herma_git::{SourceRepo, SourceState};
 use herma_model::approval::{Binding, Ruling};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::decision::{AdmissionSeen, Purpose};
+use herma_model::engine::DestinationKind;
 use herma_model::gate::{Finding, Gate};
 use herma_model::signed::Signed;
 use herma_model::{Contract, Digest};
@@ -21,6 +22,7 @@ use herma_model::{Contract, Digest};
 pub(crate) use approval::{ApprovalSeen, used};
 
 use crate::approvals::Witness;
+use crate::destinations::{Choice, ChoiceError};
 use crate::installation::Installation;
 use crate::models::RouterPlan;
 use crate::order::{Occasion, Order};
@@ -62,6 +64,20 @@ struct Case<'a> {
     order: &'a Order,
     occasion: Occasion,
     contract_digest: Digest,
+    /// Read once: what was approved is what is started.
+    choice: &'a Result<Option<Choice>, ChoiceError>,
+}
+
+impl Case<'_> {
+    /// What the run's containers are made of; none where it has none, or where that is not known.
+    fn image(&self) -> Option<String> {
+        if self.order.destination() != DestinationKind::Docker {
+            return None;
+        }
+        let docker = self.installation.docker(self.choice.as_ref().ok()?.as_ref()).ok()?;
+        let runtime = docker.runtime.map(|name| format!(", runtime {name}")).unwrap_or_default();
+        Some(format!("{}{runtime}", docker.image))
+    }
 }
 
 type Judged = Result<Finding, BlockerRecord>;
@@ -73,7 +89,8 @@ pub(crate) fn evaluate(
     occasion: Occasion,
     contract_digest: Digest,
 ) -> Gates {
-    let case = Case { installation, order, occasion, contract_digest };
+    let choice = &installation.choice_for(&order.contract, &order.contract_dir);
+    let case = Case { installation, order, occasion, contract_digest, choice };
     let contract = &order.contract;
     let toolchains = destination::find_toolchains(installation, contract);
     // These ask other programs, or read much, and wait for their answers.
@@ -128,7 +145,8 @@ pub(crate) fn binding(
     let cannot = |why: String| Blocker::EngineNotAdmitted.because(why);
     let contract_digest = order.contract.digest().map_err(|e| cannot(e.to_string()))?;
     let occasion = Occasion { purpose, ..Occasion::default() };
-    let case = Case { installation, order, occasion, contract_digest };
+    let choice = &installation.choice_for(&order.contract, &order.contract_dir);
+    let case = Case { installation, order, occasion, contract_digest, choice };
     let engine = engine::look(case);
     engine.registered?;
     let digest = engine.digest.ok_or_else(|| {

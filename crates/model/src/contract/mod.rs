@@ -80,7 +80,7 @@ pub struct Terms {
     /// The model that the engine may use; without it the run needs none.
     #[serde(default)]
     pub model: Option<ModelChoice>,
-    /// Where the engine runs; `sandbox` if nothing is said.
+    /// Where the engine runs; what a flag says, or what was chosen for the repository, or `sandbox`, if nothing is said.
     #[serde(default)]
     pub destination: Option<DestinationKind>,
     /// Hosts that the engine may reach through the egress proxy.

@@ -21,6 +21,7 @@ struct Seen {
     gate_blockers: Vec<BlockerRecord>,
     interrupted: Option<String>,
     engine_exit: Option<EngineExit>,
+    engine_ended: Option<String>,
     protocol_error: Option<String>,
     changed: usize,
     violations: Vec<PathViolation>,
@@ -45,7 +46,7 @@ fn verification(status: VerificationStatus) -> Verification {
         VerificationStatus::CommandMissing => Some(127),
         VerificationStatus::TimedOut => None,
     };
-    Verification { command: "sh test.sh".to_owned(), status, exit_code, duration_ms: 1 }
+    Verification { command: "sh test.sh".to_owned(), status, exit_code, reason: None, duration_ms: 1 }
 }
 
 fn violation() -> PathViolation {
@@ -63,6 +64,7 @@ impl Seen {
             gate_blockers: Vec::new(),
             interrupted: None,
             engine_exit: Some(exit(EndedBy::Exited, Some(0), Some(EngineResult::Completed))),
+            engine_ended: None,
             protocol_error: None,
             changed: 1,
             violations: Vec::new(),
@@ -86,6 +88,7 @@ impl Seen {
             gate_blockers: self.gate_blockers.clone(),
             interrupted: self.interrupted.clone(),
             engine_exit: self.engine_exit.clone(),
+            engine_ended: self.engine_ended.clone(),
             protocol_error: self.protocol_error.clone(),
             changed: self.changed,
             violations: &self.violations,
@@ -179,6 +182,20 @@ fn engines() {
         s.engine_exit = Some(EngineExit { signal: None, ..exit(EndedBy::Exited, None, Some(R::Completed)) });
     };
     case(unknown, Status::Fail, &[Blocker::EngineFailed]);
+}
+
+#[test]
+fn what_ended_an_engine_or_a_command_stands_with_how_it_ended() {
+    let mut seen = Seen::good();
+    seen.engine_ended = Some("it met the limit `disk`".to_owned());
+    assert_eq!(judge(&seen.facts()).status(), Status::Pass, "what was met and did no harm");
+    seen.ended(EndedBy::Exited, None, Some(EngineResult::Completed));
+    let detail = |seen: &Seen| judge(&seen.facts()).blockers()[0].detail.clone();
+    assert_eq!(detail(&seen), "the engine was ended by signal 9: it met the limit `disk`");
+    let mut seen = Seen::good();
+    let failed = verification(VerificationStatus::Failed);
+    seen.verification = vec![Verification { reason: Some("it was lost".to_owned()), ..failed }];
+    assert_eq!(detail(&seen), "the verification command `sh test.sh` exited with 1: it was lost");
 }
 
 #[test]

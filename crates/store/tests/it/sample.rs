@@ -37,6 +37,7 @@ pub(crate) fn request(n: u32) -> ApprovalRequest {
             stage: Stage::DisposableRepo,
             destination: DestinationKind::Sandbox,
             policy_digest: Digest::of(b"policy"),
+            image: None,
             egress_digest: Digest::of(b"egress"),
         },
         contract_text: "---\nid: trim-slug\n---\nTrim it.\n".to_owned(),

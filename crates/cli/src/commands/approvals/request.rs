@@ -5,7 +5,7 @@ use herma_harness::{AskError, Asker, Installation, Order, ask, not_too_long};
 use super::sheet::Sheet;
 use crate::args;
 use crate::commands::Ended;
-use crate::commands::run::read_contract;
+use crate::commands::run::{destination, read_contract};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::Screen;
@@ -29,11 +29,11 @@ pub(super) fn request(
     }
     no_secret(args.reason.as_str())?;
     let order = Order {
+        destination: destination(args.destination, installation, &read)?,
         contract: read.contract,
         contract_text: read.text,
         contract_dir: read.dir,
         engine: args.engine.clone(),
-        destination: args.destination.map(Into::into),
         script: None,
         keep_workspace: false,
         fault: None,

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
+use herma_model::engine::DestinationKind;
 use linux_keyutils::{KeyError, KeyRing, KeyRingIdentifier};
 use rustix::mount::FsOpenFlags;
 use rustix::process::{Signal, Uid, parent_process_death_signal};
 
 use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, FORBIDDEN, children, judge, judge_numbers};
+use super::{Attempt, FORBIDDEN, all, children, judge, judge_numbers};
 use crate::probe::{ChildTask, ProbePlan};
 
 pub(in super::super) fn open_files() -> Attempt {
@@ -56,6 +57,21 @@ pub(in super::super) fn namespace(kind: &str, of_host: &BTreeMap<String, String>
         (Err(error), _) => NotDenied(format!("unclear: {error}")),
         (Ok(_), None) => NotDenied("unclear: the host's is not known".to_owned()),
     }
+}
+
+/// Whether who is inside is somebody on the host. Docker makes no user namespace, so that there what such a namespace is
+/// for must hold without one: no rights of root, and no way to them.
+pub(in super::super) fn host_user(plan: &ProbePlan) -> Attempt {
+    let shared = match namespace("user", &plan.namespaces) {
+        NotDenied(shared) if plan.destination == DestinationKind::Docker => shared,
+        other => return other,
+    };
+    let user = rustix::process::getuid();
+    if user.is_root() || rustix::process::geteuid().is_root() {
+        return NotDenied(format!("{shared}, as root"));
+    }
+    let unprivileged = Denied(format!("{shared}, as user {} without privileges", user.as_raw()));
+    all([capabilities(), new_privileges(), unprivileged].into_iter(), "nothing was tried")
 }
 
 pub(in super::super) fn mount() -> Attempt {

@@ -15,8 +15,8 @@ pub(super) use self::files::{
     write_in, write_mounts,
 };
 pub(super) use self::kernel::{
-    capabilities, environment, filter, io_uring, keyring, mount, namespace, new_privileges, open_files,
-    other_user, outlive, session, user_namespace,
+    capabilities, environment, filter, host_user, io_uring, keyring, mount, namespace, new_privileges,
+    open_files, other_user, outlive, session, user_namespace,
 };
 pub(super) use self::limits::{exceed_memory, exceed_processes, read_back};
 pub(super) use self::network::{

@@ -27,6 +27,16 @@ pub(super) fn programs() -> io::Result<&'static [Vec<u8>; 2]> {
         .map_err(|error| io::Error::other(format!("the filter of system calls: {error}")))
 }
 
+/// Puts the same filter around this process and all that it starts, where no bubblewrap does so.
+pub(crate) fn enforce() -> io::Result<()> {
+    let failed =
+        |error: &dyn std::error::Error| io::Error::other(format!("the filter of system calls: {error}"));
+    for program in both().map_err(|error| failed(&error))? {
+        seccompiler::apply_filter(&program).map_err(|error| failed(&error))?;
+    }
+    Ok(())
+}
+
 fn make() -> Result<[Vec<u8>; 2], BackendError> {
     both().map(|programs| programs.map(|program| bytes(&program)))
 }

@@ -26,9 +26,22 @@ fn request_for(contract_text: &str) -> ApprovalRequest {
         base: asked.base,
         purpose: asked.purpose,
         destination: asked.destination,
+        image: asked.image,
     });
     request.contract_text = contract_text.to_owned();
     request
+}
+
+#[test]
+fn a_packet_shows_the_image_that_a_container_is_made_of() {
+    let shown =
+        |lines: Vec<String>| lines.into_iter().filter(|line| line.trim().starts_with("image")).count();
+    assert_eq!(shown(packet().lines()), 0);
+    let mut request = request_for(CONTRACT);
+    request.binding.image = Some("team/agent@sha256:12, runtime runsc".to_owned());
+    let lines = Packet::new(request, Vec::new()).unwrap().lines();
+    assert!(lines.iter().any(|line| line.ends_with("team/agent@sha256:12, runtime runsc")), "{lines:#?}");
+    assert_eq!(shown(lines), 1);
 }
 
 #[test]

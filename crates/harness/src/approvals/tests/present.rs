@@ -276,6 +276,7 @@ fn change(binding: &mut Binding, field: u8, salt: u32) -> &'static str {
         9 => (binding.egress_digest = digest, "the egress rules"),
         10 => (binding.target_admission = Some(digest), "the target's admission"),
         11 => (binding.purpose = herma_model::decision::Purpose::Proof, "the purpose"),
+        12 => (binding.image = Some(text), "the image"),
         _ => (binding.contract_id = text.parse().unwrap(), "the contract's id"),
     }
     .1
@@ -283,7 +284,7 @@ fn change(binding: &mut Binding, field: u8, salt: u32) -> &'static str {
 
 proptest! {
     #[test]
-    fn any_single_change_after_a_grant_voids_it_and_is_named_alone(field in 0..12_u8, salt: u32) {
+    fn any_single_change_after_a_grant_voids_it_and_is_named_alone(field in 0..13_u8, salt: u32) {
         let mut changed = binding();
         let what = change(&mut changed, field, salt);
         let record = look(&holds(vec![granted(1)]), &BOTH, &changed, now(), false).unwrap_err();
@@ -294,12 +295,12 @@ proptest! {
     }
 
     #[test]
-    fn no_set_of_changes_leaves_a_grant_in_force(fields in proptest::collection::btree_set(0..13_u8, 1..13), salt: u32) {
+    fn no_set_of_changes_leaves_a_grant_in_force(fields in proptest::collection::btree_set(0..14_u8, 1..14), salt: u32) {
         let mut changed = binding();
         let whats: Vec<_> = fields.iter().map(|field| change(&mut changed, *field, salt)).collect();
         let record = look(&holds(vec![granted(1)]), &BOTH, &changed, now(), false).unwrap_err();
         prop_assert_eq!(record.blocker, Blocker::ApprovalVoid);
-        let is_far = fields.contains(&12) && (fields.contains(&1) || fields.contains(&4));
+        let is_far = fields.contains(&13) && (fields.contains(&1) || fields.contains(&4));
         for what in whats {
             prop_assert!(is_far || record.detail.contains(&format!("{what} changed: ")), "{}", record.detail);
         }

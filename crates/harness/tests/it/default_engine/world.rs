@@ -319,6 +319,7 @@ pub(super) fn open(temp: &TempDir) -> Option<Installation> {
         user_home: temp.path().to_owned(),
         search_path: std::env::var_os("PATH").unwrap(),
         secrets: herma_harness::SecretSource::default(),
+        docker_host: None,
     };
     Installation::open(settings, Arc::new(SystemClock)).ok()
 }

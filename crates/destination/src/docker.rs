@@ -1,0 +1,236 @@
+//! Docker: a container around every process, from an image that is named by digest.
+
+mod daemon;
+mod diagnosis;
+mod files;
+mod image;
+pub mod keeper;
+mod owner;
+mod process;
+mod spec;
+mod start;
+mod state;
+mod streams;
+mod wire;
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+use bollard::query_parameters::ListContainersOptions;
+use herma_model::engine::DestinationKind;
+use herma_model::{RunId, Timestamp};
+
+use self::daemon::Daemon;
+use self::diagnosis::Facts;
+use self::owner::User;
+use crate::destination::{Destination, Process, Readiness, StartError, Unready};
+use crate::forward::{EGRESS_PORT, ROUTER_PORT};
+use crate::job::{Job, Rooms, Stdin, View};
+use crate::launcher::landlock::Version;
+use crate::launcher::rlimits;
+use crate::limits::{Held, HeldBy, Limits};
+use crate::sandbox::{layout, watch};
+
+pub use image::{ImagePin, UnpinnedImage};
+
+/// What a person says about Docker.
+#[derive(Clone, Debug)]
+pub struct DockerOptions {
+    /// The image that every container is made of. It needs a C library as new as the one that herma was built for.
+    pub image: ImagePin,
+    /// The daemon's socket, as in `DOCKER_HOST`; the usual one if none is named.
+    pub socket: Option<String>,
+    /// Docker's runtime, such as `runsc`; the daemon's default if none is named.
+    pub runtime: Option<String>,
+    /// A directory of herma's own for small files that all containers see.
+    pub files: PathBuf,
+}
+
+/// Starts processes in containers. Every start makes a container and every end removes it: none is ever used twice.
+pub struct Docker {
+    herma: PathBuf,
+    options: DockerOptions,
+    daemon: OnceLock<Arc<Daemon>>,
+    facts: OnceLock<Facts>,
+}
+
+impl Docker {
+    /// Docker as `options` say, with herma's own binary at this path.
+    #[must_use]
+    pub fn new(herma: PathBuf, options: DockerOptions) -> Self {
+        Self { herma, options, daemon: OnceLock::new(), facts: OnceLock::new() }
+    }
+
+    /// The runs that have containers, alive or not, of this and any other herma that uses the daemon.
+    pub fn runs(&self) -> io::Result<Vec<RunId>> {
+        let daemon = self.daemon().map_err(io::Error::other)?;
+        let mut runs: Vec<RunId> =
+            containers(&daemon, None)?.into_iter().filter_map(|(_, run)| run).collect();
+        runs.sort_unstable();
+        runs.dedup();
+        Ok(runs)
+    }
+
+    /// Kills and removes every container of a run that is over, at the daemon that listens at this socket; says how many
+    /// they were. A container ends and is removed by itself when its herma is killed: this is for the one that was made
+    /// and not yet started.
+    pub fn reap(socket: Option<&str>, run: RunId) -> io::Result<usize> {
+        let socket = diagnosis::socket(socket).map_err(io::Error::other)?;
+        let daemon = diagnosis::find(&socket).map_err(io::Error::other)?;
+        let found = containers(&daemon, Some(run))?;
+        found.iter().try_for_each(|(id, _)| process::remove(&daemon, id))?;
+        Ok(found.len())
+    }
+
+    fn daemon(&self) -> Result<Arc<Daemon>, Unready> {
+        if let Some(daemon) = self.daemon.get() {
+            return Ok(Arc::clone(daemon));
+        }
+        let found = diagnosis::find(&diagnosis::socket(self.options.socket.as_deref())?)?;
+        Ok(Arc::clone(self.daemon.get_or_init(|| found)))
+    }
+
+    /// What the daemon says. Kept while it says so: asked several times in a run, it does not change meanwhile.
+    fn facts(&self) -> Result<&Facts, Unready> {
+        if let Some(facts) = self.facts.get() {
+            return Ok(facts);
+        }
+        if !self.herma.is_file() {
+            return Err(Unready {
+                what: format!("herma's own binary is not at {}", self.herma.display()),
+                next_step: "install herma again".to_owned(),
+            });
+        }
+        let socket = diagnosis::socket(self.options.socket.as_deref())?;
+        let facts = diagnosis::examine(&*self.daemon()?, &socket, &self.options)?;
+        Ok(self.facts.get_or_init(|| facts))
+    }
+
+    /// The second wall. Another runtime has a kernel of its own, which herma cannot ask from here.
+    fn landlock(&self) -> Option<Version> {
+        Version::of_this_kernel().filter(|_| self.options.runtime.is_none())
+    }
+
+    fn walls(&self, facts: &Facts) -> Vec<String> {
+        let second = match self.landlock() {
+            Some(version) => format!("Landlock {} inside", version.number()),
+            None => "no Landlock: this kernel or runtime has none".to_owned(),
+        };
+        let by = |held: Held| {
+            let group = if held.by == HeldBy::CgroupV2 { "cgroup v2" } else { "cgroup v1" };
+            format!("{} by {group}", held.name)
+        };
+        let held: Vec<String> = facts.held(&Limits::default()).into_iter().map(by).collect();
+        let limits = if held.is_empty() { "none by Docker".to_owned() } else { held.join(", ") };
+        vec![
+            format!(
+                "own mount, pid, ipc, uts, network and cgroup namespaces; the host's user namespace, as user {}",
+                User::inside().uid
+            ),
+            "no capabilities, no new privileges".to_owned(),
+            format!(
+                "read-only image {}; own /tmp and home; only the workspace and the engine's directory are writable",
+                self.options.image
+            ),
+            "no network but an empty loopback".to_owned(),
+            "no variable and no open file of the caller, and no variable of the image".to_owned(),
+            "ends with herma, and is removed then".to_owned(),
+            "herma's filter of system calls inside Docker's own; a foreign architecture kills".to_owned(),
+            second,
+            format!("limits: {limits}; the rest by rlimits"),
+        ]
+    }
+}
+
+/// The containers of a run, or of all runs, dead or alive.
+fn containers(daemon: &Daemon, run: Option<RunId>) -> io::Result<Vec<(String, Option<RunId>)>> {
+    let filters = Some(spec::filter(run));
+    let options = ListContainersOptions { all: true, filters, ..ListContainersOptions::default() };
+    let found = daemon.ask(|client| async move { client.list_containers(Some(options)).await })?;
+    let named = found.into_iter().filter_map(|container| {
+        let run = container.labels.and_then(|labels| labels.get(spec::RUN_LABEL)?.parse().ok());
+        container.id.map(|id| (id, run))
+    });
+    Ok(named.collect())
+}
+
+impl Destination for Docker {
+    fn kind(&self) -> DestinationKind {
+        DestinationKind::Docker
+    }
+
+    fn readiness(&self) -> Result<Readiness, Unready> {
+        let facts = self.facts()?;
+        Ok(Readiness { walls: self.walls(facts), detail: facts.detail.clone() })
+    }
+
+    fn rehearse(&self) -> Result<Readiness, Unready> {
+        let ready = self.readiness()?;
+        self.rehearsal().map_err(|error| match error {
+            StartError::Unready(unready) => unready,
+            other => Unready {
+                what: format!("no container can be started from the image {}: {other}", self.options.image),
+                next_step: "herma's own binary runs inside: the image needs /lib64 with a glibc as new as this machine's \
+                            and libgcc_s.so.1, as the images of Debian, Ubuntu and Fedora have; Alpine has not"
+                    .to_owned(),
+            },
+        })?;
+        Ok(ready)
+    }
+
+    fn limits(&self, limits: &Limits) -> Vec<Held> {
+        let mut all = self.facts().map(|facts| facts.held(limits)).unwrap_or_default();
+        all.extend(rlimits::all(limits, &all));
+        all.extend(layout::held(limits));
+        all.extend(watch::held(limits));
+        all
+    }
+
+    fn view(&self, rooms: &Rooms) -> View {
+        View {
+            workspace: layout::WORKSPACE.into(),
+            engine_dir: rooms.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
+            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
+            router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
+            egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            herma: layout::HERMA.into(),
+        }
+    }
+
+    fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
+        let mut process = self.prepare(job)?;
+        let keeper = process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
+        let watch = watch::Watch::start(&job.rooms, &job.limits, keeper);
+        process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
+        process.go().map_err(StartError::io("cannot let the command into the container"))?;
+        Ok(Box::new(process))
+    }
+}
+
+impl Docker {
+    /// Makes a container of the image up to where the command would start.
+    fn rehearsal(&self) -> Result<(), StartError> {
+        let failed = |error| StartError::io("cannot prepare the rehearsal")(error);
+        let mut entropy = [0; 10];
+        rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty())
+            .map_err(|e| failed(e.into()))?;
+        let run_id = RunId::new(Timestamp::UNIX_EPOCH, entropy);
+        let workspace = self.options.files.join(format!("rehearsal-{run_id}"));
+        std::fs::create_dir_all(&workspace).map_err(failed)?;
+        let job = Job {
+            run_id,
+            argv: vec!["true".into()],
+            env: Vec::new(),
+            path: Vec::new(),
+            rooms: Rooms { workspace: workspace.clone(), engine_dir: None, router: None, egress: None },
+            mounts: Vec::new(),
+            stdin: Stdin::Null,
+            limits: Limits::default(),
+            herma: true,
+        };
+        let tried = self.prepare(&job).map(drop);
+        std::fs::remove_dir(&workspace).map_err(failed)?;
+        tried
+    }
+}

@@ -1,0 +1,56 @@
+//! Small files that every container sees: a user for git and python, the marker of a run, an end of all names.
+//!
+//! They are the same for all containers of a user, so that nothing is left of one that was killed.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use super::owner::User;
+use crate::job::Mount;
+use crate::sandbox::layout;
+
+/// Writes the files that are not there yet, and says where each appears. They are mounted for reading only.
+pub(super) fn lay_out(dir: &Path, user: User) -> io::Result<Vec<Mount>> {
+    let User { uid, gid } = user;
+    let home = layout::HOME;
+    let files = [
+        ("passwd", format!("agent:x:{uid}:{gid}:agent:{home}:/bin/sh\n"), 0o444, "/etc/passwd"),
+        ("group", format!("agent:x:{gid}:\n"), 0o444, "/etc/group"),
+        ("inside", "docker\n".to_owned(), 0o444, layout::INSIDE_MARKER),
+        // Docker would show the host's name servers. One that cannot be opened is one that is not there.
+        ("resolv.conf", String::new(), 0o000, "/etc/resolv.conf"),
+    ];
+    let mut mounts = Vec::new();
+    for (name, text, mode, inside) in files {
+        let host = write(dir, &format!("{uid}-{name}"), &text, mode)?;
+        mounts.push(Mount { host, inside: inside.into() });
+    }
+    Ok(mounts)
+}
+
+/// The file that only the second wall keeps from being written.
+pub(super) fn second_wall(dir: &Path) -> io::Result<PathBuf> {
+    write(dir, "second-wall", "", 0o666)
+}
+
+/// Whole or not at all, as several of herma may do so at once.
+fn write(dir: &Path, name: &str, text: &str, mode: u32) -> io::Result<PathBuf> {
+    let path = dir.join(name);
+    let right = |meta: fs::Metadata| {
+        meta.is_file() && meta.permissions().mode() & 0o777 == mode && meta.len() == text.len() as u64
+    };
+    if path.symlink_metadata().is_ok_and(right) {
+        return Ok(path);
+    }
+    // Docker mounts the files one by one; nobody else has to find them.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+    let own =
+        format!("{name}.{}-{:?}", rustix::process::getpid().as_raw_nonzero(), std::thread::current().id());
+    let temporary = dir.join(own);
+    fs::write(&temporary, text)?;
+    fs::set_permissions(&temporary, fs::Permissions::from_mode(mode))?;
+    fs::rename(&temporary, &path)?;
+    Ok(path)
+}

@@ -1,0 +1,146 @@
+//! The body of the hidden `herma __keep`: the first process of a container. It starts the command, reaps what is
+//! orphaned, and ends, and with it everything inside, when the command ends or when herma is gone.
+//!
+//! herma holds the other end of its standard input, through Docker. The kernel closes that end when herma dies, also
+//! by SIGKILL: nothing has to be asked, and nobody has to come back. Where Docker dies it is herma that ends the
+//! container, by its own handle on this process.
+
+use std::fs::File;
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::mpsc;
+use std::thread;
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use rustix::io::FdFlags;
+use rustix::pipe::PipeFlags;
+use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_behavior};
+
+use super::wire::{GO, Message, Order, TERMINATE};
+use crate::launcher::NOT_STARTED;
+use crate::sandbox::seccomp;
+use crate::{cgroup, memory, sandbox::layout};
+
+/// The name of the hidden subcommand.
+pub const SUBCOMMAND: &str = "__keep";
+
+/// The number under which the launcher finds the pipe for its report.
+pub(super) const REPORT: i32 = 100;
+
+/// Enough for threads that wait and copy a few words.
+const STACK: usize = 256 << 10;
+
+/// Everything inside, but not the keeper itself.
+const EVERYBODY: Pid = Pid::from_raw(-1);
+
+/// Keeps one container; the exit code is the command's.
+#[must_use]
+pub fn run() -> ExitCode {
+    match keep() {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "herma could not keep the container: {error}");
+            ExitCode::from(NOT_STARTED)
+        }
+    }
+}
+
+fn keep() -> io::Result<u8> {
+    // Anywhere else its signals would reach everything that the user has started.
+    if !rustix::process::getpid().is_init() {
+        return Err(io::Error::other("it is not the first process of a container"));
+    }
+    // Nobody inside reads the token out of its memory: the user is the same.
+    set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
+    let order = Order::read(&mut io::stdin())?;
+    // Around everything from here on: what Docker's own filter lets through depends on Docker's version.
+    seccomp::enforce()?;
+    say(&order, &Message::Ready)?;
+    let mut word = [0];
+    io::stdin().read_exact(&mut word)?;
+    if word != [GO] {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "that was not the word to go"));
+    }
+
+    let (report, report_inside) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
+    let report_inside = rustix::io::fcntl_dupfd_cloexec(report_inside, REPORT)?;
+    if report_inside.as_raw_fd() != REPORT {
+        return Err(io::Error::other("too many open files"));
+    }
+    rustix::io::fcntl_setfd(&report_inside, FdFlags::empty())?;
+    let mut argv = order.argv.iter();
+    let program = argv.next().ok_or_else(|| io::Error::other("there is no command"))?;
+    let child = Command::new(program)
+        .args(argv)
+        .env_clear()
+        .envs(order.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(layout::WORKSPACE)
+        .stdin(order.stdin.as_deref().map_or(Ok(Stdio::null()), |text| memory::file(text).map(Stdio::from))?)
+        .spawn()?
+        .id();
+    drop(report_inside);
+    // This thread does nothing but wait for whichever comes first: one that reads and one that writes may hang, and the
+    // command, which dies with the thread that started it, must not outlive both.
+    let (over, ended) = mpsc::channel();
+    let lost = over.clone();
+    let own_thread = || thread::Builder::new().stack_size(STACK);
+    own_thread().spawn(move || drop(lost.send(listen())))?;
+    own_thread().spawn(move || drop(over.send(see_out(&order, child, report))))?;
+    ended.recv().map_err(io::Error::other)?
+}
+
+/// Waits for the command's end and says how it was.
+fn see_out(order: &Order, child: u32, report: OwnedFd) -> io::Result<u8> {
+    let code = reap_until(child)?;
+    let mut why = String::new();
+    // Nothing to read is an error here, and means that the launcher became the command.
+    let _ = File::from(report).read_to_string(&mut why);
+    if why.is_empty() {
+        if let Some(limit) = cgroup::met_inside() {
+            say(order, &Message::Met(limit))?;
+        }
+        say(order, &Message::Ended(code.into()))?;
+        return Ok(code);
+    }
+    say(order, &Message::Failed(why))?;
+    Ok(NOT_STARTED)
+}
+
+/// Hears what herma says, until it says nothing more: then it is gone, and everything here ends.
+fn listen() -> io::Result<u8> {
+    let mut word = [0];
+    while io::stdin().read_exact(&mut word).is_ok() {
+        if word == [TERMINATE] {
+            // An error says that there is nobody else.
+            let _ = kill(EVERYBODY, Signal::SIGTERM);
+        }
+    }
+    Err(io::Error::other("herma is gone"))
+}
+
+/// Reaps every child, own or orphaned, until this one has ended; a signal is 128 plus its number.
+fn reap_until(child: u32) -> io::Result<u8> {
+    loop {
+        let Some((pid, status)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty()))?
+        else {
+            continue;
+        };
+        if u32::try_from(pid.as_raw_nonzero().get()) == Ok(child)
+            && let Some(code) = code(status)
+        {
+            return Ok(code);
+        }
+    }
+}
+
+fn code(status: WaitStatus) -> Option<u8> {
+    let code = status.exit_status().or_else(|| status.terminating_signal().map(|signal| 128 + signal))?;
+    u8::try_from(code).ok()
+}
+
+fn say(order: &Order, message: &Message) -> io::Result<()> {
+    let mut stdout = File::from(rustix::io::dup(io::stdout())?);
+    stdout.write_all(&message.bytes(&order.token))
+}

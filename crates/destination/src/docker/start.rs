@@ -1,0 +1,206 @@
+//! Makes and starts a job's container, up to where its keeper waits for the word to go.
+
+use std::fs::File;
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bollard::Docker as Client;
+use bollard::container::AttachContainerResults;
+use bollard::errors::Error;
+use bollard::query_parameters::{
+    AttachContainerOptions, CreateContainerOptions, StartContainerOptions, WaitContainerOptions,
+};
+use futures_util::StreamExt as _;
+use herma_model::Digest;
+use rustix::process::Pid;
+use rustix::rand::GetRandomFlags;
+use tokio::io::{AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+
+use super::owner::{Lent, User};
+use super::process::DockerProcess;
+use super::spec::{self, Parts};
+use super::state::State;
+use super::streams;
+use super::wire::{Order, Scanner};
+use super::{Docker, diagnosis, files, keeper};
+use crate::destination::{Destination as _, StartError};
+use crate::environment;
+use crate::forward::Forward;
+use crate::job::{Job, Stdin};
+use crate::launcher::landlock::Landlock;
+use crate::launcher::{Launch, rlimits};
+use crate::sandbox::layout;
+
+/// What the keeper may take from its start to its first message.
+const SETUP: Duration = Duration::from_secs(20);
+/// What a job may read on its standard input: it goes through memory.
+const MOST_STDIN: u64 = 32 << 20;
+
+impl Docker {
+    /// Makes the container and has its keeper take the order.
+    pub(super) fn prepare(&self, job: &Job) -> Result<DockerProcess, StartError> {
+        job.check()?;
+        layout::check_mounts(&job.mounts)?;
+        let facts = self.facts()?;
+        let daemon = self.daemon()?;
+        let failed = |error| StartError::io("cannot prepare the container")(error);
+        let order = self.order(job)?;
+        let lent = Lent::lend(&job.rooms)
+            .map_err(StartError::io("cannot lend the rooms to the container's user"))?;
+        let user = User::inside();
+        let second_wall = self.landlock().map(|_| files::second_wall(&self.options.files)).transpose();
+        let second_wall = second_wall.map_err(failed)?;
+        let parts = Parts {
+            facts,
+            user,
+            herma: &self.herma,
+            runtime: self.options.runtime.as_deref(),
+            held: &facts.held(&job.limits),
+            files: files::lay_out(&self.options.files, user).map_err(failed)?,
+            second_wall: second_wall.as_deref(),
+            // Without the token, which is new every time.
+            order: Digest::of(&Order { token: String::new(), ..order.clone() }.bytes()),
+        };
+        let body = spec::describe(job, &parts).map_err(failed)?;
+
+        let id = daemon.ask(|client| async move {
+            client.create_container(None::<CreateContainerOptions>, body).await.map(|made| made.id)
+        });
+        let id = id.map_err(|error| self.refused("cannot make the container", error))?;
+        let (lease, heard) = unbounded_channel();
+        let state = Arc::new(State::default());
+        let (stdout, to_stdout) = streams::pipe(&daemon).map_err(failed)?;
+        let (stderr, to_stderr) = streams::pipe(&daemon).map_err(failed)?;
+        // From here on dropping it removes the container.
+        let mut process = DockerProcess {
+            daemon: Arc::clone(&daemon),
+            id: id.clone(),
+            state: Arc::clone(&state),
+            lease,
+            stdout: Some(stdout),
+            stderr: Some(stderr),
+            keeper: None,
+            watch: None,
+            lent,
+            gone: false,
+        };
+        let name = id.clone();
+        let attached = daemon.ask(|client| async move {
+            let first = attach(&client, &name, true).await?;
+            let second = attach(&client, &name, false).await?;
+            Ok((first, second))
+        });
+        let (first, second) =
+            attached.map_err(|error| self.refused("cannot attach to the container", error))?;
+        let scanner = Scanner::new(&order.token);
+        daemon.run(streams::pass(first.output, to_stdout, Some((scanner, Arc::clone(&state)))));
+        daemon.run(streams::pass(second.output, to_stderr, None));
+        daemon.run(hold(first.input, heard));
+        daemon.run(await_end(daemon.client.clone(), id.clone(), Arc::clone(&state)));
+        let _ = process.lease.send(order.bytes());
+        let started = daemon
+            .ask(|client| async move { client.start_container(&id, None::<StartContainerOptions>).await });
+        started
+            .map_err(|error| StartError::Walls { program: "Docker".to_owned(), said: error.to_string() })?;
+        if state.ready(SETUP) {
+            return Ok(process);
+        }
+        crate::destination::Process::kill_all(&mut process).map_err(failed)?;
+        let said = process.last_words();
+        let said = if said.is_empty() { "herma's keeper inside said nothing".to_owned() } else { said };
+        Err(StartError::Walls { program: "Docker".to_owned(), said })
+    }
+
+    /// A daemon that fails in the midst may be gone: then its diagnosis says more than the failure.
+    fn refused(&self, what: &str, error: io::Error) -> StartError {
+        let gone = diagnosis::socket(self.options.socket.as_deref())
+            .and_then(|socket| diagnosis::find(&socket).map(drop));
+        gone.err().map_or_else(|| StartError::io(what)(error), StartError::Unready)
+    }
+
+    /// What the keeper is to start.
+    fn order(&self, job: &Job) -> Result<Order, StartError> {
+        let rooms = &job.rooms;
+        let forward = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
+            run: job.run_id.to_string().into(),
+            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
+            egress: rooms.egress.as_ref().map(|_| layout::EGRESS.into()),
+        });
+        let held = self.facts()?.held(&job.limits);
+        let launch = Launch {
+            parent: Pid::from_raw(1),
+            // The container has a session of its own in any case. gVisor answers this call as the kernel does not.
+            new_session: self.options.runtime.is_none(),
+            forward,
+            rlimits: rlimits::all(&job.limits, &held),
+            landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(rooms) }),
+            report: Some(keeper::REPORT),
+        };
+        let mut env = environment::ways_out(&self.view(rooms));
+        for (name, value) in environment::variables(job, Path::new(layout::HOME), Path::new(layout::TMP)) {
+            env.retain(|(known, _)| *known != name);
+            env.push((name, value));
+        }
+        let mut entropy = [0; 16];
+        rustix::rand::getrandom(&mut entropy, GetRandomFlags::empty())
+            .map_err(|error| StartError::io("cannot make a token")(error.into()))?;
+        Ok(Order {
+            token: format!("{:032x}", u128::from_ne_bytes(entropy)),
+            argv: launch.argv(Path::new(layout::HERMA), &job.argv),
+            env,
+            stdin: stdin(&job.stdin)?,
+        })
+    }
+}
+
+fn stdin(stdin: &Stdin) -> Result<Option<Vec<u8>>, StartError> {
+    let Stdin::File(path) = stdin else { return Ok(None) };
+    let read = || {
+        let mut text = Vec::new();
+        File::open(path)?.take(MOST_STDIN + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MOST_STDIN {
+            return Err(io::Error::other(format!("it is larger than {MOST_STDIN} bytes")));
+        }
+        Ok(text)
+    };
+    read().map(Some).map_err(StartError::io(format!("cannot read {}", path.display())))
+}
+
+/// A connection to the container's standard error, or to its two other streams.
+async fn attach(client: &Client, id: &str, first: bool) -> Result<AttachContainerResults, Error> {
+    let options = AttachContainerOptions {
+        stream: true,
+        stdin: first,
+        stdout: first,
+        stderr: !first,
+        ..AttachContainerOptions::default()
+    };
+    client.attach_container(id, Some(options)).await
+}
+
+/// Passes on what the keeper is told, and lets go of it when nothing more is to be told.
+async fn hold(mut keeper: Pin<Box<dyn AsyncWrite + Send>>, mut words: UnboundedReceiver<Vec<u8>>) {
+    while let Some(words) = words.recv().await {
+        if keeper.write_all(&words).await.is_err() || keeper.flush().await.is_err() {
+            return;
+        }
+    }
+}
+
+async fn await_end(client: Client, id: String, state: Arc<State>) {
+    let options = WaitContainerOptions { condition: "next-exit".to_owned() };
+    let mut ends = Box::pin(client.wait_container(&id, Some(options)));
+    let code = |code: i64| i32::try_from(code).map_err(|_| format!("it ended with {code}"));
+    state.over(match ends.next().await {
+        Some(Ok(end)) => code(end.status_code),
+        Some(Err(Error::DockerContainerWaitError { code: number, error })) if error.is_empty() => {
+            code(number)
+        }
+        Some(Err(error)) => Err(error.to_string()),
+        None => Err("the Docker daemon is gone".to_owned()),
+    });
+}

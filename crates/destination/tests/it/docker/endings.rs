@@ -1,0 +1,179 @@
+//! How containers end, and that nothing of them stays, whoever is killed.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use herma_destination::{Destination as _, Exit};
+use herma_model::RunId;
+
+use super::daemon::Daemon;
+use crate::support::{Ground, LONG, helper, processes_with, run_id, tell, until};
+
+/// Starts a daemon that forgets its parents and variables, and stays itself.
+fn lingering(mark: &str) -> String {
+    format!("setsid sh -c 'touch ready; sleep 600; : {mark}' & sleep 600; : {mark}")
+}
+
+#[test]
+fn whoever_is_killed_no_container_stays() {
+    let mut daemon = Daemon::start(helper());
+    the_end_of_the_command_is_the_end_of_all(&daemon);
+    term_reaches_everything_inside(&daemon);
+    a_kill_from_outside_ends_the_wait_with_a_reason(&daemon);
+    a_herma_that_is_killed_leaves_nothing(&daemon);
+    what_was_made_and_never_started_is_reaped(&daemon);
+    // Last: it takes the daemon away.
+    a_daemon_that_goes_ends_the_wait_and_the_container(&mut daemon);
+}
+
+fn the_end_of_the_command_is_the_end_of_all(daemon: &Daemon) {
+    let ground = Ground::new();
+    let mark = format!("mark-{}", run_id());
+    let script = format!(
+        "setsid sh -c 'touch ready; sleep 600; : {mark}' & while [ ! -e ready ]; do sleep 0.01; done; exit 7"
+    );
+    let told = tell(&daemon.destination(), &ground.shell(&script));
+    assert_eq!((told.exit.code, processes_with(&mark)), (Some(7), 0));
+
+    fs::remove_file(ground.workspace().join("ready")).unwrap();
+    let job = ground.shell(&lingering(&mark));
+    let mut process = daemon.destination().start(&job).unwrap();
+    until("the daemon is there", || ground.workspace().join("ready").exists());
+    assert!(processes_with(&mark) >= 2);
+    assert_eq!(process.kill_all().unwrap(), Exit { code: None, signal: Some(9) });
+    assert_eq!((processes_with(&mark), daemon.containers(job.run_id).len()), (0, 0));
+    assert_eq!(process.kill_all().unwrap().signal, Some(9), "a second time changes nothing");
+
+    let mut process = daemon.destination().start(&ground.shell("exit 3")).unwrap();
+    assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(3));
+    assert_eq!(process.kill_all().unwrap().code, Some(3), "what ended by itself was not killed");
+}
+
+fn term_reaches_everything_inside(daemon: &Daemon) {
+    let ground = Ground::new();
+    let script = "trap 'wait; touch parent; exit 9' TERM
+(trap 'touch child; exit 0' TERM; touch ready; while :; do sleep 0.01; done) &
+while :; do sleep 0.01; done";
+    let mut process = daemon.destination().start(&ground.shell(script)).unwrap();
+    until("both are there", || ground.workspace().join("ready").exists());
+    process.terminate();
+    assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(9));
+    assert!(ground.workspace().join("child").exists() && ground.workspace().join("parent").exists());
+}
+
+fn a_kill_from_outside_ends_the_wait_with_a_reason(daemon: &Daemon) {
+    let ground = Ground::new();
+    let job = ground.shell("sleep 600");
+    let mut process = daemon.destination().start(&job).unwrap();
+    let id = daemon.containers(job.run_id).remove(0);
+    assert_eq!(process.wait(Duration::ZERO).unwrap(), None);
+    let waiting = thread::spawn(move || {
+        let error = process.wait(LONG).unwrap_err().to_string();
+        (error, Instant::now())
+    });
+    daemon.say(&["kill", &id]);
+    let killed = Instant::now();
+    let (error, seen) = waiting.join().unwrap();
+    assert!(error.contains("killed from outside"), "{error}");
+    let after = seen.saturating_duration_since(killed);
+    assert!(after < Duration::from_secs(2), "{after:?}");
+}
+
+fn started_elsewhere(daemon: &Daemon, ground: &Ground, run: RunId, script: &str) -> Child {
+    let kind = format!(
+        "docker={},unix://{},{}",
+        daemon.image(),
+        daemon.socket().display(),
+        daemon.path("files").display()
+    );
+    Command::new(helper())
+        .args([&kind, &run.to_string()])
+        .arg(ground.workspace())
+        .args(["sh", "-c", script])
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
+}
+
+fn a_herma_that_is_killed_leaves_nothing(daemon: &Daemon) {
+    let (ground, run, mark) = (Ground::new(), run_id(), format!("mark-{}", run_id()));
+    let begun = Instant::now();
+    // It says more than any pipe holds, and nobody reads: who would have a last word to say must not hang over that.
+    let script = format!("(while :; do echo {mark}; done) & {}", lingering(&mark));
+    let mut herma = started_elsewhere(daemon, &ground, run, &script);
+    until("the daemon is there", || ground.workspace().join("ready").exists());
+    let start = begun.elapsed();
+    assert_eq!(daemon.containers(run).len(), 1);
+    herma.kill().unwrap();
+    herma.wait().unwrap();
+    until("everything is dead", || processes_with(&mark) == 0);
+    until("the container is removed", || daemon.containers(run).is_empty());
+
+    // At any moment of a start: what is not started yet is left for the reaper, and never anything that runs.
+    for tenth in 1..=10 {
+        let (ground, run) = (Ground::new(), run_id());
+        let mut herma = started_elsewhere(daemon, &ground, run, &lingering(&mark));
+        thread::sleep(start * tenth / 10);
+        herma.kill().unwrap();
+        herma.wait().unwrap();
+        until("nothing runs", || {
+            let label = format!("label=herma.run={run}");
+            daemon.say(&["ps", "--quiet", "--filter", &label]).is_empty()
+        });
+        daemon.reap(run).unwrap();
+        // A request that was under way when herma died may still make one.
+        until("nothing is left", || daemon.reap(run).unwrap() == 0 && daemon.containers(run).is_empty());
+        until("no process is left", || processes_with(&mark) == 0);
+    }
+}
+
+fn what_was_made_and_never_started_is_reaped(daemon: &Daemon) {
+    let (run, other) = (run_id(), run_id());
+    for run in [run, other] {
+        let label = format!("herma.run={run}");
+        daemon.say(&[
+            "create",
+            "--label",
+            &label,
+            "--network",
+            "none",
+            "--entrypoint",
+            "/bin/sh",
+            daemon.image(),
+        ]);
+    }
+    let docker = daemon.destination();
+    let mut expected = vec![run, other];
+    expected.sort_unstable();
+    assert_eq!(docker.runs().unwrap(), expected);
+    assert_eq!(daemon.reap(run).unwrap(), 1);
+    assert_eq!(docker.runs().unwrap(), [other], "another run's containers are left alone");
+    assert_eq!((daemon.reap(run).unwrap(), daemon.reap(other).unwrap()), (0, 1));
+    assert_eq!(docker.runs().unwrap(), []);
+}
+
+fn a_daemon_that_goes_ends_the_wait_and_the_container(daemon: &mut Daemon) {
+    let mark = format!("mark-{}", run_id());
+    // Killed, it can end nothing itself: then herma does.
+    for end in [Daemon::kill, Daemon::stop] {
+        let ground = Ground::new();
+        let docker = daemon.destination();
+        let job = ground.shell(&lingering(&mark));
+        let mut process = docker.start(&job).unwrap();
+        until("the daemon is there", || ground.workspace().join("ready").exists());
+        end(daemon);
+        let error = process.wait(LONG).unwrap_err().to_string();
+        assert!(error.contains("killed from outside") || error.contains("out of sight"), "{error}");
+        process.kill_all().unwrap();
+        assert_eq!(processes_with(&mark), 0);
+        let refused = docker.start(&ground.shell("true")).err().unwrap().to_string();
+        assert!(
+            refused.contains("there is no Docker socket") || refused.contains("nobody listens"),
+            "{refused}"
+        );
+        daemon.restart();
+        until("the container is removed", || daemon.containers(job.run_id).is_empty());
+    }
+}

@@ -1,0 +1,198 @@
+//! Which destination a run takes place in, and what Docker is used with: what was chosen for a repository, and what the
+//! operator said for all.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Destination, Docker, DockerOptions, Host, ImagePin, Sandbox, Unready};
+use herma_git::GitError;
+use herma_model::contract::Target;
+use herma_model::engine::DestinationKind;
+use herma_model::{Contract, Digest};
+use serde::{Deserialize, Serialize};
+
+use crate::file_reading::read_regular;
+use crate::home::write_durably;
+use crate::installation::Installation;
+
+/// The largest record that is read.
+const MAX_BYTES: u64 = 64 << 10;
+
+/// What was chosen for a repository. It lies in herma's home, and never in the repository: whoever may write there, as
+/// an agent does on a branch, must not choose the walls around itself.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Choice {
+    /// The git directory that the repository shares with its worktrees. The record is about this one and no other,
+    /// whatever its file is called.
+    pub repository: PathBuf,
+    /// Where runs on it take place, if neither the contract nor a flag says it.
+    pub destination: DestinationKind,
+    /// Docker's image.
+    pub image: Option<ImagePin>,
+    /// Docker's runtime.
+    pub runtime: Option<String>,
+}
+
+/// A choice could not be read or made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChoiceError {
+    /// There is no repository to choose for.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// Only Docker has images and runtimes.
+    #[error("the destination `{}` has neither image nor runtime: they are Docker's", .0.as_str())]
+    NotDocker(DestinationKind),
+    /// Nobody said which image.
+    #[error("{}", NO_IMAGE.0)]
+    NoImage,
+    /// The record cannot be read or written.
+    #[error("{}: {cause}", file.display())]
+    File {
+        /// Which file.
+        file: PathBuf,
+        /// What the system said, or what is wrong with it.
+        cause: io::Error,
+    },
+}
+
+const NO_IMAGE: (&str, &str) = (
+    "no image is named for the destination `docker`",
+    "`herma destination set docker --image NAME@sha256:...` in the repository, or `docker_image: NAME@sha256:...` in \
+     settings.yaml in herma's home",
+);
+
+impl ChoiceError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn next_step(&self) -> &'static str {
+        match self {
+            Self::Git(_) => "name a git repository: `--repo DIR`",
+            Self::NotDocker(_) => "leave --image and --runtime out, or choose `docker`",
+            Self::NoImage => NO_IMAGE.1,
+            Self::File { .. } => "remove the file, then choose again with `herma destination set`",
+        }
+    }
+}
+
+impl Installation {
+    /// A destination by its kind, as a repository's choice and the operator's settings say; or why there is none.
+    pub fn destination(
+        &self,
+        kind: DestinationKind,
+        choice: Option<&Choice>,
+    ) -> Result<Box<dyn Destination>, Unready> {
+        let herma = self.settings.herma.clone();
+        match kind {
+            DestinationKind::Host => Ok(Box::new(Host::new(herma))),
+            DestinationKind::Sandbox => Ok(Box::new(Sandbox::find(herma, &self.settings.search_path))),
+            DestinationKind::Docker => Ok(Box::new(Docker::new(herma, self.docker(choice)?))),
+            DestinationKind::Kubernetes => Err(Unready {
+                what: "this version of herma has no destination `kubernetes`".to_owned(),
+                next_step: "choose `sandbox` or `docker`".to_owned(),
+            }),
+        }
+    }
+
+    /// What Docker is used with, where an image is named.
+    pub fn docker(&self, choice: Option<&Choice>) -> Result<DockerOptions, Unready> {
+        let image =
+            choice.and_then(|choice| choice.image.clone()).or_else(|| self.operator.docker_image.clone());
+        let image = image.ok_or_else(|| {
+            let (what, next_step) = NO_IMAGE;
+            Unready { what: what.to_owned(), next_step: next_step.to_owned() }
+        })?;
+        let runtime = choice.and_then(|choice| choice.runtime.clone());
+        Ok(DockerOptions {
+            image,
+            socket: self.settings.docker_host.clone(),
+            runtime: runtime.or_else(|| self.operator.docker_runtime.clone()),
+            files: self.home.root().join("docker"),
+        })
+    }
+
+    /// The git directory of the repository that this directory lies in, which all of its worktrees share.
+    pub fn repository(&self, inside: &Path) -> Result<PathBuf, ChoiceError> {
+        Ok(self.git.common_dir(inside)?)
+    }
+
+    /// What was chosen for the repository that this directory lies in; none where nothing was.
+    pub fn choice_in(&self, inside: &Path) -> Result<Option<Choice>, ChoiceError> {
+        // Nothing was ever chosen: git does not have to be asked.
+        if !self.choices().is_dir() {
+            return Ok(None);
+        }
+        match self.git.common_dir(inside) {
+            Ok(repository) => self.read_choice(&repository),
+            // What is no repository has no choice; whether it may be a target is for another gate to say.
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// What was chosen for the repository that a contract is about.
+    pub fn choice_for(
+        &self,
+        contract: &Contract,
+        contract_dir: &Path,
+    ) -> Result<Option<Choice>, ChoiceError> {
+        match &contract.terms.target {
+            Target::Fixture(_) => Ok(None),
+            Target::Repo { repo, .. } if repo.is_path() => self.choice_in(&contract_dir.join(repo.as_str())),
+            Target::Repo { repo, .. } => {
+                let found = self.admissions().find_target(repo.as_str(), &self.situation());
+                found.record.map_or(Ok(None), |record| self.choice_in(&record.path))
+            }
+        }
+    }
+
+    /// Chooses for the repository that this directory lies in.
+    pub fn choose(
+        &self,
+        inside: &Path,
+        destination: DestinationKind,
+        image: Option<ImagePin>,
+        runtime: Option<String>,
+    ) -> Result<Choice, ChoiceError> {
+        if destination != DestinationKind::Docker && (image.is_some() || runtime.is_some()) {
+            return Err(ChoiceError::NotDocker(destination));
+        }
+        if destination == DestinationKind::Docker && image.is_none() && self.operator.docker_image.is_none() {
+            return Err(ChoiceError::NoImage);
+        }
+        let choice = Choice { repository: self.git.common_dir(inside)?, destination, image, runtime };
+        let file = self.choice_file(&choice.repository);
+        let write = || {
+            fs::create_dir_all(self.choices())?;
+            write_durably(&file, &serde_json::to_vec_pretty(&choice)?)
+        };
+        write().map_err(|cause| ChoiceError::File { file: file.clone(), cause })?;
+        Ok(choice)
+    }
+
+    /// A choice that cannot be read stops: a wall that was chosen must not silently be another.
+    fn read_choice(&self, repository: &Path) -> Result<Option<Choice>, ChoiceError> {
+        let file = self.choice_file(repository);
+        let read = || -> io::Result<Choice> {
+            let choice: Choice = serde_json::from_slice(&read_regular(&file, MAX_BYTES)?)?;
+            if choice.repository == repository {
+                return Ok(choice);
+            }
+            Err(io::Error::other("it is about another repository"))
+        };
+        match read() {
+            Ok(choice) => Ok(Some(choice)),
+            Err(cause) if cause.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(cause) => Err(ChoiceError::File { file: file.clone(), cause }),
+        }
+    }
+
+    fn choices(&self) -> PathBuf {
+        self.home.root().join("destinations")
+    }
+
+    fn choice_file(&self, repository: &Path) -> PathBuf {
+        let digest = Digest::of(repository.as_os_str().as_encoded_bytes()).to_string();
+        self.choices().join(format!("{}.json", digest.trim_start_matches("sha256:")))
+    }
+}
