@@ -4,6 +4,7 @@ mod admissions;
 mod approvals;
 mod approvers;
 mod bench;
+mod egress;
 mod engines;
 mod ladder;
 mod models;
@@ -24,6 +25,9 @@ pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, Admis
 pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
 pub use self::bench::BenchRouterOutput;
+pub use self::egress::{
+    EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput, GrantItem,
+};
 pub use self::engines::{EngineRow, EnginesOutput};
 pub use self::ladder::LadderOutput;
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};

@@ -11,6 +11,7 @@ mod close;
 mod collect;
 mod compare;
 mod decide;
+mod egress;
 mod enabled;
 mod error;
 mod facts;
@@ -46,6 +47,10 @@ pub use clock::SystemClock;
 pub use compare::{
     CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare,
     comparison_markdown,
+};
+pub use egress::{
+    Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal, SignedBy,
+    check_contract as check_egress,
 };
 pub use enabled::Enabled;
 pub use error::OrderError;

@@ -36,6 +36,7 @@ pub(super) fn request(
         destination: args.destination.map(Into::into),
         script: None,
         keep_workspace: false,
+        egress: herma_model::egress::EgressMode::Strict,
         fault: None,
     };
     let signs = installation.operator.separation_of_duties || args.unlock.approver.is_some();

@@ -43,6 +43,7 @@ fn binding() -> Binding {
         base: Digest::of(b"base").to_string(),
         purpose: herma_model::decision::Purpose::Work,
         destination: DestinationKind::Sandbox,
+        egress_digest: herma_policy::egress_digest(&contract.terms, &herma_policy::EgressRules::default()),
     })
 }
 

@@ -26,6 +26,7 @@ fn request_for(contract_text: &str) -> ApprovalRequest {
         base: asked.base,
         purpose: asked.purpose,
         destination: asked.destination,
+        egress_digest: asked.egress_digest,
     });
     request.contract_text = contract_text.to_owned();
     request
