@@ -26,7 +26,8 @@ pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
 pub use self::bench::BenchRouterOutput;
 pub use self::egress::{
-    EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput, GrantItem,
+    EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,
+    GrantItem,
 };
 pub use self::engines::{EngineRow, EnginesOutput};
 pub use self::ladder::LadderOutput;

@@ -43,11 +43,7 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::RouterProbeOutput),
     },
     Published { name: "egress", what: "`egress show`", make: || schema_for!(output::EgressOutput) },
-    Published {
-        name: "egress-test",
-        what: "`egress test`",
-        make: || schema_for!(output::EgressTestOutput),
-    },
+    Published { name: "egress-test", what: "`egress test`", make: || schema_for!(output::EgressTestOutput) },
     Published {
         name: "egress-learned",
         what: "`egress learned`",

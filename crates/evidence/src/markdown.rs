@@ -57,7 +57,8 @@ fn egress(used: &EgressUse) -> String {
         return format!("{mode}; nothing was asked for");
     }
     let by = |counts: &BTreeMap<String, u64>| {
-        let each: Vec<String> = counts.iter().map(|(word, count)| format!("{count} {}", cell(word))).collect();
+        let each: Vec<String> =
+            counts.iter().map(|(word, count)| format!("{count} {}", cell(word))).collect();
         if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
     };
     format!(

@@ -146,9 +146,6 @@ steps:
   - repeat: { times: 30, steps: [{ ask: { prompt: what do you think } }] }
 "#;
 
-/// The engine cannot go on without a host that nobody listed.
-const NEEDS_A_HOST: &str = "steps: [{ connect: { to: \"example.org:443\", must: true } }]";
-
 /// Every row of the failure matrix, in the order of [`Blocker::ALL`].
 #[rustfmt::skip]
 pub const FAILURE_MATRIX: &[Row] = {
@@ -166,7 +163,7 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::SecretInOutput, trigger: "the engine writes a key into an allowed file", event: E::DiffChecked, way: script("secret") },
         Row { blocker: B::SourceMutated, trigger: "a branch appears in the target while the run is under way", event: E::RunCompleted, way: on_target("steps: [{ shell: \"git -C '{target}' branch new\" }]") },
         Row { blocker: B::LifecycleTimeout, trigger: "the engine fixes the bug and then hangs", event: E::VerificationCompleted, way: limited("fixes-then-hangs", &[("limits", "{ idle: 1s }")]) },
-        Row { blocker: B::EgressDenied, trigger: "the engine needs a host that is not allowed", event: E::EgressDecided, way: Way::Run(Setup { script: NEEDS_A_HOST, ..FIX }) },
+        Row { blocker: B::EgressDenied, trigger: "the engine needs a host that is not allowed", event: E::EgressDecided, way: script("needs-a-host") },
         Row { blocker: B::EngineFailed, trigger: "the engine exits with 3", event: E::RunCompleted, way: script("engine-fails") },
         Row { blocker: B::MissingTestCommand, trigger: "the verification command is not installed", event: E::VerificationCompleted, way: terms(&[("verify", "[no-such-command]")]) },
         Row { blocker: B::ReviewerRejected, trigger: "the engine's own reviewer rejects the work", event: E::RunCompleted, way: script("rejected") },

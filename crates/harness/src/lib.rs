@@ -49,8 +49,8 @@ pub use compare::{
     comparison_markdown,
 };
 pub use egress::{
-    Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal, SignedBy,
-    check_contract as check_egress,
+    Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal,
+    SignedBy, check_contract as check_egress,
 };
 pub use enabled::Enabled;
 pub use error::OrderError;

@@ -76,11 +76,11 @@ pub fn attempted_at(terms: &Terms, host: &str) -> Vec<Action> {
 
 fn place_of(host: &str) -> Option<&'static Place> {
     let host = host.to_ascii_lowercase();
-    let fits = |listed: &&str| match listed.strip_prefix('*') {
+    let fits = |listed: &&'static str| match listed.strip_prefix('*') {
         Some(end) => host.len() > end.len() && host.ends_with(end),
         None => host == **listed,
     };
-    PLACES.iter().find(|place| place.hosts.iter().any(|listed| fits(&listed)))
+    PLACES.iter().find(|place| place.hosts.iter().any(fits))
 }
 
 #[cfg(test)]
@@ -116,7 +116,15 @@ mod tests {
 
     #[test]
     fn a_name_that_only_looks_like_one_of_them_means_nothing() {
-        for host in ["notgithub.com", "github.com.example", "githubXcom", "example.org", "", ".github.com.", "1.2.3.4"] {
+        for host in [
+            "notgithub.com",
+            "github.com.example",
+            "githubXcom",
+            "example.org",
+            "",
+            ".github.com.",
+            "1.2.3.4",
+        ] {
             assert_eq!(possible_at(host), [], "{host}");
             assert_eq!(attempted_at(&terms("[push, public_publication]"), host), [], "{host}");
         }

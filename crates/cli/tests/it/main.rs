@@ -16,6 +16,7 @@ mod cli;
 mod compare;
 mod crash;
 mod crash_landing;
+mod egress;
 mod engines;
 mod failure_matrix;
 mod full_disk;

@@ -10,7 +10,7 @@ use serde::Deserialize;
 pub const PROXY_VARIABLE: &str = "HTTPS_PROXY";
 
 /// How long the proxy has for its answer: longer than it gives itself.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The most of an answer that is read.
 const MOST: u64 = 4 << 10;
 

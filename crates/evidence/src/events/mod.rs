@@ -165,6 +165,12 @@ impl EventLog {
         self.lock().events.clone()
     }
 
+    /// How many events of this type there are so far.
+    #[must_use]
+    pub fn count(&self, kind: EventType) -> u64 {
+        self.lock().events.iter().filter(|event| event.kind == kind).count() as u64
+    }
+
     /// How many events of the agent were too many to keep.
     #[must_use]
     pub fn agent_events_left_out(&self) -> u64 {

@@ -44,7 +44,8 @@ impl EgressFiles {
     /// Writes a file durably, making its directory.
     pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), EgressError> {
         let file = self.at(name);
-        let written = private_dir(file.parent().unwrap_or(&self.dir)).and_then(|()| write_durably(&file, bytes));
+        let written =
+            private_dir(file.parent().unwrap_or(&self.dir)).and_then(|()| write_durably(&file, bytes));
         written.map_err(|source| EgressError::Io { file: format!("egress/{name}"), doing: "written", source })
     }
 

@@ -110,7 +110,12 @@ impl EgressFiles {
     }
 
     /// Takes a grant back, for ever. It needs no key: it only takes away.
-    pub fn revoke(&self, named: &str, approvers: &Approvers, now: Timestamp) -> Result<KnownGrant, EgressError> {
+    pub fn revoke(
+        &self,
+        named: &str,
+        approvers: &Approvers,
+        now: Timestamp,
+    ) -> Result<KnownGrant, EgressError> {
         let _lock = self.lock()?;
         let mut fitting =
             self.grants(approvers, now)?.into_iter().filter(|known| known.id.starts_with(named));

@@ -7,6 +7,7 @@ use herma_egress::rules::{Allowlist, Rule};
 use herma_egress::signed::{NamedKey, SignedList, Verified, verify};
 use herma_evidence::signed;
 use herma_model::approver::ApproverName;
+use herma_model::visible::visible_line;
 
 use super::error::EgressError;
 use super::files::EgressFiles;
@@ -83,11 +84,11 @@ impl EgressFiles {
             return Ok((last.clone(), (has_draft || last.is_some()).then(missing)));
         };
         match verify(&bytes, &key, last.as_ref()) {
-            Ok(list) => {
+            Ok(verified) => {
                 if kept.as_deref() != Some(&bytes) {
                     self.write(LAST_GOOD, &bytes)?;
                 }
-                Ok((Some(list), None))
+                Ok((Some(verified), None))
             }
             Err(bad) => Ok((last, Some(bad.to_string()))),
         }
@@ -117,7 +118,8 @@ impl EgressFiles {
         if hosts.len() > MOST {
             return Err(EgressError::TooMany(MOST));
         }
-        let allowlist = Allowlist::parse(&hosts).map_err(|bad| EgressError::Line { file: NAME, line: 0, bad })?;
+        let allowlist =
+            Allowlist::parse(&hosts).map_err(|bad| EgressError::Line { file: NAME, line: 0, bad })?;
         Ok((hosts, allowlist))
     }
 
@@ -141,7 +143,7 @@ impl EgressFiles {
         if !text.is_empty() && !text.ends_with('\n') {
             text.push('\n');
         }
-        text.push_str(&format!("# {}\n{}\n", herma_model::visible::visible_line(why), new.join("\n")));
+        text.extend(["# ", &visible_line(why), "\n", &new.join("\n"), "\n"]);
         self.write(LIST, text.as_bytes())?;
         Ok(new)
     }

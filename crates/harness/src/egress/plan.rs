@@ -132,7 +132,8 @@ pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressP
     if order.destination() == DestinationKind::Host {
         if !terms.egress.is_empty() {
             return unready(
-                "the contract names egress hosts, and `host` has no walls that would keep the engine to them".to_owned(),
+                "the contract names egress hosts, and `host` has no walls that would keep the engine to them"
+                    .to_owned(),
                 "Run it in `sandbox`.",
             );
         }
@@ -155,7 +156,9 @@ pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressP
     }
     let of_run = match installation.egress_of(Some(&order.contract)) {
         Ok(of_run) => of_run,
-        Err(bad) => return unready(bad.to_string(), "Mend it; `herma egress show` says when it can be read."),
+        Err(bad) => {
+            return unready(bad.to_string(), "Mend it; `herma egress show` says when it can be read.");
+        }
     };
     if let Some(problem) = &of_run.list.problem {
         return unready(problem.clone(), "`herma egress show` says which list counts until it is mended.");

@@ -77,7 +77,9 @@ impl Recorder {
 
     fn attempted(&self, decided: &Decided) -> BTreeSet<Action> {
         match decided.verdict {
-            Verdict::Denied(_) => self.terms.iter().flat_map(|terms| attempted_at(terms, &decided.host)).collect(),
+            Verdict::Denied(_) => {
+                self.terms.iter().flat_map(|terms| attempted_at(terms, &decided.host)).collect()
+            }
             Verdict::Allowed | Verdict::Failed(_) => BTreeSet::new(),
         }
     }
@@ -109,7 +111,8 @@ impl Watch for Recorder {
         if !state.wants(decided) {
             return Ok(());
         }
-        let appended = self.events.append(Source::Harness, EventType::EgressDecided, data(decided, &attempted));
+        let appended =
+            self.events.append(Source::Harness, EventType::EgressDecided, data(decided, &attempted));
         match appended {
             Ok(()) => {
                 state.recorded += 1;
@@ -181,7 +184,11 @@ mod tests {
         }
         assert!(!record(&denied("one-more.example.org", 443)), "no end to it would fill the disk");
         let most = MOST_EVENTS + u64::try_from(MOST_DENIALS).unwrap();
-        assert!((u64::try_from(MOST_DENIALS).unwrap()..=most).contains(&state.recorded), "{}", state.recorded);
+        assert!(
+            (u64::try_from(MOST_DENIALS).unwrap()..=most).contains(&state.recorded),
+            "{}",
+            state.recorded
+        );
         assert_eq!(state.named.len(), MOST_NAMED);
     }
 }

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
+use herma_evidence::layout;
 use herma_model::EventType;
 use herma_model::egress::{EgressMode, EgressUse};
 use herma_model::engine::DestinationKind;
@@ -82,16 +83,19 @@ pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
     let Some(RunEgress { handle, recorder, mode, .. }) = run.egress.take() else { return Ok(()) };
     let Ended { counts, learned } = handle.end();
     let noted = recorder.noted();
-    let used = used(mode, &counts, noted.recorded);
+    let recorded = run.events.count(EventType::EgressDecided);
+    let used = used(mode, &counts, recorded);
     run.facts.actions.extend(noted.attempted);
     run.facts.egress_denied = noted.denied;
     run.facts.egress = Some(used.clone());
-    run.facts.save(&run.dirs.facts())?;
     // Such a run is never a pass; what the engine did is looked at all the same.
-    if let Some(failure) = noted.unwritten {
+    let lost =
+        || (recorded < noted.recorded).then(|| format!("{}: a decision of egress is lost", layout::EVENTS));
+    if let Some(failure) = noted.unwritten.or_else(lost) {
         run.installation.home.release_reserve();
         run.facts.write_failures.push(failure);
     }
+    run.facts.save(&run.dirs.facts())?;
     if !learned.is_empty() {
         let proposal = Proposal {
             run_id: run.plan.run_id,

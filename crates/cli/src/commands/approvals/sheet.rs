@@ -43,9 +43,13 @@ pub(super) struct Sheet {
 impl Sheet {
     pub(super) fn new(installation: &Installation, approval: Approval) -> Result<Self, Failure> {
         let evidence = evidence(installation, &approval.request.binding)?;
-        let packet =
-            Packet::of(&approval, &installation.approvers(), evidence, reached_by_all(installation, &approval.request))
-                .map_err(|why| why.to_string());
+        let packet = Packet::of(
+            &approval,
+            &installation.approvers(),
+            evidence,
+            reached_by_all(installation, &approval.request),
+        )
+        .map_err(|why| why.to_string());
         let state = approval.state_at(SystemClock.now());
         let void = void(installation, &approval).filter(|_| state == ApprovalState::Granted);
         Ok(Self { approval, state, packet, void })

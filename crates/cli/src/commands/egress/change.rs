@@ -30,7 +30,8 @@ pub(super) fn adopt(args: &args::EgressAdopt, installation: &Installation, scree
     }
     let added = files.adopt(&proposal, &args.hosts)?;
     let list = files.list(installation.operator.egress_signed_by.as_ref(), &installation.approvers())?;
-    let next = list.signed.as_ref().map(|signed| format!("have {} sign it: `herma egress sign`", signed.name));
+    let next =
+        list.signed.as_ref().map(|signed| format!("have {} sign it: `herma egress sign`", signed.name));
     if !screen.is_json() {
         screen.line(format_args!("{} new on the installation's list", added.len()));
         show_hosts(&added, screen);

@@ -74,13 +74,19 @@ fn show_list(list: &InstallationList, screen: &Screen) {
     match &list.signed {
         None => screen.line("by the installation's list"),
         Some(signed) => {
-            let serial = signed.serial.map_or_else(|| "never signed".to_owned(), |serial| format!("number {serial}"));
-            screen.line(format_args!("by the installation's list, to be signed by {} ({serial})", signed.name));
+            let serial =
+                signed.serial.map_or_else(|| "never signed".to_owned(), |serial| format!("number {serial}"));
+            screen
+                .line(format_args!("by the installation's list, to be signed by {} ({serial})", signed.name));
         }
     }
     show_hosts(&list.hosts, screen);
     for host in &list.unsigned {
-        screen.line(format_args!("  {}  {}", safe(host), screen.paint(Tone::Warn, "not signed, does not count")));
+        screen.line(format_args!(
+            "  {}  {}",
+            safe(host),
+            screen.paint(Tone::Warn, "not signed, does not count")
+        ));
     }
     if let Some(problem) = &list.problem {
         screen.line(format_args!("  {} {}", screen.paint(Tone::Bad, "new runs are blocked:"), safe(problem)));
@@ -124,11 +130,15 @@ impl From<EgressError> for Failure {
     fn from(error: EgressError) -> Self {
         match &error {
             EgressError::Io { .. } | EgressError::Record(_) => Self::internal(error),
-            EgressError::Line { .. } => Self::bad_input(error).hint("docs/egress.md says how entries are written"),
+            EgressError::Line { .. } => {
+                Self::bad_input(error).hint("docs/egress.md says how entries are written")
+            }
             EgressError::OtherSigner { .. } => {
                 Self::bad_input(error).hint("say who signs with --approver NAME")
             }
-            EgressError::NotRequired => Self::bad_input(error).hint("it counts as it is; `herma egress show`"),
+            EgressError::NotRequired => {
+                Self::bad_input(error).hint("it counts as it is; `herma egress show`")
+            }
             _ => Self::bad_input(error),
         }
     }
