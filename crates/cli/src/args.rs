@@ -5,6 +5,7 @@ mod approvals;
 mod approver;
 mod compare;
 mod destination;
+mod egress;
 mod engines;
 mod ladder;
 mod outcome;
@@ -16,6 +17,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use herma_model::contract::{ContractId, FixtureName, RepoRef};
+use herma_model::egress::EgressMode;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{RunId, Status};
 
@@ -24,6 +26,7 @@ pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval
 pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
+pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::Engines;
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
@@ -96,6 +99,9 @@ pub enum Command {
     /// Say who may let things in
     #[command(subcommand)]
     Approver(Approver),
+    /// Show, test and change what runs may reach besides their model
+    #[command(subcommand)]
+    Egress(Egress),
     /// Serve the one way to a model: admits, bounds, forwards and records every call
     Router(Router),
     /// List the models that are configured or admitted: by which names they are asked, and what they cost
@@ -152,6 +158,27 @@ pub struct Run {
     /// Keep the workspace after the run
     #[arg(long)]
     pub keep_workspace: bool,
+    /// What a host that is not listed means; `learn` is for fixtures
+    #[arg(long, value_enum, default_value = "strict", value_name = "MODE")]
+    pub egress: EgressArg,
+}
+
+/// What a host that is not listed means.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum EgressArg {
+    /// It is denied
+    Strict,
+    /// It passes, and is written down as a proposal that a person can adopt
+    Learn,
+}
+
+impl From<EgressArg> for EgressMode {
+    fn from(arg: EgressArg) -> Self {
+        match arg {
+            EgressArg::Strict => Self::Strict,
+            EgressArg::Learn => Self::Learn,
+        }
+    }
 }
 
 /// Where to run.

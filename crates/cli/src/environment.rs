@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -137,4 +138,10 @@ pub(crate) fn router_of_this_run() -> Option<fake::Router> {
         token: Secret::new(text(fake::TOKEN_VARIABLE)?),
         model: text(fake::MODEL_VARIABLE)?,
     })
+}
+
+/// The way to everything else that herma gave this process, where it is the agent of a run.
+#[allow(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
+pub(crate) fn egress_of_this_run() -> Option<SocketAddr> {
+    std::env::var(fake::PROXY_VARIABLE).ok()?.strip_prefix("http://")?.parse().ok()
 }

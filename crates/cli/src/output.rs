@@ -5,6 +5,7 @@ mod approvals;
 mod approvers;
 mod bench;
 mod destinations;
+mod egress;
 mod engines;
 mod ladder;
 mod models;
@@ -26,6 +27,10 @@ pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
 pub use self::bench::BenchRouterOutput;
 pub use self::destinations::{DestinationOutput, DestinationRow, DestinationsOutput, ProbeOutput, ProbeRow};
+pub use self::egress::{
+    EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,
+    GrantItem,
+};
 pub use self::engines::{EngineRow, EnginesOutput};
 pub use self::ladder::LadderOutput;
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};

@@ -42,6 +42,23 @@ pub const SCHEMAS: &[Published] = &[
         what: "`router probe`",
         make: || schema_for!(output::RouterProbeOutput),
     },
+    Published { name: "egress", what: "`egress show`", make: || schema_for!(output::EgressOutput) },
+    Published { name: "egress-test", what: "`egress test`", make: || schema_for!(output::EgressTestOutput) },
+    Published {
+        name: "egress-learned",
+        what: "`egress learned`",
+        make: || schema_for!(output::EgressLearnedOutput),
+    },
+    Published {
+        name: "egress-list-changed",
+        what: "`egress adopt` and `egress sign`",
+        make: || schema_for!(output::EgressListOutput),
+    },
+    Published {
+        name: "egress-grant-shown",
+        what: "`egress grant` and `egress revoke`",
+        make: || schema_for!(output::EgressGrantOutput),
+    },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },

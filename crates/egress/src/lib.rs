@@ -12,6 +12,7 @@ pub mod hello;
 pub mod host;
 pub mod proxy;
 pub mod reason;
+pub mod rehearsal;
 pub mod resolver;
 pub mod rules;
 pub mod signed;

@@ -1,9 +1,10 @@
 //! The report for people.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use herma_model::Report;
-use herma_model::report::{ChangedFile, Usage, Verification, VerificationStatus};
+use herma_model::report::{ChangedFile, EgressUse, Usage, Verification, VerificationStatus};
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
@@ -28,6 +29,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
         writeln!(out, "| model | {}/{} |", cell(provider), cell(model))?;
         writeln!(out, "| model calls | {} |", usage(&report.usage))?;
     }
+    if let Some(used) = &report.egress {
+        writeln!(out, "| egress | {} |", egress(used))?;
+    }
     writeln!(out, "| started | {} |", report.run_started_at)?;
     writeln!(out, "| herma | {} |", cell(&report.herma_version))?;
     blockers(report, out)?;
@@ -44,6 +48,28 @@ fn usage(usage: &Usage) -> String {
     };
     format!(
         "{requests}{unsettled}; {input_tokens} tokens in, {output_tokens} out, {charged_tokens} charged; ${usd}"
+    )
+}
+
+fn egress(used: &EgressUse) -> String {
+    let mode = used.mode.as_str();
+    if used.decisions() == 0 {
+        return format!("{mode}; nothing was asked for");
+    }
+    let by = |counts: &BTreeMap<String, u64>| {
+        let each: Vec<String> =
+            counts.iter().map(|(word, count)| format!("{count} {}", cell(word))).collect();
+        if each.is_empty() { String::new() } else { format!(" ({})", each.join(", ")) }
+    };
+    format!(
+        "{mode}; {} allowed, {} denied{}, {} failed{}; {} bytes out, {} in",
+        used.allowed,
+        used.all_denied(),
+        by(&used.denied),
+        used.all_failed(),
+        by(&used.failed),
+        used.bytes_out,
+        used.bytes_in
     )
 }
 

@@ -7,6 +7,7 @@ use herma_git::{Landing, SourceState};
 use herma_model::approval::ApprovalId;
 use herma_model::blocker::BlockerRecord;
 use herma_model::contract::Action;
+use herma_model::egress::EgressUse;
 use herma_model::engine::EngineExit;
 use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
 use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
@@ -66,6 +67,12 @@ pub(crate) struct Facts {
     pub(crate) providers: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) model_refusals: Vec<BlockerRecord>,
+    /// What the run's egress proxy decided; none for a run that had none.
+    #[serde(default)]
+    pub(crate) egress: Option<EgressUse>,
+    /// Which hosts it denied, in words.
+    #[serde(default)]
+    pub(crate) egress_denied: Option<String>,
     pub(crate) missing_event: Option<EventType>,
     pub(crate) write_failures: Vec<String>,
     pub(crate) interrupted: Option<String>,
@@ -118,6 +125,7 @@ impl Facts {
             verification_with_baseline_tests: &self.verification_with_baseline_tests,
             verify_declared: contract.terms.verify.len(),
             model_refusals: self.model_refusals.clone(),
+            egress_denied: self.egress_denied.clone(),
             missing_event: self.missing_event,
             secret_in_patch: self.secret.clone(),
             source: self.source(),

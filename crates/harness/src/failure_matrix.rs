@@ -163,7 +163,7 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::SecretInOutput, trigger: "the engine writes a key into an allowed file", event: E::DiffChecked, way: script("secret") },
         Row { blocker: B::SourceMutated, trigger: "a branch appears in the target while the run is under way", event: E::RunCompleted, way: on_target("steps: [{ shell: \"git -C '{target}' branch new\" }]") },
         Row { blocker: B::LifecycleTimeout, trigger: "the engine fixes the bug and then hangs", event: E::VerificationCompleted, way: limited("fixes-then-hangs", &[("limits", "{ idle: 1s }")]) },
-        Row { blocker: B::EgressDenied, trigger: "the engine needs a host that is not allowed", event: E::EgressDecided, way: Way::NotYet("an egress proxy") },
+        Row { blocker: B::EgressDenied, trigger: "the engine needs a host that is not allowed", event: E::EgressDecided, way: script("needs-a-host") },
         Row { blocker: B::EngineFailed, trigger: "the engine exits with 3", event: E::RunCompleted, way: script("engine-fails") },
         Row { blocker: B::MissingTestCommand, trigger: "the verification command is not installed", event: E::VerificationCompleted, way: terms(&[("verify", "[no-such-command]")]) },
         Row { blocker: B::ReviewerRejected, trigger: "the engine's own reviewer rejects the work", event: E::RunCompleted, way: script("rejected") },

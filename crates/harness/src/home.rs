@@ -52,6 +52,12 @@ impl Home {
         self.root.join("admissions")
     }
 
+    /// Where the lists and grants of egress lie.
+    #[must_use]
+    pub fn egress(&self) -> PathBuf {
+        self.root.join("egress")
+    }
+
     /// The directory itself.
     #[must_use]
     pub fn root(&self) -> &Path {
@@ -225,6 +231,12 @@ impl RunDirs {
     #[must_use]
     pub fn router(&self) -> PathBuf {
         self.root.join("router")
+    }
+
+    /// Where the run's egress proxy listens. The agent sees the socket only.
+    #[must_use]
+    pub fn egress(&self) -> PathBuf {
+        self.root.join("egress")
     }
 
     /// The fresh checkout that verification runs on.

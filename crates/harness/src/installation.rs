@@ -15,6 +15,7 @@ use herma_store::SqliteStore;
 
 use crate::admissions::Admissions;
 use crate::approvers::Approvers;
+use crate::egress::EgressFiles;
 use crate::home::Home;
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
@@ -105,6 +106,12 @@ impl Installation {
     #[must_use]
     pub fn admissions(&self) -> Admissions {
         Admissions::open(self.home.admissions())
+    }
+
+    /// What every run may reach, and what runs have learned.
+    #[must_use]
+    pub fn egress(&self) -> EgressFiles {
+        EgressFiles::open(self.home.egress())
     }
 
     /// Whose signatures count here: this installation's on evidence, its approvers' on outcomes.

@@ -12,6 +12,7 @@ mod collect;
 mod compare;
 mod decide;
 mod destinations;
+mod egress;
 mod enabled;
 mod error;
 mod facts;
@@ -49,6 +50,10 @@ pub use compare::{
     comparison_markdown,
 };
 pub use destinations::{Choice, ChoiceError};
+pub use egress::{
+    Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal,
+    SignedBy, check_contract as check_egress,
+};
 pub use enabled::Enabled;
 pub use error::OrderError;
 pub use home::{Home, RunDirs};

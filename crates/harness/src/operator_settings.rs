@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_destination::ImagePin;
+use herma_model::approver::ApproverName;
 use herma_model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -29,6 +30,8 @@ pub struct OperatorSettings {
     pub approval_valid_for: Span,
     /// How long an operator has to accept or reject what landed.
     pub outcome_within: Span,
+    /// The approver whose signature the list of hosts for all runs must carry, where it must carry one.
+    pub egress_signed_by: Option<ApproverName>,
 }
 
 impl Default for OperatorSettings {
@@ -40,6 +43,7 @@ impl Default for OperatorSettings {
             docker_runtime: None,
             approval_valid_for: Span(24 * HOUR),
             outcome_within: Span(7 * 24 * HOUR),
+            egress_signed_by: None,
         }
     }
 }

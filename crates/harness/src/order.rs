@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use herma_model::decision::Purpose;
+use herma_model::egress::EgressMode;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
 use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
@@ -25,6 +26,8 @@ pub struct Order {
     pub script: Option<String>,
     /// Whether the workspace stays after the run.
     pub keep_workspace: bool,
+    /// What a host that is not listed means.
+    pub egress: EgressMode,
     /// A fault to meet.
     pub fault: Option<Fault>,
 }
@@ -57,6 +60,8 @@ pub(crate) struct Plan {
     pub(crate) engine_version: String,
     pub(crate) destination: DestinationKind,
     pub(crate) keep_workspace: bool,
+    #[serde(default)]
+    pub(crate) egress: EgressMode,
     pub(crate) herma_version: String,
 }
 
@@ -71,6 +76,7 @@ impl Plan {
             engine_version: "unknown".to_owned(),
             destination: order.destination(),
             keep_workspace: order.keep_workspace,
+            egress: order.egress,
             herma_version: VERSION.to_owned(),
         }
     }

@@ -14,6 +14,7 @@ use serde_json::json;
 
 pub use alone::probe_alone;
 
+use crate::egress;
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::models;
@@ -29,6 +30,7 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
         return Ok(());
     }
     models::start(run, ready.router.as_ref())?;
+    egress::start(run, &ready.egress)?;
     let shape = shape(run, ready)?;
     let confinement = confinement(run, ready, &shape)?;
     let confined = !matches!(confinement, Finding::Missing(_));
@@ -60,7 +62,7 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
             workspace: run.dirs.workspace(),
             engine_dir: Some(run.dirs.engine()),
             router: run.router.as_ref().map(|router| router.socket().to_owned()),
-            egress: None,
+            egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
         },
         mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
         stdin: Stdin::Null,

@@ -12,6 +12,7 @@ use herma_model::store::Store as _;
 use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
 
 use crate::close::Closing;
+use crate::egress;
 use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::home::{ActiveRun, RunDirs};
@@ -146,6 +147,7 @@ fn interrupt(
     let last = steps.last().map_or(Step::Start, |line| line.step);
     facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
     models::recover(installation, plan, bundle, &events, &mut facts)?;
+    egress::recover(&mut facts, plan.egress, &events.events());
     let seen = |kind| events.events().iter().any(|event| event.kind == kind);
     facts.engine_started = seen(EventType::EngineStarted);
     facts.confined = seen(EventType::ConfinementProbed);

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 use crate::checks;
 use crate::close;
 use crate::collect;
+use crate::egress::{self, RunEgress};
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
 use crate::gates;
@@ -64,9 +65,11 @@ pub(crate) fn run_on(
         scope.spawn(move || engine.map(herma_engines::Engine::digest));
         let mut run = Run::start(installation, order, occasion, watch)?;
         let stopped = run.govern().err();
-        // A run that stopped early still has its router, whose calls are part of the evidence too.
+        // A run that stopped early still has its router and its egress proxy, whose records are part of the evidence too.
         let unrecorded = models::end(&mut run).err();
-        let internal_error = run.note_stop(stopped).or(run.note_stop(unrecorded));
+        let undecided = egress::end(&mut run).err();
+        let internal_error =
+            run.note_stop(stopped).or(run.note_stop(unrecorded)).or(run.note_stop(undecided));
         run.witness_once_more();
         close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
     })
@@ -82,7 +85,7 @@ pub(crate) struct Run<'a> {
     pub(crate) dirs: RunDirs,
     pub(crate) active: ActiveRun,
     pub(crate) bundle: Bundle,
-    pub(crate) events: EventLog,
+    pub(crate) events: Arc<EventLog>,
     pub(crate) trace: Trace,
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
@@ -93,6 +96,8 @@ pub(crate) struct Run<'a> {
     admitted_terms: Option<Terms>,
     /// The run's router, while it may be asked.
     pub(crate) router: Option<RunRouter>,
+    /// The run's egress proxy, while it may be asked.
+    pub(crate) egress: Option<RunEgress>,
     /// The repository that was made for the run, where its stage makes one.
     pub(crate) disposable: Option<SourceRepo>,
     /// Trees that are being removed.
@@ -140,6 +145,7 @@ impl Run<'_> {
         self.step(Step::Engine)?;
         supervise::engine(self, &ready)?;
         models::end(self)?;
+        egress::end(self)?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground, &control_files)?;
@@ -187,7 +193,7 @@ impl Run<'_> {
             .map_err(OrderError::home)?;
         let bundle = Bundle::create(dirs.bundle(), Arc::clone(&clock), order.fault.clone())?;
         let redactor = Redactor::default();
-        let events = EventLog::create(&bundle, run_id, redactor);
+        let events = Arc::new(EventLog::create(&bundle, run_id, redactor));
         let trace = Trace::create(&bundle);
         let mut run = Run {
             installation,
@@ -205,6 +211,7 @@ impl Run<'_> {
             ruling: None,
             admitted_terms: None,
             router: None,
+            egress: None,
             disposable: None,
             removals: Vec::new(),
             watch,

@@ -81,7 +81,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         workspace: run.dirs.workspace(),
         engine_dir: Some(engine_dir.clone()),
         router: router.map(|router| router.socket().to_owned()),
-        egress: None,
+        egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
     };
     let view = ready.destination.view(&rooms);
     let launch = engine.launch(&view)?;

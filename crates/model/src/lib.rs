@@ -11,6 +11,7 @@ pub mod comparison;
 pub mod contract;
 pub mod decision;
 pub mod digest;
+pub mod egress;
 pub mod engine;
 pub mod event;
 pub mod fault;

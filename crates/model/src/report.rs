@@ -10,6 +10,7 @@ use crate::approval::ApprovalId;
 use crate::blocker::BlockerRecord;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
+pub use crate::egress::{EgressMode, EgressUse};
 use crate::engine::{DestinationKind, EngineExit, EngineName};
 use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
@@ -115,6 +116,9 @@ pub struct Report {
     pub outcome_due: Option<Timestamp>,
     /// What the run used of models.
     pub usage: Usage,
+    /// What its egress proxy decided; none for a run that had none.
+    #[serde(default)]
+    pub egress: Option<EgressUse>,
     /// Why it is not a pass.
     pub blockers: Vec<BlockerRecord>,
     /// What does not apply to this run, with the reason.

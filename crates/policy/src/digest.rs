@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
 use crate::allowed_paths::MAX_FILE_BYTES;
+use crate::egress_actions::PLACES;
 use crate::forbidden_paths::{BUILT_IN, Lift};
 
 /// The version of the rules that are code and not tables. It goes up when one of them judges otherwise than before.
@@ -19,11 +20,22 @@ pub fn policy_digest() -> Digest {
     Digest::of(rules().to_string().as_bytes())
 }
 
-/// Digest over the hosts that the contract lets the engine reach. Their order means nothing.
+/// What every run of an installation may reach, besides what its contract names.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EgressRules {
+    /// The entries of the installation's list.
+    pub hosts: BTreeSet<String>,
+    /// The digests of the grants that hold.
+    pub grants: BTreeSet<Digest>,
+}
+
+/// Digest over the hosts that the engine may reach: those of the contract, those of the installation, and those of grants.
+/// Their order means nothing.
 #[must_use]
-pub fn egress_digest(terms: &Terms) -> Digest {
+pub fn egress_digest(terms: &Terms, rules: &EgressRules) -> Digest {
     let hosts: BTreeSet<&String> = terms.egress.iter().collect();
-    Digest::of(json!(["herma.egress/v1", hosts]).to_string().as_bytes())
+    let EgressRules { hosts: installation, grants } = rules;
+    Digest::of(json!(["herma.egress/v2", hosts, installation, grants]).to_string().as_bytes())
 }
 
 /// The rules as lists of texts and numbers, which have one spelling only. Why a path is forbidden is left out: other
@@ -38,6 +50,8 @@ fn rules() -> Value {
         .collect();
     let shapes: Vec<_> =
         SHAPES.iter().map(|shape| json!([shape.action, shape.programs, shape.followed_by])).collect();
+    let places: Vec<_> =
+        PLACES.iter().map(|place| json!([place.hosts, place.actions, place.nothing_else])).collect();
     json!([
         "herma.policy/v1",
         RULES_VERSION,
@@ -48,7 +62,8 @@ fn rules() -> Value {
         TAKE_A_VALUE,
         WRAPPERS,
         SHELLS,
-        MAX_FILE_BYTES
+        MAX_FILE_BYTES,
+        places
     ])
 }
 
@@ -81,10 +96,26 @@ mod tests {
 
     #[test]
     fn other_hosts_are_another_digest_and_another_order_is_not() {
-        let one = egress_digest(&terms("[a.example, b.example]"));
-        assert_eq!(one, egress_digest(&terms("[b.example, a.example, a.example]")));
+        let none = EgressRules::default();
+        let one = egress_digest(&terms("[a.example, b.example]"), &none);
+        assert_eq!(one, egress_digest(&terms("[b.example, a.example, a.example]"), &none));
         for other in ["[]", "[a.example]", "[a.example, c.example]", "[\"a.example,b.example\"]"] {
-            assert_ne!(one, egress_digest(&terms(other)), "{other}");
+            assert_ne!(one, egress_digest(&terms(other), &none), "{other}");
         }
+    }
+
+    #[test]
+    fn what_the_installation_allows_is_part_of_it_and_not_the_same_as_the_contracts() {
+        let hosts = BTreeSet::from(["a.example".to_owned()]);
+        let grants = BTreeSet::from([Digest::of(b"a grant")]);
+        let all = [
+            EgressRules::default(),
+            EgressRules { hosts: hosts.clone(), grants: BTreeSet::new() },
+            EgressRules { hosts: BTreeSet::new(), grants: grants.clone() },
+            EgressRules { hosts, grants },
+        ];
+        let digests: BTreeSet<Digest> = all.iter().map(|rules| egress_digest(&terms("[]"), rules)).collect();
+        assert_eq!(digests.len(), all.len());
+        assert!(!digests.contains(&egress_digest(&terms("[a.example]"), &all[0])));
     }
 }

@@ -6,6 +6,7 @@ pub mod actions;
 pub mod allowed_paths;
 mod case_twins;
 mod digest;
+pub mod egress_actions;
 pub mod forbidden_paths;
 mod glob;
 mod names;
@@ -15,7 +16,7 @@ pub mod test_files;
 pub mod verdict;
 
 pub use allowed_paths::{MAX_FILE_BYTES, PathRules, TreeFacts};
-pub use digest::{egress_digest, policy_digest};
+pub use digest::{EgressRules, egress_digest, policy_digest};
 pub use glob::BadPattern;
 pub use test_files::looks_like_test;
 pub use verdict::{RunFacts, SourceFacts};

@@ -43,6 +43,8 @@ pub struct RunFacts<'a> {
     pub landing_refused: Option<BlockerRecord>,
     /// What the router refused to the engine and the run cannot pass with, as blockers.
     pub model_refusals: Vec<BlockerRecord>,
+    /// Which hosts the engine was denied, in words, where it was.
+    pub egress_denied: Option<String>,
     /// The first event that is not there, or not in its place.
     pub missing_event: Option<EventType>,
     /// The files of the bundle that could not be written, each with the reason.
@@ -95,6 +97,7 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
         if !(facts.gates_only && ending == Ending::NotStarted) {
             judge_absences(facts, ending, &mut blockers);
         }
+        judge_egress(facts, &mut blockers);
         blockers.extend(facts.landing_refused.iter().cloned());
     } else {
         blockers.extend(facts.gate_blockers.iter().cloned());
@@ -284,6 +287,18 @@ fn judge_absences(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Block
     } else if ran != declared {
         let detail = format!("not run: {ran} of {declared} verification commands have a result");
         blockers.push(Blocker::VerificationFailed.because(detail));
+    }
+}
+
+/// A host that was denied is a reason only where the work was not done: an engine that does without it has lost nothing.
+fn judge_egress(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    let undone = |b: &BlockerRecord| {
+        matches!(b.blocker, Blocker::EngineFailed | Blocker::NoDiff | Blocker::VerificationFailed)
+    };
+    if let Some(hosts) = &facts.egress_denied
+        && blockers.iter().any(undone)
+    {
+        blockers.push(Blocker::EgressDenied.because(format!("the engine was denied {hosts}")));
     }
 }
 

@@ -17,7 +17,7 @@ pub(crate) fn play(input: impl Read, workspace: &Path, mut output: File) -> u8 {
             let contract = Some(assignment.contract_digest);
             perform(
                 &script,
-                Speaker { engine: NAME, version: VERSION, contract, router: None },
+                Speaker { engine: NAME, version: VERSION, contract, router: None, proxy: None },
                 workspace,
                 output,
             )

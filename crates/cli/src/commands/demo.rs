@@ -28,6 +28,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
         destination: Some(destination),
         script: Some(script.to_owned()),
         keep_workspace: false,
+        egress: herma_model::egress::EgressMode::Strict,
         fault: environment.fault.clone(),
     };
     if !screen.is_json() {

@@ -33,7 +33,9 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     if first == fake::SUBCOMMAND {
         let script = args.next()?;
         let router = environment::router_of_this_run();
-        return Some(ExitCode::from(fake::run(Path::new(&script), Path::new("."), router.as_ref())));
+        let proxy = environment::egress_of_this_run();
+        let speaker = fake::Speaker { router: router.as_ref(), proxy, ..fake::Speaker::FAKE };
+        return Some(ExitCode::from(fake::run(Path::new(&script), Path::new("."), speaker)));
     }
     if first == upstream::SUBCOMMAND {
         return Some(ended(&upstream::run(args)));

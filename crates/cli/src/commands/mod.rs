@@ -12,6 +12,7 @@ mod demo;
 mod destinations;
 mod diff;
 mod doctor;
+mod egress;
 mod engines;
 mod init;
 pub(crate) mod inside;
@@ -68,6 +69,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Prove(args) => ladder::prove(args, environment, screen),
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
+        Command::Egress(command) => egress::egress(command, environment, screen),
         Command::Router(args) => router::router(args, environment, screen),
         Command::Models => models::models(environment, screen),
         Command::Usage(args) => usage::usage(args, environment, screen),

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_fixtures::Fixture;
-use herma_harness::{Finished, Installation, Order, run as run_order};
+use herma_harness::{Finished, Installation, Order, check_egress, run as run_order};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::{BadContract, MAX_BYTES, Target};
 use herma_model::engine::DestinationKind;
@@ -35,6 +35,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         engine: args.engine.clone(),
         script,
         keep_workspace: args.keep_workspace,
+        egress: args.egress.into(),
         fault: environment.fault.clone(),
     };
     let finished = govern(&installation, &order, screen)?;
@@ -130,6 +131,7 @@ pub(crate) fn read_contract(named: &str) -> Result<ReadContract, Failure> {
 
 fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Failure> {
     let contract = Contract::parse(text.as_bytes()).map_err(|bad| bad_contract(path, &bad))?;
+    check_egress(&contract, &text).map_err(|bad| bad_contract(path, &bad))?;
     PathRules::compile(&contract.terms)
         .map_err(|bad| Failure::bad_input(format!("{}: {bad}", path.display())))?;
     if let Some(finding) = herma_evidence::secrets::scan(text.as_bytes()).first() {

@@ -18,6 +18,7 @@ mod crash;
 mod crash_landing;
 mod destinations;
 mod docker;
+mod egress;
 mod engines;
 mod failure_matrix;
 mod full_disk;

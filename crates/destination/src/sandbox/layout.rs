@@ -70,9 +70,12 @@ const USER: [&str; 6] = ["--unshare-user", "--assert-userns-disabled", "--uid", 
 /// Top-level names that are links into /usr on most systems and directories of their own on others.
 const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// What programs need from /etc to start at all. Each mount costs every start some time, and nothing inside reaches a
-/// network that would ask for certificates.
+/// What programs need from /etc to start at all. Each mount costs every start some time.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/alternatives"];
+
+/// Whom programs trust that speak TLS, for jobs that have a way out: on Debian and its kin, and on Fedora and its kin. What
+/// lies beside them may be private keys.
+const CERTIFICATES: [&str; 3] = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 
 /// Places that no mount may cover or lie in.
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
@@ -159,6 +162,9 @@ pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
         if let Some(socket) = socket {
             words.three("--ro-bind", socket, inside);
         }
+    }
+    for name in CERTIFICATES.iter().filter(|_| job.rooms.egress.is_some()) {
+        words.three("--ro-bind-try", name, name);
     }
     words.three("--bind", &job.rooms.workspace, WORKSPACE);
     if let Some(dir) = &job.rooms.engine_dir {

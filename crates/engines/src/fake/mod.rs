@@ -2,6 +2,7 @@
 //! deterministic; it is the default, and it is how every misbehaviour of an agent is tried out.
 
 mod ask;
+mod connect;
 mod effects;
 mod parse;
 mod perform;
@@ -18,6 +19,7 @@ use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Digest, VERSION};
 
 pub use ask::{Ask, Dialect, MODEL_VARIABLE, Router, SOCKET_VARIABLE, TOKEN_VARIABLE};
+pub use connect::{Connect, PROXY_VARIABLE};
 pub use parse::{BadScript, MAX_BYTES};
 pub use perform::{Speaker, perform, play_file, run};
 pub use script::{

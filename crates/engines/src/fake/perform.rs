@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
+use std::net::SocketAddr;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -33,31 +34,33 @@ pub struct Speaker<'a> {
     pub contract: Option<Digest>,
     /// Whom it can ask; none where the contract names no model.
     pub router: Option<&'a Router>,
+    /// Where the run's egress proxy answers; none where there is none.
+    pub proxy: Option<SocketAddr>,
 }
 
 impl Speaker<'static> {
     /// The engine `fake`.
     pub const FAKE: Self =
-        Self { engine: EngineName::DEFAULT, version: VERSION, contract: None, router: None };
+        Self { engine: EngineName::DEFAULT, version: VERSION, contract: None, router: None, proxy: None };
 }
 
 /// Plays the script in this file on standard output; gives the exit code that the process should end with.
 #[must_use]
-pub fn run(script: &Path, workspace: &Path, router: Option<&Router>) -> u8 {
+pub fn run(script: &Path, workspace: &Path, speaker: Speaker<'_>) -> u8 {
     let Ok(output) = io::stdout().as_fd().try_clone_to_owned() else {
         return FAILED;
     };
-    play_file(script, workspace, router, File::from(output))
+    play_file(script, workspace, speaker, File::from(output))
 }
 
 /// Plays the script in this file and says everything on `output`; gives the exit code.
 #[must_use]
-pub fn play_file(script: &Path, workspace: &Path, router: Option<&Router>, mut output: File) -> u8 {
+pub fn play_file(script: &Path, workspace: &Path, speaker: Speaker<'_>, mut output: File) -> u8 {
     let read = fs::read(script)
         .map_err(|e| e.to_string())
         .and_then(|bytes| Script::parse(&bytes).map_err(|e| e.to_string()));
     match read {
-        Ok(script) => perform(&script, Speaker { router, ..Speaker::FAKE }, workspace, output),
+        Ok(script) => perform(&script, speaker, workspace, output),
         Err(why) => {
             // If this cannot be said either, the exit code still says it.
             let text = format!("the script cannot be played: {why}");
@@ -135,16 +138,8 @@ impl Performance<'_> {
                     return Ok(Next::End(FAILED));
                 }
             }
-            Step::Ask(s) => match s.put(self.speaker.router) {
-                Ok(said) => self.message(said)?,
-                Err(why) => {
-                    self.message(format!("`ask` failed: {why}"))?;
-                    if s.must {
-                        self.result(EngineResult::Failed)?;
-                        return Ok(Next::End(FAILED));
-                    }
-                }
-            },
+            Step::Ask(s) => return self.called("ask", s.put(self.speaker.router), s.must),
+            Step::Connect(s) => return self.called("connect", s.put(self.speaker.proxy), s.must),
             Step::Daemon(command) => {
                 let ended = shell::leave_behind(command, self.workspace, &self.output);
                 self.succeeded(command, ended)?;
@@ -169,6 +164,21 @@ impl Performance<'_> {
             }
             Step::Exit(code) => return Ok(Next::End(*code)),
             Step::Result(word) => self.give_result(*word)?,
+        }
+        Ok(Next::Step)
+    }
+
+    /// Says what came of a call. Where it must succeed and did not, the script ends.
+    fn called(&mut self, step: &str, came: Result<String, String>, must: bool) -> io::Result<Next> {
+        match came {
+            Ok(said) => self.message(said)?,
+            Err(why) => {
+                self.message(format!("`{step}` failed: {why}"))?;
+                if must {
+                    self.result(EngineResult::Failed)?;
+                    return Ok(Next::End(FAILED));
+                }
+            }
         }
         Ok(Next::Step)
     }

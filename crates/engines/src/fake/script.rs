@@ -16,6 +16,7 @@ use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::ask::Ask;
+use super::connect::Connect;
 use super::values::{Permissions, ScriptPath, base64_bytes};
 
 /// What `fake` does, step by step.
@@ -54,6 +55,9 @@ pub enum Step {
     /// It fails where the router cannot be reached or answers with another status than `expect`, or than 200 to 299.
     /// Where it must succeed and does not, the script ends as with `shell`. Only `prompt` has to be there.
     Ask(Ask),
+    /// `connect: { to: HOST:PORT, must }`: asks the run's egress proxy for a tunnel, and says what it answered. It fails
+    /// where there is no proxy or the tunnel is denied. Where it must succeed and does not, the script ends as with `shell`.
+    Connect(Connect),
     /// `daemon: COMMAND`: starts it in a session of its own and leaves it running, with the engine's output open.
     Daemon(String),
     /// `say: TEXT`: a message.

@@ -10,6 +10,7 @@
 
 mod asking;
 mod bad_scripts;
+mod connecting;
 mod engine;
 mod fixtures;
 mod misbehaviour;

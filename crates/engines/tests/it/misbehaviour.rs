@@ -6,7 +6,7 @@ use herma_engines::Said;
 use herma_engines::fake::{ResultWord, Script, Step};
 use herma_fixtures::{Fixture, find};
 use herma_model::Contract;
-use herma_model::engine::EngineResult::{self, Completed, Rejected};
+use herma_model::engine::EngineResult::{self, Completed, Failed, Rejected};
 
 use crate::place::{Place, Played, changed};
 
@@ -39,6 +39,7 @@ const ENDING: &[Row] = &[
     ("malformed-result", &[FIX], true, 0, None),
     ("rejected", &[FIX], true, 0, Some(Rejected)),
     ("engine-fails", &[], false, 3, None),
+    ("needs-a-host", &[], false, 1, Some(Failed)),
 ];
 
 /// These do not end by themselves, or leave a process behind, and are looked at instead of played.

@@ -242,7 +242,7 @@ fn a_script_that_cannot_be_played_is_said_and_ends_with_2() {
         if let Some(content) = content {
             fs::write(&script, content).unwrap();
         }
-        assert_eq!(play_file(&script, &place.workspace, None, fs::File::create(&log).unwrap()), 2);
+        assert_eq!(play_file(&script, &place.workspace, Speaker::FAKE, fs::File::create(&log).unwrap()), 2);
         let said = fs::read_to_string(&log).unwrap();
         assert!(said.contains("the script cannot be played: "), "{said}");
     }

@@ -2,7 +2,7 @@
 
 mod data;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::event::{Event, EventType, Source};
@@ -26,7 +26,7 @@ pub const MOST_AGENT_BYTES: u64 = 16 << 20;
 pub struct EventLog {
     bundle: Bundle,
     run_id: RunId,
-    redactor: Redactor,
+    redactor: RwLock<Redactor>,
     inner: Mutex<Inner>,
 }
 
@@ -79,7 +79,7 @@ impl EventLog {
     pub fn create(bundle: &Bundle, run_id: RunId, redactor: Redactor) -> Self {
         let file = Append::new(bundle, layout::EVENTS);
         let inner = Inner::new(file, Chain::new(Some(run_id)), Vec::new());
-        Self { bundle: bundle.clone(), run_id, redactor, inner: Mutex::new(inner) }
+        Self { bundle: bundle.clone(), run_id, redactor: RwLock::new(redactor), inner: Mutex::new(inner) }
     }
 
     /// Continues the log of a run that was interrupted. What follows the last sound event is cut off.
@@ -94,12 +94,12 @@ impl EventLog {
             Err(_) => false,
         })?;
         let inner = Inner::new(file, chain, events);
-        Ok(Self { bundle: bundle.clone(), run_id, redactor, inner: Mutex::new(inner) })
+        Ok(Self { bundle: bundle.clone(), run_id, redactor: RwLock::new(redactor), inner: Mutex::new(inner) })
     }
 
     /// Takes these secrets too out of what is appended from now on.
-    pub fn redact_with(&mut self, redactor: Redactor) {
-        self.redactor = redactor;
+    pub fn redact_with(&self, redactor: Redactor) {
+        *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
     /// Appends one event. A harness event is durable when this returns; an agent's becomes so with the next one.
@@ -136,7 +136,8 @@ impl EventLog {
         if matches!(self.bundle.fault(), Some(Fault::DropEvent(dropped)) if *dropped == kind) {
             return Ok(());
         }
-        let data = data::prepare(data, source, &self.redactor);
+        let redactor = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let data = data::prepare(data, source, &redactor);
         let mut inner = self.lock();
         if source == Source::Agent && !inner.has_room() {
             inner.left_out += 1;
@@ -147,7 +148,7 @@ impl EventLog {
         let ts = inner.chain.last_ts().map_or(now, |last| last.max(now));
         let (seq, prev) = (inner.chain.seq(), inner.chain.prev());
         let event = Event { seq, ts, run_id: self.run_id, source, kind, data, prev };
-        let line = line(event, &self.redactor).map_err(|e| WriteError::new(layout::EVENTS, e))?;
+        let line = line(event, &redactor).map_err(|e| WriteError::new(layout::EVENTS, e))?;
         inner.file.line(&line, sync)?;
         let event = inner
             .chain
@@ -162,6 +163,12 @@ impl EventLog {
     #[must_use]
     pub fn events(&self) -> Vec<Event> {
         self.lock().events.clone()
+    }
+
+    /// How many events of this type there are so far.
+    #[must_use]
+    pub fn count(&self, kind: EventType) -> u64 {
+        self.lock().events.iter().filter(|event| event.kind == kind).count() as u64
     }
 
     /// How many events of the agent were too many to keep.

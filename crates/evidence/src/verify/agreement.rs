@@ -4,6 +4,7 @@ use herma_model::report::{ApprovalStatus, OutcomeState, VerificationStatus};
 use herma_model::{Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
+use super::egress::egress;
 use super::model_calls::model_calls;
 use super::pass::Seen;
 use crate::events::Completed;
@@ -38,6 +39,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     }
     landing(report)?;
     model_calls(seen, report)?;
+    egress(seen, report)?;
     Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
 }
 

@@ -6,6 +6,7 @@ use herma_model::event::{self, Event, EventType, Source};
 use herma_model::{Report, RunId, Status, Timestamp};
 
 use super::check::Good;
+use super::egress::EgressSeen;
 use super::pass::Seen;
 use crate::chain::{Chain, LONGEST_LINE};
 use crate::events::Completed;
@@ -31,6 +32,7 @@ struct Read {
     last: Option<Event>,
     earliest: Option<Timestamp>,
     backwards: Option<u64>,
+    egress: EgressSeen,
 }
 
 impl EventsSeen {
@@ -43,6 +45,7 @@ impl EventsSeen {
             last: None,
             earliest: None,
             backwards: None,
+            egress: EgressSeen::default(),
         };
         Self { lines: Lines::new(LONGEST_LINE), read }
     }
@@ -62,6 +65,11 @@ impl EventsSeen {
     /// The last event, which holds the verdict.
     pub(super) fn last(&self) -> Option<&Event> {
         self.read.last.as_ref()
+    }
+
+    /// What it tells of egress.
+    pub(super) fn egress(&self) -> &EgressSeen {
+        &self.read.egress
     }
 
     fn run_id(&self) -> Option<RunId> {
@@ -95,6 +103,7 @@ impl Read {
                 self.broken = Some(format!("more than {MOST_HARNESS_EVENTS} events of the harness"));
                 return;
             }
+            self.egress.event(&event);
             self.harness.push(Event { data: serde_json::Map::new(), ..event.clone() });
         }
         if self.first.is_none() {

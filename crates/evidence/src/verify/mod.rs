@@ -3,6 +3,7 @@
 mod agreement;
 mod check;
 mod content;
+mod egress;
 mod events;
 mod listing;
 mod model_calls;

@@ -220,6 +220,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         outcome: OutcomeState::NotRequired,
         outcome_due: None,
         usage: Usage::NONE,
+        egress: None,
         blockers: Vec::new(),
         not_applicable: [
             (layout::CONFINEMENT.to_owned(), "the destination is host".to_owned()),

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use herma_evidence::verify::CheckName as C;
 use herma_evidence::{InstallationKey, layout};
 use herma_model::blocker::Blocker;
-use herma_model::report::{Usage, VerificationStatus};
+use herma_model::report::{EgressUse, Usage, VerificationStatus};
 use herma_model::units::Usd;
 use herma_model::{RepoPath, Status};
 use proptest::prelude::*;
@@ -170,6 +170,9 @@ fn a_signed_lie_is_found() {
         ("an engine that did not start", C::Agreement, |r| r.engine_started = false),
         ("model calls from nowhere", C::Agreement, |r| {
             r.usage = Usage { requests: 1, usd: Usd(0), ..Usage::NONE };
+        }),
+        ("decisions of egress from nowhere", C::Agreement, |r| {
+            r.egress = Some(EgressUse { allowed: 1, ..EgressUse::default() });
         }),
         ("a model that the contract does not name", C::Agreement, |r| r.model = Some("other".to_owned())),
         ("another contract", C::Contract, |r| r.contract_digest = herma_model::Digest::of(b"other")),

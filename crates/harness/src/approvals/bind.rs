@@ -5,7 +5,7 @@ use herma_model::contract::Terms;
 use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest};
-use herma_policy::{egress_digest, policy_digest};
+use herma_policy::policy_digest;
 
 /// What a binding is made of, besides the rules.
 pub(crate) struct BindingInput<'a> {
@@ -23,6 +23,8 @@ pub(crate) struct BindingInput<'a> {
     pub(crate) destination: DestinationKind,
     /// What its containers are made of, where there are some.
     pub(crate) image: Option<String>,
+    /// The digest of everything that the run may reach: by the contract, the installation and grants.
+    pub(crate) egress_digest: Digest,
 }
 
 /// Everything that an approval of this would be a yes to.
@@ -42,7 +44,7 @@ pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
         destination: input.destination,
         image: input.image.clone(),
         policy_digest: policy_digest(),
-        egress_digest: egress_digest(terms),
+        egress_digest: input.egress_digest,
     }
 }
 

@@ -26,6 +26,7 @@ pub struct Packet {
     pub(super) terms: Terms,
     pub(super) brief: String,
     pub(super) evidence: Vec<String>,
+    pub(super) reached_by_all: Vec<String>,
     pub(super) asker_signed: bool,
     code: String,
 }
@@ -58,9 +59,15 @@ struct Coded<'a> {
 impl Packet {
     /// The packet of an approval. `evidence` is what is known of the engine so far, one sentence each. Only a signature
     /// that counts makes the name of who asks more than a word.
-    pub fn of(approval: &Approval, approvers: &Approvers, evidence: Vec<String>) -> Result<Self, BadRequest> {
+    /// `reached_by_all` is what the installation lets every run reach, one entry each.
+    pub fn of(
+        approval: &Approval,
+        approvers: &Approvers,
+        evidence: Vec<String>,
+        reached_by_all: Vec<String>,
+    ) -> Result<Self, BadRequest> {
         let packet = Self::new(approval.request.clone(), evidence)?;
-        Ok(Self { asker_signed: asker_signed(approval, approvers), ..packet })
+        Ok(Self { asker_signed: asker_signed(approval, approvers), reached_by_all, ..packet })
     }
 
     /// The packet of a request that nobody signed.
@@ -88,6 +95,9 @@ impl Packet {
             purpose: asked.purpose,
             destination: contract.terms.destination.unwrap_or(asked.destination),
             image: asked.image.clone(),
+            // The contract's hosts are part of its digest. What the installation allows changes by itself, as grants end;
+            // a run under other rules than these is void.
+            egress_digest: asked.egress_digest,
         });
         let changes = asked.changes(&follows);
         if !changes.is_empty() {
@@ -96,7 +106,7 @@ impl Packet {
         let Contract { terms, brief } = contract;
         let coded = Coded { kind: "herma.approval-code/v1", request: &request, brief: &brief };
         let code = six_digits(&Digest::of(&serde_json_canonicalizer::to_vec(&coded)?));
-        Ok(Self { request, terms, brief, evidence, asker_signed: false, code })
+        Ok(Self { request, terms, brief, evidence, reached_by_all: Vec::new(), asker_signed: false, code })
     }
 
     /// The packet in lines, in which nothing can hide: every control, bidirectional and invisible character is

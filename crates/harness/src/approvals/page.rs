@@ -26,7 +26,7 @@ const ACTION_COLUMN: usize = 22;
 
 /// A packet in lines.
 pub(super) fn lines(packet: &Packet) -> Vec<String> {
-    let Packet { request, terms, brief, evidence, asker_signed, .. } = packet;
+    let Packet { request, terms, brief, evidence, reached_by_all, asker_signed, .. } = packet;
     let binding = &request.binding;
     // Taken apart so that a new term cannot be forgotten here. The binding says target, stage, model and destination.
     let Terms {
@@ -84,6 +84,9 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
         page.one("image", image);
     }
     page.each("egress", egress);
+    if !reached_by_all.is_empty() {
+        page.each("egress also", reached_by_all);
+    }
     page.each("toolchains", toolchains.iter().map(word));
     page.each("needs", needs);
     page.one("limits", limits_line(limits));

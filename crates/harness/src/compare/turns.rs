@@ -152,6 +152,7 @@ impl Running {
             destination: Some(DestinationKind::Sandbox),
             script: None,
             keep_workspace: false,
+            egress: herma_model::egress::EgressMode::Strict,
             fault: None,
         };
         let watch = turns.begins(&order.engine, &given.contract.terms.id);

@@ -5,9 +5,11 @@ use herma_model::approval::{ApprovalId, Binding};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::gate::Finding;
 use herma_model::report::ApprovalStatus;
+use herma_policy::egress_digest;
 
 use super::{Case, Judged};
 use crate::approvals::{self, Present};
+use crate::egress::EgressPlan;
 use crate::target::FoundTarget;
 
 /// What was found of the approval.
@@ -55,7 +57,12 @@ impl ApprovalSeen {
 }
 
 /// What an approval of this run would be a yes to.
-pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) -> Binding {
+pub(super) fn bind(
+    case: Case<'_>,
+    engine_digest: Digest,
+    target: &FoundTarget,
+    egress: &EgressPlan,
+) -> Binding {
     approvals::bind(&approvals::BindingInput {
         contract: &case.order.contract,
         contract_digest: case.contract_digest,
@@ -67,6 +74,7 @@ pub(super) fn bind(case: Case<'_>, engine_digest: Digest, target: &FoundTarget) 
         purpose: case.occasion.purpose,
         destination: case.order.destination(),
         image: case.image(),
+        egress_digest: egress_digest(&case.order.contract.terms, &egress.rules),
     })
 }
 
@@ -74,18 +82,20 @@ pub(super) fn look(
     case: Case<'_>,
     engine_digest: Option<Digest>,
     target: Option<&FoundTarget>,
+    egress: Option<&EgressPlan>,
 ) -> ApprovalSeen {
     let stage = case.order.contract.terms.stage;
     if !stage.needs_approval() {
         return ApprovalSeen::NotRequired(format!("stage {stage} needs no approval"));
     }
-    let (Some(engine_digest), Some(target)) = (engine_digest, target) else {
+    let (Some(engine_digest), Some(target), Some(egress)) = (engine_digest, target, egress) else {
         return ApprovalSeen::Absent(Blocker::ApprovalVoid.because(
-            "no approval can be of an engine or a target that is not there; the other gates say which is missing",
+            "no approval can be of an engine, a target or a destination that is not there; the other gates say which is \
+             missing",
         ));
     };
     let installation = case.installation;
-    let binding = bind(case, engine_digest, target);
+    let binding = bind(case, engine_digest, target, egress);
     let found = approvals::look(
         &installation.store,
         &installation.approvers(),

@@ -23,6 +23,7 @@ pub(crate) use approval::{ApprovalSeen, used};
 
 use crate::approvals::Witness;
 use crate::destinations::{Choice, ChoiceError};
+use crate::egress::{self, EgressPlan};
 use crate::installation::Installation;
 use crate::models::RouterPlan;
 use crate::order::{Occasion, Order};
@@ -53,6 +54,8 @@ pub(crate) struct Ready {
     pub(crate) toolchains: Toolchains,
     /// What the run's router serves; none without a model.
     pub(crate) router: Option<RouterPlan>,
+    /// What the run may reach besides.
+    pub(crate) egress: EgressPlan,
     /// What the engine's program must say it is; none for an engine that is part of herma itself.
     pub(crate) identity: Option<String>,
 }
@@ -101,7 +104,8 @@ pub(crate) fn evaluate(
         (target, joined(destination.join()), joined(engine.join()))
     });
     let model = model::look(case);
-    let approval = approval::look(case, engine.digest, target.found.as_ref().ok());
+    let egress = egress::look(installation, order);
+    let approval = approval::look(case, engine.digest, target.found.as_ref().ok(), egress.as_ref().ok());
 
     let mut findings = BTreeMap::new();
     let mut found = |gate, judged: Judged| {
@@ -115,7 +119,8 @@ pub(crate) fn evaluate(
     found(Gate::EngineAdmitted, engine.admitted);
     found(Gate::ModelAdmitted, model.admitted);
     found(Gate::ProviderConfigured, model.configured);
-    found(Gate::DestinationReady, destination.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
+    let reachable = destination.as_ref().map(drop).and(egress.as_ref().map(drop));
+    found(Gate::DestinationReady, reachable.map(|()| Finding::Passed).map_err(Clone::clone));
     found(Gate::TargetAdmitted, target.found.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
     found(Gate::TargetClean, target::clean(contract, target.found.as_ref().ok()));
     found(Gate::ApprovalPresent, approval.judged());
@@ -127,9 +132,10 @@ pub(crate) fn evaluate(
         _ => None,
     };
     let all_hold = !findings.values().any(|finding| matches!(finding, Finding::Missing(_)));
-    let ready = match (target.found, destination, toolchains) {
-        (Ok(target), Ok((destination, _)), Ok(toolchains)) if all_hold => {
-            Some(Ready { target, destination, toolchains, router: model.plan, identity: engine.identity })
+    let ready = match (target.found, destination, toolchains, egress) {
+        (Ok(target), Ok((destination, _)), Ok(toolchains), Ok(egress)) if all_hold => {
+            let (router, identity) = (model.plan, engine.identity);
+            Some(Ready { target, destination, toolchains, router, egress, identity })
         }
         _ => None,
     };
@@ -153,7 +159,8 @@ pub(crate) fn binding(
         cannot(format!("the program of `{}` cannot be read; admit the engine first", order.engine))
     })?;
     let target = target::find(case).found?;
-    Ok(approval::bind(case, digest, &target))
+    let egress = egress::look(installation, order)?;
+    Ok(approval::bind(case, digest, &target, &egress))
 }
 
 /// Whether everything that people let in is still let in, and the person who said yes still counts. It is asked again

@@ -104,6 +104,7 @@ impl<'a> Ground<'a> {
             destination: None,
             script: fixture.script(case.script).map(str::to_owned),
             keep_workspace: false,
+            egress: herma_model::egress::EgressMode::Strict,
             fault: (case.fault)(),
         };
         // What is critical, or is not ours, cannot even be asked for.

@@ -1,5 +1,8 @@
 //! From the file's bytes to a contract, or to an error that points at the line.
 
+use serde::Deserialize;
+use serde_saphyr::Spanned;
+
 use super::{Contract, Terms};
 pub use crate::yaml::BadYaml as BadContract;
 use crate::yaml::{self, Page};
@@ -8,6 +11,28 @@ use crate::yaml::{self, Page};
 pub const MAX_BYTES: u64 = 1 << 20;
 
 const PAGE: Page = Page { part: "the front matter", docs: "docs/contract.md" };
+
+/// The entries of the key `egress`, each with its place.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Egress {
+    egress: Vec<Spanned<String>>,
+}
+
+impl BadContract {
+    /// What is wrong with entry number `at` of the key `egress` of a contract that can be read.
+    #[must_use]
+    pub fn of_egress(bytes: &[u8], at: usize, problem: String) -> Self {
+        let bad = Self::new(problem, "");
+        let front = yaml::text(bytes, "a contract", MAX_BYTES).and_then(split);
+        let entries = front.and_then(|(front, _)| yaml::read::<Egress>(front, PAGE));
+        let place = entries.ok().and_then(|entries| entries.egress.get(at).map(|entry| entry.referenced));
+        match place {
+            Some(place) if place.line() > 0 => bad.at(place.line(), place.column()),
+            _ => bad,
+        }
+    }
+}
 
 impl Contract {
     /// Reads a contract from a file's bytes.

@@ -31,6 +31,7 @@ struct Seen {
     with_baseline_tests: Vec<Verification>,
     verify_declared: usize,
     source: Option<SourceFacts>,
+    egress_denied: Option<String>,
     missing_event: Option<EventType>,
     write_failures: Vec<String>,
 }
@@ -74,6 +75,7 @@ impl Seen {
             with_baseline_tests: Vec::new(),
             verify_declared: 1,
             source: Some(SourceFacts { clean_end: true, mutated: false, what: String::new() }),
+            egress_denied: None,
             missing_event: None,
             write_failures: Vec::new(),
         }
@@ -98,6 +100,7 @@ impl Seen {
             verification_with_baseline_tests: &self.with_baseline_tests,
             verify_declared: self.verify_declared,
             source: self.source.clone(),
+            egress_denied: self.egress_denied.clone(),
             missing_event: self.missing_event,
             write_failures: self.write_failures.clone(),
         }
@@ -133,6 +136,39 @@ fn changes() {
     case(|s| s.violations = vec![violation(), violation()], Status::Fail, &[Blocker::DisallowedFile]);
     case(|s| s.forbidden_actions = vec![Action::Push], Status::Fail, &[Blocker::ForbiddenAction]);
     case(|s| s.secret_in_patch = Some("a.py".into()), Status::Fail, &[Blocker::SecretInOutput]);
+}
+
+#[test]
+fn a_denied_host_counts_only_where_the_work_was_not_done() {
+    let denied = |s: &mut Seen| s.egress_denied = Some("example.org:443 (not_listed)".into());
+    case(denied, Status::Pass, &[]);
+    let failed = |s: &mut Seen| {
+        denied(s);
+        s.ended(EndedBy::Exited, Some(1), Some(EngineResult::Failed));
+    };
+    case(failed, Status::Fail, &[Blocker::EngineFailed, Blocker::EgressDenied]);
+    let empty = |s: &mut Seen| {
+        denied(s);
+        s.changed = 0;
+    };
+    case(empty, Status::Fail, &[Blocker::NoDiff, Blocker::EgressDenied]);
+    let wrong = |s: &mut Seen| {
+        denied(s);
+        s.verification = vec![verification(VerificationStatus::Failed)];
+    };
+    case(wrong, Status::Fail, &[Blocker::VerificationFailed, Blocker::EgressDenied]);
+    // A path that broke a rule has nothing to do with it.
+    let elsewhere = |s: &mut Seen| {
+        denied(s);
+        s.violations = vec![violation()];
+    };
+    case(elsewhere, Status::Fail, &[Blocker::DisallowedFile]);
+    // What no gate let start was denied nothing.
+    let gate = |s: &mut Seen| {
+        denied(s);
+        s.gate_blockers = vec![Blocker::DestinationUnready.because("none")];
+    };
+    case(gate, Status::Blocked, &[Blocker::DestinationUnready]);
 }
 
 #[test]

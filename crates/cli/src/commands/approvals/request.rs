@@ -36,6 +36,7 @@ pub(super) fn request(
         engine: args.engine.clone(),
         script: None,
         keep_workspace: false,
+        egress: herma_model::egress::EgressMode::Strict,
         fault: None,
     };
     let signs = installation.operator.separation_of_duties || args.unlock.approver.is_some();

@@ -3,10 +3,11 @@
 use std::process::ExitCode;
 
 use herma_harness::{Installation, Packet, Proofs, SystemClock};
-use herma_model::approval::{Answer, Approval, ApprovalState, Binding};
+use herma_model::approval::{Answer, Approval, ApprovalRequest, ApprovalState, Binding};
 use herma_model::store::{RunQuery, Store as _};
 use herma_model::visible::visible_line;
-use herma_model::{Clock as _, Stage};
+use herma_model::{Clock as _, Contract, Stage};
+use herma_policy::egress_digest;
 
 use super::tone;
 use crate::commands::Ended;
@@ -16,6 +17,19 @@ use crate::screen::{Screen, Tone};
 
 /// How many of the newest runs are looked through for those of the contract, and how many of these are shown.
 const RUNS: (u32, usize) = (1_000, 5);
+
+/// What the installation lets every run reach, for who rules on a request. An older request was made under what it allowed
+/// then, which nobody knows any more.
+fn reached_by_all(installation: &Installation, request: &ApprovalRequest) -> Vec<String> {
+    let changed = || vec!["not what it was when this was asked for: a run of it would be void".to_owned()];
+    let Ok(contract) = Contract::parse(request.contract_text.as_bytes()) else { return Vec::new() };
+    match installation.egress_of(Some(&contract)) {
+        Ok(of_run) if egress_digest(&contract.terms, &of_run.rules()) == request.binding.egress_digest => {
+            of_run.of_installation()
+        }
+        _ => changed(),
+    }
+}
 
 /// An approval with its packet.
 pub(super) struct Sheet {
@@ -29,8 +43,13 @@ pub(super) struct Sheet {
 impl Sheet {
     pub(super) fn new(installation: &Installation, approval: Approval) -> Result<Self, Failure> {
         let evidence = evidence(installation, &approval.request.binding)?;
-        let packet =
-            Packet::of(&approval, &installation.approvers(), evidence).map_err(|why| why.to_string());
+        let packet = Packet::of(
+            &approval,
+            &installation.approvers(),
+            evidence,
+            reached_by_all(installation, &approval.request),
+        )
+        .map_err(|why| why.to_string());
         let state = approval.state_at(SystemClock.now());
         let void = void(installation, &approval).filter(|_| state == ApprovalState::Granted);
         Ok(Self { approval, state, packet, void })

@@ -85,6 +85,7 @@ fn small_bundle(installation: &Installation) -> Result<PathBuf, Failure> {
         destination: Some(DestinationKind::Host),
         script: None,
         keep_workspace: false,
+        egress: herma_model::egress::EgressMode::Strict,
         fault: None,
     };
     Ok(run(installation, &order, &Unwatched)?.bundle)

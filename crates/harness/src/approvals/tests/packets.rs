@@ -27,6 +27,7 @@ fn request_for(contract_text: &str) -> ApprovalRequest {
         purpose: asked.purpose,
         destination: asked.destination,
         image: asked.image,
+        egress_digest: asked.egress_digest,
     });
     request.contract_text = contract_text.to_owned();
     request

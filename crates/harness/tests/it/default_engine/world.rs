@@ -307,6 +307,7 @@ fn order(named: Option<Engine>, stage: Stage, destination: DestinationKind) -> O
         destination: None,
         script: None,
         keep_workspace: false,
+        egress: herma_model::egress::EgressMode::Strict,
         fault: None,
     }
 }

@@ -1,0 +1,81 @@
+//! What would be decided about a request, for a person who asks. Nothing is connected to.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use herma_model::Timestamp;
+
+use crate::addresses::{BadAnswers, Checked};
+use crate::decided::Verdict;
+use crate::host::{Host, Name};
+use crate::reason::{Fault, Reason};
+use crate::resolver::{Resolve as _, System};
+use crate::rules::{Allowlist, Asked, Listing};
+
+/// How long the resolver has.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What would be decided.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rehearsed {
+    /// Whether it would pass, as far as that is known before a connection.
+    pub verdict: Verdict,
+    /// The rule that allows it.
+    pub rule: Option<String>,
+    /// When that rule ends, where it does.
+    pub until: Option<Timestamp>,
+    /// Where the name leads, where it was resolved.
+    pub addresses: Vec<IpAddr>,
+    /// More about the reason.
+    pub detail: String,
+}
+
+/// Decides as a proxy would, up to the connection. Without `resolve` the name is not asked for.
+#[must_use]
+pub fn rehearse(allowlist: &Allowlist, asked: &Asked, now: Timestamp, resolve: bool) -> Rehearsed {
+    let said = |verdict| Rehearsed {
+        verdict,
+        rule: None,
+        until: None,
+        addresses: Vec::new(),
+        detail: String::new(),
+    };
+    let (rule, until) = match allowlist.decide(asked, now).listing {
+        Listing::Allowed { rule, until } => (Some(rule), until),
+        Listing::Denied(reason) => return said(Verdict::Denied(reason)),
+    };
+    let listed = |verdict| Rehearsed { rule, until, ..said(verdict) };
+    let answers = match &asked.host {
+        Host::Address(address) => Ok(vec![*address]),
+        Host::Name(_) if !resolve => return listed(Verdict::Allowed),
+        Host::Name(name) => resolved(name),
+    };
+    let addresses = match answers {
+        Ok(addresses) => addresses,
+        Err(fault) => return listed(Verdict::Failed(fault)),
+    };
+    let (verdict, detail) = match Checked::check(&addresses) {
+        Ok(_) => (Verdict::Allowed, String::new()),
+        Err(BadAnswers::None) => (Verdict::Failed(Fault::Unresolved), String::new()),
+        Err(BadAnswers::TooMany) => (Verdict::Denied(Reason::TooManyAddresses), String::new()),
+        Err(BadAnswers::Refused { address, kind }) => {
+            (Verdict::Denied(Reason::PrivateAddress), format!("{address} is a {kind} address"))
+        }
+    };
+    Rehearsed { addresses, detail, ..listed(verdict) }
+}
+
+/// Asks the system's resolver, in a bounded time.
+fn resolved(name: &Name) -> Result<Vec<IpAddr>, Fault> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
+    let runtime = runtime.map_err(|_| Fault::Unresolved)?;
+    let system = System::default();
+    let answers = runtime.block_on(async { tokio::time::timeout(PATIENCE, system.resolve(name)).await });
+    // A resolver that hangs is not waited for.
+    runtime.shutdown_background();
+    match answers {
+        Ok(Ok(answers)) => Ok(answers),
+        Ok(Err(_)) => Err(Fault::Unresolved),
+        Err(_) => Err(Fault::SlowResolver),
+    }
+}

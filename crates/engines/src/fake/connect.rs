@@ -1,0 +1,60 @@
+//! The step `connect`: asks the run's egress proxy for a tunnel.
+
+use std::io::{Read as _, Write as _};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use serde::Deserialize;
+
+/// The variable by which programs find the egress proxy.
+pub const PROXY_VARIABLE: &str = "HTTPS_PROXY";
+
+/// How long the proxy has for its answer: longer than it gives itself.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// The most of an answer that is read.
+const MOST: u64 = 4 << 10;
+
+/// The step `connect`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Connect {
+    /// `HOST:PORT`.
+    pub to: String,
+    /// Whether the script ends where it fails.
+    #[serde(default)]
+    pub must: bool,
+}
+
+impl Connect {
+    /// Asks for the tunnel and leaves it at that; gives what the proxy answered.
+    pub(super) fn put(&self, proxy: Option<SocketAddr>) -> Result<String, String> {
+        let proxy = proxy.ok_or("there is no egress proxy here")?;
+        let ask = || {
+            let mut stream = TcpStream::connect(proxy)?;
+            stream.set_read_timeout(Some(PATIENCE))?;
+            write!(stream, "CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", self.to)?;
+            let mut answer = Vec::new();
+            let mut part = [0; 512];
+            // Of a tunnel only the head comes; a refusal is read to its end.
+            while answer.len() as u64 <= MOST && !is_established(&answer) {
+                match stream.read(&mut part)? {
+                    0 => break,
+                    count => answer.extend_from_slice(part.get(..count).unwrap_or_default()),
+                }
+            }
+            Ok(answer)
+        };
+        let answer = ask().map_err(|why: std::io::Error| format!("the proxy could not be asked: {why}"))?;
+        let text = String::from_utf8_lossy(&answer).replace("\r\n", "\n");
+        let first = text.lines().next().unwrap_or("no answer");
+        let said = text.split_once("\n\n").map_or("", |(_, body)| body.trim());
+        if is_established(&answer) {
+            return Ok(format!("the proxy answered with {first}"));
+        }
+        Err(format!("the proxy answered with {first}: {said}"))
+    }
+}
+
+fn is_established(answer: &[u8]) -> bool {
+    answer.starts_with(b"HTTP/1.1 200 ") && answer.ends_with(b"\r\n\r\n")
+}

@@ -1,0 +1,60 @@
+//! What a run with `--egress learn` reached: a proposal for a person. Nothing reads it but the commands for people.
+
+use herma_egress::rules::Rule;
+use herma_model::contract::ContractId;
+use herma_model::{RunId, Timestamp};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::error::EgressError;
+use super::files::EgressFiles;
+
+const DIR: &str = "learned";
+
+/// What a run learned.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Proposal {
+    /// The run.
+    pub run_id: RunId,
+    /// Its contract.
+    pub contract_id: ContractId,
+    /// When it ended.
+    pub made: Timestamp,
+    /// The rules that would have allowed what it reached.
+    pub hosts: Vec<String>,
+}
+
+impl EgressFiles {
+    pub(crate) fn propose(&self, proposal: &Proposal) -> Result<(), EgressError> {
+        self.write(&format!("{DIR}/{}.json", proposal.run_id), &serde_json::to_vec_pretty(proposal)?)
+    }
+
+    /// What this run learned.
+    pub fn proposal(&self, run: RunId) -> Result<Proposal, EgressError> {
+        let bytes = self.read(&format!("{DIR}/{run}.json"))?;
+        let bytes = bytes.ok_or_else(|| EgressError::NoProposal(format!("run {run}")))?;
+        Ok(serde_json::from_slice(&bytes)?)
+    }
+
+    /// What any run learned, the newest first.
+    pub fn proposals(&self) -> Result<Vec<Proposal>, EgressError> {
+        let names = self.names(DIR, ".json")?;
+        let runs = names.iter().rev().filter_map(|name| name.parse().ok());
+        runs.map(|run| self.proposal(run)).collect()
+    }
+
+    /// Takes over what a run learned: all of it, or what is named. Gives what was new.
+    pub fn adopt(&self, proposal: &Proposal, named: &[String]) -> Result<Vec<String>, EgressError> {
+        let mut rules = Vec::new();
+        for host in if named.is_empty() { &proposal.hosts } else { named } {
+            let rule: Rule =
+                host.parse().map_err(|bad| EgressError::Line { file: "egress/learned", line: 0, bad })?;
+            if !proposal.hosts.contains(&rule.to_string()) {
+                return Err(EgressError::NotLearned { host: herma_model::visible::visible_line(host) });
+            }
+            rules.push(rule);
+        }
+        self.add(&rules, &format!("adopted from run {}", proposal.run_id))
+    }
+}

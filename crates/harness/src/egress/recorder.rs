@@ -1,0 +1,194 @@
+//! Makes an event of every decision of a run's proxy, before it takes effect; and bounds how many there are.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use herma_egress::{Decided, Reason, Unrecorded, Verdict, Watch};
+use herma_evidence::EventLog;
+use herma_model::EventType;
+use herma_model::contract::{Action, Terms};
+use herma_model::egress::{EgressMode, EgressUse};
+use herma_model::event::{Event, Source};
+use herma_policy::egress_actions::{attempted_at, possible_at};
+use serde_json::{Map, Value, json};
+
+use crate::facts::Facts;
+
+/// How many decisions get an event of their own, whatever they are.
+const MOST_EVENTS: u64 = 1_000;
+/// How many different denials get one beyond that. Nothing else bounds how many hosts an agent can think of.
+const MOST_DENIALS: usize = 4_000;
+/// How many denied hosts a blocker names.
+const MOST_NAMED: usize = 5;
+
+/// Records what a run's proxy decides.
+pub(super) struct Recorder {
+    events: Arc<EventLog>,
+    /// The rules that the run stands under.
+    terms: Vec<Terms>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    recorded: u64,
+    /// The denials that have an event: which host, port and reason.
+    denials: BTreeSet<(String, u16, Reason)>,
+    named: Vec<String>,
+    attempted: BTreeSet<Action>,
+    unwritten: Option<String>,
+}
+
+/// What came of it for the verdict.
+pub(super) struct Noted {
+    /// How many decisions have an event.
+    pub(super) recorded: u64,
+    /// The denied hosts, in words.
+    pub(super) denied: Option<String>,
+    /// The forbidden actions that denied attempts count as.
+    pub(super) attempted: BTreeSet<Action>,
+    /// Why a decision could not be recorded, where one could not.
+    pub(super) unwritten: Option<String>,
+}
+
+impl Recorder {
+    pub(super) fn new(events: Arc<EventLog>, terms: Vec<Terms>) -> Self {
+        Self { events, terms, state: Mutex::default() }
+    }
+
+    /// What was noted so far.
+    pub(super) fn noted(&self) -> Noted {
+        let state = self.state();
+        let more = match state.denials.len().saturating_sub(state.named.len()) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Noted {
+            recorded: state.recorded,
+            denied: (!state.named.is_empty()).then(|| format!("{}{more}", state.named.join(", "))),
+            attempted: state.attempted.clone(),
+            unwritten: state.unwritten.clone(),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn attempted(&self, decided: &Decided) -> BTreeSet<Action> {
+        match decided.verdict {
+            Verdict::Denied(_) => {
+                self.terms.iter().flat_map(|terms| attempted_at(terms, &decided.host)).collect()
+            }
+            Verdict::Allowed | Verdict::Failed(_) => BTreeSet::new(),
+        }
+    }
+}
+
+impl State {
+    /// Whether this decision gets an event. The first denial of each host, port and reason does, as long as there is any
+    /// room.
+    fn wants(&mut self, decided: &Decided) -> bool {
+        let is_new = match decided.verdict {
+            Verdict::Denied(reason) if self.denials.len() < MOST_DENIALS => {
+                let is_new = self.denials.insert((decided.host.clone(), decided.port, reason));
+                if is_new && self.named.len() < MOST_NAMED && !decided.host.is_empty() {
+                    self.named.push(format!("{}:{} ({})", decided.host, decided.port, reason.word()));
+                }
+                is_new
+            }
+            _ => false,
+        };
+        is_new || self.recorded < MOST_EVENTS
+    }
+}
+
+impl Watch for Recorder {
+    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded> {
+        let attempted = self.attempted(decided);
+        let mut state = self.state();
+        state.attempted.extend(&attempted);
+        if !state.wants(decided) {
+            return Ok(());
+        }
+        let appended =
+            self.events.append(Source::Harness, EventType::EgressDecided, data(decided, &attempted));
+        match appended {
+            Ok(()) => {
+                state.recorded += 1;
+                Ok(())
+            }
+            Err(error) => {
+                let why = error.to_string();
+                state.unwritten.get_or_insert(why.clone());
+                Err(Unrecorded(why))
+            }
+        }
+    }
+}
+
+fn data(decided: &Decided, attempted: &BTreeSet<Action>) -> Map<String, Value> {
+    let mut data = match serde_json::to_value(decided) {
+        Ok(Value::Object(data)) => data,
+        _ => Map::new(),
+    };
+    let possible = possible_at(&decided.host);
+    if !possible.is_empty() && matches!(decided.verdict, Verdict::Denied(_)) {
+        data.insert("could_be".to_owned(), json!(possible));
+        data.insert("forbidden".to_owned(), json!(attempted));
+    }
+    data
+}
+
+/// What is known of the decisions of a run that a dead process left: what it had recorded.
+pub(crate) fn recover(facts: &mut Facts, mode: EgressMode, events: &[Event]) {
+    let decided = |event: &Event| event.kind == EventType::EgressDecided;
+    if facts.egress.is_some() || events.iter().any(decided) {
+        facts.egress = Some(EgressUse::from_events(mode, events));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn denied(host: &str, port: u16) -> Decided {
+        Decided {
+            request: 1,
+            method: "CONNECT".to_owned(),
+            host: host.to_owned(),
+            port,
+            verdict: Verdict::Denied(Reason::NotListed),
+            rule: None,
+            address: None,
+            detail: String::new(),
+        }
+    }
+
+    #[test]
+    fn a_flood_is_bounded_and_a_new_host_is_still_recorded_after_it() {
+        let mut state = State::default();
+        let mut record = |decided: &Decided| {
+            let wanted = state.wants(decided);
+            state.recorded += u64::from(wanted);
+            wanted
+        };
+        for _ in 0..100_000 {
+            record(&denied("example.org", 443));
+        }
+        assert!(!record(&denied("example.org", 443)));
+        assert!(record(&denied("example.net", 443)), "the first denial of another host");
+        assert!(record(&denied("example.org", 444)), "and of another port");
+        for host in 0..100_000 {
+            record(&denied(&format!("h{host}.example.org"), 443));
+        }
+        assert!(!record(&denied("one-more.example.org", 443)), "no end to it would fill the disk");
+        let most = MOST_EVENTS + u64::try_from(MOST_DENIALS).unwrap();
+        assert!(
+            (u64::try_from(MOST_DENIALS).unwrap()..=most).contains(&state.recorded),
+            "{}",
+            state.recorded
+        );
+        assert_eq!(state.named.len(), MOST_NAMED);
+    }
+}
