@@ -105,9 +105,10 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
             file.display()
         ));
     }
-    if terms.model.is_some() {
-        warnings
-            .push("provider_unavailable: this version has no router, so no model can be reached".to_owned());
+    if let Some(choice) = &terms.model {
+        let name = format!("{}/{}", choice.provider, choice.model);
+        warnings.push(format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"));
+        warnings.push("provider_unavailable: unless its provider is configured; see `herma models`".to_owned());
     }
     Ok(ContractOutput {
         schema: "herma.contract-check/v1",

@@ -79,8 +79,9 @@ fn write_some(shared: &Shared, most: usize) -> bool {
 }
 
 impl EndedCall {
-    /// Records it at once.
+    /// Records it at once, and before it what ended before it.
     pub(super) fn record(self, shared: &Shared) {
+        write(shared);
         record(shared, &self.run, vec![(self.number, self.record)]);
     }
 }
