@@ -140,34 +140,21 @@ fn changes() {
 
 #[test]
 fn a_denied_host_counts_only_where_the_work_was_not_done() {
-    let denied = |s: &mut Seen| s.egress_denied = Some("example.org:443 (not_listed)".into());
-    case(denied, Status::Pass, &[]);
-    let failed = |s: &mut Seen| {
-        denied(s);
-        s.ended(EndedBy::Exited, Some(1), Some(EngineResult::Failed));
+    let denied = |change: fn(&mut Seen)| {
+        move |s: &mut Seen| {
+            s.egress_denied = Some("example.org:443 (not_listed)".into());
+            change(s);
+        }
     };
+    case(denied(|_| {}), Status::Pass, &[]);
+    let failed = denied(|s| s.ended(EndedBy::Exited, Some(1), Some(EngineResult::Failed)));
     case(failed, Status::Fail, &[Blocker::EngineFailed, Blocker::EgressDenied]);
-    let empty = |s: &mut Seen| {
-        denied(s);
-        s.changed = 0;
-    };
-    case(empty, Status::Fail, &[Blocker::NoDiff, Blocker::EgressDenied]);
-    let wrong = |s: &mut Seen| {
-        denied(s);
-        s.verification = vec![verification(VerificationStatus::Failed)];
-    };
+    case(denied(|s| s.changed = 0), Status::Fail, &[Blocker::NoDiff, Blocker::EgressDenied]);
+    let wrong = denied(|s| s.verification = vec![verification(VerificationStatus::Failed)]);
     case(wrong, Status::Fail, &[Blocker::VerificationFailed, Blocker::EgressDenied]);
-    // A path that broke a rule has nothing to do with it.
-    let elsewhere = |s: &mut Seen| {
-        denied(s);
-        s.violations = vec![violation()];
-    };
-    case(elsewhere, Status::Fail, &[Blocker::DisallowedFile]);
-    // What no gate let start was denied nothing.
-    let gate = |s: &mut Seen| {
-        denied(s);
-        s.gate_blockers = vec![Blocker::DestinationUnready.because("none")];
-    };
+    // A path that broke a rule has nothing to do with it, and what no gate let start was denied nothing.
+    case(denied(|s| s.violations = vec![violation()]), Status::Fail, &[Blocker::DisallowedFile]);
+    let gate = denied(|s| s.gate_blockers = vec![Blocker::DestinationUnready.because("none")]);
     case(gate, Status::Blocked, &[Blocker::DestinationUnready]);
 }
 
