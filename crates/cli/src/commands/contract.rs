@@ -108,7 +108,8 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
     if let Some(choice) = &terms.model {
         let name = format!("{}/{}", choice.provider, choice.model);
         warnings.push(format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"));
-        warnings.push("provider_unavailable: unless its provider is configured; see `herma models`".to_owned());
+        warnings
+            .push("provider_unavailable: unless its provider is configured; see `herma models`".to_owned());
     }
     Ok(ContractOutput {
         schema: "herma.contract-check/v1",

@@ -29,7 +29,10 @@ const FILES: &[(&str, &str)] = &[
     (layout::TEST_LOG, "what the verification commands printed, secrets redacted"),
     (layout::ENGINE_STDOUT, "what the engine printed on standard output, secrets redacted"),
     (layout::ENGINE_STDERR, "what the engine printed on standard error, secrets redacted"),
-    (layout::MODEL_CALLS, "the calls to models, chained as events are; only where the contract names a model"),
+    (
+        layout::MODEL_CALLS,
+        "the calls to models, chained as events are; only where the contract names a model",
+    ),
     (
         layout::ATTESTATION,
         "an in-toto v1 Statement over all other files, in a DSSE envelope, signed with Ed25519",

@@ -243,7 +243,13 @@ fn a_contract_that_would_be_blocked_says_so_when_it_is_checked() {
         let warnings = checked["warnings"].as_array().unwrap().iter().filter_map(Value::as_str);
         warnings.map(|warning| warning.split(':').next().unwrap().to_owned()).collect::<Vec<_>>()
     };
-    let all = ["missing_test_command", "stage_unproven", "approval_void", "provider_unavailable"];
+    let all = [
+        "missing_test_command",
+        "stage_unproven",
+        "approval_void",
+        "model_not_admitted",
+        "provider_unavailable",
+    ];
     assert_eq!(blockers(), all);
     for (stage, expected) in [("1", &[][..]), ("3", &[]), ("4", &all[1..3]), ("6", &all[1..2])] {
         herma.contract(&[("stage", stage)]);

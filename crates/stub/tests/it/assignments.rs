@@ -26,6 +26,7 @@ const EVERY_STEP: &str = r#"steps:
   - delete: gone
   - shell: { command: echo shell > shell.txt, must: true }
   - ask: { prompt: who are you }
+  - connect: { to: "example.org:443" }
   - daemon: "echo daemon > daemon.new; mv daemon.new daemon.txt"
   - say: hello
   - plan: [one, two]
@@ -59,6 +60,7 @@ fn every_kind_of_step_works() {
         [
             Said::Hello,
             Said::Message("`ask` failed: there is no router: the contract names no model".into()),
+            Said::Message("`connect` failed: there is no egress proxy here".into()),
             Said::Message("hello".into()),
             Said::Plan(vec!["one".into(), "two".into()]),
             Said::Tool { name: "shell".into(), command: "git push".into() },
