@@ -82,6 +82,12 @@ impl Run<'_> {
 
     /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.
     pub(crate) fn decide(&mut self, gates: &Gates) -> Result<(), Stop> {
+        // Of what is part of herma itself the gates may not have needed it.
+        if let Some(engine) = self.installation.engines.get(&self.plan.engine)
+            && engine.built_in()
+        {
+            self.facts.engine_digest = engine.digest().ok();
+        }
         let terms = &self.contract.terms;
         let decision = Decision::draw(
             &Question {
