@@ -1,7 +1,7 @@
 //! Runs in containers: with a Docker daemon of the test's own, and without one.
 
 #[path = "../../../destination/tests/it/docker/daemon.rs"]
-mod daemon;
+pub(crate) mod daemon;
 
 use std::os::unix::fs::{PermissionsExt as _, chown};
 use std::os::unix::net::UnixListener;
@@ -21,7 +21,7 @@ const RUN: [&str; 5] = ["run", "fixture:string-slugify", "--json", "--destinatio
 const NOBODY: u32 = 65534;
 
 /// herma that takes this image at this socket.
-fn herma(image: &str, socket: &Path) -> Herma {
+pub(crate) fn herma(image: &str, socket: &Path) -> Herma {
     let mut herma = Herma::new();
     herma.set("DOCKER_HOST", format!("unix://{}", socket.display()));
     herma.file("home/settings.yaml", format!("docker_image: {image}\n"));

@@ -16,7 +16,7 @@ fn used(run: &Finished) -> EgressUse {
 }
 
 /// The decisions that have an event of their own: host, port, and the reason of a denial.
-fn decisions(bundle: &Bundle) -> Vec<(String, u64, String)> {
+pub(crate) fn decisions(bundle: &Bundle) -> Vec<(String, u64, String)> {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let of_egress = bundle.events().into_iter().filter(|event| event.kind == EventType::EgressDecided);
     of_egress

@@ -8,12 +8,12 @@ use herma_model::{Blocker, RunId, Status};
 use crate::kit::{Herma, run_tool};
 
 /// A small file system that is gone after the test.
-struct SmallDisk {
-    at: PathBuf,
+pub(crate) struct SmallDisk {
+    pub(crate) at: PathBuf,
 }
 
 impl SmallDisk {
-    fn mount(at: PathBuf, mebibytes: u32) -> Self {
+    pub(crate) fn mount(at: PathBuf, mebibytes: u32) -> Self {
         std::fs::create_dir_all(&at).unwrap();
         let size = format!("size={mebibytes}m");
         let words = ["-t", "tmpfs", "-o", &size, "tmpfs"].map(OsStr::new);

@@ -20,6 +20,7 @@ mod destinations;
 mod docker;
 mod egress;
 mod engines;
+mod escape;
 mod failure_matrix;
 mod full_disk;
 mod hostile;

@@ -77,6 +77,19 @@ const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/alternatives"];
 /// lies beside them may be private keys.
 const CERTIFICATES: [&str; 3] = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 
+/// What the kernel lists of the whole machine: the first, which keys the user has; the others, which only root may read,
+/// where memory lies and who waits for what. The user inside is the one that herma runs as.
+pub(crate) const KERNEL_LISTS: [&str; 8] = [
+    "/proc/keys",
+    "/proc/kpagecgroup",
+    "/proc/kpagecount",
+    "/proc/kpageflags",
+    "/proc/pagetypeinfo",
+    "/proc/slabinfo",
+    "/proc/timer_list",
+    "/proc/vmallocinfo",
+];
+
 /// Places that no mount may cover or lie in.
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
@@ -104,6 +117,11 @@ pub(super) fn walls(standing: Standing, limits: &Limits) -> Vec<OsString> {
     words.sized(SHARED_MEMORY, limits.shared_memory);
     words.two("--proc", "/proc");
     if standing.has(Wall::Mounts) {
+        // What herma cannot read, the inside cannot either; each mount costs every start some time. On a mount without
+        // devices /dev/null cannot be opened.
+        for name in KERNEL_LISTS.into_iter().filter(|name| fs::File::open(name).is_ok()) {
+            words.three("--ro-bind", "/dev/null", name);
+        }
         words.sized(TMP, limits.tmp);
     } else {
         for name in ["/tmp", "/root"] {

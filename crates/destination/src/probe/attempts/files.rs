@@ -1,7 +1,7 @@
 //! Attempts on files, directories and sockets that have a name.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Read as _};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -55,6 +55,15 @@ fn open_for_writing(file: &Path) -> Attempt {
 
 pub(in super::super) fn kernel_settings() -> Attempt {
     all(KERNEL_SETTINGS.into_iter().map(|file| open_for_writing(Path::new(file))), "there is none")
+}
+
+/// A container's runtime puts an empty file in their place.
+pub(in super::super) fn kernel_lists() -> Attempt {
+    let attempt = |path: &str| match File::open(path).and_then(|mut list| list.read(&mut [0; 64])) {
+        Ok(0) => Denied("it is empty".to_owned()),
+        other => judge(other, ABSENT, |_| format!("read {path}")),
+    };
+    all(layout::KERNEL_LISTS.into_iter().map(attempt), "there is none")
 }
 
 pub(in super::super) fn write_mounts(plan: &ProbePlan) -> Attempt {

@@ -11,8 +11,8 @@ use std::io::{self, ErrorKind};
 
 pub(super) use self::children::be_child;
 pub(super) use self::files::{
-    container_sockets, kernel_settings, list, push, reach_socket, read_canary, read_only_system, second_wall,
-    write_in, write_mounts,
+    container_sockets, kernel_lists, kernel_settings, list, push, reach_socket, read_canary,
+    read_only_system, second_wall, write_in, write_mounts,
 };
 pub(super) use self::kernel::{
     capabilities, environment, filter, host_user, io_uring, keyring, mount, namespace, new_privileges,
