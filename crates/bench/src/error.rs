@@ -3,7 +3,9 @@
 use std::io;
 use std::time::Duration;
 
-use herma_destination::StartError;
+use herma_destination::probe::ProbeError;
+use herma_destination::tool::ToolError;
+use herma_destination::{StartError, Unready};
 
 /// Something could not be measured.
 #[derive(Debug, thiserror::Error)]
@@ -19,6 +21,18 @@ pub enum BenchError {
     /// A process did not start.
     #[error(transparent)]
     Start(#[from] StartError),
+    /// A program did not end as it should.
+    #[error(transparent)]
+    Tool(#[from] ToolError),
+    /// The sandbox is not ready.
+    #[error(transparent)]
+    Unready(#[from] Unready),
+    /// The probes could not be run.
+    #[error(transparent)]
+    Probe(#[from] ProbeError),
+    /// What was started in the sandbox did not do what it should.
+    #[error("in the sandbox: {0}")]
+    Sandbox(String),
     /// A process started and gave up, or never answered.
     #[error("it did not come up: {0}")]
     NotUp(String),

@@ -82,7 +82,7 @@ impl Pairs {
 }
 
 /// The time below which this share of the times lies, in seconds.
-fn at(times: &[Duration], share: f64) -> f64 {
+pub(crate) fn at(times: &[Duration], share: f64) -> f64 {
     let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);
     let last = seconds.len().saturating_sub(1);
@@ -96,7 +96,7 @@ fn at(times: &[Duration], share: f64) -> f64 {
     seconds.get(place).copied().unwrap_or(0.0)
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(crate) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_by(f64::total_cmp);
     let upper = *values.get(values.len() / 2)?;
     let lower = *values.get((values.len() - 1) / 2)?;

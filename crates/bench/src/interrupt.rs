@@ -48,6 +48,15 @@ impl Interruptible {
         })
     }
 
+    /// An error if this process was asked to end, where nothing of the work waits in the runtime.
+    pub(crate) fn breathe(&self) -> Result<(), BenchError> {
+        // The runtime hears of a signal only while it waits.
+        self.run(Duration::from_secs(10), async {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            Ok(())
+        })
+    }
+
     /// An error if this process was asked to end.
     pub(crate) fn check(&self) -> Result<(), BenchError> {
         if self.interrupted.get() { Err(BenchError::Interrupted) } else { Ok(()) }

@@ -1,6 +1,7 @@
 //! `herma bench router`: what the router costs, beside a direct call, a bare proxy and the gateways that are installed.
+//! [`sandbox`] is `herma bench sandbox`: what a start in the sandbox costs, and a tunnel of the egress proxy.
 //!
-//! Each of them is a child process on the loopback address, in front of the same upstream, which is a child too. All are
+//! Each gateway is a child process on the loopback address, in front of the same upstream, which is a child too. All are
 //! measured in turns in one run, so that a busy moment hits them alike. Only ratios mean anything.
 
 mod child;
@@ -13,6 +14,7 @@ mod load;
 mod measure;
 mod plan;
 pub mod proxy;
+pub mod sandbox;
 mod serve;
 mod targets;
 #[cfg(test)]

@@ -81,10 +81,7 @@ struct Running<'a> {
 
 /// Measures. `progress` is told what is under way.
 pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, BenchError> {
-    let machine = Machine {
-        cores: std::thread::available_parallelism().map_or(1, usize::from),
-        load_before: load_average(),
-    };
+    let machine = Machine::now();
     let streams = order.plan.open_streams.min(allow_many_files());
     let runtime = Interruptible::new()?;
     let bench = Bench {
@@ -129,6 +126,16 @@ pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, B
     }
     let targets = judge(&rows);
     Ok(Measured { machine, rounds: order.plan.rounds, rows, left_out, targets })
+}
+
+impl Machine {
+    /// This one, as it is now.
+    pub(crate) fn now() -> Self {
+        Self {
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
+            load_before: load_average(),
+        }
+    }
 }
 
 struct Bench<'a> {

@@ -1,4 +1,4 @@
-//! What the router must hold, as ratios of figures from the same run.
+//! What must hold, as ratios of figures from the same run; here of the router.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -39,12 +39,7 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Target> {
             a.cpu_us_per_request.partial_cmp(&b.cpu_us_per_request).unwrap_or(std::cmp::Ordering::Equal)
         });
     let memory = router.filter(|row| row.open_streams >= Some(STREAMS)).and_then(|row| row.rss_mib);
-    let target = |name, value: Option<f64>, at_most| Target {
-        name,
-        value,
-        at_most,
-        holds: value.map(|value| value <= at_most),
-    };
+    let target = Target::judged;
     vec![
         target(
             "CPU per request, to the bare hyper proxy",
@@ -68,7 +63,14 @@ pub(crate) fn judge(rows: &[Row]) -> Vec<Target> {
     ]
 }
 
-fn hundredths(value: f64) -> f64 {
+impl Target {
+    /// Holds where the value is at most that; without a value nobody can say.
+    pub(crate) fn judged(name: &'static str, value: Option<f64>, at_most: f64) -> Self {
+        Self { name, value, at_most, holds: value.map(|value| value <= at_most) }
+    }
+}
+
+pub(crate) fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 

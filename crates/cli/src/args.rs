@@ -346,4 +346,14 @@ pub enum Bench {
         #[arg(long, conflicts_with = "repeat")]
         quick: bool,
     },
+    /// A start in the sandbox, with and without the probes, against a bare bubblewrap, sandbox-runtime and `docker run`;
+    /// and a tunnel of the egress proxy against `socat`
+    Sandbox {
+        /// How often each is started; the median counts
+        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
+        repeat: u32,
+        /// Only show that it can be measured: three starts, and few bytes
+        #[arg(long, conflicts_with = "repeat")]
+        quick: bool,
+    },
 }

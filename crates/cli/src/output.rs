@@ -25,7 +25,7 @@ use serde::Serialize;
 pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
 pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
-pub use self::bench::BenchRouterOutput;
+pub use self::bench::{BenchRouterOutput, BenchSandboxOutput};
 pub use self::destinations::{DestinationOutput, DestinationRow, DestinationsOutput, ProbeOutput, ProbeRow};
 pub use self::egress::{
     EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,

@@ -166,6 +166,11 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::BenchRouterOutput),
     },
     Published {
+        name: "bench-sandbox",
+        what: "`bench sandbox`",
+        make: || schema_for!(output::BenchSandboxOutput),
+    },
+    Published {
         name: "error",
         what: "any command that did not work",
         make: || schema_for!(output::ErrorOutput),

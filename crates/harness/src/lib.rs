@@ -4,6 +4,7 @@ mod admissions;
 mod approvals;
 mod approvers;
 mod ask;
+mod attempts;
 mod bundle_check;
 mod checks;
 mod clock;

@@ -14,6 +14,7 @@ use serde_json::json;
 
 pub use alone::probe_alone;
 
+use crate::attempts;
 use crate::egress;
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
@@ -31,6 +32,7 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
     }
     models::start(run, ready.router.as_ref())?;
     egress::start(run, &ready.egress)?;
+    attempts::plant(run, ready)?;
     let shape = shape(run, ready)?;
     let confinement = confinement(run, ready, &shape)?;
     let confined = !matches!(confinement, Finding::Missing(_));
@@ -57,14 +59,21 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
         run_id: run.plan.run_id,
         argv: Vec::new(),
         env: Vec::new(),
-        path: ready.toolchains.path.clone(),
+        path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
         rooms: Rooms {
             workspace: run.dirs.workspace(),
             engine_dir: Some(run.dirs.engine()),
             router: run.router.as_ref().map(|router| router.socket().to_owned()),
             egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
         },
-        mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
+        mounts: ready
+            .toolchains
+            .mounts
+            .iter()
+            .cloned()
+            .chain(program::mounts(run, engine))
+            .chain(attempts::mount(run))
+            .collect(),
         stdin: Stdin::Null,
         limits: Limits::with_memory(run.contract.terms.limits.memory),
         herma: true,

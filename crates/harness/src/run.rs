@@ -16,6 +16,7 @@ use herma_model::store::{RunSummary, Store as _};
 use herma_model::{Contract, EventType, Fault, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
 
+use crate::attempts;
 use crate::checks;
 use crate::close;
 use crate::collect;
@@ -146,6 +147,7 @@ impl Run<'_> {
         supervise::engine(self, &ready)?;
         models::end(self)?;
         egress::end(self)?;
+        attempts::read(self)?;
 
         self.step(Step::Collect)?;
         let tree = collect::collect(self, &ground, &control_files)?;

@@ -14,6 +14,7 @@ use herma_model::contract::Limits;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
 use serde_json::json;
 
+use crate::attempts;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::models::RunRouter;
@@ -91,9 +92,16 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
         run_id: run.plan.run_id,
         argv: launch.argv,
         env: launch.env.into_iter().chain(way.into_iter().flatten()).collect(),
-        path: ready.toolchains.path.clone(),
+        path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
         rooms,
-        mounts: ready.toolchains.mounts.iter().cloned().chain(program::mounts(run, engine)).collect(),
+        mounts: ready
+            .toolchains
+            .mounts
+            .iter()
+            .cloned()
+            .chain(program::mounts(run, engine))
+            .chain(attempts::mount(run))
+            .collect(),
         stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         limits: JobLimits::with_memory(run.contract.terms.limits.memory),
         herma: engine.built_in(),

@@ -32,6 +32,13 @@ pub fn classify(command: &str) -> Vec<Action> {
     reader.actions.into_iter().collect()
 }
 
+/// The same for one call of a program, as it was made: no shell reads these words.
+pub(crate) fn classify_words(words: &[String]) -> Vec<Action> {
+    let mut reader = Reader { actions: BTreeSet::new(), budget: MAX_NESTED_BYTES };
+    reader.read_command(&Simple { words: words.to_vec(), input: Vec::new() }, MAX_DEPTH);
+    reader.actions.into_iter().collect()
+}
+
 /// Those of `actions` that are forbidden: by every contract, or by this one.
 #[must_use]
 pub fn forbidden(terms: &Terms, actions: &[Action]) -> Vec<Action> {

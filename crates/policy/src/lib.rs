@@ -10,6 +10,7 @@ pub mod egress_actions;
 pub mod forbidden_paths;
 mod glob;
 mod names;
+pub mod outward;
 mod shell;
 mod symlinks;
 pub mod test_files;

@@ -1,11 +1,12 @@
 //! The parts of herma that run inside a destination: the launcher, the forwarder, the keeper, the probes, the engine `fake`, and
-//! what `herma bench router` measures beside the router.
+//! what `herma bench` measures beside the router, and the egress proxy as it measures that.
 
 use std::ffi::OsString;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_bench::sandbox::{source, tunnel};
 use herma_bench::{proxy, upstream};
 use herma_destination::probe::{self, ProbePlan};
 use herma_destination::{forward, keeper, launcher};
@@ -42,6 +43,12 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     }
     if first == proxy::SUBCOMMAND {
         return Some(ended(&proxy::run(args)));
+    }
+    if first == source::SUBCOMMAND {
+        return Some(ended(&source::run(args)));
+    }
+    if first == tunnel::SUBCOMMAND {
+        return Some(ended(&tunnel::run(args)));
     }
     None
 }

@@ -1,4 +1,4 @@
-//! `herma bench router`: that everything is measured, and that nothing of it is left. Not what the figures are.
+//! `herma bench router` and `herma bench sandbox`: that everything is measured, and that nothing of it is left. Not what the figures are.
 
 use std::path::{Path, PathBuf};
 
@@ -85,5 +85,57 @@ fn an_interrupted_measurement_ends_everything_that_it_started() {
     // What `timeout` says of a command that it had to stop.
     assert_eq!(ended.code, Some(124), "{ended:#?}");
     assert!(ended.stderr.contains("was interrupted"), "{ended:#?}");
+    assert_nothing_is_left(&herma);
+}
+
+#[test]
+fn a_quick_look_measures_the_sandbox_and_the_egress_proxy() {
+    let herma = Herma::new();
+    let ended = herma.run(&["bench", "sandbox", "--quick", "--json"]);
+    assert!(matches!(ended.code, Some(0 | 1)), "{ended:#?}");
+    let output = ended.json();
+    let schema = herma.json(&["schema", "bench-sandbox"]);
+    assert_eq!(output["schema"], "herma.bench-sandbox/v1");
+    assert_matches(&output, &schema, &["bench", "sandbox"]);
+    assert_eq!(output["rounds"], 3);
+    let rows = &output["rows"];
+    let starts =
+        ["bare bwrap", "herma sandbox", "herma sandbox, with its way out", "herma sandbox, all probes"];
+    for name in starts {
+        assert_eq!(kinds(rows, name), ["p50_ms", "p95_ms"]);
+    }
+    assert_eq!(kinds(rows, "herma egress"), ["cpu_ms_per_gib", "mib_per_s", "p50_ms", "p95_ms"]);
+    for row in rows.as_array().unwrap() {
+        assert!(row["p50_ms"].as_f64().unwrap() > 0.0, "{row:#}");
+        assert!(row["p95_ms"].as_f64() >= row["p50_ms"].as_f64(), "{row:#}");
+    }
+    // Who is not there is said to be so, and nobody is both.
+    let names = |list: &str| -> Vec<String> {
+        let list = output[list].as_array().unwrap();
+        list.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect()
+    };
+    for peer in ["sandbox-runtime", "docker run", "socat"] {
+        let said = [names("rows"), names("left_out")].concat();
+        assert_eq!(said.iter().filter(|name| *name == peer).count(), 1, "{peer}: {said:?}");
+    }
+    let targets: Vec<Value> = output["targets"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|target| json!([target["name"], target["at_most"]]))
+        .collect();
+    assert_eq!(
+        Value::from(targets),
+        json!([
+            ["start, to bare bwrap", 2.5],
+            ["start with all probes, to sandbox-runtime", 0.25],
+            ["start with all probes, to docker run", 0.25],
+            ["egress time per byte, to socat", 1.25],
+            ["egress CPU per byte, to socat", 1.3],
+        ])
+    );
+    for target in output["targets"].as_array().unwrap() {
+        assert_eq!(target["value"].is_null(), target["holds"].is_null(), "{target:#}");
+    }
     assert_nothing_is_left(&herma);
 }

@@ -10,6 +10,7 @@
 mod admissions;
 mod approvals;
 mod approver;
+mod attempts;
 mod bad_input;
 mod bench;
 mod cli;

@@ -3,10 +3,12 @@
 mod large_bundle;
 mod repository;
 mod router;
+mod sandbox;
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use herma_bench::{LeftOut, Machine, Target};
 use tempfile::TempDir;
 
 use crate::args;
@@ -14,7 +16,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{BenchOutput, BenchRow};
-use crate::screen::{Screen, Tone};
+use crate::screen::{Screen, Tone, safe};
 
 /// How many files a repository has, and how many times as long a governed run of it may take.
 const REPOSITORIES: [(u64, f64); 3] = [(10, 3.0), (1_000, 1.6), (20_000, 1.3)];
@@ -28,6 +30,9 @@ pub(crate) fn bench(command: &args::Bench, environment: &Environment, screen: &S
         args::Bench::Harness { repeat, quick } => harness(*repeat, *quick, &scratch, environment, screen),
         args::Bench::Router { repeat, quick } => {
             router::bench(*repeat, *quick, &scratch, environment, screen)
+        }
+        args::Bench::Sandbox { repeat, quick } => {
+            sandbox::bench(*repeat, *quick, &scratch, environment, screen)
         }
     }
 }
@@ -59,6 +64,39 @@ fn harness(repeat: u32, quick: bool, scratch: &TempDir, environment: &Environmen
 fn progress(screen: &Screen, what: &str) {
     if !screen.is_json() {
         screen.note(format_args!("measuring {what} ..."));
+    }
+}
+
+/// On what the figures were taken, and over how much.
+fn show_machine(machine: &Machine, over: &str, screen: &Screen) {
+    let load = machine.load_before.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}"));
+    screen.line(format_args!(
+        "{} cores, load {load} at the start, {over}. Only ratios mean anything.\n",
+        machine.cores
+    ));
+}
+
+/// Who was not measured, and what holds.
+fn show_judgement(left_out: &[LeftOut], targets: &[Target], screen: &Screen) {
+    for left in left_out {
+        screen.line(
+            screen.paint(Tone::Dim, format_args!("{:17} not measured: {}", left.name, safe(&left.why))),
+        );
+    }
+    screen.line("");
+    for target in targets {
+        let (tone, word) = match target.holds {
+            Some(true) => (Tone::Good, "holds"),
+            Some(false) => (Tone::Bad, "missed"),
+            None => (Tone::Dim, "not judged"),
+        };
+        let value = target.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
+        screen.line(format_args!(
+            "{:42} {value:>7}  at most {:>5.2}  {}",
+            target.name,
+            target.at_most,
+            screen.paint(tone, word)
+        ));
     }
 }
 

@@ -2,16 +2,16 @@
 
 use std::process::ExitCode;
 
-use herma_bench::{Measured, Order, Plan, Row, Target, measure};
+use herma_bench::{Measured, Order, Plan, Row, measure};
 use herma_harness::SystemClock;
 use tempfile::TempDir;
 
-use super::progress;
+use super::{progress, show_judgement, show_machine};
 use crate::commands::Ended;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::BenchRouterOutput;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone};
 
 pub(super) fn bench(
     repeat: u32,
@@ -38,26 +38,14 @@ pub(super) fn bench(
 }
 
 fn show(measured: &Measured, screen: &Screen) {
-    let load = measured.machine.load_before.map_or_else(|| "unknown".to_owned(), |load| format!("{load:.2}"));
-    screen.line(format_args!(
-        "{} cores, load {load} at the start, medians of {} rounds. Only ratios mean anything.\n",
-        measured.machine.cores, measured.rounds
-    ));
+    show_machine(&measured.machine, &format!("medians of {} rounds", measured.rounds), screen);
     let head =
         ["", "req/s", "CPU us/req", "+p50 us", "+p99 us", "+1st byte us", "CPU ms/1k ch.", "MiB", "streams"];
     screen.line(screen.paint(Tone::Bold, cells(&head.map(str::to_owned))));
     for row in &measured.rows {
         screen.line(cells(&figures(row)));
     }
-    for left in &measured.left_out {
-        screen.line(
-            screen.paint(Tone::Dim, format_args!("{:17} not measured: {}", left.name, safe(&left.why))),
-        );
-    }
-    screen.line("");
-    for target in &measured.targets {
-        screen.line(judged(target, screen));
-    }
+    show_judgement(&measured.left_out, &measured.targets, screen);
 }
 
 fn figures(row: &Row) -> [String; 9] {
@@ -78,14 +66,4 @@ fn figures(row: &Row) -> [String; 9] {
 
 fn cells([name, rps, cpu, p50, p99, first, chunks, rss, streams]: &[String; 9]) -> String {
     format!("{name:17} {rps:>7} {cpu:>10} {p50:>8} {p99:>8} {first:>12} {chunks:>13} {rss:>7} {streams:>7}")
-}
-
-fn judged(target: &Target, screen: &Screen) -> String {
-    let (tone, word) = match target.holds {
-        Some(true) => (Tone::Good, "holds"),
-        Some(false) => (Tone::Bad, "missed"),
-        None => (Tone::Dim, "not judged"),
-    };
-    let value = target.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"));
-    format!("{:42} {value:>7}  at most {:>5.2}  {}", target.name, target.at_most, screen.paint(tone, word))
 }

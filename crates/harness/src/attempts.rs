@@ -1,0 +1,238 @@
+//! What the engine's processes tried to do to the world outside, as programs first in their PATH saw it.
+//!
+//! A witness and no wall. Each of these programs is a small script with the name of a real one: it writes down a call that
+//! would reach out, and runs the real one. Who calls that by its path, or takes the record away, is not seen, and wins
+//! nothing by it: what holds is the sandbox.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, Tool};
+use herma_model::EventType;
+use herma_model::engine::DestinationKind;
+use herma_policy::outward::{self, Telltale};
+use serde_json::json;
+
+use crate::error::Stop;
+use crate::file_reading::read_start;
+use crate::gates::Ready;
+use crate::run::Run;
+
+/// Where the scripts are inside.
+const PLACE: &str = "/herma-witness";
+/// The record, in the engine's directory.
+const RECORD: &str = "attempts";
+/// How much of it is read. What is written beyond it is not known, as what was never written is not.
+const MOST_BYTES: u64 = 1 << 20;
+/// How many different calls have an event.
+const MOST_EVENTS: usize = 200;
+
+/// Programs that are good for nothing else: they are watched for also where they are not installed. Any other one must
+/// not seem to be there when it is not: test suites ask, and do without it.
+const ALWAYS: &str = "gh glab hub twine";
+/// Where the system has its programs.
+const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+
+const SCRIPT: &str = r#"#!/bin/sh
+# Of herma: writes down that this was called, and runs it. It is a witness and no wall.
+set -f
+name=${0##*/} real= seen=ALWAYS
+IFS=:
+for dir in $PATH; do
+    if [ "$dir" != PLACE ] && [ -f "$dir/$name" ] && [ -x "$dir/$name" ]; then
+        real=$dir/$name
+        break
+    fi
+done
+unset IFS
+for word; do
+    case $word in WORDS) seen=1 ;; esac
+done
+if [ -z "$seen" ] && [ -n "$real" ]; then
+    exec "$real" "$@"
+fi
+if [ -n "$seen" ]; then
+    { printf '%s\0' '
+tried' "$$" "$name" "$@" >>RECORD; } 2>/dev/null
+fi
+if [ -z "$real" ]; then
+    echo "$name: not found" >&2
+    exit 127
+fi
+"$real" "$@"
+status=$?
+if [ "$status" -eq 0 ]; then
+    { printf '%s\0' '
+done' "$$" >>RECORD; } 2>/dev/null
+fi
+exit "$status"
+"#;
+
+/// Writes the scripts, before anything of the run is started.
+pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
+    if run.plan.destination == DestinationKind::Host {
+        return Ok(());
+    }
+    let dir = dir(run);
+    DirBuilder::new().mode(0o755).create(&dir)?;
+    let rooms = herma_destination::Rooms {
+        workspace: run.dirs.workspace(),
+        engine_dir: Some(run.dirs.engine()),
+        router: None,
+        egress: None,
+    };
+    let Some(engine) = ready.destination.view(&rooms).engine_dir else { return Ok(()) };
+    for (name, telltale) in outward::programs() {
+        if is_there(run, ready, name) {
+            write(&dir.join(name), &script(&telltale, &engine))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether the program is there inside, as far as that can be known from here: an image is not looked into.
+fn is_there(run: &Run<'_>, ready: &Ready, name: &str) -> bool {
+    if ALWAYS.split(' ').any(|always| always == name) {
+        return true;
+    }
+    if run.plan.destination != DestinationKind::Sandbox {
+        return name == "git";
+    }
+    let dirs = ready.toolchains.path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));
+    std::env::join_paths(dirs).is_ok_and(|path| Tool::find(name, &path).is_ok())
+}
+
+fn script(telltale: &Telltale, engine: &Path) -> String {
+    let words: Vec<&str> = telltale.words.iter().copied().collect();
+    // Without words the pattern is one that no word is.
+    let words = if words.is_empty() { "''".to_owned() } else { words.join("|") };
+    SCRIPT
+        .replace("WORDS", &words)
+        .replace("seen=ALWAYS", if telltale.always { "seen=1" } else { "seen=" })
+        .replace("PLACE", PLACE)
+        .replace("RECORD", &engine.join(RECORD).to_string_lossy())
+}
+
+fn write(path: &Path, text: &str) -> io::Result<()> {
+    fs::write(path, text)?;
+    fs::set_permissions(path, Permissions::from_mode(0o755))
+}
+
+fn dir(run: &Run<'_>) -> PathBuf {
+    run.dirs.root().join("witness")
+}
+
+/// The directory as a mount, where there is one.
+pub(crate) fn mount(run: &Run<'_>) -> Option<Mount> {
+    let host = dir(run);
+    host.is_dir().then(|| Mount { host, inside: PLACE.into() })
+}
+
+/// What comes before everything else in the engine's PATH.
+pub(crate) fn path(run: &Run<'_>) -> Option<PathBuf> {
+    mount(run).map(|mount| mount.inside)
+}
+
+/// Reads what was written down, when nothing of the engine is alive and its egress proxy has ended.
+pub(crate) fn read(run: &mut Run<'_>) -> Result<(), Stop> {
+    // No record: nothing was tried, or whoever tried took it away.
+    let Ok(bytes) = read_start(&run.dirs.engine().join(RECORD), MOST_BYTES) else { return Ok(()) };
+    // Where the proxy let nothing out, what went well went to a place inside, as in the tests of a program that pushes.
+    let nothing_got_out = run.facts.egress.as_ref().is_none_or(|used| used.allowed == 0);
+    let mut events = 0;
+    for (call, went_well) in tried(&bytes) {
+        let actions = outward::reaches_out(&call);
+        if actions.is_empty() {
+            continue;
+        }
+        let stayed_inside = went_well && nothing_got_out;
+        let of_terms = |terms| herma_policy::actions::forbidden(terms, &actions);
+        let forbidden: BTreeSet<_> =
+            if stayed_inside { BTreeSet::new() } else { run.every_terms().flat_map(of_terms).collect() };
+        for action in &forbidden {
+            if !run.facts.actions.contains(action) {
+                run.facts.actions.push(*action);
+            }
+        }
+        events += 1;
+        if events > MOST_EVENTS {
+            continue;
+        }
+        let command = call.join(" ");
+        run.record(
+            EventType::ToolEvaluated,
+            json!({ "tool": "witness", "command": command, "actions": actions, "forbidden": forbidden }),
+        )?;
+    }
+    Ok(run.facts.save(&run.dirs.facts())?)
+}
+
+/// Each call that was tried, once, and whether it went well every time.
+fn tried(record: &[u8]) -> Vec<(Vec<String>, bool)> {
+    let mut calls: Vec<(Vec<String>, bool)> = Vec::new();
+    let mut by_process: BTreeMap<String, usize> = BTreeMap::new();
+    let record = record.strip_suffix(b"\0").unwrap_or(record);
+    let words: Vec<String> =
+        record.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
+    let begins = |word: &String| word == "\ntried" || word == "\ndone";
+    let mut rest = words.as_slice();
+    while let [first, process, after @ ..] = rest {
+        let end = after.iter().position(begins).unwrap_or(after.len());
+        let (call, next) = after.split_at(end);
+        rest = next;
+        if first == "\ntried" {
+            by_process.insert(process.clone(), calls.len());
+            calls.push((call.to_vec(), false));
+        } else if let Some((_, went_well)) = by_process.remove(process).and_then(|at| calls.get_mut(at)) {
+            *went_well = true;
+        }
+    }
+    let mut once: BTreeMap<Vec<String>, bool> = BTreeMap::new();
+    for (call, went_well) in calls {
+        let well = once.entry(call).or_insert(true);
+        *well = *well && went_well;
+    }
+    once.into_iter().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn calls(record: &str) -> Vec<(String, bool)> {
+        tried(record.as_bytes()).into_iter().map(|(call, well)| (call.join(" "), well)).collect()
+    }
+
+    #[test]
+    fn a_call_counts_once_and_went_well_only_if_it_did_so_each_time() {
+        let record = "\ntried\x007\0git\0push\0\ntried\x008\0gh\0pr\0create\0\ndone\x007\0\
+                      \ntried\x009\0git\0push\0\ntried\x007\0npm\0publish\0\ndone\x007\0";
+        let found = [("gh pr create", false), ("git push", false), ("npm publish", true)];
+        assert_eq!(calls(record), found.map(|(call, well)| (call.to_owned(), well)));
+    }
+
+    #[test]
+    fn a_record_that_somebody_wrote_into_is_read_as_far_as_it_can_be() {
+        for broken in ["", "\0", "x", "\ntried", "\ntried\x001", "\ndone\x001\0", "\0\0\0\0"] {
+            assert!(
+                calls(broken)
+                    .iter()
+                    .all(|(call, _)| outward::reaches_out(std::slice::from_ref(call)).is_empty())
+            );
+        }
+        assert_eq!(calls("\ntried\x001\0git\0push"), [("git push".to_owned(), false)]);
+    }
+
+    #[test]
+    fn nothing_of_a_script_is_left_open() {
+        for (name, telltale) in outward::programs() {
+            let text = script(&telltale, Path::new("/engine"));
+            for hole in ["WORDS", "ALWAYS", "PLACE", "RECORD"] {
+                assert!(!text.contains(hole), "{name}: {text}");
+            }
+        }
+    }
+}
