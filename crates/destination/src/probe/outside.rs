@@ -121,8 +121,11 @@ fn start(
     for dir in [&workspace, &engine_dir] {
         fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
     }
-    // What the engine can call is there while the walls are tried.
-    let Rooms { router, egress, .. } = shape.rooms.clone();
+    // What the engine can call is there while the walls are tried; with small limits only those are tried.
+    let (router, egress) = match small {
+        None => (shape.rooms.router.clone(), shape.rooms.egress.clone()),
+        Some(_) => (None, None),
+    };
     let rooms = Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress };
     let view = destination.view(&rooms);
     let limits = match small {
