@@ -25,7 +25,7 @@ use self::daemon::Daemon;
 use self::diagnosis::Facts;
 use self::owner::User;
 use crate::destination::{Destination, Process, Readiness, StartError, Unready};
-use crate::forward::{EGRESS_PORT, ROUTER_PORT};
+use crate::doors::{EGRESS_PORT, ROUTER_PORT};
 use crate::job::{Job, Rooms, Stdin, View};
 use crate::launcher::landlock::Version;
 use crate::launcher::rlimits;

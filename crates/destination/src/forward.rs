@@ -1,40 +1,26 @@
-//! The body of the hidden `herma __forward`: joins two ports of the sandbox's own loopback to the sockets of the run's
-//! router and egress proxy, byte for byte.
+//! The body of the hidden `herma __forward`: the doors of a container, joined to their sockets from inside, since the
+//! sockets of a container whose runtime has a kernel of its own cannot be handed out.
 //!
-//! It runs inside, beside the command, and knows nothing: whoever ends it loses a way out and wins nothing.
+//! It runs beside the command and knows nothing: whoever ends it loses a way out and wins nothing.
 
 use std::ffi::OsString;
 use std::io;
 use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::process::CommandExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use tokio::io::copy_bidirectional_with_sizes;
-use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::task::JoinSet;
-
+use crate::doors::{self, EGRESS_PORT, ROUTER_PORT};
 use crate::environment::RUN_VARIABLE;
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__forward";
 
-/// The port of the sandbox's own loopback that leads to the router. Above the range from which the kernel draws, so
-/// that no server of a test gets it by chance.
-pub const ROUTER_PORT: u16 = 61801;
-/// The port that leads to the egress proxy.
-pub const EGRESS_PORT: u16 = 61802;
-
 /// Who starts the forwarder and ends at once, so that it is nobody's child but the sandbox's own first process's.
 const DETACH: &str = "--detach";
 /// Written where a way out is not there.
 const NONE: &str = "-";
-
-/// Connections at once through each port. More wait in the kernel's queue.
-const MOST: usize = 256;
-/// What is read at once, in each direction of each connection.
-const BUFFER: usize = 16 << 10;
 
 /// The ways out of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,20 +85,13 @@ impl Forward {
     fn serve(self) -> io::Result<()> {
         let mut doors = Vec::new();
         if let Some(socket) = self.router {
-            doors.push((listener(io::stdin().as_fd().try_clone_to_owned()?)?, socket));
+            doors.push((StdListener::from(io::stdin().as_fd().try_clone_to_owned()?), socket));
         }
         if let Some(socket) = self.egress {
-            doors.push((listener(io::stdout().as_fd().try_clone_to_owned()?)?, socket));
+            doors.push((StdListener::from(io::stdout().as_fd().try_clone_to_owned()?), socket));
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
-        runtime.block_on(async {
-            let mut open = JoinSet::new();
-            for (listener, socket) in doors {
-                open.spawn(door(TcpListener::from_std(listener)?, socket));
-            }
-            while open.join_next().await.is_some() {}
-            Err(io::Error::other("no port is open"))
-        })
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+        runtime.block_on(doors::serve(doors.into_iter()))
     }
 }
 
@@ -132,33 +111,4 @@ fn socket(word: OsString) -> Result<Option<PathBuf>, String> {
     }
     let path = PathBuf::from(word);
     if path.is_absolute() { Ok(Some(path)) } else { Err(format!("`{}` is no socket", path.display())) }
-}
-
-fn listener(file: OwnedFd) -> io::Result<StdListener> {
-    let listener = StdListener::from(file);
-    listener.set_nonblocking(true)?;
-    Ok(listener)
-}
-
-/// Lets callers in, as many as fit.
-async fn door(listener: TcpListener, socket: PathBuf) {
-    let mut open = JoinSet::new();
-    loop {
-        while open.try_join_next().is_some() {}
-        if open.len() >= MOST {
-            open.join_next().await;
-        }
-        match listener.accept().await {
-            Ok((caller, _)) => drop(open.spawn(join(caller, socket.clone()))),
-            // No file is left for another caller: the next one that goes makes room.
-            Err(_) => drop(open.join_next().await),
-        }
-    }
-}
-
-/// Both directions, each until its end; the end of one is passed on while the other goes on.
-async fn join(mut caller: TcpStream, socket: impl AsRef<Path>) -> io::Result<()> {
-    let mut other = UnixStream::connect(socket).await?;
-    caller.set_nodelay(true)?;
-    copy_bidirectional_with_sizes(&mut caller, &mut other, BUFFER, BUFFER).await.map(drop)
 }

@@ -15,6 +15,7 @@ use rustix::process::{
 };
 
 use self::landlock::{Landlock, Version};
+use crate::doors::HandOver;
 use crate::forward::Forward;
 use crate::limits::{Held, HeldBy};
 
@@ -31,14 +32,23 @@ pub(crate) struct Launch {
     pub(crate) parent: Option<Pid>,
     /// Leave the terminal and the process group of the caller.
     pub(crate) new_session: bool,
-    /// The ways out, for which a forwarder is started first.
-    pub(crate) forward: Option<Forward>,
+    /// The ways out.
+    pub(crate) way_out: Option<WayOut>,
     /// The limits of each process.
     pub(crate) rlimits: Vec<Held>,
     /// The second wall.
     pub(crate) landlock: Option<Landlock>,
     /// The open pipe by which the launcher says why there is no command: its exit code could be the command's own.
     pub(crate) report: Option<i32>,
+}
+
+/// How the ports of the inside's own loopback come to lead somewhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum WayOut {
+    /// They are handed to herma, outside.
+    HandOver(HandOver),
+    /// A forwarder is started, inside.
+    Forward(Forward),
 }
 
 /// Becomes the command that `args` (what follows `herma __launch`) ask for; returns only if that fails.
@@ -74,9 +84,16 @@ impl Launch {
         if self.new_session {
             argv.push("--new-session".into());
         }
-        if let Some(forward) = &self.forward {
-            argv.push("--forward".into());
-            argv.extend(forward.words());
+        match &self.way_out {
+            None => {}
+            Some(WayOut::Forward(forward)) => {
+                argv.push("--forward".into());
+                argv.extend(forward.words());
+            }
+            Some(WayOut::HandOver(HandOver { ports, channel })) => {
+                let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
+                argv.extend(["--hand-over".into(), channel.to_string().into(), ports.join(",").into()]);
+            }
         }
         for Held { name, value, .. } in &self.rlimits {
             if let Some(word) = rlimits::word(*name) {
@@ -109,7 +126,14 @@ impl Launch {
                         Some(Pid::from_raw(parent).filter(|_| parent > 0).ok_or("no such parent")?);
                 }
                 Some("--new-session") => launch.new_session = true,
-                Some("--forward") => launch.forward = Some(Forward::parse(&mut args)?),
+                Some("--forward") => launch.way_out = Some(WayOut::Forward(Forward::parse(&mut args)?)),
+                Some("--hand-over") => {
+                    let channel = number(args.next().as_deref())?;
+                    let ports = args.next().unwrap_or_default();
+                    let ports = ports.to_str().unwrap_or_default().split(',');
+                    let ports = ports.map(|port| number(Some(OsStr::new(port)))).collect::<Result<_, _>>()?;
+                    launch.way_out = Some(WayOut::HandOver(HandOver { ports, channel }));
+                }
                 Some("--limit") => {
                     let word = args.next().unwrap_or_default();
                     let name = word.to_str().and_then(rlimits::named);
@@ -134,8 +158,13 @@ impl Launch {
     }
 
     fn apply(self) -> io::Result<()> {
-        if let Some(number) = self.report {
-            close_at_exec(number)?;
+        let channel = match &self.way_out {
+            Some(WayOut::HandOver(HandOver { channel, .. })) => Some(*channel),
+            _ => None,
+        };
+        let own: Vec<i32> = self.report.into_iter().chain(channel).collect();
+        if !own.is_empty() {
+            close_at_exec(&own)?;
         }
         if let Some(parent) = self.parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -147,9 +176,11 @@ impl Launch {
         if self.new_session {
             setsid()?;
         }
-        if let Some(forward) = &self.forward {
+        match &self.way_out {
+            None => {}
             // Before the walls: the command can neither signal nor trace who stands outside of its own.
-            forward.start()?;
+            Some(WayOut::Forward(forward)) => forward.start()?,
+            Some(WayOut::HandOver(ports)) => ports.perform()?,
         }
         if !self.rlimits.is_empty() {
             // What a dying process would write of its memory is nothing that anybody asked for.
@@ -162,13 +193,13 @@ impl Launch {
     }
 }
 
-/// Keeps one open file from the command. There is no word for one alone, so all others are named.
-fn close_at_exec(number: i32) -> io::Result<()> {
+/// Keeps open files from the command. There is no word for these alone, so all others are named.
+fn close_at_exec(own: &[i32]) -> io::Result<()> {
     let mut others = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         others.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
     }
-    others.retain(|other| *other != number);
+    others.retain(|other| !own.contains(other));
     others.sort_unstable();
     close_fds::set_fds_cloexec_threadsafe(3, &others);
     Ok(())
@@ -193,11 +224,11 @@ mod tests {
         let launch = Launch {
             parent: Pid::from_raw(42),
             new_session: true,
-            forward: Some(Forward {
+            way_out: Some(WayOut::Forward(Forward {
                 run: "r".into(),
                 router: Some("/herma/router.sock".into()),
                 egress: None,
-            }),
+            })),
             rlimits: vec![Held::new(LimitName::MemoryOfEach, 1 << 30, HeldBy::Rlimit)],
             landlock: Some(Landlock {
                 version: Version::numbered(3).unwrap(),
@@ -208,6 +239,11 @@ mod tests {
         let command = ["--limit".into(), "--".into(), "x".into()];
         let argv = launch.argv(Path::new("/herma/herma"), &command);
         assert_eq!(argv[..2], ["/herma/herma", "__launch"]);
+        assert_eq!(Launch::parse(argv.into_iter().skip(2)), Ok((launch.clone(), command.to_vec())));
+
+        let way_out = Some(WayOut::HandOver(HandOver { ports: vec![61801, 61802], channel: 9 }));
+        let launch = Launch { way_out, ..launch };
+        let argv = launch.argv(Path::new("/herma/herma"), &command);
         assert_eq!(Launch::parse(argv.into_iter().skip(2)), Ok((launch, command.to_vec())));
     }
 
@@ -225,6 +261,9 @@ mod tests {
             "--landlock 99 -- true",
             "--write /tmp -- true",
             "--forward r -- true",
+            "--hand-over x 1 -- true",
+            "--hand-over 9 1,70000 -- true",
+            "--hand-over 9 -- true",
         ] {
             assert!(Launch::parse(words(text)).is_err(), "{text}");
         }

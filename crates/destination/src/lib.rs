@@ -6,6 +6,7 @@
 mod cgroup;
 mod destination;
 mod docker;
+mod doors;
 mod environment;
 pub mod forward;
 mod host;

@@ -239,6 +239,12 @@ impl RunDirs {
         self.root.join("egress")
     }
 
+    /// What the confinement probes work in.
+    #[must_use]
+    pub fn probes(&self) -> PathBuf {
+        self.root.join("probes")
+    }
+
     /// The fresh checkout that verification runs on.
     #[must_use]
     pub fn verification(&self) -> PathBuf {

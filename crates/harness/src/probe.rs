@@ -94,8 +94,13 @@ fn confinement(run: &mut Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding,
     };
     let home = &run.installation.home;
     let user_home = run.installation.user_home();
-    let grounds = Grounds { scratch: run.dirs.root(), herma_home: home.root(), user_home };
-    let confinement = match probe(destination, &readiness, shape, grounds) {
+    let scratch = run.dirs.probes();
+    std::fs::create_dir(&scratch)
+        .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
+    let grounds = Grounds { scratch: &scratch, herma_home: home.root(), user_home };
+    let probed = probe(destination, &readiness, shape, grounds);
+    run.remove_aside(scratch);
+    let confinement = match probed {
         Ok(confinement) => confinement,
         Err(why) => {
             // Nothing could be started: a rehearsal says why, and what to do about it.

@@ -1,6 +1,7 @@
 //! Every way to start the command that is measured.
 
 use std::fs;
+use std::thread;
 use std::time::Duration;
 
 use herma_destination::probe::{Grounds, probe};
@@ -14,7 +15,7 @@ use crate::error::BenchError;
 pub(super) const BARE: &str = "bare bwrap";
 /// A job without a way out.
 pub(super) const SANDBOX: &str = "herma sandbox";
-/// A job with a way out: the forwarder is started too.
+/// A job with a way out, as an engine's is.
 const WAY_OUT: &str = "herma sandbox, with its way out";
 /// The same, with everything that comes before an engine's first process.
 pub(super) const ALL_PROBES: &str = "herma sandbox, all probes";
@@ -88,14 +89,19 @@ fn after_all_probes(site: &Site<'_>) -> Result<(), BenchError> {
     let sandbox = site.sandbox();
     let readiness = sandbox.readiness()?;
     let job = site.job_with_a_way_out()?;
-    let scratch = &site.order.scratch;
-    let grounds = Grounds { scratch, herma_home: scratch, user_home: &site.home };
+    let scratch = site.order.scratch.join("probes");
+    let failed = |error: std::io::Error| BenchError::Sandbox(format!("the scratch directory: {error}"));
+    fs::create_dir(&scratch).map_err(failed)?;
+    let grounds = Grounds { scratch: &scratch, herma_home: &site.order.scratch, user_home: &site.home };
     let found = probe(&sandbox, &readiness, &job, grounds)?;
     let broken: Vec<&str> = found.broken().iter().map(|probe| probe.name.as_str()).collect();
     if !broken.is_empty() {
         return Err(BenchError::Sandbox(format!("not denied: {}", broken.join(", "))));
     }
-    run(&sandbox, &job)
+    // A run does this aside.
+    let removed = thread::spawn(move || fs::remove_dir_all(scratch));
+    run(&sandbox, &job)?;
+    removed.join().map_err(|_| BenchError::Sandbox("a thread panicked".to_owned()))?.map_err(failed)
 }
 
 fn sandbox_runtime<'a>(site: &'a Site<'a>) -> Result<Start<'a>, String> {

@@ -32,7 +32,7 @@ use crate::environment;
 use crate::forward::Forward;
 use crate::job::{Job, Stdin};
 use crate::launcher::landlock::Landlock;
-use crate::launcher::{Launch, rlimits};
+use crate::launcher::{Launch, WayOut, rlimits};
 use crate::sandbox::layout;
 
 /// What the keeper may take from its start to its first message.
@@ -125,17 +125,18 @@ impl Docker {
     /// What the keeper is to start.
     fn order(&self, job: &Job) -> Result<Order, StartError> {
         let rooms = &job.rooms;
-        let forward = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
+        let way_out = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
             run: job.run_id.to_string().into(),
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             egress: rooms.egress.as_ref().map(|_| layout::EGRESS.into()),
         });
+        let way_out = way_out.map(WayOut::Forward);
         let held = self.facts()?.held(&job.limits);
         let launch = Launch {
             parent: Pid::from_raw(1),
             // The container has a session of its own in any case. gVisor answers this call as the kernel does not.
             new_session: self.options.runtime.is_none(),
-            forward,
+            way_out,
             rlimits: rlimits::all(&job.limits, &held),
             landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(rooms) }),
             report: Some(keeper::REPORT),

@@ -22,7 +22,7 @@ const HOST_TMP: &str = "/tmp";
 const NO_COMMIT: &str = "1111111111111111111111111111111111111111\n";
 
 /// A file or directory that is removed when it is no longer needed.
-pub(super) struct Planted(PathBuf);
+struct Planted(PathBuf);
 
 /// Everything that is planted for the probes of one run.
 pub(super) struct Canaries {
@@ -189,13 +189,13 @@ fn bare(path: PathBuf) -> Result<Planted, ProbeError> {
 }
 
 impl Planted {
-    pub(super) fn dir(path: PathBuf) -> Result<Self, ProbeError> {
+    fn dir(path: PathBuf) -> Result<Self, ProbeError> {
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(io(format!("making {}", path.display())))?;
         Ok(Self(path))
     }
 
-    pub(super) fn path(&self) -> &Path {
+    fn path(&self) -> &Path {
         &self.0
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use herma_model::engine::DestinationKind;
 use herma_model::units::Bytes;
 
-use super::canaries::{Canaries, Planted};
+use super::canaries::Canaries;
 use super::table::PROBES;
 use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
 use crate::destination::{Destination, Process, Readiness, StartError};
@@ -38,7 +38,8 @@ const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
 /// Where the probes plant what must not be reachable.
 #[derive(Clone, Copy, Debug)]
 pub struct Grounds<'a> {
-    /// A directory of this run, where a scratch workspace can be made; it is removed afterwards.
+    /// A directory of this run, where scratch workspaces are made. They are the caller's to remove: until the system has
+    /// taken down what was mounted there, that takes a while.
     pub scratch: &'a Path,
     /// herma's home.
     pub herma_home: &'a Path,
@@ -67,7 +68,6 @@ pub enum ProbeError {
 
 /// One of the two sandboxes that probes run in: as the engine's, or with small limits.
 struct Asked {
-    _scratch: Planted,
     workspace: PathBuf,
     sign: String,
     process: Box<dyn Process>,
@@ -116,9 +116,9 @@ fn start(
     small: Option<SmallLimits>,
 ) -> Result<Asked, ProbeError> {
     let kind = if small.is_some() { "small" } else { "probe" };
-    let scratch = Planted::dir(grounds.scratch.join(format!("{kind}-{}", shape.run_id)))?;
-    let (workspace, engine_dir) = (scratch.path().join("workspace"), scratch.path().join("engine"));
-    for dir in [&workspace, &engine_dir] {
+    let scratch = grounds.scratch.join(format!("{kind}-{}", shape.run_id));
+    let (workspace, engine_dir) = (scratch.join("workspace"), scratch.join("engine"));
+    for dir in [&scratch, &workspace, &engine_dir] {
         fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
     }
     // What the engine can call is there while the walls are tried; with small limits only those are tried.
@@ -168,7 +168,7 @@ fn start(
     let text = serde_json::to_vec(&plan).map_err(|error| io("writing the plan")(error.into()))?;
     fs::write(engine_dir.join("plan.json"), text).map_err(io("writing the plan"))?;
     let process = destination.start(&job)?;
-    Ok(Asked { _scratch: scratch, workspace, sign: plan.sign, process })
+    Ok(Asked { workspace, sign: plan.sign, process })
 }
 
 /// The names of every variable that is set for the job.

@@ -175,11 +175,9 @@ pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
         words.three("--ro-bind", host, inside);
     }
     words.three("--ro-bind", herma, HERMA);
-    // A socket can be called through a mount that cannot be written.
-    for (socket, inside) in [(&job.rooms.router, ROUTER), (&job.rooms.egress, EGRESS)] {
-        if let Some(socket) = socket {
-            words.three("--ro-bind", socket, inside);
-        }
+    // A socket can be called through a mount that cannot be written. To the egress proxy leads its port alone.
+    if let Some(socket) = &job.rooms.router {
+        words.three("--ro-bind", socket, ROUTER);
     }
     for name in CERTIFICATES.iter().filter(|_| job.rooms.egress.is_some()) {
         words.three("--ro-bind-try", name, name);

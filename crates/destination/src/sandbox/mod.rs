@@ -11,6 +11,7 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -20,11 +21,11 @@ use rustix::pipe::PipeFlags;
 
 use crate::cgroup::{self, Group};
 use crate::destination::{Destination, Process, Readiness, StartError, Unready};
+use crate::doors::{self, Doors, EGRESS_PORT, HandOver, ROUTER_PORT};
 use crate::environment::RUN_VARIABLE;
-use crate::forward::{EGRESS_PORT, Forward, ROUTER_PORT};
 use crate::job::{Job, Rooms, View};
 use crate::launcher::landlock::{Landlock, Version};
-use crate::launcher::{Launch, rlimits};
+use crate::launcher::{Launch, WayOut, rlimits};
 use crate::limits::{Held, Limits};
 use crate::running::Running;
 use crate::spawner::Heritage;
@@ -127,6 +128,14 @@ impl Destination for Sandbox {
         let mut files = Files(Vec::new());
         launch.report = Some(report_inside.as_raw_fd());
         files.hand_over(report_inside);
+        let (ports, sockets): (Vec<u16>, Vec<PathBuf>) = doors::of(&job.rooms).into_iter().unzip();
+        let mut channel = None;
+        if !ports.is_empty() {
+            let (outside, inside) = UnixStream::pair().map_err(failed)?;
+            launch.way_out = Some(WayOut::HandOver(HandOver { ports, channel: inside.as_raw_fd() }));
+            files.hand_over(inside.into());
+            channel = Some(outside);
+        }
         let mut words = layout::walls(self.standing, &job.limits);
         for (place, text) in layout::texts(job.run_id) {
             // Part of the root, which becomes read-only: a mount for each would cost every start some time.
@@ -167,8 +176,10 @@ impl Destination for Sandbox {
         };
         let birthplace = group.as_ref().map(Group::birthplace).cloned().unwrap_or_default();
         let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
-        let process =
+        let mut process =
             process::SandboxProcess::admit(running, process::Pipes { status, report, gate }, group)?;
+        let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
+        process.doors = doors.map_err(StartError::io("cannot open the way out"))?;
         Ok(Box::new(process.watched(&job.rooms, &job.limits)?))
     }
 }
@@ -176,20 +187,14 @@ impl Destination for Sandbox {
 impl Sandbox {
     /// What the launcher does inside before it becomes the command.
     fn launch(&self, job: &Job) -> Launch {
-        let rooms = &job.rooms;
-        let forward = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
-            run: job.run_id.to_string().into(),
-            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
-            egress: rooms.egress.as_ref().map(|_| layout::EGRESS.into()),
-        });
         let landlock = Version::of_this_kernel().filter(|_| self.standing.has(Wall::Landlock));
         let rlimits = if self.standing.has(Wall::Limits) {
             rlimits::all(&job.limits, &cgroup::will_hold(&job.limits))
         } else {
             Vec::new()
         };
-        let landlock = landlock.map(|version| Landlock { version, write: layout::writable(rooms) });
-        Launch { forward, rlimits, landlock, ..Launch::default() }
+        let landlock = landlock.map(|version| Landlock { version, write: layout::writable(&job.rooms) });
+        Launch { rlimits, landlock, ..Launch::default() }
     }
 }
 

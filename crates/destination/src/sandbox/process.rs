@@ -15,6 +15,7 @@ use serde::Deserialize;
 use super::watch::Watch;
 use crate::cgroup::Group;
 use crate::destination::{Exit, Process, StartError};
+use crate::doors::Doors;
 use crate::job::Rooms;
 use crate::limits::{LimitName, Limits};
 use crate::proc::{self, Seen};
@@ -42,6 +43,8 @@ pub(super) struct SandboxProcess {
     said: Vec<u8>,
     gone: bool,
     watch: Option<Watch>,
+    /// The way out, until everything inside is dead.
+    pub(super) doors: Option<Doors>,
     /// What its group counted before that was taken away.
     met: Option<LimitName>,
     /// Goes last: a group can be removed only when everything in it is dead.
@@ -87,6 +90,7 @@ impl SandboxProcess {
             said,
             gone: false,
             watch: None,
+            doors: None,
             met: None,
             group,
         };
@@ -234,6 +238,7 @@ impl Process for SandboxProcess {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
             }
             self.gone = true;
+            self.doors = None;
             self.met = self.group.as_ref().and_then(Group::met);
             self.group = None;
         }

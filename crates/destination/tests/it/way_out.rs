@@ -100,24 +100,44 @@ print(sorted(open_ports) == sorted({at(os.environ['HERMA_ROUTER_URL'])[1], at(os
 }
 
 #[test]
-fn who_ends_the_forwarder_wins_nothing() {
+fn whoever_ends_everything_inside_has_ended_nothing_of_the_way_out() {
     let ground = Ground::new();
     let script = "
 router = at(os.environ['HERMA_ROUTER_URL'])
 print(ask(router, b'before').decode())
-for pid in [int(name) for name in os.listdir('/proc') if name.isdigit()]:
-    if pid not in (1, os.getpid()):
-        try: os.kill(pid, signal.SIGKILL)
-        except OSError: pass
-time.sleep(0.2)
-try:
-    after = ask(router, b'after')
-    print(after in (b'AFTER', b''))
-except OSError:
-    print(True)
+others = [int(name) for name in os.listdir('/proc') if name.isdigit() and int(name) not in (1, os.getpid())]
+print(others)
+try: os.kill(-1, signal.SIGKILL)
+except OSError: pass
+print(ask(router, b'after').decode())
 sys.exit(5)";
     let told = tell(&sandbox(), &client(&ground, script));
-    assert_eq!((told.stdout.as_str(), told.exit.code), ("BEFORE\nTrue\n", Some(5)), "{}", told.stderr);
+    assert_eq!((told.stdout.as_str(), told.exit.code), ("BEFORE\n[]\nAFTER\n", Some(5)), "{}", told.stderr);
+}
+
+#[test]
+fn a_command_has_no_file_but_its_streams_and_ports_that_nobody_else_can_take() {
+    let ground = Ground::new();
+    let script = "
+print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))
+try: socket.socket().bind(at(os.environ['HTTP_PROXY'])); print('taken')
+except OSError as error: print(error.strerror)";
+    let told = tell(&sandbox(), &client(&ground, script));
+    // The fourth is the directory that is being read.
+    assert_eq!(told.stdout, "['0', '1', '2'] 4\nAddress already in use\n", "{}", told.stderr);
+}
+
+#[test]
+fn a_socket_is_reached_however_deep_it_lies() {
+    let ground = Ground::new();
+    let deep = ground.dir.path().join("d".repeat(100)).join("e".repeat(100));
+    std::fs::create_dir_all(&deep).unwrap();
+    let mut job = client(&ground, "print(ask(at(os.environ['HTTP_PROXY']), b'deep').decode())");
+    let socket = deep.join("egress.sock");
+    std::fs::rename(job.rooms.egress.unwrap(), &socket).unwrap();
+    job.rooms.egress = Some(socket);
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "DEEP\n", "{}", told.stderr);
 }
 
 #[test]
