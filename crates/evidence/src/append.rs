@@ -1,4 +1,4 @@
-//! A file of the bundle that grows by durable lines.
+//! A file of the bundle that grows by whole lines.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -60,13 +60,13 @@ impl Append {
         Ok(this)
     }
 
-    /// Appends one line, whole or not at all; `sync` makes it and all before it durable.
-    pub(crate) fn line(&mut self, line: &[u8], sync: bool) -> Result<(), WriteError> {
+    /// Appends one line, whole or not at all.
+    pub(crate) fn line(&mut self, line: &[u8]) -> Result<(), WriteError> {
         self.bundle.admit(self.name)?;
-        self.put(line, sync).map_err(|e| WriteError::new(self.name, e))
+        self.put(line).map_err(|e| WriteError::new(self.name, e))
     }
 
-    fn put(&mut self, line: &[u8], sync: bool) -> io::Result<()> {
+    fn put(&mut self, line: &[u8]) -> io::Result<()> {
         let mut bytes = Vec::with_capacity(line.len() + 1);
         bytes.extend_from_slice(line);
         bytes.push(b'\n');
@@ -74,13 +74,10 @@ impl Append {
             Some(file) => file,
             none => {
                 let path = self.bundle.path(self.name);
-                let file = OpenOptions::new().append(true).create_new(true).open(path)?;
-                self.bundle.sync_name(self.name)?;
-                none.insert(file)
+                none.insert(OpenOptions::new().append(true).create_new(true).open(path)?)
             }
         };
-        let written = file.write_all(&bytes).and_then(|()| if sync { file.sync_data() } else { Ok(()) });
-        if let Err(error) = written {
+        if let Err(error) = file.write_all(&bytes) {
             // Half a line must not stay: the next one would be glued to it.
             file.set_len(self.size)?;
             return Err(error);
@@ -88,6 +85,12 @@ impl Append {
         self.hash.update(&bytes);
         self.size += bytes.len() as u64;
         Ok(())
+    }
+
+    /// Makes every line so far durable.
+    pub(crate) fn settle(&self) -> Result<(), WriteError> {
+        let Some(file) = &self.file else { return Ok(()) };
+        file.sync_data().map_err(|e| WriteError::new(self.name, e))
     }
 
     /// Makes the file durable and records it. A file without a line was never made.

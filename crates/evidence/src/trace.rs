@@ -38,11 +38,16 @@ impl Trace {
         Ok((Self { bundle: bundle.clone(), file: Mutex::new(file) }, steps))
     }
 
-    /// Writes durably that a step is about to be taken.
+    /// Writes that a step is about to be taken.
     pub fn append(&self, step: Step) -> Result<(), WriteError> {
         let line = TraceLine { ts: self.bundle.now(), step };
         let line = serde_json_canonicalizer::to_vec(&line).map_err(|e| WriteError::new(layout::TRACE, e))?;
-        self.file.lock().unwrap_or_else(PoisonError::into_inner).line(&line, true)
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).line(&line)
+    }
+
+    /// Makes every step so far durable.
+    pub fn settle(&self) -> Result<(), WriteError> {
+        self.file.lock().unwrap_or_else(PoisonError::into_inner).settle()
     }
 
     /// Makes the file durable and records it. After that nothing may be appended.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use herma_engines::Assignment;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
@@ -13,7 +13,7 @@ use herma_model::event::Source;
 use herma_model::report::LandedIn;
 use herma_model::signed::Signed;
 use herma_model::store::{RunSummary, Store as _};
-use herma_model::{Contract, EventType, Fault, Report, RunId, Stage, Step};
+use herma_model::{Contract, Digest, EventType, Fault, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
 
 use crate::attempts;
@@ -23,7 +23,7 @@ use crate::collect;
 use crate::egress::{self, RunEgress};
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
-use crate::gates;
+use crate::gates::{self, Gates};
 use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::land;
@@ -64,8 +64,11 @@ pub(crate) fn run_on(
         // Taking the digest of everything that runs takes a while; it is needed at the decision.
         let engine = installation.engines.get(&order.engine);
         scope.spawn(move || engine.map(herma_engines::Engine::digest));
-        let mut run = Run::start(installation, order, occasion, watch)?;
-        let stopped = run.govern().err();
+        // The gates only read, and wait for other programs; meanwhile the run is written down.
+        let digest = order.contract.digest().map_err(OrderError::contract)?;
+        let gates = scope.spawn(move || gates::evaluate(installation, order, occasion, digest));
+        let mut run = Run::start(installation, order, occasion, digest, watch)?;
+        let stopped = run.govern(gates).err();
         // A run that stopped early still has its router and its egress proxy, whose records are part of the evidence too.
         let unrecorded = models::end(&mut run).err();
         let undecided = egress::end(&mut run).err();
@@ -115,11 +118,11 @@ pub(crate) struct Ground {
 
 impl Run<'_> {
     /// The way of a run: each step is written before it is taken, and the first that cannot go on ends it.
-    fn govern(&mut self) -> Result<(), Stop> {
+    fn govern(&mut self, gates: ScopedJoinHandle<'_, Gates>) -> Result<(), Stop> {
         let (installation, dirs) = (self.installation, self.dirs.clone());
 
         self.step(Step::Gates)?;
-        let mut gates = gates::evaluate(installation, self.order, self.occasion, self.plan.contract_digest);
+        let mut gates = gates.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))?;
         self.note_gates(&gates);
         let Some(ready) = gates.ready.take() else { return self.decide(&gates) };
         self.admitted_terms = ready.target.narrowed(&self.contract.terms);
@@ -165,6 +168,7 @@ impl Run<'_> {
         }
 
         self.step(Step::Land)?;
+        self.settle()?;
         land::land(self, &ground)
     }
 
@@ -173,10 +177,10 @@ impl Run<'_> {
         installation: &'a Installation,
         order: &'a Order,
         occasion: Occasion,
+        digest: Digest,
         watch: &'a dyn Progress,
     ) -> Result<Run<'a>, OrderError> {
         let contract = &order.contract;
-        let digest = contract.digest().map_err(OrderError::contract)?;
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
         let clock = Arc::clone(&installation.clock);
@@ -257,6 +261,13 @@ impl Run<'_> {
             let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
         }
         Ok(())
+    }
+
+    /// Makes steps and events so far durable, before something is done that is not undone by a power cut.
+    pub(crate) fn settle(&self) -> Result<(), Stop> {
+        self.trace.settle()?;
+        self.events.settle()?;
+        Ok(self.bundle.settle()?)
     }
 
     /// Removes a tree that is not needed any more while the run goes on. What is left is removed when it closes.

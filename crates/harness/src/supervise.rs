@@ -56,6 +56,7 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     let mut process = destination.start(&job)?;
     run.facts.engine_started = true;
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
+    run.settle()?;
 
     let (to_us, heard) = channel();
     let reader = engine.reader(run.plan.contract_digest);

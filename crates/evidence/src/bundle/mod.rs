@@ -167,6 +167,11 @@ impl Bundle {
         path.parent().map_or(Ok(()), sync_dir)
     }
 
+    /// Makes the names of all files so far durable.
+    pub fn settle(&self) -> Result<(), WriteError> {
+        self.sync_names().map_err(|e| WriteError::new(".", e))
+    }
+
     /// Makes the names of all files durable.
     pub(crate) fn sync_names(&self) -> io::Result<()> {
         let engine = self.path(layout::ENGINE_DIR);

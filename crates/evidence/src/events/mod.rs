@@ -102,36 +102,12 @@ impl EventLog {
         *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
-    /// Appends one event. A harness event is durable when this returns; an agent's becomes so with the next one.
+    /// Appends one event.
     pub fn append(
         &self,
         source: Source,
         kind: EventType,
         data: Map<String, Value>,
-    ) -> Result<(), WriteError> {
-        self.put(source, kind, data, source == Source::Harness)
-    }
-
-    /// Appends events of one kind that became known together. Harness events are durable when this returns, all at once.
-    pub fn append_all(
-        &self,
-        source: Source,
-        kind: EventType,
-        all: impl IntoIterator<Item = Map<String, Value>>,
-    ) -> Result<(), WriteError> {
-        let mut all = all.into_iter().peekable();
-        while let Some(data) = all.next() {
-            self.put(source, kind, data, source == Source::Harness && all.peek().is_none())?;
-        }
-        Ok(())
-    }
-
-    fn put(
-        &self,
-        source: Source,
-        kind: EventType,
-        data: Map<String, Value>,
-        sync: bool,
     ) -> Result<(), WriteError> {
         if matches!(self.bundle.fault(), Some(Fault::DropEvent(dropped)) if *dropped == kind) {
             return Ok(());
@@ -149,7 +125,7 @@ impl EventLog {
         let (seq, prev) = (inner.chain.seq(), inner.chain.prev());
         let event = Event { seq, ts, run_id: self.run_id, source, kind, data, prev };
         let line = line(event, &redactor).map_err(|e| WriteError::new(layout::EVENTS, e))?;
-        inner.file.line(&line, sync)?;
+        inner.file.line(&line)?;
         let event = inner
             .chain
             .follow(&line)
@@ -175,6 +151,11 @@ impl EventLog {
     #[must_use]
     pub fn agent_events_left_out(&self) -> u64 {
         self.lock().left_out
+    }
+
+    /// Makes every event so far durable.
+    pub fn settle(&self) -> Result<(), WriteError> {
+        self.lock().file.settle()
     }
 
     /// Makes the file durable and records it. After that nothing may be appended.

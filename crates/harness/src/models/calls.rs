@@ -179,7 +179,7 @@ fn record(events: &EventLog, seen: &Seen, told: usize) -> Result<(), WriteError>
     if seen.left_out > 0 && told <= MOST_EVENTS {
         new.push(into_map(json!({ "calls_without_an_event": seen.left_out })));
     }
-    events.append_all(Source::Harness, EventType::ModelCalled, new)
+    new.into_iter().try_for_each(|data| events.append(Source::Harness, EventType::ModelCalled, data))
 }
 
 fn into_bundle(dir: &Path, bundle: &Bundle) -> Result<(), WriteError> {
