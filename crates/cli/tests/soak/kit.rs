@@ -8,29 +8,58 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use herma_model::RunId;
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
+use crate::daemon::Daemon;
+
 /// What herma's home can hold once everything is closed.
-const HOME: [&str; 7] = ["active", "keys", "reserve", "runs", "store.db", "store.db-shm", "store.db-wal"];
+const HOME: [&str; 9] = [
+    "active",
+    "docker",
+    "keys",
+    "reserve",
+    "runs",
+    "settings.yaml",
+    "store.db",
+    "store.db-shm",
+    "store.db-wal",
+];
 
 /// The herma that was built for this test, with a home of its own for a user of its own.
 pub(crate) struct Herma {
     home: tempfile::TempDir,
     user: tempfile::TempDir,
+    docker_host: Option<String>,
+}
+
+/// Who is killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Victim {
+    Herma,
+    /// The processes of the run that herma itself started with this hidden word.
+    Inside(&'static str),
 }
 
 /// How a herma ended that was to be killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
-    /// It was still there.
+    /// It was still there, and was killed.
     Killed,
     /// It had already ended with this exit code.
     Exited(i32),
 }
 
 impl Herma {
-    pub(crate) fn new() -> Self {
-        Self { home: tempfile::tempdir().unwrap(), user: tempfile::tempdir().unwrap() }
+    /// With a daemon for those runs that take place in containers.
+    pub(crate) fn new(docker: Option<&Daemon>) -> Self {
+        let (home, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        if let Some(docker) = docker {
+            let settings = format!("docker_image: {}\n", docker.image());
+            fs::write(home.path().join("settings.yaml"), settings).unwrap();
+        }
+        let docker_host = docker.map(|docker| format!("unix://{}", docker.socket().display()));
+        Self { home, user, docker_host }
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -41,6 +70,7 @@ impl Herma {
         let mut command = Command::new(env!("CARGO_BIN_EXE_herma"));
         command.args(args).env("HERMA_HOME", self.home()).stdin(Stdio::null());
         command.env("HOME", self.user.path()).env("TMPDIR", self.user.path());
+        command.envs(self.docker_host.iter().map(|host| ("DOCKER_HOST", host)));
         command
     }
 
@@ -58,12 +88,23 @@ impl Herma {
         (start.elapsed(), code)
     }
 
-    /// Starts herma and kills it after `delay`.
-    pub(crate) fn killed_after(&self, args: &[String], delay: Duration) -> End {
+    /// Starts herma, and after `delay` kills it, or what of its run the victim is, if that is there. The second answer says
+    /// whether something was killed.
+    pub(crate) fn killed_after(&self, args: &[String], delay: Duration, victim: Victim) -> (End, bool) {
+        let before = self.run_dirs();
         let mut child = self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
         std::thread::sleep(delay);
-        child.kill().unwrap();
-        child.wait().unwrap().code().map_or(End::Killed, End::Exited)
+        let mut hit = false;
+        if let Victim::Inside(word) = victim {
+            let runs: Vec<String> = self.run_dirs().difference(&before).map(ToString::to_string).collect();
+            for pid in inside(child.id(), &runs, word) {
+                hit |= kill_process(pid, Signal::KILL).is_ok();
+            }
+        } else {
+            child.kill().unwrap();
+        }
+        let end = child.wait().unwrap().code().map_or(End::Killed, End::Exited);
+        (end, hit || end == End::Killed)
     }
 
     /// What `herma runs` lists, which also closes what was left.
@@ -138,4 +179,59 @@ pub(crate) fn processes_in(dir: &Path) -> Vec<String> {
             format!("{pid}: {}", line.replace('\0', " "))
         })
         .collect()
+}
+
+/// The processes with this word that come from this herma, or from the keeper of one of these runs' containers.
+fn inside(herma: u32, runs: &[String], word: &str) -> Vec<Pid> {
+    let numbers = names(Path::new("/proc")).into_iter().filter_map(|name| name.parse::<u32>().ok());
+    let all: BTreeMap<u32, (u32, Vec<String>)> =
+        numbers.filter_map(|pid| Some((pid, (parent(pid)?, words_of(pid)?)))).collect();
+    let keeps = |words: &[String]| {
+        words.iter().any(|word| word == "__keep") && runs.iter().any(|run| words.contains(run))
+    };
+    let belongs = |pid: u32| {
+        let mut at = Some(pid);
+        while let Some(pid) = at {
+            let Some((parent, words)) = all.get(&pid) else { return false };
+            if pid == herma || keeps(words) {
+                return true;
+            }
+            at = Some(*parent);
+        }
+        false
+    };
+    // bubblewrap and the launcher have the command's words too: only who became the command has its word as the second.
+    let is = |words: &[String]| words.get(1).is_some_and(|second| second == word);
+    let found = all.iter().filter(|(pid, (_, words))| is(words) && belongs(**pid)).map(|(pid, _)| *pid);
+    found.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).collect()
+}
+
+fn parent(pid: u32) -> Option<u32> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    status.lines().find_map(|line| line.strip_prefix("PPid:")?.trim().parse().ok())
+}
+
+fn words_of(pid: u32) -> Option<Vec<String>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    Some(line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect())
+}
+
+/// What the system still has of a run: control groups, mounts, and files among those of everybody.
+pub(crate) fn left_of(run: &str) -> Vec<String> {
+    let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let mut left: Vec<String> =
+        mounts.lines().filter(|line| line.contains(run)).map(|line| format!("mount: {line}")).collect();
+    left.extend(names(Path::new("/tmp")).into_iter().filter(|name| name.contains(run)));
+    groups(Path::new("/sys/fs/cgroup"), run, &mut left);
+    left
+}
+
+fn groups(dir: &Path, run: &str, left: &mut Vec<String>) {
+    let Ok(entries) = fs::read_dir(dir) else { return };
+    for entry in entries.flatten().filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir())) {
+        if entry.file_name().to_string_lossy().contains(run) {
+            left.push(format!("group: {}", entry.path().display()));
+        }
+        groups(&entry.path(), run, left);
+    }
 }

@@ -1,4 +1,5 @@
-//! Kills herma at random moments, many times. Not part of the normal tests: `scripts/long` runs it.
+//! Kills herma, its agents and its containers at random moments, many times. Not part of the normal tests: `scripts/long`
+//! runs it.
 
 #![allow(clippy::disallowed_types, reason = "the test starts herma itself, from outside")]
 #![allow(
@@ -8,6 +9,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
+#[path = "../../../destination/tests/it/docker/daemon.rs"]
+mod daemon;
 mod kit;
 mod world;
 
@@ -20,11 +23,12 @@ use herma_destination::leftovers;
 use herma_model::RunId;
 use serde_json::Value;
 
-use crate::kit::{End, Herma, names, processes_in};
+use crate::daemon::Daemon;
+use crate::kit::{End, Herma, Victim, left_of, names, processes_in};
 use crate::world::World;
 
 /// So many rounds if `SOAK_ROUNDS` says nothing.
-const ROUNDS: u64 = 300;
+const ROUNDS: u64 = 500;
 /// With so many rounds, every kind of ending must have been met.
 const MANY: u64 = 100;
 /// Every so many rounds the home is a new one, so that its first use is killed too.
@@ -37,13 +41,16 @@ struct Tally {
     interrupted: u64,
     verdict_stands: u64,
     no_run: u64,
+    /// The agent, or what keeps its container or its way out, was killed, and herma went on.
+    others_killed: u64,
 }
 
 #[test]
 fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
     let rounds = number("SOAK_ROUNDS").unwrap_or(ROUNDS);
     let seed = number("SOAK_SEED").unwrap_or_else(|| std::hash::RandomState::new().build_hasher().finish());
-    let worlds = World::all();
+    let docker = Daemon::start(env!("CARGO_BIN_EXE_herma").into());
+    let worlds = World::all(&docker);
     for world in &worlds {
         say(&format!("{}: a whole run takes {:?}", world.name, world.median));
     }
@@ -52,11 +59,16 @@ fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
     for round in 0..rounds {
         let world = &worlds[usize::try_from(random.below(worlds.len() as u64)).unwrap()];
         let delay = world.median.mul_f64(f64::from(u32::try_from(random.below(1300)).unwrap()) / 1000.0);
-        let fresh = (round % FRESH == 0).then(Herma::new);
+        let victim = world.victims[usize::try_from(random.below(world.victims.len() as u64)).unwrap()];
+        let fresh = (round % FRESH == 0).then(|| Herma::new(world.in_docker().then_some(&docker)));
         let herma = fresh.as_ref().unwrap_or(&world.herma);
-        let held = kill_once(world, herma, delay, &mut tally);
+        let mut held = kill_once(world, herma, delay, victim, &mut tally);
+        if world.in_docker() && held.is_ok() {
+            let left = docker.say(&["ps", "--all", "--quiet", "--filter", "label=herma.run"]);
+            held = must(left.is_empty(), || format!("these containers are left: {left}"));
+        }
         if let Err(why) = held {
-            let found = format!("round {round}, {}, killed after {delay:?}: {why}", world.name);
+            let found = format!("round {round}, {}, {victim:?} killed after {delay:?}: {why}", world.name);
             say(&found);
             broken.push(found);
         }
@@ -66,14 +78,20 @@ fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
     }
     say(&format!("{rounds} rounds: {tally:?}"));
     assert!(broken.is_empty(), "{} rounds, SOAK_SEED={seed}:\n{}", broken.len(), broken.join("\n"));
-    let met = [tally.finished, tally.interrupted, tally.no_run];
+    let met = [tally.finished, tally.interrupted, tally.no_run, tally.others_killed];
     assert!(rounds < MANY || !met.contains(&0), "not every ending was met: {tally:?}, SOAK_SEED={seed}");
 }
 
 /// One round: start, kill, let the next command close what was left, and look at everything.
-fn kill_once(world: &World, herma: &Herma, delay: Duration, tally: &mut Tally) -> Result<(), String> {
+fn kill_once(
+    world: &World,
+    herma: &Herma,
+    delay: Duration,
+    victim: Victim,
+    tally: &mut Tally,
+) -> Result<(), String> {
     let (before, litter_before) = (herma.run_dirs(), herma.litter());
-    let end = herma.killed_after(&world.args, delay);
+    let (end, hit) = herma.killed_after(&world.args, delay, victim);
     let listed = herma.runs()?;
     let new: BTreeSet<RunId> = herma.run_dirs().difference(&before).copied().collect();
 
@@ -95,7 +113,8 @@ fn kill_once(world: &World, herma: &Herma, delay: Duration, tally: &mut Tally) -
         return must(end == End::Killed, || format!("there is no run, and herma ended with {end:?}"));
     };
     let summary = listed.iter().find(|listed| listed["run_id"] == run.to_string());
-    closed(world, herma, *run, summary.ok_or("the run is not listed")?, end, tally)
+    let other = hit && victim != Victim::Herma;
+    closed(world, herma, *run, summary.ok_or("the run is not listed")?, end, other, tally)
 }
 
 /// The new run is closed as it should be, and its bundle verifies.
@@ -105,11 +124,23 @@ fn closed(
     run: RunId,
     summary: &Value,
     end: End,
+    other: bool,
     tally: &mut Tally,
 ) -> Result<(), String> {
     let interrupted = summary["status"] == "blocked" && summary["blockers"][0] == "interrupted";
     let whole = summary["status"] == if world.exit_code == 0 { "pass" } else { "fail" };
     match end {
+        // Whoever is killed under it, herma ends by itself, with a verdict that its exit code tells.
+        End::Exited(code) if other => {
+            tally.others_killed += 1;
+            let told = match code {
+                0 => "pass",
+                1 => "fail",
+                3 => "blocked",
+                _ => "none",
+            };
+            must(summary["status"] == told, || format!("herma ended with {code}: {summary}"))?;
+        }
         End::Exited(code) => {
             tally.finished += 1;
             must(code == world.exit_code && whole, || format!("herma ended with {code}: {summary}"))?;
@@ -124,6 +155,8 @@ fn closed(
     must(left == ["bundle"], || format!("left are {left:?}"))?;
     let alive = leftovers::count(run).map_err(|e| e.to_string())?;
     must(alive == 0, || format!("{alive} processes carry the run's name"))?;
+    let left = left_of(&run.to_string());
+    must(left.is_empty(), || format!("left of the run are {left:?}"))?;
     let mut verify = vec!["verify".to_owned(), run.to_string()];
     if let Some(target) = world.target() {
         verify.extend(["--repo".to_owned(), target.to_string_lossy().into_owned()]);

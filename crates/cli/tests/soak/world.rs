@@ -6,10 +6,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use crate::kit::{Herma, snapshot, words};
+use crate::daemon::Daemon;
+use crate::kit::{Herma, Victim, snapshot, words};
 
 /// How many whole runs are timed to know how long one takes.
 const TIMED: usize = 5;
+
+/// Who can be killed, those first that every destination has.
+const VICTIMS: [Victim; 4] =
+    [Victim::Herma, Victim::Inside("__fake"), Victim::Inside("__forward"), Victim::Inside("__keep")];
 
 /// One kind of run.
 pub(crate) struct World {
@@ -21,6 +26,8 @@ pub(crate) struct World {
     pub(crate) median: Duration,
     /// How a whole run ends.
     pub(crate) exit_code: i32,
+    /// Who can be killed: herma, the agent, and in a container also its forwarder and its keeper.
+    pub(crate) victims: &'static [Victim],
     repository: Option<Repository>,
 }
 
@@ -33,29 +40,43 @@ struct Repository {
 
 impl World {
     /// Every kind of run, each timed.
-    pub(crate) fn all() -> Vec<Self> {
+    pub(crate) fn all(docker: &Daemon) -> Vec<Self> {
         let mut worlds = Vec::new();
-        for destination in ["host", "sandbox"] {
+        for destination in ["host", "sandbox", "docker"] {
+            let new = |name, args, repository| Self::new(name, args, repository, destination, docker);
             for script in ["fix", "daemon"] {
                 let line =
                     format!("run fixture:string-slugify --destination {destination} --script {script}");
-                worlds.push(Self::new(format!("fixture on {destination}, {script}"), words(&line), None));
+                worlds.push(new(format!("fixture on {destination}, {script}"), words(&line), None));
             }
             let repository = Repository::new();
             let (contract, script) = (repository.beside("contract.md"), repository.beside("fix.yaml"));
             let args = words(&format!("run {contract} --destination {destination} --script {script}"));
-            worlds.push(Self::new(format!("repository on {destination}"), args, Some(repository)));
+            worlds.push(new(format!("repository on {destination}"), args, Some(repository)));
         }
         worlds
     }
 
-    fn new(name: String, args: Vec<String>, repository: Option<Repository>) -> Self {
-        let herma = Herma::new();
+    fn new(
+        name: String,
+        args: Vec<String>,
+        repository: Option<Repository>,
+        destination: &str,
+        docker: &Daemon,
+    ) -> Self {
+        let in_docker = destination == "docker";
+        let victims = if in_docker { &VICTIMS[..] } else { &VICTIMS[..2] };
+        let herma = Herma::new(in_docker.then_some(docker));
         let mut timed: Vec<(Duration, i32)> = (0..TIMED).map(|_| herma.timed(&args)).collect();
         timed.sort();
         let (median, exit_code) = timed[TIMED / 2];
         assert!(timed.iter().all(|(_, code)| *code == exit_code && *code <= 1), "{name}: {timed:?}");
-        Self { name, args, herma, median, exit_code, repository }
+        Self { name, args, herma, median, exit_code, victims, repository }
+    }
+
+    /// Whether its runs take place in containers.
+    pub(crate) fn in_docker(&self) -> bool {
+        self.victims.len() > 2
     }
 
     /// The target's directory, where it has one.
