@@ -120,7 +120,7 @@ impl Reason {
     pub fn next_step(self) -> &'static str {
         match self {
             Self::NotListed | Self::PortNotListed => {
-                "Add it to the contract's egress list and have it approved."
+                "Add it to the contract's egress list and have it approved; only public hosts can be reached."
             }
             Self::PlainNotListed => {
                 "Use https, or add it as `http://HOST` to the contract's egress list and have it approved."

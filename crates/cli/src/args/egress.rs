@@ -75,7 +75,7 @@ pub struct EgressGrant {
     /// Why
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
-    /// For how long, like `2h`; 7 days at most
+    /// For how long, like `2h`; `168h`, which is 7 days, at most
     #[arg(long = "for", value_name = "TIME")]
     pub lasts: Span,
     /// Who grants it.
