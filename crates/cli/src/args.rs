@@ -27,7 +27,7 @@ pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
-pub use self::engines::Engines;
+pub use self::engines::{Engines, EnginesArgs, InstallEngine};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::router::{ApiArg, Router, RouterCommand};
@@ -73,9 +73,8 @@ pub enum Command {
     /// Check, write and digest contracts
     #[command(subcommand)]
     Contract(Contract),
-    /// List engines, and switch them on and off
-    #[command(subcommand)]
-    Engines(Engines),
+    /// List engines, install their agents, and switch them on and off
+    Engines(EnginesArgs),
     /// List destinations: which are ready, what is missing, and which walls they have
     Destinations(OfRepository),
     /// Choose where runs on a repository take place
@@ -111,7 +110,7 @@ pub enum Command {
     /// Print the JSON schemas of everything that herma writes
     Schema(Schema),
     /// Say what works on this machine, and how to mend what does not
-    Doctor,
+    Doctor(Doctor),
     /// Print completions for a shell
     Completions(Completions),
     /// Measure, side by side in one run
@@ -316,6 +315,13 @@ pub enum Contract {
 pub struct Schema {
     /// Which one; all names otherwise
     pub name: Option<String>,
+}
+
+/// Arguments of `herma doctor`.
+#[derive(Debug, Args)]
+pub struct Doctor {
+    /// Only this engine: what is missing for a run with it
+    pub engine: Option<EngineName>,
 }
 
 /// Arguments of `herma completions`.

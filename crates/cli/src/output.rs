@@ -31,7 +31,7 @@ pub use self::egress::{
     EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,
     GrantItem,
 };
-pub use self::engines::{EngineRow, EnginesOutput};
+pub use self::engines::{EngineRow, EnginesOutput, InstalledOutput};
 pub use self::ladder::LadderOutput;
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};

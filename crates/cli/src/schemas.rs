@@ -116,6 +116,7 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::WrittenOutput),
     },
     Published { name: "engines", what: "`engines`", make: || schema_for!(output::EnginesOutput) },
+    Published { name: "installed", what: "`engines install`", make: || schema_for!(output::InstalledOutput) },
     Published {
         name: "destinations",
         what: "`destinations`",

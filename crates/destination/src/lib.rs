@@ -32,5 +32,5 @@ pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};
 pub use limits::{Held, HeldBy, LimitName, Limits};
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
-pub use tool::Tool;
+pub use tool::{Tool, ToolError};
 pub use wall::Wall;

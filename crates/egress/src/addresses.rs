@@ -58,6 +58,19 @@ pub enum Kind {
 }
 
 impl Kind {
+    /// Whether machines of a network have such addresses that are not this machine, its wire, or all machines at once.
+    fn is_of_a_network(self) -> bool {
+        matches!(
+            self,
+            Self::Private
+                | Self::Shared
+                | Self::UniqueLocal
+                | Self::SiteLocal
+                | Self::Documentation
+                | Self::Benchmarking
+        )
+    }
+
     /// Its word.
     #[must_use]
     pub fn word(self) -> &'static str {
@@ -203,6 +216,11 @@ pub enum BadAnswers {
 impl Checked {
     /// Checks the answers of a name, all of them.
     pub fn check(answers: &[IpAddr]) -> Result<Self, BadAnswers> {
+        Self::check_for(answers, false)
+    }
+
+    /// The same, where they may also lie in a network of the operator's own.
+    pub(crate) fn check_for(answers: &[IpAddr], own_network: bool) -> Result<Self, BadAnswers> {
         if answers.is_empty() {
             return Err(BadAnswers::None);
         }
@@ -210,7 +228,7 @@ impl Checked {
             return Err(BadAnswers::TooMany);
         }
         for &address in answers {
-            if let Some(kind) = refused(address) {
+            if let Some(kind) = refused(address).filter(|kind| !(own_network && kind.is_of_a_network())) {
                 return Err(BadAnswers::Refused { address, kind });
             }
         }

@@ -22,7 +22,7 @@ pub(crate) struct ProgramDigest {
 
 /// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct State {
+pub(crate) struct State {
     device: u64,
     inode: u64,
     size: u64,
@@ -61,7 +61,7 @@ impl ProgramDigest {
 }
 
 impl State {
-    fn of(meta: &Metadata) -> io::Result<Self> {
+    pub(crate) fn of(meta: &Metadata) -> io::Result<Self> {
         if !meta.is_file() {
             return Err(io::Error::other("it is not a file"));
         }
@@ -72,6 +72,10 @@ impl State {
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
     }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
 }
 
 /// The digest of the program at `path`, taken now.
@@ -79,7 +83,7 @@ pub fn program_digest(path: &Path) -> io::Result<Digest> {
     of_file(&File::open(path)?)
 }
 
-fn of_file(mut file: &File) -> io::Result<Digest> {
+pub(crate) fn of_file(mut file: &File) -> io::Result<Digest> {
     let mut hasher = Sha256::new();
     let mut piece = vec![0; PIECE];
     loop {

@@ -7,9 +7,11 @@ use std::path::Path;
 use herma_destination::{Mount, View};
 use herma_model::contract::Target;
 use herma_model::engine::{DestinationKind, EngineName, EngineResult};
+use herma_model::model_call::Door;
 use herma_model::{Contract, Digest};
 
 use crate::fake::BadScript;
+use crate::package::Package;
 
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
@@ -22,8 +24,19 @@ pub trait Engine: Send + Sync {
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
 
-    /// The program that runs, where it is one of its own: the one that was admitted.
+    /// The program that runs, where it is one of its own: the one that was admitted. A directory is a whole tree that
+    /// `herma engines install` made.
     fn program(&self) -> Option<&Path> {
+        None
+    }
+
+    /// The package that it is installed from, where a registry has it.
+    fn package(&self) -> Option<Package> {
+        None
+    }
+
+    /// The API by which it asks its model. One that does not ask needs no model.
+    fn asks(&self) -> Option<Door> {
         None
     }
 
@@ -71,8 +84,10 @@ pub trait Engine: Send + Sync {
         Ok(())
     }
 
-    /// Writes what the agent needs into the run's engine directory. The brief goes there too, never into argv.
-    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError>;
+    /// Writes what the agent needs into the run's engine directory, which it will see as `view` says. The brief goes
+    /// there too, never into argv.
+    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path, view: &View)
+    -> Result<(), EngineError>;
 
     /// How the agent is started. All paths are those that are seen from inside the destination.
     fn launch(&self, view: &View) -> Result<Launch, EngineError>;
@@ -104,7 +119,7 @@ impl<'a> Assignment<'a> {
 }
 
 /// How an agent is started, seen from inside the destination.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
     /// The program by its full path, and its arguments.
     pub argv: Vec<OsString>,
@@ -114,6 +129,8 @@ pub struct Launch {
     ///
     /// A name and not a path, because the destination opens it from outside, where the directory lies elsewhere.
     pub stdin: Option<&'static str>,
+    /// The variable in which it expects the key of its model's provider: there it finds the run's token.
+    pub token: Option<&'static str>,
 }
 
 /// Understands the output of one agent, line by line.
@@ -130,6 +147,8 @@ pub trait OutputReader: Send {
 pub enum Said {
     /// It has started.
     Hello,
+    /// It has started, and calls its session by this name.
+    Session(String),
     /// A text for people.
     Message(String),
     /// What it wants to do, in order.
@@ -141,10 +160,24 @@ pub enum Said {
         /// With what, as one would type it.
         command: String,
     },
+    /// How many tokens it says that it used; what it really used is in the router's record.
+    Used {
+        /// What went in.
+        input: u64,
+        /// What came out.
+        output: u64,
+    },
     /// How it says its work went.
     Result(EngineResult),
+    /// Several of these at once, in order.
+    All(Vec<Self>),
     /// It looked like the agent's protocol and was not; the text says what is wrong with it.
     Malformed(String),
+}
+
+impl Said {
+    /// What a line says that is understood and has nothing in it for the record.
+    pub const NOTHING: Self = Self::All(Vec::new());
 }
 
 /// Why an engine cannot be used for a run.
@@ -185,6 +218,17 @@ pub enum EngineError {
         /// Which engine.
         engine: EngineName,
     },
+    /// Its tree was not installed, so there is nothing to run.
+    #[error("the engine `{engine}` is not installed: `herma engines install {engine}` does it")]
+    NotInstalled {
+        /// Which engine.
+        engine: EngineName,
+    },
+    /// It has no model to ask, or no way to it.
+    #[error(
+        "the engine `{0}` asks a model: name one in the contract, and run it where a port leads to the router"
+    )]
+    NoModel(EngineName),
     /// The program that runs could not be read.
     #[error("the program of the engine `{engine}` could not be read to take its digest: {source}")]
     Digest {

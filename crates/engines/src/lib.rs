@@ -1,15 +1,24 @@
 //! The engine seam: how an agent is prepared, started and heard. One file per engine, one line each in the registry;
 //! nothing else in herma names an engine.
 
+pub mod claude;
+pub mod codex;
 mod digest;
 mod engine;
 pub mod fake;
+mod installed;
 mod lines;
+mod package;
+mod prompt;
 pub mod protocol;
 mod registry;
 pub mod stub;
+mod tree;
 
 pub use digest::program_digest;
 pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
 pub use lines::{LineSplitter, MAX_LINE};
+pub use package::Package;
+pub use prompt::prompt;
 pub use registry::Registry;
+pub use tree::tree_digest;

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use herma_model::engine::EngineName;
 
+use crate::claude::{self, Claude};
+use crate::codex::{self, Codex};
 use crate::engine::Engine;
 use crate::fake::Fake;
 use crate::stub::{self, Stub};
@@ -13,7 +15,11 @@ use crate::stub::{self, Stub};
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
 /// The engines that run a program of their own.
-const EXTERNAL: [(&str, Make); 1] = [(stub::NAME, |name, program| Box::new(Stub::new(name, program)))];
+const EXTERNAL: [(&str, Make); 3] = [
+    (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
+    (codex::NAME, |name, program| Box::new(Codex::new(name, program))),
+    (claude::NAME, |name, program| Box::new(Claude::new(name, program))),
+];
 
 /// Every engine that this herma knows.
 pub struct Registry {
@@ -89,7 +95,10 @@ mod tests {
     #[test]
     fn a_program_reaches_the_engine_that_it_was_admitted_for_and_no_other() {
         let program = |name: &str| (name.parse().unwrap(), PathBuf::from(format!("/programs/{name}")));
-        let registry = Registry::new("/herma".into(), ["stub", "fake", "no-such-engine"].map(program).into());
+        let registry = Registry::new(
+            "/herma".into(),
+            ["stub", "codex", "claude", "fake", "no-such-engine"].map(program).into(),
+        );
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();
             let expected = (!engine.built_in()).then(|| PathBuf::from(format!("/programs/{name}")));

@@ -65,7 +65,8 @@ impl Run<'_> {
 
     /// Whether everything that people let in for this run is still let in.
     pub(crate) fn still_let_in(&self, ruling: Option<&Signed<Ruling>>) -> Result<(), BlockerRecord> {
-        gates::still_let_in(self.installation, self.order, self.facts.engine_digest, ruling)
+        let order = (self.order, self.occasion.purpose);
+        gates::still_let_in(self.installation, order, self.facts.engine_digest, ruling)
     }
 
     /// Marks the approval as used, then moves it in the store. Either of the two says no if another run was first.

@@ -52,6 +52,12 @@ impl Home {
         self.root.join("admissions")
     }
 
+    /// Where the trees of installed agents lie, each named by its digest.
+    #[must_use]
+    pub fn installed(&self) -> PathBuf {
+        self.root.join("installed")
+    }
+
     /// Where the lists and grants of egress lie.
     #[must_use]
     pub fn egress(&self) -> PathBuf {

@@ -21,6 +21,7 @@ pub mod failure_matrix;
 mod file_reading;
 mod gates;
 mod home;
+mod install;
 mod installation;
 mod ladder;
 mod land;
@@ -58,6 +59,7 @@ pub use egress::{
 pub use enabled::Enabled;
 pub use error::OrderError;
 pub use home::{Home, RunDirs};
+pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};
 pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};
 pub use models::{ROUTER_FILE, SecretSource, router_config};

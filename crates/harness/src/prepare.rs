@@ -12,9 +12,11 @@ use herma_model::{EventType, Fault, Gate, Stage};
 use serde_json::json;
 
 use crate::error::Stop;
+use crate::gates::Ready;
 use crate::home::RunDirs;
 use crate::installation::Installation;
 use crate::run::{Ground, Run};
+use crate::supervise;
 use crate::target::FoundTarget;
 
 /// Makes herma's own git directory and lists the base tree.
@@ -30,7 +32,7 @@ pub(crate) fn ground(
 
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
 /// The engine never sees that one: it is not mounted.
-pub(crate) fn workspace(run: &mut Run<'_>, ground: &Ground) -> Result<ControlFiles, Stop> {
+pub(crate) fn workspace(run: &mut Run<'_>, ready: &Ready, ground: &Ground) -> Result<ControlFiles, Stop> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
@@ -38,7 +40,8 @@ pub(crate) fn workspace(run: &mut Run<'_>, ground: &Ground) -> Result<ControlFil
     }
     if let Some(engine) = run.installation.engines.get(&run.plan.engine) {
         let script = run.order.script.as_deref();
-        engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir)?;
+        let view = ready.destination.view(&supervise::rooms(run));
+        engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir, &view)?;
         let scratch = engine.scratch_paths();
         std::thread::scope(|scope| {
             let files = scope.spawn(|| lay_out(git_dir, entries, &[&workspace, &fresh]));

@@ -4,7 +4,7 @@ mod alone;
 mod identity;
 
 use herma_destination::probe::{Grounds, probe};
-use herma_destination::{Job, Limits, Rooms, Stdin};
+use herma_destination::{Job, Limits, Stdin};
 use herma_evidence::layout;
 use herma_model::EventType;
 use herma_model::blocker::{Blocker, BlockerRecord};
@@ -21,6 +21,7 @@ use crate::gates::{Findings, Ready};
 use crate::models;
 use crate::program;
 use crate::run::{Run, pretty};
+use crate::supervise;
 
 /// Evaluates the gates with effects. It comes to them only if all others hold.
 pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings) -> Result<(), Stop> {
@@ -60,12 +61,7 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
         argv: Vec::new(),
         env: Vec::new(),
         path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
-        rooms: Rooms {
-            workspace: run.dirs.workspace(),
-            engine_dir: Some(run.dirs.engine()),
-            router: run.router.as_ref().map(|router| router.socket().to_owned()),
-            egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
-        },
+        rooms: supervise::rooms(run),
         mounts: ready
             .toolchains
             .mounts

@@ -18,6 +18,16 @@ use crate::run::Run;
 pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), BlockerRecord>, Stop> {
     let Some(program) = engine.program() else { return Ok(Ok(())) };
     let swapped = |why: &str| Ok(Err(Blocker::EngineDigestMismatch.because(why)));
+    if program.is_dir() {
+        // A whole tree is not copied: it lies in herma's own home, where nobody else can write, and is mounted from there.
+        if !program.starts_with(run.installation.home.installed()) {
+            return swapped("a directory runs only where `herma engines install` put it");
+        }
+        if engine.digest().ok() == run.facts.engine_digest {
+            return Ok(Ok(()));
+        }
+        return swapped("what is installed was changed after the gates had looked at it");
+    }
     let copy = place(run);
     if let Err(error) = fs::copy(program, &copy) {
         let Stop::Internal(_) = Stop::from(error) else {
@@ -34,7 +44,11 @@ pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), Bloc
 
 /// What of the engine has to be visible inside the destination.
 pub(crate) fn mounts(run: &Run<'_>, engine: &dyn Engine) -> Vec<Mount> {
-    if engine.program().is_some() { engine.mounts(&place(run)) } else { Vec::new() }
+    match engine.program() {
+        Some(tree) if tree.is_dir() => engine.mounts(tree),
+        Some(_) => engine.mounts(&place(run)),
+        None => Vec::new(),
+    }
 }
 
 fn place(run: &Run<'_>) -> PathBuf {

@@ -143,7 +143,7 @@ impl Run<'_> {
         }
 
         self.step(Step::Workspace)?;
-        let control_files = prepare::workspace(self, &ground)?;
+        let control_files = prepare::workspace(self, &ready, &ground)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;

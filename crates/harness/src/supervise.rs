@@ -1,6 +1,7 @@
 //! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
 
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
@@ -27,6 +28,12 @@ const LOG_CAP: u64 = 64 << 20;
 const LINGER: Duration = Duration::from_secs(10);
 /// How long an engine has between TERM and KILL.
 const GRACE: Duration = Duration::from_secs(2);
+/// How many of the things that an engine says have an event of their own: it can talk without end.
+const MOST_TOLD: u64 = 20_000;
+/// How much of one text an event holds.
+const MOST_TEXT: usize = 64 << 10;
+/// How many items of a plan an event holds.
+const MOST_ITEMS: usize = 256;
 /// How often a process is looked at that holds its streams open.
 const LOOK: Duration = Duration::from_millis(20);
 
@@ -76,23 +83,28 @@ pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
     Ok(())
 }
 
-fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
-    let engine_dir = run.dirs.engine();
-    let router = run.router.as_ref();
-    let rooms = Rooms {
+/// Where the engine works, and what it may call.
+pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
+    Rooms {
         workspace: run.dirs.workspace(),
-        engine_dir: Some(engine_dir.clone()),
-        router: router.map(|router| router.socket().to_owned()),
+        engine_dir: Some(run.dirs.engine()),
+        router: run.router.as_ref().map(|router| router.socket().to_owned()),
         egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
-    };
+    }
+}
+
+fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
+    let (engine_dir, rooms) = (run.dirs.engine(), rooms(run));
+    let router = run.router.as_ref();
     let view = ready.destination.view(&rooms);
     let launch = engine.launch(&view)?;
     // The way to the model is known to the agent's process only.
     let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
+    let token = router.zip(launch.token).map(|(router, name)| router.token_in(name));
     Ok(Job {
         run_id: run.plan.run_id,
         argv: launch.argv,
-        env: launch.env.into_iter().chain(way.into_iter().flatten()).collect(),
+        env: launch.env.into_iter().chain(way.into_iter().flatten()).chain(token).collect(),
         path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
         rooms,
         mounts: ready
@@ -154,6 +166,8 @@ struct Watch<'a> {
     result: Option<EngineResult>,
     result_at: Option<Instant>,
     malformed: Option<String>,
+    /// How much it has said.
+    told: u64,
     /// What else is known of its end.
     reason: Option<String>,
 }
@@ -168,6 +182,7 @@ impl<'a> Watch<'a> {
             result: None,
             result_at: None,
             malformed: None,
+            told: 0,
             reason: None,
         }
     }
@@ -236,20 +251,38 @@ impl<'a> Watch<'a> {
             }
             Heard::Said(said) => said,
         };
+        self.heard_that(run, said)
+    }
+
+    fn heard_that(&mut self, run: &mut Run<'_>, said: Said) -> Result<(), Stop> {
         match said {
             Said::Hello => Ok(()),
-            Said::Message(text) => run.record_said(EventType::EngineMessage, json!({ "text": text })),
-            Said::Plan(items) => run.record_said(EventType::PlanUpdated, json!({ "items": items })),
+            Said::All(all) => all.into_iter().try_for_each(|said| self.heard_that(run, said)),
+            Said::Session(session) => {
+                self.tell(run, EventType::EngineMessage, json!({ "session": bounded(session) }))
+            }
+            Said::Used { input, output } => self.tell(
+                run,
+                EventType::EngineMessage,
+                json!({ "input_tokens": input, "output_tokens": output }),
+            ),
+            Said::Message(text) => self.tell(run, EventType::EngineMessage, json!({ "text": bounded(text) })),
+            Said::Plan(items) => {
+                let items: Vec<String> = items.into_iter().take(MOST_ITEMS).map(bounded).collect();
+                self.tell(run, EventType::PlanUpdated, json!({ "items": items }))
+            }
             Said::Tool { name, command } => {
                 let actions = herma_policy::actions::classify(&command);
                 let forbidden: BTreeSet<_> = run
                     .every_terms()
                     .flat_map(|terms| herma_policy::actions::forbidden(terms, &actions))
                     .collect();
+                let (name, command) = (bounded(name), bounded(command));
                 let data =
                     json!({ "tool": name, "command": command, "actions": actions, "forbidden": forbidden });
+                let told = if forbidden.is_empty() { self.has_room() } else { true };
                 run.facts.actions.extend(forbidden);
-                run.record(EventType::ToolEvaluated, data)
+                if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
             }
             Said::Result(result) => {
                 // The worst word counts: an engine cannot take back that it failed.
@@ -264,6 +297,29 @@ impl<'a> Watch<'a> {
             }
         }
     }
+}
+
+impl Watch<'_> {
+    /// Records what the engine said, as long as there is room for it.
+    fn tell(&mut self, run: &mut Run<'_>, kind: EventType, data: serde_json::Value) -> Result<(), Stop> {
+        if self.has_room() { run.record_said(kind, data) } else { Ok(()) }
+    }
+
+    /// Whether one more thing that the engine said gets an event. All of it is in its log.
+    fn has_room(&mut self) -> bool {
+        self.told += 1;
+        self.told <= MOST_TOLD
+    }
+}
+
+/// A text as an event holds it.
+fn bounded(mut text: String) -> String {
+    if text.len() > MOST_TEXT {
+        let more = text.len() - MOST_TEXT;
+        text.truncate(text.floor_char_boundary(MOST_TEXT));
+        let _ = write!(text, " [{more} bytes more]");
+    }
+    text
 }
 
 /// The exit of a process that was lost from sight: nobody can say what it was.

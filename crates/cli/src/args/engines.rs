@@ -1,13 +1,23 @@
 //! Arguments of `herma engines`.
 
-use clap::Subcommand;
+use clap::{Args, Subcommand};
 use herma_model::engine::EngineName;
+
+/// Arguments of `herma engines`.
+#[derive(Debug, Args)]
+pub struct EnginesArgs {
+    /// What to do; they are listed if nothing is said.
+    #[command(subcommand)]
+    pub command: Option<Engines>,
+}
 
 /// Commands about engines.
 #[derive(Debug, Subcommand)]
 pub enum Engines {
     /// List every engine: whether it is on, admitted, and what it has proven
     List,
+    /// Install an engine's agent from its registry, inside the sandbox, and draft its admission
+    Install(InstallEngine),
     /// Switch an engine on; it still needs its admission and its proofs
     Enable {
         /// The engine
@@ -18,4 +28,17 @@ pub enum Engines {
         /// The engine
         name: EngineName,
     },
+}
+
+/// Arguments of `herma engines install`.
+#[derive(Debug, Args)]
+pub struct InstallEngine {
+    /// The engine
+    pub name: EngineName,
+    /// Another exact version than the one that herma was tried with
+    #[arg(long = "pin", value_name = "VERSION")]
+    pub version: Option<String>,
+    /// The registry that npm is configured with lies in a network of your own
+    #[arg(long)]
+    pub own_network: bool,
 }

@@ -3,26 +3,35 @@
 use std::process::ExitCode;
 
 use herma_destination::toolchain;
+use herma_engines::Engine;
 use herma_harness::Installation;
 use herma_model::contract::Toolchain;
 use herma_model::engine::DestinationKind;
+use herma_model::model_call::Door;
+use herma_model::report::Admission;
+use herma_router::door::path_of;
 
+use crate::args;
+use crate::commands::engines::{find, look};
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::output::{DoctorItem, DoctorOutput};
 use crate::screen::{Screen, Tone};
 
-pub(crate) fn doctor(environment: &Environment, screen: &Screen) -> Ended {
+pub(crate) fn doctor(args: &args::Doctor, environment: &Environment, screen: &Screen) -> Ended {
     let mut items = Vec::new();
-    match open(environment, screen) {
-        Ok(installation) => {
+    match (open(environment, screen), &args.engine) {
+        (Ok(installation), Some(name)) => {
+            items.extend(for_engine(&installation, find(&installation, name)?));
+        }
+        (Ok(installation), None) => {
             items.push(found("home", true, installation.home.root().display().to_string()));
             items.push(found("key", true, installation.key.key_id().to_string()));
             items.push(found("git", true, "found".to_owned()));
             items.extend(destinations(&installation));
             items.extend(engines(&installation));
         }
-        Err(failure) => items.push(DoctorItem {
+        (Err(failure), _) => items.push(DoctorItem {
             name: "installation".to_owned(),
             ok: false,
             required: true,
@@ -30,7 +39,9 @@ pub(crate) fn doctor(environment: &Environment, screen: &Screen) -> Ended {
             next_step: failure.next_step,
         }),
     }
-    items.extend(toolchains(environment));
+    if args.engine.is_none() {
+        items.extend(toolchains(environment));
+    }
     let ok = items.iter().all(|item| item.ok || !item.required);
     if screen.is_json() {
         screen.value(&DoctorOutput { schema: "herma.doctor/v1", ok, items })?;
@@ -86,6 +97,74 @@ fn engines(installation: &Installation) -> Vec<DoctorItem> {
             found(&name, false, format!("version {}, built in: {}", engine.version(), engine.built_in()))
         })
         .collect()
+}
+
+/// What a run with this engine needs, in the order in which a person gets it.
+fn for_engine(installation: &Installation, engine: &dyn Engine) -> Vec<DoctorItem> {
+    let row = look(installation, engine);
+    let name = &row.engine;
+    let item = |what: &str, ok: bool, detail: String, next: String| DoctorItem {
+        name: what.to_owned(),
+        ok,
+        required: true,
+        detail,
+        next_step: (!ok).then_some(next),
+    };
+    let install = match engine.package() {
+        Some(_) => format!("herma engines install {name}"),
+        None => format!("herma admit engine {name} --program FILE"),
+    };
+    let digest = row.digest.map_or_else(|| "there is nothing to run".to_owned(), |digest| digest.to_string());
+    let mut items =
+        vec![item("program", row.digest.is_some(), format!("{}, {digest}", row.version), install)];
+    if !row.built_in {
+        let admitted = row.admission == Admission::Admitted;
+        let detail = row.admission_detail.clone().unwrap_or_default();
+        let sign = format!("herma admit engine {name}, then herma admit sign engine {name}");
+        items.push(item("admission", admitted, detail, sign));
+        let switch = if row.enabled { "on" } else { "off" };
+        items.push(item("switch", row.enabled, switch.to_owned(), format!("herma engines enable {name}")));
+    }
+    let sandbox = installation.destination(DestinationKind::Sandbox, None);
+    let ready = sandbox.and_then(|destination| destination.rehearse());
+    items.push(match ready {
+        Ok(ready) => found("sandbox", true, ready.detail),
+        Err(why) => DoctorItem { required: true, ..missing("sandbox", why) },
+    });
+    let proven = row.proven_stage.map_or_else(|| "none".to_owned(), |stage| stage.to_string());
+    let prove = format!("herma prove --engine {name} --stage 1");
+    items.push(item("proven stage", row.proven_stage.is_some(), proven, prove));
+    if let Some(door) = engine.asks() {
+        items.push(model(installation, door));
+    }
+    items
+}
+
+/// Whether the router is configured with an upstream that the engine can ask.
+fn model(installation: &Installation, door: Door) -> DoctorItem {
+    let config = herma_harness::router_config(installation.home.root());
+    let upstreams: Vec<String> = match &config {
+        Ok(Some(config)) => {
+            let answers = config.upstreams.iter().filter(|(_, up)| up.provider.doors().contains(&door));
+            answers.map(|(name, _)| name.clone()).collect()
+        }
+        _ => Vec::new(),
+    };
+    let ok = !upstreams.is_empty();
+    DoctorItem {
+        name: "model".to_owned(),
+        ok,
+        required: true,
+        detail: if ok {
+            format!("{} answers at {}", upstreams.join(", "), path_of(door))
+        } else {
+            format!("no upstream answers at {}", path_of(door))
+        },
+        next_step: (!ok).then(|| {
+            "write the upstream into router.toml in herma's home, then herma admit model PROVIDER/MODEL"
+                .to_owned()
+        }),
+    }
 }
 
 fn toolchains(environment: &Environment) -> Vec<DoctorItem> {

@@ -1,9 +1,9 @@
-//! `herma engines list|enable|disable`: which engines there are, and which are switched on.
+//! `herma engines list|install|enable|disable`: which engines there are, and which are switched on.
 
 use std::process::ExitCode;
 
 use herma_engines::Engine;
-use herma_harness::{Enabled, Installation, Proofs};
+use herma_harness::{Enabled, InstallError, InstallOrder, Installation, Proofs};
 use herma_model::engine::EngineName;
 use herma_model::report::Admission;
 use herma_model::{Clock as _, Digest, Stage};
@@ -12,12 +12,14 @@ use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::{EngineRow, EnginesOutput};
+use crate::output::{EngineRow, EnginesOutput, InstalledOutput};
 use crate::screen::{Screen, Tone, safe};
 
-pub(crate) fn engines(command: &args::Engines, environment: &Environment, screen: &Screen) -> Ended {
+pub(crate) fn engines(args: &args::EnginesArgs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
+    let command = args.command.as_ref().unwrap_or(&args::Engines::List);
     let rows = match command {
+        args::Engines::Install(args) => return install(&installation, args, screen),
         args::Engines::List => {
             let known = installation.engines();
             known.names().iter().filter_map(|name| known.get(name)).map(|e| look(&installation, e)).collect()
@@ -33,6 +35,54 @@ pub(crate) fn engines(command: &args::Engines, environment: &Environment, screen
         for row in &rows {
             switched(row, screen);
         }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Installs an agent, and says what a person has to do before it can run.
+fn install(installation: &Installation, args: &args::InstallEngine, screen: &Screen) -> Ended {
+    find(installation, &args.name)?;
+    let order = InstallOrder {
+        engine: args.name.clone(),
+        version: args.version.clone(),
+        own_network: args.own_network,
+    };
+    let installed = herma_harness::install(installation, &order).map_err(|error| {
+        let hint = error.next_step();
+        match error {
+            InstallError::NoPackage(_) | InstallError::NotExact(_) | InstallError::Registry(_) => {
+                Failure::bad_input(error).hint(hint)
+            }
+            InstallError::Admission(_) => Failure::blocked(error).hint(hint),
+            error => Failure::internal(error).hint(hint),
+        }
+    })?;
+    let name = &installed.engine;
+    let next_step = match &installed.lacks {
+        Some(_) => format!("read its license, then `herma admit engine {name} --license-resolved`"),
+        None => format!("have an approver sign it: `herma admit sign engine {name}`"),
+    };
+    let output = InstalledOutput {
+        schema: "herma.installed/v1",
+        engine: name.clone(),
+        version: installed.version,
+        digest: installed.digest,
+        tree: installed.tree.display().to_string(),
+        draft: installed.draft.display().to_string(),
+        lacks: installed.lacks,
+        next_step,
+    };
+    if screen.is_json() {
+        screen.value(&output)?;
+    } else {
+        screen.line(format_args!("installed {} {}", output.engine, output.version));
+        screen.line(format_args!("  digest  {}", output.digest));
+        screen.line(format_args!("  tree    {}", output.tree));
+        screen.line(format_args!("  draft   {}", output.draft));
+        if let Some(lacks) = &output.lacks {
+            screen.line(format_args!("          {}", safe(lacks)));
+        }
+        screen.line(format_args!("{} {}", screen.paint(Tone::Bold, "next:"), output.next_step));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -55,7 +105,7 @@ fn switch(installation: &Installation, name: &EngineName, on: bool) -> Result<En
 }
 
 /// An engine of this herma by its name.
-fn find<'a>(installation: &'a Installation, name: &EngineName) -> Result<&'a dyn Engine, Failure> {
+pub(crate) fn find<'a>(installation: &'a Installation, name: &EngineName) -> Result<&'a dyn Engine, Failure> {
     installation.engines().get(name).ok_or_else(|| {
         let known: Vec<_> = installation.engines().names().iter().map(ToString::to_string).collect();
         Failure::bad_input(format!("herma has no engine `{name}`"))
@@ -64,7 +114,7 @@ fn find<'a>(installation: &'a Installation, name: &EngineName) -> Result<&'a dyn
 }
 
 /// What there is to say about an engine.
-fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
+pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
     let (name, built_in) = (engine.name(), engine.built_in());
     let digest = engine.digest().ok();
     let (admission, admission_detail) = if built_in {
@@ -77,9 +127,15 @@ fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
     let proofs = Proofs::of(installation);
     let proven_stage =
         Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
-    let next_step = next_step(&name, enabled, admission, proven_stage);
+    let installable = engine.package().is_some() && engine.program().is_none();
+    let next_step = if installable && admission == Admission::MissingAdmission {
+        Some(format!("install it with `herma engines install {name}`"))
+    } else {
+        next_step(&name, enabled, admission, proven_stage)
+    };
     EngineRow {
         engine: name,
+        version: engine.version().to_owned(),
         built_in,
         enabled,
         digest,

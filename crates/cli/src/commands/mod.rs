@@ -59,7 +59,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Reject(args) => outcome::reject(args, environment, screen),
         Command::Compare(args) => compare::compare(args, environment, screen),
         Command::Contract(command) => contract::contract(command, screen),
-        Command::Engines(command) => engines::engines(command, environment, screen),
+        Command::Engines(args) => engines::engines(args, environment, screen),
         Command::Destinations(of) => destinations::destinations(of, environment, screen),
         Command::Destination(command) => destinations::destination(command, environment, screen),
         Command::Probe(args) => probe::probe(args, environment, screen),
@@ -74,7 +74,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Models => models::models(environment, screen),
         Command::Usage(args) => usage::usage(args, environment, screen),
         Command::Schema(args) => schema::schema(args, screen),
-        Command::Doctor => doctor::doctor(environment, screen),
+        Command::Doctor(args) => doctor::doctor(args, environment, screen),
         Command::Completions(args) => completions::completions(args, screen),
         Command::Bench(command) => bench::bench(command, environment, screen),
     }

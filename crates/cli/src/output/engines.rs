@@ -20,6 +20,8 @@ pub struct EnginesOutput {
 pub struct EngineRow {
     /// Its name.
     pub engine: EngineName,
+    /// The version of its agent; `not installed` where there is none.
+    pub version: String,
     /// Whether it is part of herma itself.
     pub built_in: bool,
     /// Whether it is switched on.
@@ -34,4 +36,25 @@ pub struct EngineRow {
     pub proven_stage: Option<Stage>,
     /// What is missing next; none if nothing is.
     pub next_step: Option<String>,
+}
+
+/// `herma engines install --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct InstalledOutput {
+    /// `herma.installed/v1`.
+    pub schema: &'static str,
+    /// The engine.
+    pub engine: EngineName,
+    /// The version of its package.
+    pub version: String,
+    /// The digest of the whole tree.
+    pub digest: Digest,
+    /// Where the tree lies.
+    pub tree: String,
+    /// The draft of its admission.
+    pub draft: String,
+    /// What the draft lacks; none if nothing does.
+    pub lacks: Option<String>,
+    /// What to do next.
+    pub next_step: String,
 }

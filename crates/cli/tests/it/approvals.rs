@@ -354,7 +354,7 @@ fn what_needs_no_approval_or_cannot_be_approved_is_refused() {
     assert_eq!(none.code, Some(2), "{none:#?}");
     assert!(none.stderr.contains("stage 2 needs no approval"), "{none:#?}");
     herma.contract(STAGE_4);
-    for engine in ["stub", "codex"] {
+    for engine in ["stub", "codex", "no-such-engine"] {
         let ended = ask("contracts/contract.md", engine);
         assert_eq!(ended.code, Some(3), "{ended:#?}");
         assert!(ended.stderr.contains("there is nothing to approve yet"), "{ended:#?}");

@@ -8,6 +8,7 @@
 )]
 
 mod admissions;
+mod agents;
 mod approvals;
 mod approver;
 mod attempts;

@@ -49,6 +49,9 @@ pub struct Options {
     pub clock: Arc<dyn Clock>,
     /// Who is told of every decision.
     pub watch: Arc<dyn Watch>,
+    /// Whether what is listed may lie in a network of the operator's own. Never for a run: only where nobody but the
+    /// operator says what is asked for.
+    pub own_network: bool,
 }
 
 impl Options {
@@ -63,6 +66,7 @@ impl Options {
             connector: Arc::new(Direct),
             clock,
             watch,
+            own_network: false,
         }
     }
 }

@@ -19,6 +19,8 @@ use crate::rules::{Allowlist, Asked, Listing, Rule};
 
 pub(super) struct Shared {
     pub(super) limits: Limits,
+    /// Whether addresses of a network of the operator's own are let through.
+    pub(super) own_network: bool,
     pub(super) resolver: Arc<dyn Resolve>,
     pub(super) connector: Arc<dyn Connect>,
     mode: Mode,
@@ -73,11 +75,12 @@ impl No {
 
 impl Shared {
     pub(super) fn new(options: Options) -> Self {
-        let Options { allowlist, mode, limits, resolver, connector, clock, watch } = options;
+        let Options { allowlist, mode, limits, resolver, connector, clock, watch, own_network } = options;
         Self {
             tunnels: Arc::new(Semaphore::new(limits.tunnels.min(Semaphore::MAX_PERMITS))),
             bytes_left: AtomicU64::new(limits.bytes),
             limits,
+            own_network,
             resolver,
             connector,
             mode,

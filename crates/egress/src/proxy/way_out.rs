@@ -32,7 +32,7 @@ pub(super) async fn open(shared: &Shared, asked: &Asked) -> Result<Open, No> {
     }
     let place = shared.place()?;
     let answers = answers(shared, &asked.host).await?;
-    let checked = Checked::check(&answers).map_err(|bad| match bad {
+    let checked = Checked::check_for(&answers, shared.own_network).map_err(|bad| match bad {
         BadAnswers::None => No::failed(Fault::Unresolved),
         BadAnswers::TooMany => No::denied(Reason::TooManyAddresses),
         BadAnswers::Refused { address, kind } => No::denied(Reason::PrivateAddress)

@@ -78,7 +78,7 @@ impl Engine for Fake {
             .map_err(|source| EngineError::Script { engine: self.name(), source })
     }
 
-    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
+    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path, _: &View) -> Result<(), EngineError> {
         self.check(assignment)?;
         let script = script_for(assignment)?;
         fs::write(engine_dir.join(SCRIPT_FILE), script)
@@ -91,7 +91,7 @@ impl Engine for Fake {
         };
         let script = engine_dir.join(SCRIPT_FILE);
         let argv = vec![view.herma.clone().into_os_string(), SUBCOMMAND.into(), script.into_os_string()];
-        Ok(Launch { argv, env: Vec::new(), stdin: None })
+        Ok(Launch { argv, ..Launch::default() })
     }
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {

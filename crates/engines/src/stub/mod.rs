@@ -73,7 +73,7 @@ impl Engine for Stub {
 
     fn identify(&self, _: &View) -> Option<Launch> {
         self.program()?;
-        Some(Launch { argv: vec![INSIDE.into(), IDENTITY_FLAG.into()], env: Vec::new(), stdin: None })
+        Some(Launch { argv: vec![INSIDE.into(), IDENTITY_FLAG.into()], ..Launch::default() })
     }
 
     fn identity(&self, output: &[u8]) -> Option<String> {
@@ -87,7 +87,7 @@ impl Engine for Stub {
             .map_err(|source| EngineError::Script { engine: self.name(), source })
     }
 
-    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path) -> Result<(), EngineError> {
+    fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path, _: &View) -> Result<(), EngineError> {
         self.check(assignment)?;
         let write = || {
             let bytes = serde_json::to_vec_pretty(&StubAssignment::of(assignment)?)?;
@@ -101,7 +101,7 @@ impl Engine for Stub {
         if view.engine_dir.is_none() {
             return Err(EngineError::NoEngineDirectory(self.name()));
         }
-        Ok(Launch { argv: vec![INSIDE.into()], env: Vec::new(), stdin: Some(ASSIGNMENT_FILE) })
+        Ok(Launch { argv: vec![INSIDE.into()], stdin: Some(ASSIGNMENT_FILE), ..Launch::default() })
     }
 
     fn reader(&self, contract: Digest) -> Box<dyn OutputReader> {

@@ -18,6 +18,17 @@ fn fake(registry: &Registry) -> &dyn Engine {
     registry.get(&EngineName::fake()).unwrap()
 }
 
+fn view() -> View {
+    View {
+        workspace: "/workspace".into(),
+        engine_dir: Some("/engine".into()),
+        router: None,
+        router_port: None,
+        egress_port: None,
+        herma: "/herma/herma".into(),
+    }
+}
+
 fn contract(target: &str) -> Contract {
     let text = format!("---\nid: t\ntitle: t\ntarget: {target}\nstage: 2\nallowed_paths: [a]\n---\nDo it.\n");
     Contract::parse(text.as_bytes()).unwrap()
@@ -55,19 +66,12 @@ fn the_script_goes_by_file_and_all_paths_are_those_inside() {
     let contract = contract("{ repo: ../r }");
     let registry = registry("/outside/herma");
     let assignment = Assignment { contract: &contract, script: Some("steps: [say: secret-plan]") };
-    fake(&registry).prepare(&assignment, dir.path()).unwrap();
+    fake(&registry).prepare(&assignment, dir.path(), &view()).unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), "steps: [say: secret-plan]");
 
-    let view = View {
-        workspace: "/workspace".into(),
-        engine_dir: Some("/engine".into()),
-        router: None,
-        router_port: None,
-        egress_port: None,
-        herma: "/herma/herma".into(),
-    };
+    let view = view();
     let argv = ["/herma/herma", "__fake", "/engine/script.yaml"].map(Into::into).to_vec();
-    assert_eq!(fake(&registry).launch(&view).unwrap(), Launch { argv, env: Vec::new(), stdin: None });
+    assert_eq!(fake(&registry).launch(&view).unwrap(), Launch { argv, ..Launch::default() });
 
     let blind = View { engine_dir: None, ..view };
     assert!(matches!(fake(&registry).launch(&blind), Err(EngineError::NoEngineDirectory(_))));
@@ -78,7 +82,7 @@ fn without_a_script_a_fixture_is_fixed() {
     let dir = tempfile::tempdir().unwrap();
     let contract = contract("{ fixture: binary-logo }");
     let registry = registry("/herma");
-    fake(&registry).prepare(&Assignment { contract: &contract, script: None }, dir.path()).unwrap();
+    fake(&registry).prepare(&Assignment { contract: &contract, script: None }, dir.path(), &view()).unwrap();
     let fix = find("binary-logo").unwrap().script("fix").unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), fix);
 }
@@ -89,8 +93,9 @@ fn what_cannot_be_prepared_is_said_and_nothing_is_written() {
     let registry = registry("/herma");
     let error = |target: &str, script: Option<&str>| {
         let contract = contract(target);
-        let error =
-            fake(&registry).prepare(&Assignment { contract: &contract, script }, dir.path()).unwrap_err();
+        let error = fake(&registry)
+            .prepare(&Assignment { contract: &contract, script }, dir.path(), &view())
+            .unwrap_err();
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         error.to_string()
     };
@@ -106,7 +111,7 @@ fn a_missing_engine_directory_is_an_error_without_its_path() {
     let registry = registry("/herma");
     let gone = dir.path().join("gone");
     let error = fake(&registry)
-        .prepare(&Assignment { contract: &contract, script: None }, &gone)
+        .prepare(&Assignment { contract: &contract, script: None }, &gone, &view())
         .unwrap_err()
         .to_string();
     insta::assert_snapshot!(error, @"`script.yaml` could not be written to the run's engine directory: No such file or directory (os error 2)");

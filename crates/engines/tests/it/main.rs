@@ -8,6 +8,7 @@
 )]
 #![allow(clippy::disallowed_types, reason = "tests run the fixtures' own verification commands and git")]
 
+mod agents;
 mod asking;
 mod bad_scripts;
 mod connecting;

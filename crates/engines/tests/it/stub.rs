@@ -83,15 +83,18 @@ fn the_assignment_goes_by_file_and_nothing_of_it_by_argument() {
     let registry = registry(Some("/outside/herma-stub".into()));
     let contract = contract("{ repo: ../r }");
     let assignment = Assignment { contract: &contract, script: Some("steps: [say: secret-plan]") };
-    stub(&registry).prepare(&assignment, dir.path()).unwrap();
+    stub(&registry).prepare(&assignment, dir.path(), &view()).unwrap();
     let written = fs::read(dir.path().join("assignment.json")).unwrap();
     let read = StubAssignment::parse(&written).unwrap();
     assert_eq!(read, StubAssignment::of(&assignment).unwrap());
     assert_eq!(read.script.as_deref(), assignment.script);
     assert_eq!(read.contract_digest, contract.digest().unwrap());
 
-    let launch =
-        |argv: &[&str], stdin| Launch { argv: argv.iter().map(Into::into).collect(), env: Vec::new(), stdin };
+    let launch = |argv: &[&str], stdin| Launch {
+        argv: argv.iter().map(Into::into).collect(),
+        stdin,
+        ..Launch::default()
+    };
     let stub = stub(&registry);
     assert_eq!(stub.launch(&view()).unwrap(), launch(&[INSIDE], Some("assignment.json")));
     assert_eq!(stub.identify(&view()), Some(launch(&[INSIDE, "--identity"], None)));
@@ -105,12 +108,12 @@ fn a_script_that_cannot_be_read_is_refused_before_there_is_a_run() {
     let registry = registry(None);
     let contract = contract("{ fixture: string-slugify }");
     let assignment = Assignment { contract: &contract, script: Some("steps:\n  - wirte: x\n") };
-    let error = stub(&registry).prepare(&assignment, dir.path()).unwrap_err();
+    let error = stub(&registry).prepare(&assignment, dir.path(), &view()).unwrap_err();
     insta::assert_snapshot!(error, @"the script for `stub` cannot be read: line 2, column 5: `wirte` is not known here; did you mean `write`?");
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
 
     let assignment = Assignment { contract: &contract, script: None };
-    let error = stub(&registry).prepare(&assignment, &dir.path().join("gone")).unwrap_err();
+    let error = stub(&registry).prepare(&assignment, &dir.path().join("gone"), &view()).unwrap_err();
     insta::assert_snapshot!(error, @"`assignment.json` could not be written to the run's engine directory: No such file or directory (os error 2)");
 }
 

@@ -167,13 +167,15 @@ pub(crate) fn binding(
 /// before an approval is used and before anything lands, because taking trust away must work while a run is under way.
 pub(crate) fn still_let_in(
     installation: &Installation,
-    order: &Order,
+    (order, purpose): (&Order, Purpose),
     engine_digest: Option<Digest>,
     ruling: Option<&Signed<Ruling>>,
 ) -> Result<(), BlockerRecord> {
     engine::still_let_in(installation, &order.engine, engine_digest)?;
     target::still_let_in(installation, &order.contract)?;
-    model::still_let_in(installation, &order.contract)?;
+    if purpose == Purpose::Work {
+        model::still_let_in(installation, &order.contract)?;
+    }
     match ruling {
         Some(ruling) => Witness::ruling(&installation.approvers(), ruling).map_err(|why| {
             Blocker::ApprovalVoid.because(format!("the approval does not count any more: {why}"))

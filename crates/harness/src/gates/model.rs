@@ -1,12 +1,16 @@
 //! The model: admitted, and its provider configured. So is every other model that the contract names.
 
+use herma_engines::Engine;
 use herma_model::admission::{CredentialSource, ModelAdmission};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::{Contract, ModelChoice};
-use herma_model::decision::AdmissionSeen;
+use herma_model::decision::{AdmissionSeen, Purpose};
+use herma_model::engine::EngineName;
 use herma_model::gate::Finding;
+use herma_model::model_call::Door;
 use herma_model::report::Admission;
-use herma_router::config::{Config, KeySource, UpstreamConfig};
+use herma_router::config::{BadConfig, Config, KeySource, UpstreamConfig};
+use herma_router::door::path_of;
 
 use super::{Case, Judged};
 use crate::admissions::Found;
@@ -30,12 +34,25 @@ struct Admitted {
 }
 
 pub(super) fn look(case: Case<'_>) -> ModelSeen {
+    let asks = case.installation.engines.get(&case.order.engine).and_then(Engine::asks);
     let Some(choice) = &case.order.contract.terms.model else {
         let none = || Ok(Finding::NotApplicable("the contract names no model".to_owned()));
-        return ModelSeen { admitted: none(), configured: none(), seen: None, plan: None };
+        let configured = if asks.is_some() { Err(no_model(&case.order.engine)) } else { none() };
+        return ModelSeen { admitted: none(), configured, seen: None, plan: None };
     };
     let name = format!("{}/{}", choice.provider, choice.model);
-    let config = models::router_config(case.installation.home.root());
+    // In a proof nobody's model is asked: a script answers, which lies with the contract on the proof's own ground.
+    let rehearsed = case.occasion.purpose == Purpose::Proof;
+    let config = models::router_config(if rehearsed {
+        &case.order.contract_dir
+    } else {
+        case.installation.home.root()
+    });
+    let (configured, plan) = configured(case, asks, choice, &config);
+    if rehearsed {
+        let admitted = Ok(Finding::NotApplicable("a script answers in the place of the model".to_owned()));
+        return ModelSeen { admitted, configured, seen: None, plan };
+    }
     let known = config.as_ref().ok().and_then(Option::as_ref);
     let Admitted { found, mismatch } = find(case.installation, choice, known);
     let admitted = match (found.blocker, &mismatch) {
@@ -52,27 +69,54 @@ pub(super) fn look(case: Case<'_>) -> ModelSeen {
             ..blocker.because(found.detail.clone())
         }),
     };
-    let plan = match &config {
-        Ok(Some(config)) => plan(case.installation, config, &case.order.contract, choice),
-        Ok(None) => Err(format!("`{name}` has no configured provider: there is no {}", models::ROUTER_FILE)),
-        Err(bad) => Err(models::in_words(bad)),
-    };
-    let (configured, plan) = match plan {
-        Ok(plan) => (Ok(Finding::Passed), Some(plan)),
-        Err(why) => (Err(unavailable(why)), None),
-    };
     let status = if mismatch.is_some() { Admission::Mismatch } else { found.status };
     let seen = AdmissionSeen { kind: "model".to_owned(), name, status, digest: found.digest };
     ModelSeen { admitted, configured, seen: Some(seen), plan }
 }
 
-fn plan(
-    installation: &Installation,
-    config: &Config,
-    contract: &Contract,
+/// Whether the contract's model can be reached, by the API that the engine asks at.
+fn configured(
+    case: Case<'_>,
+    asks: Option<Door>,
     choice: &ModelChoice,
-) -> Result<RouterPlan, String> {
-    RouterPlan::draw(config, contract, choice, &installation.settings.secrets)
+    config: &Result<Option<Config>, BadConfig>,
+) -> (Judged, Option<RouterPlan>) {
+    let drawn = match config {
+        Ok(Some(config)) => {
+            let secrets = &case.installation.settings.secrets;
+            RouterPlan::draw(config, &case.order.contract, choice, secrets)
+        }
+        Ok(None) => Err(format!(
+            "`{}/{}` has no configured provider: there is no {}",
+            choice.provider,
+            choice.model,
+            models::ROUTER_FILE
+        )),
+        Err(bad) => Err(models::in_words(bad)),
+    };
+    let plan = drawn.and_then(|plan| match asks.filter(|door| !plan.doors().contains(door)) {
+        None => Ok(plan),
+        Some(door) => Err(format!(
+            "`{}` asks at {}, and the upstream `{}` does not answer there",
+            case.order.engine,
+            path_of(door),
+            choice.provider
+        )),
+    });
+    match plan {
+        Ok(plan) => (Ok(Finding::Passed), Some(plan)),
+        Err(why) => (Err(unavailable(why)), None),
+    }
+}
+
+fn no_model(engine: &EngineName) -> BlockerRecord {
+    BlockerRecord {
+        next_step:
+            "Name the model under `model` in the contract; `herma models` lists those that are configured."
+                .to_owned(),
+        ..Blocker::ProviderUnavailable
+            .because(format!("`{engine}` asks a model, and the contract names none"))
+    }
 }
 
 fn unavailable(why: String) -> BlockerRecord {

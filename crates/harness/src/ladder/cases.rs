@@ -105,7 +105,7 @@ const UNOWNED: Case = around("unowned", Blocker::UnownedRepository, World::Unown
 const MISSING_OUTCOME: Case = around("missing outcome", Blocker::MissingOutcome, World::NoOutcome);
 const TIMEOUT_STARTUP: Case = Case {
     script: "slow-start",
-    ..changed("timeout (startup)", Blocker::TimeoutStartup, |terms| terms.limits.startup = Span(300))
+    ..changed("timeout (startup)", Blocker::TimeoutStartup, |terms| terms.limits.startup = Span(1))
 };
 const TIMEOUT_IDLE: Case = Case {
     script: "goes-idle",

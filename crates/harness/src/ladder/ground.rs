@@ -9,7 +9,7 @@ use herma_model::admission::{
     AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName,
 };
 use herma_model::approval::Answer;
-use herma_model::contract::{Contract, Target, Terms};
+use herma_model::contract::{Contract, ModelChoice, Target, Terms};
 use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
@@ -21,6 +21,7 @@ use super::prove::{People, ProveError};
 use crate::ask::{self, Asker, ask_for, rule};
 use crate::home::remove_tree;
 use crate::installation::Installation;
+use crate::models;
 use crate::order::Order;
 use crate::target::import_fixture;
 
@@ -32,12 +33,23 @@ const PROVING: &str = "proving";
 /// What the admissions of grounds are called, followed by the name of the ground.
 const ADMITTED_AS: &str = "proving-";
 
+/// The provider and the model of a proof: a script.
+const REHEARSAL: &str = "rehearsal";
+const SCRIPT_FILE: &str = "model.yaml";
+const PRESENT_FILE: &str = "present.yaml";
+const ROUTER: &str =
+    "[upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"model.yaml\", \"present.yaml\"]\n";
+/// What is answered where the case's own script has nothing to say.
+const PRESENT: &str = "name: present\nmodels: [rehearsal]\nrepeat: true\nturns: [say: I am there.]\n";
+
 /// How long the approval of a case is good for: the case is run at once, and what it does not use is soon nobody's.
 const PROVING_TERMS: ask::Terms = ask::Terms { purpose: Purpose::Proof, valid_for: Span(10 * 60 * 1000) };
 
 /// The ground of one case.
 pub(crate) struct Ground<'a> {
     installation: &'a Installation,
+    /// Whether the engine under proof asks a model. Then a script answers, in the place of anybody's model.
+    asks: bool,
     dir: PathBuf,
     admission: Option<AdmissionId>,
 }
@@ -49,13 +61,14 @@ impl<'a> Ground<'a> {
         stage: Stage,
         world: World,
         people: &People<'_>,
+        asks: bool,
     ) -> Result<Self, ProveError> {
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy).map_err(|e| ProveError::new("name the ground", e))?;
         let name = RunId::new(installation.clock.now(), entropy);
         let dir = installation.home.root().join(PROVING).join(name.to_string());
         fs::create_dir_all(&dir).map_err(|e| ProveError::new("make the ground", e))?;
-        let mut ground = Self { installation, dir, admission: None };
+        let mut ground = Self { installation, asks, dir, admission: None };
         if matches!(stage, Stage::CopiedRepo | Stage::OwnedRepo) {
             ground.make_repository()?;
         }
@@ -91,6 +104,9 @@ impl<'a> Ground<'a> {
         terms.destination = Some(DestinationKind::Sandbox);
         // A name of its own, so that its approvals are never taken for those of anybody's work.
         terms.id = case.contract_id(stage)?;
+        if self.asks {
+            terms.model = Some(self.rehearse(fixture, case.script)?);
+        }
         (case.change)(&mut terms);
         let text =
             serde_json::to_string_pretty(&terms).map_err(|e| ProveError::new("write the contract", e))?;
@@ -112,6 +128,23 @@ impl<'a> Ground<'a> {
             self.approve(&order, case, people)?;
         }
         Ok(order)
+    }
+
+    /// Puts a router's configuration onto the ground, by which the fixture's script answers.
+    fn rehearse(&self, fixture: &herma_fixtures::Fixture, script: &str) -> Result<ModelChoice, ProveError> {
+        let failed = |e: io::Error| ProveError::new("rehearse the model", e);
+        let script = fixture.model(script).ok_or_else(|| {
+            ProveError::new("rehearse the model", format!("no model has the script `{script}`"))
+        })?;
+        fs::write(self.dir.join(SCRIPT_FILE), script).map_err(failed)?;
+        fs::write(self.dir.join(PRESENT_FILE), PRESENT).map_err(failed)?;
+        fs::write(self.dir.join(models::ROUTER_FILE), ROUTER).map_err(failed)?;
+        Ok(ModelChoice {
+            provider: REHEARSAL.to_owned(),
+            model: REHEARSAL.to_owned(),
+            fallback: Vec::new(),
+            auxiliary: Vec::new(),
+        })
     }
 
     fn approve(&self, order: &Order, case: &Case, people: &People<'_>) -> Result<(), ProveError> {

@@ -113,11 +113,16 @@ fn next_step(installation: &Installation, name: &EngineName) -> impl Fn(Stage) -
     let admissions = installation.admissions();
     let status = admissions.find_engine(&name, digest, &installation.situation()).status;
     let is_signed = matches!(admissions.signature(&AdmissionId::Engine(name.clone())), Ok(Some(_)) | Err(_));
+    let to_install = installation
+        .engines
+        .get(&name)
+        .is_some_and(|engine| engine.package().is_some() && engine.program().is_none());
     let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
     move |stage| match (built_in || status == Admission::Admitted, enabled) {
         (false, _) if is_signed => format!(
             "herma admissions revoke engine {name} --reason TEXT, then herma admit engine {name} and herma admit sign engine {name}"
         ),
+        (false, _) if to_install => format!("herma engines install {name}"),
         (false, _) => format!("herma admit engine {name}, then herma admit sign engine {name}"),
         (true, false) => format!("herma engines enable {name}"),
         (true, true) => format!("herma prove --engine {name} --stage {stage}"),

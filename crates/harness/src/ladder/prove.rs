@@ -117,7 +117,7 @@ pub fn prove(
         return blocked(Some(digest), vec![why]);
     }
     let _one_at_a_time = super::ground::lock_and_sweep(installation)?;
-    let proving = Proving { installation, stage, people };
+    let proving = Proving { installation, stage, people, asks: adapter.asks().is_some() };
     let proof = proving.carry_out(adapter, digest, watch)?;
     if proof.status != Status::Blocked {
         proofs.keep(proof.clone()).map_err(|e| ProveError::new("be kept", e))?;
@@ -129,6 +129,8 @@ struct Proving<'a> {
     installation: &'a Installation,
     stage: Stage,
     people: &'a People<'a>,
+    /// Whether the engine asks a model.
+    asks: bool,
 }
 
 /// What came of one case.
@@ -203,7 +205,7 @@ impl Proving<'_> {
     }
 
     fn ground(&self, case: &Case) -> Result<Ground<'_>, ProveError> {
-        Ground::make(self.installation, self.stage, case.world, self.people)
+        Ground::make(self.installation, self.stage, case.world, self.people, self.asks)
     }
 
     /// Runs one case and looks whether it ended as it must.

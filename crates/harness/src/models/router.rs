@@ -59,6 +59,11 @@ impl RunRouter {
         .into()
     }
 
+    /// The run's token in the variable in which an agent expects the key of its provider.
+    pub(crate) fn token_in(&self, name: &str) -> (String, String) {
+        (name.to_owned(), self.token.expose().clone())
+    }
+
     /// Where herma itself calls it.
     pub(super) fn address(&self) -> &Address {
         &self.address

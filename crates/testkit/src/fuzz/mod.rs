@@ -3,6 +3,8 @@
 //! `fuzz/` runs them under libFuzzer, the test `corpus` of herma-cli runs them over `fuzz/corpus`.
 
 mod bundle;
+mod claude_output;
+mod codex_output;
 mod contract;
 mod engine_output;
 mod envelope;
@@ -17,9 +19,12 @@ mod script;
 mod sse;
 mod usage;
 
+use herma_engines::{OutputReader, Said};
 use herma_router::dialect::Dialect;
 
 pub use bundle::bundle;
+pub use claude_output::claude_output;
+pub use codex_output::codex_output;
 pub use contract::contract;
 pub use engine_output::engine_output;
 pub use envelope::envelope;
@@ -40,6 +45,8 @@ pub type Target = (&'static str, fn(&[u8]));
 /// Every target.
 pub const TARGETS: &[Target] = &[
     ("bundle", bundle),
+    ("claude_output", claude_output),
+    ("codex_output", codex_output),
     ("contract", contract),
     ("engine_output", engine_output),
     ("envelope", envelope),
@@ -58,6 +65,29 @@ pub const TARGETS: &[Target] = &[
 /// The first byte, by which a target decides something, and the rest.
 fn choice(input: &[u8]) -> (usize, &[u8]) {
     input.split_first().map_or((0, input), |(first, rest)| (usize::from(*first), rest))
+}
+
+/// Reads the output of a real agent line by line.
+fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
+    for line in output.split(|b| *b == b'\n') {
+        let all = match reader.line(line) {
+            None => continue,
+            Some(Said::Malformed(why)) => {
+                assert!((1..=200).contains(&why.chars().count()));
+                continue;
+            }
+            Some(Said::All(all)) => all,
+            Some(said) => vec![said],
+        };
+        let text = String::from_utf8_lossy(line.trim_ascii());
+        let whole: serde_json::Value =
+            serde_json::from_str(&text).expect("what is understood is one JSON object");
+        let kind = whole["type"].as_str().expect("it says its type");
+        let ended = ["turn.completed", "turn.failed", "result"].contains(&kind);
+        for said in all {
+            assert!(ended || !matches!(said, Said::Result(_)), "{kind} is no end");
+        }
+    }
 }
 
 /// The dialect that the first byte names, and the rest.

@@ -244,10 +244,13 @@ fn the_ladder_shows_every_engine_and_stage_and_the_next_step() {
     let rows = shown["rungs"].as_array().unwrap();
     let places: Vec<_> =
         rows.iter().map(|r| (r["engine"].as_str().unwrap(), r["stage"].as_u64().unwrap())).collect();
-    let expected: Vec<_> = ["fake", "stub"].into_iter().flat_map(|e| (1..=6).map(move |s| (e, s))).collect();
+    let engines = ["fake", "stub", "codex", "claude"];
+    let expected: Vec<_> = engines.into_iter().flat_map(|e| (1..=6).map(move |s| (e, s))).collect();
     assert_eq!(places, expected);
     let next: Vec<&str> = rows.iter().filter_map(|row| row["next"].as_str()).collect();
-    assert_eq!(next, ["herma prove --engine fake --stage 4", "herma prove --engine stub --stage 4"]);
+    let first = ["codex", "claude"].map(|engine| format!("herma engines install {engine}"));
+    assert_eq!(next[..2], ["herma prove --engine fake --stage 4", "herma prove --engine stub --stage 4"]);
+    assert_eq!(next[2..], first);
     assert_eq!(states(&herma), ["proven", "proven", "proven", "unproven", "unproven", "unproven"]);
     for (row, proof) in rows[6..9].iter().zip(printed(&herma)) {
         let bundles: Vec<_> =
@@ -262,7 +265,7 @@ fn the_ladder_shows_every_engine_and_stage_and_the_next_step() {
         text.contains("stage-3.json") && text.contains("next: herma prove --engine stub --stage 4"),
         "{text}"
     );
-    let unknown = herma.run(&["ladder", "--engine", "codex"]);
+    let unknown = herma.run(&["ladder", "--engine", "no-such-engine"]);
     assert_eq!(unknown.code, Some(2), "{unknown:#?}");
     assert_eq!(rungs(&herma).len(), 6);
 }

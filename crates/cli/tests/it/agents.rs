@@ -1,0 +1,104 @@
+//! The real agents, installed from their registry, driven by scripts in the place of a model: they earn three stages, and
+//! whatever they are made to do ends as what it is.
+
+mod rows;
+
+use std::fs;
+
+use herma_engines::{Package, claude, codex};
+use herma_model::{EventType, Status};
+
+use self::rows::{ROWS, Row};
+use crate::kit::{Finished, Herma, Repository, everything_below, processes_of};
+
+/// What nobody inside may read, and what no bundle may hold.
+const CANARY: &str = "canary-6f1d-of-the-user";
+
+#[test]
+fn codex_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
+    all_of("codex", &codex::PACKAGE);
+}
+
+#[test]
+fn claude_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
+    all_of("claude", &claude::PACKAGE);
+}
+
+/// One home for all of it: the agent is large, and every command takes its digest.
+fn all_of(engine: &str, package: &Package) {
+    let herma = Herma::with_agent(engine, package);
+    for path in [".codex/config.toml", ".codex/auth.json", ".claude/settings.json", ".claude.json", "canary"]
+    {
+        herma.file(&format!("user/{path}"), CANARY);
+    }
+    let users = everything_below(&herma.at("user"));
+
+    for stage in ["1", "2", "3"] {
+        let proven = herma.run(&["prove", "--engine", engine, "--stage", stage, "--json"]);
+        assert_eq!(proven.code, Some(0), "{proven:#?}");
+    }
+
+    herma.with_rehearsal();
+    let mut wrong = Vec::new();
+    for row in ROWS {
+        let finished = play(&herma, engine, row);
+        wrong.extend(row.differs(&finished));
+    }
+    assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+
+    a_project_brings_nothing_that_is_run(&herma, engine);
+    // Where the agent has its own directories for real, nothing was read or written.
+    assert_eq!(everything_below(&herma.at("user")), users);
+}
+
+/// Plays one row, and looks at what must hold for every one of them. The bundle is verified on the way.
+fn play(herma: &Herma, engine: &str, row: &Row) -> Finished {
+    let place = |text: &str| text.replace("CANARY", herma.at("user/canary").to_str().unwrap());
+    fs::write(herma.home().join("case.yaml"), place(&row.script())).unwrap();
+    let contract =
+        herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", rows::LIMITS)]);
+    let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
+    let finished = herma.finished(&args);
+    let run = finished.report.run_id;
+    assert_eq!(processes_of(run), [0_u32; 0], "{}: something is left", row.name);
+    for (name, (_, bytes)) in everything_below(&finished.bundle.dir) {
+        let text = String::from_utf8_lossy(&bytes);
+        assert!(!text.contains(CANARY), "{}: {} holds the canary", row.name, name.display());
+    }
+    finished
+}
+
+/// Settings, hooks and servers in the workspace would leave a file there that the contract does not allow.
+fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
+    let repository = Repository::of_fixture(herma, "string-slugify");
+    let hook = r#"{"hooks":{"SessionStart":[{"hooks":[{"type":"command","command":"touch /workspace/ran"}]}],
+        "PreToolUse":[{"matcher":"*","hooks":[{"type":"command","command":"touch /workspace/ran"}]}]}}"#;
+    let server = r#"{"mcpServers":{"x":{"command":"/bin/sh","args":["-c","touch /workspace/ran"]}}}"#;
+    let settings = "model = \"another\"\n[mcp_servers.x]\ncommand = \"/bin/sh\"\nargs = [\"-c\", \"touch /workspace/ran\"]\n";
+    for (path, text) in [
+        (".claude/settings.json", hook),
+        (".claude/settings.local.json", hook),
+        (".mcp.json", server),
+        (".codex/config.toml", settings),
+        (".codex/hooks.json", hook),
+    ] {
+        let path = repository.dir.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+    repository.commit("what a project may bring");
+    fs::write(herma.home().join("case.yaml"), rows::FIXES.script()).unwrap();
+    let contract = herma.contract(&[
+        ("model", "{ provider: rehearsal, model: m }"),
+        ("target", "{ repo: ../repo }"),
+        ("stage", "3"),
+    ]);
+    let finished = herma.finished(&["run", contract.to_str().unwrap(), "--engine", engine, "--json"]);
+    finished.assert_pass();
+    assert_eq!(finished.changed(), ["slugify.sh"]);
+    assert!(
+        finished.bundle.has_event(EventType::ToolEvaluated)
+            && finished.bundle.has_event(EventType::EngineMessage)
+    );
+    assert_eq!(finished.report.status, Status::Pass);
+}

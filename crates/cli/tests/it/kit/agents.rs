@@ -1,0 +1,111 @@
+//! Real agents, installed by herma itself from their registry: once for each version, kept beside the build, and linked
+//! into the home of each test.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use herma_engines::Package;
+use rustix::fs::{FlockOperation, flock};
+
+use super::{Herma, environment, run_tool};
+
+/// Where what was installed is kept.
+const AGENTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/agents");
+
+impl Herma {
+    /// A home where the agent of this engine is installed, admitted and switched on, and where an approver's token is in
+    /// the environment. It has proven nothing yet.
+    pub(crate) fn with_agent(engine: &str, package: &Package) -> Self {
+        let mut herma = Self::new();
+        herma.let_in_by_token("robin");
+        let tree = installed(engine, package);
+        let place = herma.home().join("installed").join(tree.file_name().unwrap());
+        link(&tree, &place);
+        let identity = package.identity_of(package.version);
+        let drafted = herma.json(&[
+            "admit",
+            "engine",
+            engine,
+            "--json",
+            "--program",
+            place.to_str().unwrap(),
+            &format!("--source=npm {}", package.name),
+            &format!("--pin={}", package.version),
+            "--retrieval=herma engines install",
+            &format!("--license={}", package.license),
+            "--license-resolved=true",
+            &format!("--identity={identity}"),
+            "--review-trigger=digest_change",
+        ]);
+        assert!(drafted["lacks"].is_null(), "{drafted:#}");
+        assert_eq!(herma.sign("engine", engine)["status"], "admitted");
+        herma.json(&["engines", "enable", engine, "--json"]);
+        herma
+    }
+
+    /// Lets the model `rehearsal/m` in, which the script in `case.yaml` answers for; what that one leaves is answered by
+    /// another.
+    pub(crate) fn with_rehearsal(&self) {
+        let router =
+            "[upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"case.yaml\", \"present.yaml\"]\n";
+        let present = "name: present\nmodels: [m]\nrepeat: true\nturns: [say: I am there.]\n";
+        fs::write(self.home().join("router.toml"), router).unwrap();
+        fs::write(self.home().join("present.yaml"), present).unwrap();
+        let args = [
+            "admit",
+            "model",
+            "rehearsal/m",
+            "--json",
+            "--network",
+            "loopback",
+            "--credential-source",
+            "none",
+        ];
+        self.json(&[&args[..], &["--review-trigger", "herma_version=0.1"]].concat());
+        assert_eq!(self.sign("model", "rehearsal/m")["status"], "admitted");
+    }
+}
+
+/// The tree of an agent. Whoever comes first installs it; the others wait.
+fn installed(engine: &str, package: &Package) -> PathBuf {
+    let place = Path::new(AGENTS).join(format!("{engine}-{}", package.version));
+    fs::create_dir_all(&place).unwrap();
+    let lock = File::create(place.join("lock")).unwrap();
+    flock(&lock, FlockOperation::LockExclusive).unwrap();
+    let note = place.join("tree");
+    if let Ok(tree) = fs::read_to_string(&note)
+        && Path::new(&tree).is_dir()
+    {
+        return tree.into();
+    }
+    let mut herma = Herma::new();
+    herma.set_home(&place.join("home"));
+    // npm finds its registry as it does for the person who runs the tests.
+    herma.set("HOME", environment("HOME"));
+    let mut ended = herma.run(&["engines", "install", engine, "--json"]);
+    if ended.stdout.contains("private_address") {
+        // The registry of this machine is a mirror in a network of its own, which has to be said.
+        ended = herma.run(&["engines", "install", engine, "--own-network", "--json"]);
+    }
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    let made = ended.json();
+    assert_eq!(made["version"], package.version);
+    let tree = made["tree"].as_str().unwrap();
+    fs::write(note, tree).unwrap();
+    tree.into()
+}
+
+/// Links a tree file by file, or copies it where it lies on another disk. Its directories can be removed again.
+fn link(tree: &Path, place: &Path) {
+    fs::create_dir_all(place.parent().unwrap()).unwrap();
+    let [tree, to] = [tree.as_os_str(), place.as_os_str()];
+    let same_disk = {
+        use std::os::unix::fs::MetadataExt as _;
+        fs::metadata(tree).unwrap().dev() == fs::metadata(place.parent().unwrap()).unwrap().dev()
+    };
+    let how = OsStr::new(if same_disk { "-al" } else { "-a" });
+    run_tool("cp", &[how, tree, to], &[]);
+    let words = ["-type", "d", "-exec", "chmod", "u+w", "{}", "+"].map(OsStr::new);
+    run_tool("find", &[&[to], &words[..]].concat(), &[]);
+}

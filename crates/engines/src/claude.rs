@@ -1,0 +1,282 @@
+//! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a configuration
+//! directory of its own.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, View};
+use herma_model::Digest;
+use herma_model::engine::{EngineName, EngineResult};
+use herma_model::model_call::Door;
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::installed::{Installed, one_line};
+use crate::package::Package;
+use crate::prompt::prompt;
+
+/// The engine's name.
+pub const NAME: &str = "claude";
+
+/// Where it comes from.
+pub const PACKAGE: Package = Package {
+    name: "@anthropic-ai/claude-code",
+    version: "2.1.325",
+    license: "SEE LICENSE IN README.md",
+    identity: "{} (Claude Code)",
+    on_x86_64: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
+    on_aarch64: "node_modules/@anthropic-ai/claude-code-linux-arm64/claude",
+};
+
+/// Its own directory, its settings and its prompt, in the engine directory.
+const HOME: &str = "claude";
+const SETTINGS: &str = "claude/settings.json";
+const PROMPT: &str = "prompt.md";
+
+/// The tools that work on files and run commands. Those that start other agents, wait for a time or reach out are left out.
+const TOOLS: &str = "Bash,Edit,NotebookEdit,Read,Write";
+
+/// What it would ask a model for beside its work; all of it is asked of the contract's model.
+const MODELS: [&str; 6] = [
+    "ANTHROPIC_MODEL",
+    "ANTHROPIC_SMALL_FAST_MODEL",
+    "ANTHROPIC_DEFAULT_HAIKU_MODEL",
+    "ANTHROPIC_DEFAULT_SONNET_MODEL",
+    "ANTHROPIC_DEFAULT_OPUS_MODEL",
+    "CLAUDE_CODE_SUBAGENT_MODEL",
+];
+
+/// What it would do by itself: report, update itself, retry for minutes. In a sandbox it may run as root.
+const SWITCHES: [(&str, &str); 7] = [
+    ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+    ("CLAUDE_CODE_MAX_RETRIES", "1"),
+    ("DISABLE_AUTOUPDATER", "1"),
+    ("DISABLE_BUG_COMMAND", "1"),
+    ("DISABLE_ERROR_REPORTING", "1"),
+    ("DISABLE_TELEMETRY", "1"),
+    ("IS_SANDBOX", "1"),
+];
+
+/// The engine `claude`.
+#[derive(Debug)]
+pub struct Claude {
+    installed: Installed,
+}
+
+impl Claude {
+    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    #[must_use]
+    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
+        Self { installed: Installed::new(name, PACKAGE, tree) }
+    }
+}
+
+impl Engine for Claude {
+    fn name(&self) -> EngineName {
+        self.installed.name.clone()
+    }
+
+    fn version(&self) -> &str {
+        self.installed.version()
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.installed.digest()
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.installed.root()
+    }
+
+    fn package(&self) -> Option<Package> {
+        Some(self.installed.package)
+    }
+
+    fn asks(&self) -> Option<Door> {
+        Some(Door::Messages)
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        Installed::mounts(program)
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        let argv = vec![self.installed.program().ok()?, "--version".into()];
+        Some(Launch { argv, ..Launch::default() })
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let way = assignment.contract.terms.model.as_ref().zip(view.router_port);
+        let (model, _) = way.ok_or_else(|| EngineError::NoModel(self.name()))?;
+        let env: Map<String, Value> =
+            MODELS.iter().map(|name| ((*name).to_owned(), model.model.as_str().into())).collect();
+        let settings = json!({ "model": model.model, "env": env, "includeCoAuthoredBy": false });
+        let write = |file: &'static str, text: &str| {
+            fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
+        };
+        fs::create_dir(engine_dir.join(HOME)).map_err(|source| EngineError::Write { file: HOME, source })?;
+        write(SETTINGS, &settings.to_string())?;
+        write(PROMPT, &prompt(assignment.contract))
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        let (Some(engine_dir), Some(port)) = (&view.engine_dir, view.router_port) else {
+            return Err(EngineError::NoEngineDirectory(self.name()));
+        };
+        let mut argv = vec![self.installed.program()?];
+        let words = [
+            "-p",
+            "--output-format",
+            "stream-json",
+            "--verbose",
+            // herma's walls are around it: a question would wait for nobody.
+            "--dangerously-skip-permissions",
+            // Nothing of the project's own settings, hooks and servers.
+            "--setting-sources",
+            "user",
+            "--strict-mcp-config",
+            "--no-chrome",
+            "--tools",
+            TOOLS,
+        ];
+        argv.extend(words.map(Into::into));
+        let home = engine_dir.join(HOME).display().to_string();
+        let mut env = vec![
+            ("CLAUDE_CONFIG_DIR".to_owned(), home),
+            ("ANTHROPIC_BASE_URL".to_owned(), format!("http://127.0.0.1:{port}")),
+        ];
+        env.extend(SWITCHES.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Ok(Launch { argv, env, stdin: Some(PROMPT), token: Some("ANTHROPIC_API_KEY") })
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        Box::new(ClaudeReader)
+    }
+}
+
+/// Reads what `--output-format stream-json` prints: one JSON object a line.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct ClaudeReader;
+
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct System {
+    subtype: String,
+    session_id: Option<String>,
+    error_status: Option<u64>,
+    error: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Assistant {
+    message: Turn,
+}
+
+#[derive(Deserialize)]
+struct Turn {
+    content: Vec<Block>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Block {
+    Text {
+        text: String,
+    },
+    ToolUse {
+        name: String,
+        input: Value,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    is_error: bool,
+    #[serde(default)]
+    subtype: String,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+impl OutputReader for ClaudeReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let text = String::from_utf8_lossy(line.trim_ascii());
+        let typed: Typed = serde_json::from_str(&text).ok()?;
+        let read = match typed.kind.as_str() {
+            "system" => serde_json::from_str(&text).map(of_system),
+            "assistant" => serde_json::from_str(&text).map(of_assistant),
+            "user" => Ok(Said::NOTHING),
+            "result" => serde_json::from_str(&text).map(of_result),
+            _ => return None,
+        };
+        Some(read.unwrap_or_else(|error| Said::Malformed(error.to_string().chars().take(200).collect())))
+    }
+}
+
+fn of_system(line: System) -> Said {
+    match (line.subtype.as_str(), line.session_id) {
+        ("init", Some(session)) => Said::Session(session),
+        ("api_retry", _) => {
+            let status =
+                line.error_status.map_or_else(|| "no status".to_owned(), |status| status.to_string());
+            Said::Message(format!("error: {status}: {}", line.error.unwrap_or_default()))
+        }
+        _ => Said::NOTHING,
+    }
+}
+
+fn of_assistant(line: Assistant) -> Said {
+    let said = |block| match block {
+        Block::Text { text } => Some(Said::Message(text)),
+        Block::ToolUse { name, input } => Some(of_tool(name, &input)),
+        Block::Other => None,
+    };
+    Said::All(line.message.content.into_iter().filter_map(said).collect())
+}
+
+/// A shell call by its command, a call on a file by its path, any other by all of its arguments.
+fn of_tool(name: String, input: &Value) -> Said {
+    let text = |key: &str| input.get(key).and_then(Value::as_str);
+    match text("command").or_else(|| text("file_path")).or_else(|| text("notebook_path")) {
+        Some(command) if name == "Bash" => {
+            Said::Tool { name: "shell".to_owned(), command: command.to_owned() }
+        }
+        Some(command) => Said::Tool { name, command: command.to_owned() },
+        None => Said::Tool { name, command: input.to_string() },
+    }
+}
+
+/// `subtype` says `success` on errors too; `is_error` is what counts.
+fn of_result(line: Ended) -> Said {
+    let failed = line.is_error || line.subtype.starts_with("error");
+    let mut said = Vec::new();
+    said.extend(
+        line.usage.map(|usage| Said::Used { input: usage.input_tokens, output: usage.output_tokens }),
+    );
+    said.push(Said::Result(if failed { EngineResult::Failed } else { EngineResult::Completed }));
+    Said::All(said)
+}

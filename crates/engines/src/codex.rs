@@ -1,0 +1,375 @@
+//! The engine `codex`: the Codex CLI of `OpenAI`, driven by `codex exec --json` with a configuration of its own.
+
+use std::collections::VecDeque;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, View};
+use herma_model::Digest;
+use herma_model::engine::{EngineName, EngineResult};
+use herma_model::model_call::Door;
+use serde::Deserialize;
+
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::fake::TOKEN_VARIABLE;
+use crate::installed::{Installed, one_line};
+use crate::package::Package;
+use crate::prompt::prompt;
+
+/// The engine's name.
+pub const NAME: &str = "codex";
+
+/// Where it comes from.
+pub const PACKAGE: Package = Package {
+    name: "@openai/codex",
+    version: "0.166.0",
+    license: "Apache-2.0",
+    identity: "codex-cli {}",
+    on_x86_64: "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+    on_aarch64: "node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
+};
+
+/// Its own directory and its prompt, in the engine directory.
+const HOME: &str = "codex";
+const CONFIG: &str = "codex/config.toml";
+const PROMPT: &str = "prompt.md";
+
+/// How many calls are remembered that have begun: enough for all that run at once.
+const MOST_BEGUN: usize = 256;
+
+/// Everything that would reach out, start something by itself, or ask somebody.
+const OFF: [&str; 16] = [
+    "apps",
+    "browser_use",
+    "computer_use",
+    "daemon_auto_start",
+    "goals",
+    "hooks",
+    "image_generation",
+    "multi_agent",
+    "plugin_discovery_prefetch",
+    "plugins",
+    "remote_plugin",
+    "shell_snapshot",
+    "skill_mcp_dependency_install",
+    "skill_search",
+    "tool_suggest",
+    "unbounded_connection_retries",
+];
+
+/// The engine `codex`.
+#[derive(Debug)]
+pub struct Codex {
+    installed: Installed,
+}
+
+impl Codex {
+    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    #[must_use]
+    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
+        Self { installed: Installed::new(name, PACKAGE, tree) }
+    }
+}
+
+impl Engine for Codex {
+    fn name(&self) -> EngineName {
+        self.installed.name.clone()
+    }
+
+    fn version(&self) -> &str {
+        self.installed.version()
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.installed.digest()
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.installed.root()
+    }
+
+    fn package(&self) -> Option<Package> {
+        Some(self.installed.package)
+    }
+
+    fn asks(&self) -> Option<Door> {
+        Some(Door::Responses)
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        Installed::mounts(program)
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        let argv = vec![self.installed.program().ok()?, "--version".into()];
+        Some(Launch { argv, ..Launch::default() })
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let way = assignment.contract.terms.model.as_ref().zip(view.router_port);
+        let (model, port) = way.ok_or_else(|| EngineError::NoModel(self.name()))?;
+        let config = config(&model.model, port, &view.workspace.display().to_string());
+        let write = |file: &'static str, text: &str| {
+            fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
+        };
+        fs::create_dir(engine_dir.join(HOME)).map_err(|source| EngineError::Write { file: HOME, source })?;
+        write(CONFIG, &config)?;
+        write(PROMPT, &prompt(assignment.contract))
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(self.name()));
+        };
+        let mut argv = vec![self.installed.program()?];
+        // Its own sandbox would need namespaces, which there are none of inside: herma's walls are around it already.
+        let words =
+            ["exec", "--json", "--strict-config", "--dangerously-bypass-approvals-and-sandbox", "--cd"];
+        argv.extend(words.map(Into::into));
+        argv.extend([view.workspace.clone().into_os_string(), "-".into()]);
+        let home = engine_dir.join(HOME).display().to_string();
+        Ok(Launch {
+            argv,
+            env: vec![("CODEX_HOME".to_owned(), home)],
+            stdin: Some(PROMPT),
+            ..Launch::default()
+        })
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        Box::new(CodexReader::default())
+    }
+}
+
+/// What it is configured with. A project that it does not trust cannot bring servers, hooks or settings of its own; said
+/// here, because otherwise it trusts where it is started and writes that down.
+fn config(model: &str, port: u16, workspace: &str) -> String {
+    let quoted = |text: &str| serde_json::Value::from(text).to_string();
+    let off = OFF.map(|feature| format!("{feature} = false")).join("\n");
+    format!(
+        r#"model = {model}
+model_provider = "herma"
+web_search = "disabled"
+check_for_update_on_startup = false
+cli_auth_credentials_store = "file"
+
+[model_providers.herma]
+name = "herma"
+base_url = "http://127.0.0.1:{port}/v1"
+wire_api = "responses"
+env_key = "{TOKEN_VARIABLE}"
+request_max_retries = 1
+stream_max_retries = 1
+
+[analytics]
+enabled = false
+
+[feedback]
+enabled = false
+
+[history]
+persistence = "none"
+
+[otel]
+exporter = "none"
+
+[features]
+{off}
+
+[projects.{workspace}]
+trust_level = "untrusted"
+"#,
+        model = quoted(model),
+        workspace = quoted(workspace),
+    )
+}
+
+/// Reads what `codex exec --json` prints: one JSON object a line.
+#[derive(Debug, Default)]
+pub struct CodexReader {
+    /// The calls that have begun, by their names there.
+    begun: VecDeque<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type")]
+enum Line {
+    #[serde(rename = "thread.started")]
+    ThreadStarted { thread_id: String },
+    #[serde(rename = "turn.started")]
+    TurnStarted {},
+    #[serde(rename = "item.started")]
+    ItemStarted { item: Item },
+    #[serde(rename = "item.updated")]
+    ItemUpdated { item: Item },
+    #[serde(rename = "item.completed")]
+    ItemCompleted { item: Item },
+    #[serde(rename = "turn.completed")]
+    TurnCompleted { usage: Usage },
+    #[serde(rename = "turn.failed")]
+    TurnFailed { error: Problem },
+    #[serde(rename = "error")]
+    Error { message: String },
+}
+
+/// The types that are known, to tell a line of another version from a line that is broken.
+const TYPES: [&str; 8] = [
+    "thread.started",
+    "turn.started",
+    "item.started",
+    "item.updated",
+    "item.completed",
+    "turn.completed",
+    "turn.failed",
+    "error",
+];
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    message: String,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    #[serde(default)]
+    id: String,
+    #[serde(flatten)]
+    what: What,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum What {
+    AgentMessage {
+        text: String,
+    },
+    Error {
+        message: String,
+    },
+    CommandExecution {
+        command: String,
+    },
+    FileChange {
+        changes: Vec<Change>,
+    },
+    McpToolCall {
+        server: String,
+        tool: String,
+    },
+    WebSearch {
+        #[serde(default)]
+        query: String,
+    },
+    TodoList {
+        items: Vec<Todo>,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct Change {
+    path: String,
+    #[serde(default)]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Todo {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+impl OutputReader for CodexReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let text = String::from_utf8_lossy(line.trim_ascii());
+        let typed: Typed = serde_json::from_str(&text).ok()?;
+        if !TYPES.contains(&typed.kind.as_str()) {
+            return None;
+        }
+        Some(match serde_json::from_str::<Line>(&text) {
+            Ok(line) => self.read(line),
+            Err(error) => Said::Malformed(error.to_string().chars().take(200).collect()),
+        })
+    }
+}
+
+impl CodexReader {
+    fn read(&mut self, line: Line) -> Said {
+        match line {
+            Line::ThreadStarted { thread_id } => Said::Session(thread_id),
+            Line::TurnStarted {} => Said::NOTHING,
+            Line::ItemStarted { item } => {
+                if self.begun.len() == MOST_BEGUN {
+                    self.begun.pop_front();
+                }
+                self.begun.push_back(item.id);
+                of_item(item.what)
+            }
+            Line::ItemUpdated { item } => match item.what {
+                What::TodoList { .. } => of_item(item.what),
+                _ => Said::NOTHING,
+            },
+            // What was told when it began is not told again when it ends.
+            Line::ItemCompleted { item } => match self.begun.iter().position(|begun| *begun == item.id) {
+                Some(at) if !item.id.is_empty() => {
+                    self.begun.remove(at);
+                    match item.what {
+                        What::AgentMessage { .. } | What::Error { .. } => of_item(item.what),
+                        _ => Said::NOTHING,
+                    }
+                }
+                _ => of_item(item.what),
+            },
+            Line::TurnCompleted { usage } => Said::All(vec![
+                Said::Used { input: usage.input_tokens, output: usage.output_tokens },
+                Said::Result(EngineResult::Completed),
+            ]),
+            Line::TurnFailed { error } => Said::All(vec![
+                Said::Message(format!("failed: {}", error.message)),
+                Said::Result(EngineResult::Failed),
+            ]),
+            Line::Error { message } => Said::Message(format!("error: {message}")),
+        }
+    }
+}
+
+fn of_item(what: What) -> Said {
+    match what {
+        What::AgentMessage { text } => Said::Message(text),
+        What::Error { message } => Said::Message(format!("error: {message}")),
+        What::CommandExecution { command } => Said::Tool { name: "shell".to_owned(), command },
+        What::FileChange { changes } => {
+            let paths = changes.into_iter().map(|change| format!("{} {}", change.kind, change.path));
+            Said::Tool { name: "edit".to_owned(), command: paths.collect::<Vec<_>>().join("\n") }
+        }
+        What::McpToolCall { server, tool } => {
+            Said::Tool { name: "mcp".to_owned(), command: format!("{server}.{tool}") }
+        }
+        What::WebSearch { query } => Said::Tool { name: "web_search".to_owned(), command: query },
+        What::TodoList { items } => Said::Plan(items.into_iter().map(|todo| todo.text).collect()),
+        What::Other => Said::NOTHING,
+    }
+}

@@ -1,0 +1,270 @@
+//! The digest of an installed tree: every file, link and directory of it, by name, kind and content.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Component, Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use herma_model::Digest;
+use sha2::{Digest as _, Sha256};
+
+use crate::digest::{State, of_file};
+
+/// The most that one tree may hold: an agent with all that it needs has some ten thousand files.
+const MOST_ENTRIES: usize = 1_000_000;
+/// How many files are read at once.
+const READERS: usize = 2;
+
+/// A tree and its digest. Files are read again only where one of them is not what was read before.
+#[derive(Debug)]
+pub(crate) struct TreeDigest {
+    root: PathBuf,
+    /// Locked while it is taken, so that a second caller waits instead of reading everything again.
+    taken: Mutex<Option<(Vec<Entry>, Digest)>>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Entry {
+    /// Below the root.
+    path: PathBuf,
+    kind: Kind,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Link(PathBuf),
+    File { executable: bool, state: State },
+}
+
+impl TreeDigest {
+    /// The tree below `root`.
+    pub(crate) fn of(root: PathBuf) -> Self {
+        Self { root, taken: Mutex::new(None) }
+    }
+
+    /// Where the tree lies.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// The digest of the tree as it is now.
+    pub(crate) fn take(&self) -> io::Result<Digest> {
+        let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = list(&self.root)?;
+        match &*taken {
+            Some((known, digest)) if *known == before => return Ok(*digest),
+            _ => *taken = None,
+        }
+        let contents = read_all(&self.root, &before)?;
+        if list(&self.root)? != before {
+            return Err(io::Error::other("it changed while it was read"));
+        }
+        let digest = digest_of(&before, &contents);
+        *taken = Some((before, digest));
+        Ok(digest)
+    }
+}
+
+/// The digest of the tree below `root`, taken now.
+pub fn tree_digest(root: &Path) -> io::Result<Digest> {
+    TreeDigest::of(root.to_owned()).take()
+}
+
+/// Everything below the root, by name.
+fn list(root: &Path) -> io::Result<Vec<Entry>> {
+    if !fs::symlink_metadata(root)?.is_dir() {
+        return Err(io::Error::other("it is not a directory"));
+    }
+    let mut entries = Vec::new();
+    let mut waiting = vec![PathBuf::new()];
+    while let Some(dir) = waiting.pop() {
+        for entry in fs::read_dir(root.join(&dir))? {
+            let entry = entry?;
+            let (path, meta) = (dir.join(entry.file_name()), entry.metadata()?);
+            let kind = if meta.is_dir() {
+                waiting.push(path.clone());
+                Kind::Directory
+            } else if meta.is_symlink() {
+                let target = fs::read_link(entry.path())?;
+                if !stays_inside(&dir, &target) {
+                    return Err(io::Error::other(format!("{} leads out of it", path.display())));
+                }
+                Kind::Link(target)
+            } else if meta.is_file() {
+                Kind::File { executable: meta.permissions().mode() & 0o111 != 0, state: State::of(&meta)? }
+            } else {
+                return Err(io::Error::other(format!("{} is no file, link or directory", path.display())));
+            };
+            entries.push(Entry { path, kind });
+            if entries.len() > MOST_ENTRIES {
+                return Err(io::Error::other(format!("it holds more than {MOST_ENTRIES} files")));
+            }
+        }
+    }
+    entries.sort_unstable_by(|one, other| {
+        one.path.as_os_str().as_bytes().cmp(other.path.as_os_str().as_bytes())
+    });
+    Ok(entries)
+}
+
+/// Whether a link in `dir` ends below the root: one that leads out would run what nobody took a digest of.
+fn stays_inside(dir: &Path, target: &Path) -> bool {
+    let mut depth = dir.components().count();
+    for part in target.components() {
+        match part {
+            Component::Normal(_) => depth += 1,
+            Component::CurDir => {}
+            Component::ParentDir => match depth.checked_sub(1) {
+                Some(up) => depth = up,
+                None => return false,
+            },
+            Component::RootDir | Component::Prefix(_) => return false,
+        }
+    }
+    true
+}
+
+/// The digest of each file, in the order of the entries; none for what is no file.
+fn read_all(root: &Path, entries: &[Entry]) -> io::Result<Vec<Option<Digest>>> {
+    let mut order: Vec<usize> = (0..entries.len()).collect();
+    // The largest first: whoever takes it last would be waited for.
+    order.sort_by_key(|at| std::cmp::Reverse(entries.get(*at).map_or(0, Entry::size)));
+    let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; entries.len()]));
+    let read = || -> io::Result<()> {
+        while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let Some(Entry { path, kind: Kind::File { state, .. } }) = entries.get(at) else { continue };
+            let file = File::open(root.join(path))?;
+            if State::of(&file.metadata()?)? != *state {
+                return Err(io::Error::other("it changed while it was read"));
+            }
+            let digest = of_file(&file)?;
+            if let Some(place) = found.lock().unwrap_or_else(PoisonError::into_inner).get_mut(at) {
+                *place = Some(digest);
+            }
+        }
+        Ok(())
+    };
+    std::thread::scope(|scope| {
+        let readers: Vec<_> = (0..READERS).map(|_| scope.spawn(read)).collect();
+        readers.into_iter().try_for_each(|reader| {
+            reader.join().unwrap_or_else(|_| Err(io::Error::other("a thread that read it panicked")))
+        })
+    })?;
+    Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// One line for each entry: its kind, its content's digest or its target, its path. NUL ends each part, which no path
+/// can hold.
+fn digest_of(entries: &[Entry], contents: &[Option<Digest>]) -> Digest {
+    let mut hasher = Sha256::new();
+    hasher.update(b"herma.tree/v1\0");
+    for (entry, content) in entries.iter().zip(contents) {
+        match &entry.kind {
+            Kind::Directory => hasher.update(b"directory\0\0"),
+            Kind::Link(target) => {
+                hasher.update(b"link\0");
+                hasher.update(target.as_os_str().as_bytes());
+                hasher.update(b"\0");
+            }
+            Kind::File { executable, .. } => {
+                hasher.update(if *executable { &b"program\0"[..] } else { b"file\0" });
+                hasher.update(content.map(|digest| digest.to_string()).unwrap_or_default());
+                hasher.update(b"\0");
+            }
+        }
+        hasher.update(entry.path.as_os_str().as_bytes());
+        hasher.update(b"\0");
+    }
+    Digest::from_bytes(hasher.finalize().into())
+}
+
+impl Entry {
+    fn size(&self) -> u64 {
+        match &self.kind {
+            Kind::File { state, .. } => state.size(),
+            _ => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    fn tree() -> tempfile::TempDir {
+        let dir = tempfile::tempdir().unwrap();
+        fs::create_dir_all(dir.path().join("bin/deep")).unwrap();
+        fs::write(dir.path().join("bin/agent"), "one").unwrap();
+        fs::write(dir.path().join("package.json"), "{}").unwrap();
+        symlink("bin/agent", dir.path().join("agent")).unwrap();
+        dir
+    }
+
+    #[test]
+    fn every_change_of_a_tree_is_another_digest() {
+        let digest = |change: fn(&Path)| {
+            let tree = tree();
+            change(tree.path());
+            tree_digest(tree.path()).unwrap()
+        };
+        let changes: [fn(&Path); 9] = [
+            |_| {},
+            |root| fs::write(root.join("bin/agent"), "two").unwrap(),
+            |root| fs::write(root.join("more"), "").unwrap(),
+            |root| fs::create_dir(root.join("more")).unwrap(),
+            |root| fs::remove_dir(root.join("bin/deep")).unwrap(),
+            |root| fs::rename(root.join("bin/agent"), root.join("bin/agent2")).unwrap(),
+            |root| fs::set_permissions(root.join("bin/agent"), fs::Permissions::from_mode(0o755)).unwrap(),
+            |root| {
+                fs::remove_file(root.join("agent")).unwrap();
+                symlink("bin/deep", root.join("agent")).unwrap();
+            },
+            |root| {
+                fs::remove_file(root.join("agent")).unwrap();
+                fs::write(root.join("agent"), "bin/agent").unwrap();
+            },
+        ];
+        let digests: Vec<Digest> = changes.into_iter().map(digest).collect();
+        for (at, one) in digests.iter().enumerate() {
+            assert!(!digests[..at].contains(one), "change {at} makes no difference");
+        }
+        assert_eq!(digests[0], digest(|_| {}), "the same tree elsewhere");
+    }
+
+    #[test]
+    fn a_tree_that_changes_is_read_again() {
+        let tree = tree();
+        let kept = TreeDigest::of(tree.path().to_owned());
+        let before = kept.take().unwrap();
+        assert_eq!(kept.take().unwrap(), before);
+        fs::write(tree.path().join("bin/agent"), "two").unwrap();
+        assert_ne!(kept.take().unwrap(), before);
+    }
+
+    #[test]
+    fn what_leads_out_of_a_tree_or_is_no_file_is_refused() {
+        for target in ["/usr/bin/node", "../node", "bin/../../node", "bin/deep/../../../node"] {
+            let tree = tree();
+            symlink(target, tree.path().join("out")).unwrap();
+            assert_eq!(tree_digest(tree.path()).unwrap_err().to_string(), "out leads out of it", "{target}");
+        }
+        let inside = tree();
+        symlink("../agent", inside.path().join("bin/up")).unwrap();
+        assert!(tree_digest(inside.path()).is_ok());
+
+        let socket = tree();
+        let _listening = std::os::unix::net::UnixListener::bind(socket.path().join("s")).unwrap();
+        let error = tree_digest(socket.path()).unwrap_err().to_string();
+        assert_eq!(error, "s is no file, link or directory");
+        assert_eq!(
+            tree_digest(&socket.path().join("package.json")).unwrap_err().to_string(),
+            "it is not a directory"
+        );
+    }
+}

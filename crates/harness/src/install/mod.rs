@@ -1,0 +1,201 @@
+//! Installs an agent: its package is fetched inside the sandbox, where nothing but its registry can be reached, and what
+//! comes of it is kept as a tree that is named by its digest and cannot be written.
+
+mod error;
+mod fetch;
+mod npm;
+mod watch;
+
+use std::fs::{self, DirBuilder, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::path::{Path, PathBuf};
+
+use herma_engines::{Engine, Package, tree_digest};
+use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
+use herma_model::engine::EngineName;
+use herma_model::{Digest, RunId};
+
+pub use error::InstallError;
+
+use self::npm::Npm;
+use crate::admissions::AdmissionError;
+use crate::home::remove_tree;
+use crate::installation::Installation;
+
+/// What is to be installed.
+#[derive(Clone, Debug)]
+pub struct InstallOrder {
+    /// The engine whose agent it is.
+    pub engine: EngineName,
+    /// Another version than the one that herma was tried with.
+    pub version: Option<String>,
+    /// Whether the registry may lie in a network of the operator's own: its addresses need not be public then.
+    pub own_network: bool,
+}
+
+/// What was installed.
+#[derive(Clone, Debug)]
+pub struct InstalledTree {
+    /// The engine.
+    pub engine: EngineName,
+    /// The package's version.
+    pub version: String,
+    /// The digest of the whole tree.
+    pub digest: Digest,
+    /// Where it lies.
+    pub tree: PathBuf,
+    /// The draft of its admission.
+    pub draft: PathBuf,
+    /// What the draft lacks, for a person to fill in.
+    pub lacks: Option<String>,
+}
+
+/// Installs an agent and writes the draft of its admission. Nothing of it is run.
+pub fn install(installation: &Installation, order: &InstallOrder) -> Result<InstalledTree, InstallError> {
+    let engine = installation.engines.get(&order.engine).and_then(Engine::package);
+    let package = engine.ok_or_else(|| InstallError::NoPackage(order.engine.clone()))?;
+    let version = order.version.as_deref().unwrap_or(package.version);
+    if !is_exact(version) {
+        return Err(InstallError::NotExact(version.to_owned()));
+    }
+    let id = AdmissionId::Engine(order.engine.clone());
+    if installation.admissions().signature(&id).map_err(InstallError::Admission)?.is_some() {
+        return Err(InstallError::Admission(AdmissionError::IsSigned(id)));
+    }
+    let npm = Npm::find(installation, &package)?;
+    let mut entropy = [0; 10];
+    getrandom::fill(&mut entropy).map_err(|e| InstallError::io("a name for the job", io::Error::other(e)))?;
+    let job = RunId::new(installation.clock.now(), entropy);
+    // Marked like a run: if herma is killed meanwhile, the next command takes away what was fetched.
+    let active = installation.home.activate(job).map_err(|e| InstallError::io("herma's home", e))?;
+    let dirs = installation.home.run(job);
+    dirs.create().map_err(|e| InstallError::io("herma's home", e))?;
+    let fetched = fetch::fetch(installation, &dirs, job, &npm, (&package, version), order.own_network)
+        .and_then(|()| keep(installation, &dirs.workspace(), &package, version));
+    remove_tree(dirs.root()).map_err(|e| InstallError::io("what was left of fetching", e))?;
+    active.done().map_err(|e| InstallError::io("herma's home", e))?;
+    let (tree, digest) = fetched?;
+    let draft = draft(order, &package, version, &tree, digest)?;
+    let lacks = draft.lacks().map(|lacks| lacks.to_string());
+    let file = installation.admissions().write_draft(&draft).map_err(InstallError::Admission)?;
+    Ok(InstalledTree {
+        engine: order.engine.clone(),
+        version: version.to_owned(),
+        digest,
+        tree,
+        draft: file,
+        lacks,
+    })
+}
+
+/// A version and no range, tag or address: what is asked for is what is pinned.
+fn is_exact(version: &str) -> bool {
+    let word = |text: &str| {
+        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
+    };
+    let (numbers, rest) = version.split_once('-').map_or((version, None), |(n, rest)| (n, Some(rest)));
+    let parts: Vec<&str> = numbers.split('.').collect();
+    let digits =
+        |part: &&str| !part.is_empty() && part.len() < 12 && part.bytes().all(|b| b.is_ascii_digit());
+    parts.len() == 3 && parts.iter().all(digits) && rest.is_none_or(word)
+}
+
+/// Puts what was fetched where its digest says, for reading only.
+fn keep(
+    installation: &Installation,
+    fetched: &Path,
+    package: &Package,
+    version: &str,
+) -> Result<(PathBuf, Digest), InstallError> {
+    let program = fetched.join(package.program());
+    let is_program = fs::symlink_metadata(&program)
+        .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
+    let found = package.installed(fetched);
+    if !is_program || found.as_deref() != Some(version) {
+        return Err(InstallError::NotThere { package: package.name, version: version.to_owned() });
+    }
+    let unkept = |e| InstallError::io("what was fetched", e);
+    close_up(fetched).map_err(unkept)?;
+    let digest = tree_digest(fetched).map_err(unkept)?;
+    let all = installation.home.installed();
+    DirBuilder::new().recursive(true).mode(0o700).create(&all).map_err(unkept)?;
+    let tree = all.join(digest.hex());
+    if tree.exists() {
+        // What is named by its digest is only kept if it still has it.
+        if tree_digest(&tree).ok() == Some(digest) {
+            return Ok((tree, digest));
+        }
+        remove_tree(&tree).map_err(unkept)?;
+    }
+    // A directory that cannot be written cannot be moved either.
+    fs::set_permissions(fetched, Permissions::from_mode(0o755)).map_err(unkept)?;
+    fs::rename(fetched, &tree).map_err(unkept)?;
+    fs::set_permissions(&tree, Permissions::from_mode(0o555)).map_err(unkept)?;
+    Ok((tree, digest))
+}
+
+/// Takes every right to write away. Links have none.
+fn close_up(dir: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let meta = entry.metadata()?;
+        if meta.is_dir() {
+            close_up(&entry.path())?;
+        } else if meta.is_file() {
+            let mode = if meta.permissions().mode() & 0o111 == 0 { 0o444 } else { 0o555 };
+            fs::set_permissions(entry.path(), Permissions::from_mode(mode))?;
+        }
+    }
+    fs::set_permissions(dir, Permissions::from_mode(0o555))
+}
+
+/// The draft of the admission, but for what a person has to judge: whether the license is settled.
+fn draft(
+    order: &InstallOrder,
+    package: &Package,
+    version: &str,
+    tree: &Path,
+    digest: Digest,
+) -> Result<AdmissionDraft, InstallError> {
+    let bad = |why: String| InstallError::io("the draft of its admission", io::Error::other(why));
+    let line = |text: String| text.parse().map(Some).map_err(bad);
+    Ok(AdmissionDraft::Engine(EngineDraft {
+        program: tree.to_string_lossy().parse().map(Some).map_err(bad)?,
+        source: line(format!("npm {}", package.name))?,
+        pin: line(version.to_owned())?,
+        retrieval: line(format!("npm install --ignore-scripts {}@{version}", package.name))?,
+        license: line(package.license.to_owned())?,
+        digest: Some(digest),
+        identity: line(package.identity_of(version))?,
+        review_trigger: Some(ReviewTrigger::DigestChange),
+        ..EngineDraft::new(order.engine.clone())
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_exact_version_is_one() {
+        for good in ["0.166.0", "2.1.325", "1.0.0-rc.1"] {
+            assert!(is_exact(good), "{good}");
+        }
+        for bad in [
+            "",
+            "latest",
+            "1",
+            "1.2",
+            "^1.2.3",
+            "1.2.3 || 2",
+            "1.2.x",
+            "1.2.3-",
+            "file:../x",
+            "1.2.3@x",
+            "-1.2.3",
+        ] {
+            assert!(!is_exact(bad), "{bad}");
+        }
+    }
+}
