@@ -1,13 +1,15 @@
 //! The digest of a program, read in pieces and taken once for each state of its file.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use herma_model::Digest;
 use rustix::fs::OFlags;
+use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 const PIECE: usize = 64 * 1024;
@@ -16,12 +18,18 @@ const PIECE: usize = 64 * 1024;
 #[derive(Debug)]
 pub(crate) struct ProgramDigest {
     path: PathBuf,
+    /// Where other processes find what one has taken.
+    memory: Option<PathBuf>,
     /// Locked while it is taken, so that a second caller waits instead of reading the program again.
     taken: Mutex<Option<(State, Digest)>>,
 }
 
+/// A change that comes sooner after another may have the same time.
+const SAME_TIME: Duration = Duration::from_secs(2);
+
 /// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct State {
     device: u64,
     inode: u64,
@@ -32,7 +40,13 @@ pub(crate) struct State {
 impl ProgramDigest {
     /// The program at `path`.
     pub(crate) fn of(path: PathBuf) -> Self {
-        Self { path, taken: Mutex::new(None) }
+        Self { path, memory: None, taken: Mutex::new(None) }
+    }
+
+    /// The same, for herma's own program: what its digest was is kept in `memory`. Whoever can change that file runs
+    /// herma, and a herma that lies about itself needs no file for it. Of another's program nothing is kept.
+    pub(crate) fn of_herma(path: PathBuf, memory: Option<PathBuf>) -> Self {
+        Self { memory, ..Self::of(path) }
     }
 
     /// Where the program lies.
@@ -51,13 +65,39 @@ impl ProgramDigest {
             Some((state, digest)) if state == before => return Ok(digest),
             _ => *taken = None,
         }
-        let digest = of_file(&file)?;
-        if State::of(&file.metadata()?)? != before {
-            return Err(io::Error::other("it changed while it was read"));
-        }
+        let digest = match self.remembered(before) {
+            Some(digest) => digest,
+            None => self.read(&file, before)?,
+        };
         *taken = Some((before, digest));
         Ok(digest)
     }
+
+    fn read(&self, file: &File, before: State) -> io::Result<Digest> {
+        let digest = of_file(file)?;
+        if State::of(&file.metadata()?)? != before {
+            return Err(io::Error::other("it changed while it was read"));
+        }
+        if let Some(memory) = self.memory.as_ref().filter(|_| before.is_settled()) {
+            // One that cannot be kept is taken again.
+            let _ = keep(memory, &(before, digest));
+        }
+        Ok(digest)
+    }
+
+    /// What another process has taken of the file in this state.
+    fn remembered(&self, now: State) -> Option<Digest> {
+        let (state, digest): (State, Digest) =
+            serde_json::from_slice(&fs::read(self.memory.as_ref()?).ok()?).ok()?;
+        (state == now).then_some(digest)
+    }
+}
+
+/// Whole or not at all, as several of herma may do so at once.
+fn keep(memory: &Path, known: &(State, Digest)) -> io::Result<()> {
+    let own = memory.with_extension(format!("{}.new", rustix::process::getpid().as_raw_nonzero()));
+    fs::write(&own, serde_json::to_vec(known)?)?;
+    fs::rename(&own, memory)
 }
 
 impl State {
@@ -71,6 +111,13 @@ impl State {
             size: meta.size(),
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
+    }
+
+    /// Whether a change from now on would show.
+    fn is_settled(&self) -> bool {
+        let seconds = u64::try_from(self.changed.0).unwrap_or_default();
+        let changed = UNIX_EPOCH + Duration::from_secs(seconds.saturating_add(1));
+        SystemTime::now().duration_since(changed).is_ok_and(|ago| ago > SAME_TIME)
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -98,8 +145,6 @@ pub(crate) fn of_file(mut file: &File) -> io::Result<Digest> {
 
 #[cfg(test)]
 mod tests {
-    use std::fs;
-
     use super::*;
 
     #[test]
@@ -144,6 +189,30 @@ mod tests {
         taken.as_mut().unwrap().1 = planted;
         drop(taken);
         assert_eq!(program.take().unwrap(), planted);
+    }
+
+    #[test]
+    fn what_one_process_has_taken_another_knows_until_the_file_is_changed() {
+        let dir = tempfile::tempdir().unwrap();
+        let (path, memory) = (dir.path().join("herma"), dir.path().join("memory.json"));
+        let take = || ProgramDigest::of_herma(path.clone(), Some(memory.clone())).take().unwrap();
+        fs::write(&path, "one").unwrap();
+        assert_eq!(take(), Digest::of(b"one"));
+        assert!(!memory.exists(), "a change in the same moment would not show");
+
+        let state = State::of(&fs::metadata(&path).unwrap()).unwrap();
+        keep(&memory, &(state, Digest::of(b"planted"))).unwrap();
+        assert_eq!(take(), Digest::of(b"planted"), "the file was not read");
+        for broken in ["", "{}", "[1,2]"] {
+            fs::write(&memory, broken).unwrap();
+            assert_eq!(take(), Digest::of(b"one"), "{broken}");
+        }
+        keep(
+            &memory,
+            &(State { changed: (state.changed.0, state.changed.1 + 1), ..state }, Digest::of(b"x")),
+        )
+        .unwrap();
+        assert_eq!(take(), Digest::of(b"one"), "it was known in another state");
     }
 
     #[test]

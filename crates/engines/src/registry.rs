@@ -27,11 +27,11 @@ pub struct Registry {
 }
 
 impl Registry {
-    /// All engines; `herma` is the path of the running program, which is what `fake` runs, and `programs` are those
-    /// that were admitted. An engine without a program is known all the same, and cannot run.
+    /// All engines; `herma` is the path of the running program, which is what `fake` runs and whose digest is kept in
+    /// `memory`, if anywhere, and `programs` are those that were admitted. An engine without a program is known all the same, and cannot run.
     #[must_use]
-    pub fn new(herma: PathBuf, mut programs: BTreeMap<EngineName, PathBuf>) -> Self {
-        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma))];
+    pub fn new(herma: PathBuf, memory: Option<PathBuf>, mut programs: BTreeMap<EngineName, PathBuf>) -> Self {
+        let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma, memory))];
         engines.extend(EXTERNAL.into_iter().filter_map(|(name, make)| {
             let name: EngineName = name.parse().ok()?;
             let program = programs.remove(&name);
@@ -66,7 +66,7 @@ mod tests {
     use super::*;
 
     fn registry() -> Registry {
-        Registry::new("/herma".into(), BTreeMap::new())
+        Registry::new("/herma".into(), None, BTreeMap::new())
     }
 
     #[test]
@@ -97,6 +97,7 @@ mod tests {
         let program = |name: &str| (name.parse().unwrap(), PathBuf::from(format!("/programs/{name}")));
         let registry = Registry::new(
             "/herma".into(),
+            None,
             ["stub", "codex", "claude", "fake", "no-such-engine"].map(program).into(),
         );
         for name in registry.names() {

@@ -165,6 +165,12 @@ impl Home {
         let _ = fs::remove_file(self.root.join("reserve"));
     }
 
+    /// What the digest of herma's own program was.
+    #[must_use]
+    pub fn own_digest(&self) -> PathBuf {
+        self.root.join("own-digest.json")
+    }
+
     /// A home that cannot be written is found out here, where the message can name it.
     fn try_to_write(&self) -> io::Result<()> {
         // Always the same name: one that a killed herma left is taken away by the next.

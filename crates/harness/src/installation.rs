@@ -88,7 +88,7 @@ impl Installation {
             store: SqliteStore::open(&home.store())?,
             key: InstallationKey::load_or_create(&home.keys())?,
             git: Git::find(&settings.search_path)?,
-            engines: Registry::new(settings.herma.clone(), programs),
+            engines: Registry::new(settings.herma.clone(), Some(home.own_digest()), programs),
             operator: OperatorSettings::read(&home.root().join("settings.yaml"))?,
             home,
             clock,

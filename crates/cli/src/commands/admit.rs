@@ -133,7 +133,7 @@ fn fill_engine(
 fn digest(draft: &EngineDraft, environment: &Environment) -> Result<Option<Digest>, Failure> {
     let programs: BTreeMap<_, _> =
         draft.program.iter().map(|program| (draft.engine.clone(), program.to_path_buf())).collect();
-    let engines = Registry::new(environment.settings.herma.clone(), programs);
+    let engines = Registry::new(environment.settings.herma.clone(), None, programs);
     let name = &draft.engine;
     let engine = engines.get(name).ok_or_else(|| {
         let known: Vec<_> = engines.names().iter().map(ToString::to_string).collect();

@@ -14,10 +14,11 @@ use serde_json::Value;
 use crate::daemon::Daemon;
 
 /// What herma's home can hold once everything is closed.
-const HOME: [&str; 9] = [
+const HOME: [&str; 10] = [
     "active",
     "docker",
     "keys",
+    "own-digest.json",
     "reserve",
     "runs",
     "settings.yaml",

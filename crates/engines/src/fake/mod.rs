@@ -44,10 +44,10 @@ pub struct Fake {
 }
 
 impl Fake {
-    /// The engine; `herma` is the path of the running program.
+    /// The engine; `herma` is the path of the running program, whose digest is kept in `memory`, if anywhere.
     #[must_use]
-    pub fn new(herma: PathBuf) -> Self {
-        Self { herma: ProgramDigest::of(herma) }
+    pub fn new(herma: PathBuf, memory: Option<PathBuf>) -> Self {
+        Self { herma: ProgramDigest::of_herma(herma, memory) }
     }
 }
 

@@ -29,7 +29,7 @@ fn name(engine: &str) -> EngineName {
 
 fn registry(engine: &str, tree: Option<&Path>) -> Registry {
     let programs: BTreeMap<_, _> = tree.into_iter().map(|tree| (name(engine), tree.to_owned())).collect();
-    Registry::new("/herma".into(), programs)
+    Registry::new("/herma".into(), None, programs)
 }
 
 fn contract(model: bool) -> Contract {

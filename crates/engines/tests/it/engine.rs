@@ -11,7 +11,7 @@ use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest, VERSION};
 
 fn registry(herma: impl Into<PathBuf>) -> Registry {
-    Registry::new(herma.into(), BTreeMap::new())
+    Registry::new(herma.into(), None, BTreeMap::new())
 }
 
 fn fake(registry: &Registry) -> &dyn Engine {

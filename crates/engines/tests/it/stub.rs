@@ -18,7 +18,7 @@ fn name() -> EngineName {
 
 fn registry(program: Option<PathBuf>) -> Registry {
     let programs: BTreeMap<_, _> = program.into_iter().map(|program| (name(), program)).collect();
-    Registry::new("/herma".into(), programs)
+    Registry::new("/herma".into(), None, programs)
 }
 
 fn stub(registry: &Registry) -> &dyn Engine {
