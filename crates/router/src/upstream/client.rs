@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{HeaderMap, Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -76,11 +76,20 @@ impl HttpClient {
         }
     }
 
-    /// Sends a request and waits until its answer begins.
-    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Source>, SendError> {
+    /// Posts, and waits until the answer begins.
+    pub(super) async fn post(
+        &self,
+        uri: &Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Source>, SendError> {
         match self {
-            Self::Lines(lines) => Ok(lines.send(request).await?.map(Source::Line)),
+            Self::Lines(lines) => Ok(lines.post(uri, &headers, &body).await?.map(Source::Line)),
             Self::Shared(client) => {
+                let mut request = Request::new(Full::new(body));
+                *request.method_mut() = Method::POST;
+                *request.uri_mut() = uri.clone();
+                *request.headers_mut() = headers;
                 let response = client.request(request).await.map_err(|error| no_answer(&error))?;
                 Ok(response.map(Source::Http))
             }

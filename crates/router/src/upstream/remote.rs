@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response, Uri};
-use http_body_util::Full;
+use http::{Response, Uri};
 
 use super::body::UpstreamBody;
 use super::client::HttpClient;
@@ -56,13 +55,11 @@ impl Remote {
         let Some(asking) = self.doors.iter().find(|asking| asking.door == outgoing.door) else {
             return Err(SendError::NotReached("door_not_answered"));
         };
-        let mut request = Request::new(Full::new(outgoing.body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = if outgoing.beta_query { &asking.beta } else { &asking.uri }.clone();
-        *request.headers_mut() = outgoing.headers;
-        headers::set(request.headers_mut());
-        self.provider.authorize(request.headers_mut());
-        match tokio::time::timeout(self.first_byte, self.client.send(request)).await {
+        let uri = if outgoing.beta_query { &asking.beta } else { &asking.uri };
+        let mut headers = outgoing.headers;
+        headers::set(&mut headers);
+        self.provider.authorize(&mut headers);
+        match tokio::time::timeout(self.first_byte, self.client.post(uri, headers, outgoing.body)).await {
             Ok(Ok(response)) => {
                 let (mut parts, source) = response.into_parts();
                 // They hold the address of the endpoint.

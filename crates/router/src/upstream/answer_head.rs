@@ -1,0 +1,203 @@
+//! The head of an upstream's answer: its status, its headers, and where its body ends.
+
+use std::mem::MaybeUninit;
+
+use bytes::{Buf as _, BytesMut};
+use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+
+use super::chunked::Chunked;
+
+/// The largest head that is taken.
+const MOST: usize = 64 << 10;
+/// The most headers.
+const MOST_HEADERS: usize = 100;
+
+/// The head of an answer.
+#[derive(Debug)]
+pub(super) struct AnswerHead {
+    pub(super) status: StatusCode,
+    pub(super) headers: HeaderMap,
+    pub(super) framing: Framing,
+    /// Whether the connection can be used again when the body is over.
+    pub(super) is_kept: bool,
+}
+
+/// Where a body ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Framing {
+    /// After this many bytes more.
+    Length(u64),
+    /// Where its chunks say.
+    Chunked(Chunked),
+    /// With the connection.
+    Close,
+}
+
+/// What came is no answer of HTTP/1.1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct NotHttp;
+
+impl AnswerHead {
+    /// Takes the head out of what came, once all of it is there. What only says that an answer will come is thrown away.
+    pub(super) fn take(came: &mut BytesMut) -> Result<Option<Self>, NotHttp> {
+        loop {
+            let Some((head, size)) = parse(came)? else { return Ok(None) };
+            came.advance(size);
+            // Another protocol, which nobody asked for, is an answer of its own kind.
+            if !head.status.is_informational() || head.status == StatusCode::SWITCHING_PROTOCOLS {
+                return Ok(Some(head));
+            }
+        }
+    }
+}
+
+/// The head that stands at the start, and its size.
+fn parse(came: &[u8]) -> Result<Option<(AnswerHead, usize)>, NotHttp> {
+    if came.is_empty() {
+        return Ok(None);
+    }
+    let mut headers = [const { MaybeUninit::uninit() }; MOST_HEADERS];
+    let mut response = httparse::Response::new(&mut []);
+    let config = httparse::ParserConfig::default();
+    let size = match config.parse_response_with_uninit_headers(&mut response, came, &mut headers) {
+        Ok(httparse::Status::Complete(size)) if size <= MOST => size,
+        Ok(httparse::Status::Partial) if came.len() <= MOST => return Ok(None),
+        _ => return Err(NotHttp),
+    };
+    let (Some(version), Some(code)) = (response.version, response.code) else { return Err(NotHttp) };
+    let status = StatusCode::from_u16(code).map_err(|_| NotHttp)?;
+    let mut headers = HeaderMap::with_capacity(response.headers.len());
+    for header in &*response.headers {
+        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| NotHttp)?;
+        headers.append(name, HeaderValue::from_bytes(header.value).map_err(|_| NotHttp)?);
+    }
+    let (framing, is_certain) = framing(version, status, &headers)?;
+    let closes = headers.get_all(CONNECTION).iter().any(|value| has_word(value, b"close"));
+    let is_kept = is_certain && version == 1 && !closes && framing != Framing::Close;
+    Ok(Some((AnswerHead { status, headers, framing, is_kept }, size)))
+}
+
+/// Where the body ends, and whether everybody would say so. Where others may say something else the connection is not used
+/// again: what one takes for the rest of a body is another's answer.
+fn framing(version: u8, status: StatusCode, headers: &HeaderMap) -> Result<(Framing, bool), NotHttp> {
+    let length = length(headers)?;
+    if status.is_informational() {
+        return Ok((Framing::Length(0), false));
+    }
+    if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
+        return Ok((Framing::Length(0), length.is_none_or(|length| length == 0)));
+    }
+    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
+    if let Some(coding) = codings.next_back() {
+        if version == 0 {
+            return Err(NotHttp);
+        }
+        let last = coding.as_bytes().rsplit(|byte| *byte == b',').next().unwrap_or_default();
+        let is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
+        let is_only = coding.as_bytes().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
+        let framing = if is_chunked { Framing::Chunked(Chunked::Size) } else { Framing::Close };
+        return Ok((framing, is_only && length.is_none()));
+    }
+    Ok(length.map_or((Framing::Close, false), |length| (Framing::Length(length), true)))
+}
+
+/// The length that is announced. Where several are, all say the same.
+fn length(headers: &HeaderMap) -> Result<Option<u64>, NotHttp> {
+    let mut length = None;
+    let values = headers.get_all(CONTENT_LENGTH).iter();
+    for text in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
+        let digits = text.trim_ascii();
+        let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+        let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
+        if !is_plain || number.is_none() || length.is_some_and(|known| Some(known) != number) {
+            return Err(NotHttp);
+        }
+        length = number;
+    }
+    Ok(length)
+}
+
+fn has_word(value: &HeaderValue, word: &[u8]) -> bool {
+    value.as_bytes().split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(word))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn take(text: &str) -> Result<Option<(u16, Framing, bool)>, NotHttp> {
+        let head = AnswerHead::take(&mut BytesMut::from(text))?;
+        Ok(head.map(|head| (head.status.as_u16(), head.framing, head.is_kept)))
+    }
+
+    #[test]
+    fn where_a_body_ends_is_certain_or_its_connection_is_not_used_again() {
+        let chunked = Framing::Chunked(Chunked::Size);
+        let rows = [
+            ("200 OK\r\ncontent-length: 5\r\n", Framing::Length(5), true),
+            ("200 OK\r\ncontent-length: 5\r\ncontent-length: 5\r\n", Framing::Length(5), true),
+            ("200 OK\r\ncontent-length: 5\r\nConnection: Close\r\n", Framing::Length(5), false),
+            ("200 OK\r\ncontent-length: 5\r\nconnection: a, close\r\n", Framing::Length(5), false),
+            ("200 OK\r\nTransfer-Encoding: Chunked\r\n", chunked, true),
+            ("200 OK\r\ntransfer-encoding: chunked\r\ncontent-length: 5\r\n", chunked, false),
+            ("200 OK\r\ncontent-length: 5\r\ntransfer-encoding: chunked\r\n", chunked, false),
+            ("200 OK\r\ntransfer-encoding: gzip, chunked\r\n", chunked, false),
+            ("200 OK\r\ntransfer-encoding: gzip\r\ntransfer-encoding: chunked\r\n", chunked, false),
+            ("200 OK\r\ntransfer-encoding: identity\r\n", Framing::Close, false),
+            ("200 OK\r\n", Framing::Close, false),
+            ("204 No Content\r\n", Framing::Length(0), true),
+            ("304 Not Modified\r\ncontent-length: 5\r\n", Framing::Length(0), false),
+            ("101 Switching Protocols\r\nupgrade: x\r\n", Framing::Length(0), false),
+        ];
+        for (text, framing, is_kept) in rows {
+            let status = text[..3].parse().unwrap();
+            let whole = format!("HTTP/1.1 {text}\r\n");
+            assert_eq!(take(&whole), Ok(Some((status, framing, is_kept))), "{text:?}");
+            for cut in 0..whole.len() {
+                assert_eq!(take(&whole[..cut]), Ok(None), "{:?}", &whole[..cut]);
+            }
+            let old = whole.replacen("1.1", "1.0", 1);
+            if !text.to_ascii_lowercase().contains("transfer-encoding") {
+                assert_eq!(take(&old), Ok(Some((status, framing, false))), "{old:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_answer_is_none() {
+        let many = format!("HTTP/1.1 200 OK\r\n{}\r\n", "a: b\r\n".repeat(MOST_HEADERS + 1));
+        let large = format!("HTTP/1.1 200 OK\r\na: {}\r\n\r\n", "b".repeat(MOST));
+        let endless = format!("HTTP/1.1 200 OK\r\na: {}", "b".repeat(MOST));
+        for bad in [
+            "SSH-2.0\r\n",
+            "HTTP/2.0 200 OK\r\n\r\n",
+            "HTTP/1.1 99 No\r\n\r\n",
+            "HTTP/1.1 2000 No\r\n\r\n",
+            "HTTP/1.1 200 OK\r\na b: c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\na: b\r\n c\r\n\r\n",
+            "HTTP/1.1 200 OK\r\na: \0\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: +5\r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: \r\n\r\n",
+            "HTTP/1.1 200 OK\r\ncontent-length: 99999999999999999999\r\n\r\n",
+            "HTTP/1.0 200 OK\r\ntransfer-encoding: chunked\r\n\r\n",
+            &many,
+            &large,
+            &endless,
+        ] {
+            let shown: String = bad.chars().take(80).collect();
+            assert_eq!(take(bad), Err(NotHttp), "{shown:?}");
+        }
+    }
+
+    #[test]
+    fn what_only_announces_an_answer_is_thrown_away() {
+        let text = "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n";
+        assert_eq!(take(text), Ok(None));
+        let whole = format!("{text}HTTP/1.1 200 OK\r\ncontent-length: 1\r\n\r\nx");
+        let mut came = BytesMut::from(&*whole);
+        let head = AnswerHead::take(&mut came).unwrap().unwrap();
+        assert_eq!((head.status, &came[..]), (StatusCode::OK, &b"x"[..]));
+    }
+}
