@@ -5,6 +5,19 @@ use http::{HeaderMap, HeaderName};
 
 const X_API_KEY: HeaderName = HeaderName::from_static("x-api-key");
 
+/// What the router reads of a request. Nothing else of a head is kept.
+pub(super) static KNOWN: [HeaderName; 9] = [
+    AUTHORIZATION,
+    CONTENT_TYPE,
+    ACCEPT,
+    X_API_KEY,
+    CONTENT_ENCODING,
+    HeaderName::from_static("anthropic-beta"),
+    HeaderName::from_static("anthropic-version"),
+    HeaderName::from_static("idempotency-key"),
+    HeaderName::from_static("openai-beta"),
+];
+
 /// From the client to the upstream.
 static ASKED: [HeaderName; 5] = [
     ACCEPT,
