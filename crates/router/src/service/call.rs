@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Response};
+use http::{HeaderName, HeaderValue, Response};
 use http_body_util::{BodyExt as _, Limited};
 
 use super::answer::{Answer, Passing};
@@ -13,7 +13,7 @@ use super::connection::Connection;
 use super::flight::{Cost, Ending, Flight};
 use super::forward::{Answering, Question, forward};
 use super::head::Head;
-use super::headers;
+use super::headers::{self, Known};
 use super::refused::Refused;
 use super::runs::Run;
 use super::shared::Shared;
@@ -80,7 +80,7 @@ pub(super) async fn call(
 /// From the body to an upstream's answer; the first step that says no ends it.
 async fn governed(
     flight: &mut Flight,
-    headers: &HeaderMap,
+    headers: &Known,
     beta_query: bool,
     body: &Bytes,
 ) -> Result<(Answering, Option<u64>), Refused> {
@@ -119,7 +119,7 @@ async fn governed(
 pub(super) fn authenticate(
     shared: &Shared,
     connection: &Connection,
-    headers: &HeaderMap,
+    headers: &Known,
 ) -> Result<Arc<Run>, Refused> {
     let run = headers::token(headers).and_then(|token| shared.runs.holder(token));
     let Some(run) = run else {
@@ -140,12 +140,13 @@ async fn read_body(shared: &Shared, head: &Head, body: Incoming<'_>) -> Result<B
     let headers = &head.headers;
     let settings = shared.settings();
     let limits = &settings.limits;
-    let is_json = headers.get(CONTENT_TYPE).is_some_and(|value| {
-        let kind = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+    let mut kinds = headers.all(&CONTENT_TYPE);
+    let is_json = kinds.next().is_some_and(|value| {
+        let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
         kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
     });
-    let is_plain = headers.get_all(CONTENT_ENCODING).iter().all(|value| value.as_bytes() == b"identity");
-    if !is_json || !is_plain || headers.get_all(CONTENT_TYPE).iter().count() != 1 {
+    let is_plain = headers.all(&CONTENT_ENCODING).all(|value| value == b"identity");
+    if !is_json || !is_plain || kinds.next().is_some() {
         let message =
             "send the body as plain JSON, with `content-type: application/json` and no `content-encoding`";
         return Err(Refused::new(415, "unsupported_media_type", message));
@@ -199,9 +200,14 @@ async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> 
     let Answering { upstream, model, response, hide_usage, output: _ } = answering;
     let status = response.status();
     let (head, body) = response.into_parts();
+    let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+        kind.as_bytes().get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
+    });
+    // What is packed cannot be searched for what must not get out.
+    let is_packed = head.headers.contains_key(CONTENT_ENCODING);
     let mut response = Response::new(());
     *response.status_mut() = status;
-    *response.headers_mut() = headers::to_client(&head.headers, |value| upstream.is_told_by(value));
+    *response.headers_mut() = headers::to_client(head.headers, |value| upstream.is_told_by(value));
     let headers = response.headers_mut();
     let mut tell = |name: HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -216,9 +222,6 @@ async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> 
         tell(X_MAX_OUTPUT, output.to_string());
     }
     if status.is_success() {
-        let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
-            kind.as_bytes().get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
-        });
         let passing = if is_stream {
             Passing::stream(flight, body, status.as_u16(), hide_usage)
         } else {
@@ -246,8 +249,6 @@ async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> 
         });
     };
     let name = upstream.name();
-    // What is packed cannot be searched for what must not get out.
-    let is_packed = head.headers.contains_key(CONTENT_ENCODING);
     let own = match reason {
         "upstream_refused_key" => Some(format!(
             "the upstream `{name}` refused the router's key (status {}); the operator has to look at it",

@@ -1,10 +1,10 @@
 //! The head of a request, looked at byte by byte for what readers take differently.
 
 use bytes::{Buf as _, BytesMut};
-use http::{HeaderMap, HeaderValue, Method};
+use http::Method;
 use serde_json::json;
 
-use super::headers::KNOWN;
+use super::headers::Known;
 
 /// The largest head that is taken.
 const MOST: usize = 64 << 10;
@@ -13,13 +13,12 @@ const MORE_THAN_MOST: usize = MOST + 1;
 const MOST_HEADERS: usize = 100;
 
 /// The head of a request: what the router reads of it.
-#[derive(Debug)]
 pub(super) struct Head {
     pub(super) method: Method,
     /// What is asked for: a path with its query, or something that the router does not have.
     target: String,
     /// Only those that the router reads.
-    pub(super) headers: HeaderMap,
+    pub(super) headers: Known,
     /// How many bytes the body has.
     pub(super) length: u64,
     /// Whether no other request follows on this connection.
@@ -193,7 +192,7 @@ fn first(line: &[u8]) -> Result<Head, BadHead> {
     Ok(Head {
         method,
         target: target.to_owned(),
-        headers: HeaderMap::with_capacity(KNOWN.len()),
+        headers: Known::default(),
         length: 0,
         // Whether an old client takes another answer on the connection is not asked.
         is_last: is_old,
@@ -238,8 +237,8 @@ fn header(line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), 
         head.is_last |= words.any(|word| word.eq_ignore_ascii_case(b"close"));
     } else if is(b"expect") {
         head.waits |= value.eq_ignore_ascii_case(b"100-continue") && !head.is_old;
-    } else if let Some(known) = KNOWN.iter().find(|known| is(known.as_str().as_bytes())) {
-        head.headers.append(known, HeaderValue::from_bytes(value).map_err(|_| BadHead::NotAHeader)?);
+    } else {
+        head.headers.take(name, value).map_err(|_| BadHead::NotAHeader)?;
     }
     Ok(())
 }

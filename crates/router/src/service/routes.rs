@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
 use super::answer::Answer;
@@ -18,6 +18,9 @@ use super::talk::Incoming;
 use crate::dialect::Dialect;
 use crate::door::{Door, dialect_of, door_at};
 use crate::grant::Grant;
+
+/// A client of the other family says which version of its API it speaks.
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
 /// A place that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -100,7 +103,7 @@ pub(super) async fn answer(
         Route::Door(door) => call(shared, connection, door, head, body).await,
         Route::Models => match call::authenticate(shared, connection, &head.headers) {
             Ok(run) => {
-                let anthropic = head.headers.contains_key("anthropic-version");
+                let anthropic = head.headers.all(&VERSION).next().is_some();
                 whole(StatusCode::OK, "application/json", models(&run.grant(), anthropic))
             }
             Err(refused) => tell(refused),

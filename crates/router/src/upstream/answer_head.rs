@@ -3,20 +3,24 @@
 use std::mem::MaybeUninit;
 
 use bytes::{Buf as _, BytesMut};
-use http::header::{CONNECTION, CONTENT_LENGTH, TRANSFER_ENCODING};
-use http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
+use http::{HeaderMap, HeaderValue, StatusCode};
+use httparse::Header;
 
 use super::chunked::Chunked;
+use super::headers;
 
 /// The largest head that is taken.
 const MOST: usize = 64 << 10;
 /// The most headers.
 const MOST_HEADERS: usize = 100;
+/// What has room for those that are kept, and for what the router adds.
+const ROOM: usize = 8;
 
 /// The head of an answer.
 #[derive(Debug)]
 pub(super) struct AnswerHead {
     pub(super) status: StatusCode,
+    /// Those that somebody looks at.
     pub(super) headers: HeaderMap,
     pub(super) framing: Framing,
     /// Whether the connection can be used again when the body is over.
@@ -67,20 +71,24 @@ fn parse(came: &[u8]) -> Result<Option<(AnswerHead, usize)>, NotHttp> {
     };
     let (Some(version), Some(code)) = (response.version, response.code) else { return Err(NotHttp) };
     let status = StatusCode::from_u16(code).map_err(|_| NotHttp)?;
-    let mut headers = HeaderMap::with_capacity(response.headers.len());
-    for header in &*response.headers {
-        let name = HeaderName::from_bytes(header.name.as_bytes()).map_err(|_| NotHttp)?;
-        headers.append(name, HeaderValue::from_bytes(header.value).map_err(|_| NotHttp)?);
-    }
-    let (framing, is_certain) = framing(version, status, &headers)?;
-    let closes = headers.get_all(CONNECTION).iter().any(|value| has_word(value, b"close"));
+    let all = &*response.headers;
+    let (framing, is_certain) = framing(version, status, all)?;
+    let closes =
+        values(all, "connection").any(|value| words(value).any(|word| word.eq_ignore_ascii_case(b"close")));
     let is_kept = is_certain && version == 1 && !closes && framing != Framing::Close;
+    // Nobody looks at the others.
+    let mut headers = HeaderMap::with_capacity(ROOM);
+    for header in all {
+        if let Some(name) = headers::kept(header.name) {
+            headers.append(name, HeaderValue::from_bytes(header.value).map_err(|_| NotHttp)?);
+        }
+    }
     Ok(Some((AnswerHead { status, headers, framing, is_kept }, size)))
 }
 
 /// Where the body ends, and whether everybody would say so. Where others may say something else the connection is not used
 /// again: what one takes for the rest of a body is another's answer.
-fn framing(version: u8, status: StatusCode, headers: &HeaderMap) -> Result<(Framing, bool), NotHttp> {
+fn framing(version: u8, status: StatusCode, headers: &[Header<'_>]) -> Result<(Framing, bool), NotHttp> {
     let length = length(headers)?;
     if status.is_informational() {
         return Ok((Framing::Length(0), false));
@@ -88,14 +96,12 @@ fn framing(version: u8, status: StatusCode, headers: &HeaderMap) -> Result<(Fram
     if matches!(status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED) {
         return Ok((Framing::Length(0), length.is_none_or(|length| length == 0)));
     }
-    let mut codings = headers.get_all(TRANSFER_ENCODING).iter();
-    if let Some(coding) = codings.next_back() {
+    if let Some(coding) = values(headers, "transfer-encoding").flat_map(words).last() {
         if version == 0 {
             return Err(NotHttp);
         }
-        let last = coding.as_bytes().rsplit(|byte| *byte == b',').next().unwrap_or_default();
-        let is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
-        let is_only = coding.as_bytes().eq_ignore_ascii_case(b"chunked") && codings.next().is_none();
+        let is_only = values(headers, "transfer-encoding").flat_map(words).count() == 1;
+        let is_chunked = coding.eq_ignore_ascii_case(b"chunked");
         let framing = if is_chunked { Framing::Chunked(Chunked::Size) } else { Framing::Close };
         return Ok((framing, is_only && length.is_none()));
     }
@@ -103,11 +109,9 @@ fn framing(version: u8, status: StatusCode, headers: &HeaderMap) -> Result<(Fram
 }
 
 /// The length that is announced. Where several are, all say the same.
-fn length(headers: &HeaderMap) -> Result<Option<u64>, NotHttp> {
+fn length(headers: &[Header<'_>]) -> Result<Option<u64>, NotHttp> {
     let mut length = None;
-    let values = headers.get_all(CONTENT_LENGTH).iter();
-    for text in values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')) {
-        let digits = text.trim_ascii();
+    for digits in values(headers, "content-length").flat_map(words) {
         let is_plain = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
         let number = std::str::from_utf8(digits).ok().and_then(|digits| digits.parse().ok());
         if !is_plain || number.is_none() || length.is_some_and(|known| Some(known) != number) {
@@ -118,8 +122,13 @@ fn length(headers: &HeaderMap) -> Result<Option<u64>, NotHttp> {
     Ok(length)
 }
 
-fn has_word(value: &HeaderValue, word: &[u8]) -> bool {
-    value.as_bytes().split(|byte| *byte == b',').any(|part| part.trim_ascii().eq_ignore_ascii_case(word))
+fn values<'a>(headers: &'a [Header<'a>], name: &'a str) -> impl Iterator<Item = &'a [u8]> {
+    headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name)).map(|header| header.value)
+}
+
+/// What stands between commas.
+fn words(value: &[u8]) -> impl Iterator<Item = &[u8]> {
+    value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]

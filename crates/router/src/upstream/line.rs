@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::{Pin, pin};
 use std::task::{Context, Poll, Waker, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
@@ -12,6 +13,7 @@ use super::answer_head::{AnswerHead, Framing};
 use super::chunked::Next;
 use super::problem::SendError;
 use super::wire::Wire;
+use crate::patience::Patience;
 
 /// So much room there is when something is read.
 const ROOM: usize = 8 << 10;
@@ -21,6 +23,8 @@ pub(super) struct Line {
     wire: Wire,
     /// What came and was not used.
     came: BytesMut,
+    /// How long an answer may take to begin. Kept for all calls on the connection, so that none costs a timer.
+    patience: Patience,
 }
 
 /// A request as it goes over the wire.
@@ -42,8 +46,8 @@ pub(super) struct Unanswered {
 pub(super) struct Broken;
 
 impl Line {
-    pub(super) fn new(wire: Wire) -> Self {
-        Self { wire, came: BytesMut::new() }
+    pub(super) fn new(wire: Wire, first_byte: Duration) -> Self {
+        Self { wire, came: BytesMut::new(), patience: Patience::new(first_byte) }
     }
 
     /// Whether the other side still holds it, and said nothing that nobody asked for.
@@ -54,6 +58,7 @@ impl Line {
     /// Sends a request and reads the head of its answer. Where that comes before all of the request was sent, the
     /// connection is not used again.
     pub(super) async fn ask(&mut self, message: Message<'_>) -> Result<AnswerHead, Unanswered> {
+        self.patience.rewarded();
         let mut sending = Sending { message, sent: 0, state: Sent::No, early: None };
         poll_fn(|cx| self.poll_ask(&mut sending, cx)).await
     }
@@ -69,6 +74,19 @@ impl Line {
         {
             return Poll::Ready(Ok(head));
         }
+        match self.poll_answer(sending, cx) {
+            Poll::Pending => {}
+            answered @ Poll::Ready(_) => return answered,
+        }
+        ready!(self.patience.poll_over(cx));
+        Poll::Ready(Err(Unanswered { why: SendError::FirstByteTimeout, is_unsent: false }))
+    }
+
+    fn poll_answer(
+        &mut self,
+        sending: &mut Sending<'_>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Result<AnswerHead, Unanswered>> {
         let unanswered =
             |why, is_unsent| Poll::Ready(Err(Unanswered { why: SendError::Ambiguous(why), is_unsent }));
         loop {

@@ -12,13 +12,14 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderMap, HeaderValue, Response, Uri};
+use http::{HeaderValue, Response, Uri};
 use http_body::SizeHint;
 use tower_service::Service as _;
 
 use super::answer_head::{AnswerHead, Framing};
 use super::chunked::Chunked;
 use super::connector::{Connector, NoConnection};
+use super::headers::Fields;
 use super::line::{Broken, Line, Message, Unanswered};
 use super::problem::SendError;
 
@@ -30,6 +31,7 @@ pub(super) struct Lines {
     connector: Connector,
     to: Uri,
     host: HeaderValue,
+    first_byte: Duration,
     idle: Arc<Idle>,
 }
 
@@ -38,16 +40,16 @@ pub(super) struct Lines {
 struct Idle(Mutex<Vec<(Instant, Box<Line>)>>);
 
 impl Lines {
-    /// `to` says where, `host` is what the upstream is called there.
-    pub(super) fn new(connector: Connector, to: Uri, host: HeaderValue) -> Self {
-        Self { connector, to, host, idle: Arc::default() }
+    /// `to` says where, `host` is what the upstream is called there; within `first_byte` its answers begin.
+    pub(super) fn new(connector: Connector, to: Uri, host: HeaderValue, first_byte: Duration) -> Self {
+        Self { connector, to, host, first_byte, idle: Arc::default() }
     }
 
     /// Posts to a URI that is only a path, and waits until the answer begins.
     pub(super) async fn post(
         &self,
         uri: &Uri,
-        headers: &HeaderMap,
+        headers: &Fields,
         body: &[u8],
     ) -> Result<Response<LineBody>, SendError> {
         let head = self.head(uri, headers, body.len());
@@ -65,13 +67,13 @@ impl Lines {
     }
 
     /// The head of a request. Neither a path nor a header's value can hold the end of a line: their types see to that.
-    fn head(&self, uri: &Uri, headers: &HeaderMap, length: usize) -> Vec<u8> {
+    fn head(&self, uri: &Uri, headers: &Fields, length: usize) -> Vec<u8> {
         let mut head = Vec::with_capacity(HEAD);
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         for part in [b"POST ", path.as_bytes(), b" HTTP/1.1\r\n"] {
             head.extend_from_slice(part);
         }
-        for (name, value) in headers.iter().chain([(&HOST, &self.host)]) {
+        for (name, value) in headers.iter().map(|(name, value)| (name, value)).chain([(&HOST, &self.host)]) {
             for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
                 head.extend_from_slice(part);
             }
@@ -85,7 +87,7 @@ impl Lines {
         let mut connector = self.connector.clone();
         poll_fn(|cx| connector.poll_ready(cx)).await?;
         let connected = connector.call(self.to.clone()).await?;
-        Ok(Box::new(Line::new(connected.into())))
+        Ok(Box::new(Line::new(connected.into(), self.first_byte)))
     }
 
     async fn ask(&self, mut line: Box<Line>, message: Message<'_>) -> Result<Response<LineBody>, Unanswered> {

@@ -30,6 +30,7 @@ mod wire;
 
 pub use body::{BodyBroken, UpstreamBody};
 pub use configured::{Outgoing, Upstream};
+pub use headers::{Fields, PASSED};
 pub use problem::{BadUpstream, SendError};
 pub use rest::Rest;
 pub use retry_after::retry_after;

@@ -18,7 +18,6 @@ pub(super) struct Remote {
     provider: Box<dyn OverHttp>,
     client: HttpClient,
     doors: Vec<Asking>,
-    first_byte: Duration,
     idle: Duration,
 }
 
@@ -36,7 +35,7 @@ impl Remote {
         provider: Box<dyn OverHttp>,
         client: HttpClient,
         endpoint: &Endpoint,
-        (first_byte, idle): (Duration, Duration),
+        idle: Duration,
     ) -> Option<Self> {
         let mut doors = Vec::new();
         for (door, _) in DOORS.iter().filter(|(door, _)| provider.answers(*door)) {
@@ -44,7 +43,7 @@ impl Remote {
             let beta = client.uri(endpoint, &format!("{path}?beta=true"))?;
             doors.push(Asking { door: *door, uri: client.uri(endpoint, &path)?, beta });
         }
-        Some(Self { provider, client, doors, first_byte, idle })
+        Some(Self { provider, client, doors, idle })
     }
 
     pub(super) fn provider(&self) -> &dyn Provider {
@@ -59,16 +58,10 @@ impl Remote {
         let mut headers = outgoing.headers;
         headers::set(&mut headers);
         self.provider.authorize(&mut headers);
-        match tokio::time::timeout(self.first_byte, self.client.post(uri, headers, outgoing.body)).await {
-            Ok(Ok(response)) => {
-                let (mut parts, source) = response.into_parts();
-                // They hold the address of the endpoint.
-                parts.extensions.clear();
-                Ok(Response::from_parts(parts, UpstreamBody::new(source, self.idle)))
-            }
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(SendError::FirstByteTimeout),
-        }
+        let (mut parts, source) = self.client.post(uri, headers, outgoing.body).await?.into_parts();
+        // They hold the address of the endpoint.
+        parts.extensions.clear();
+        Ok(Response::from_parts(parts, UpstreamBody::new(source, self.idle)))
     }
 
     /// Lets go of connections that nobody needs.
