@@ -203,9 +203,20 @@ fn first(line: &[u8]) -> Result<Head, BadHead> {
 
 /// Whether a name can have this character.
 fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+    TOKEN[usize::from(byte)]
 }
+
+/// Looked up: every byte of every name is asked for.
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
 
 fn header(line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), BadHead> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
