@@ -7,6 +7,7 @@ pub mod config;
 pub mod dialect;
 pub mod door;
 pub mod grant;
+mod patience;
 pub mod probe;
 pub mod scripted;
 pub mod service;

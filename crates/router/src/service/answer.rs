@@ -10,7 +10,6 @@ use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
 use super::flight::{Cost, Flight};
-use super::strict::Busy;
 use super::whole::{Parts, Read, WholeAnswer, end};
 use crate::dialect::{ApiError, Dialect};
 use crate::door::dialect_of;
@@ -19,14 +18,7 @@ use crate::upstream::{BodyBroken, UpstreamBody};
 
 /// The body of an answer.
 #[derive(Debug)]
-pub(super) struct Answer {
-    kind: Kind,
-    /// Cleared when the answer is over, so that the next request may come.
-    busy: Busy,
-}
-
-#[derive(Debug)]
-enum Kind {
+pub(super) enum Answer {
     /// herma's own.
     Whole(Bytes),
     /// An upstream's, as it comes.
@@ -49,22 +41,6 @@ pub(super) struct Passing {
 enum Reader {
     Stream { tap: Box<Tap>, hash: Sha256 },
     Whole(Parts),
-}
-
-impl Answer {
-    pub(super) fn whole(body: Bytes, busy: Busy) -> Self {
-        Self { kind: Kind::Whole(body), busy }
-    }
-
-    pub(super) fn passing(passing: Passing, busy: Busy) -> Self {
-        Self { kind: Kind::Passing(Box::new(passing)), busy }
-    }
-}
-
-impl Drop for Answer {
-    fn drop(&mut self) {
-        self.busy.clear();
-    }
 }
 
 impl Passing {
@@ -240,27 +216,27 @@ impl Body for Answer {
         self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BodyBroken>>> {
-        match &mut self.get_mut().kind {
-            Kind::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
-            Kind::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Kind::Passing(passing) => {
+        match self.get_mut() {
+            Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
+            Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
+            Self::Passing(passing) => {
                 passing.poll(cx).map(|passed| passed.map(|bytes| bytes.map(Frame::data)))
             }
         }
     }
 
     fn is_end_stream(&self) -> bool {
-        match &self.kind {
-            Kind::Whole(bytes) => bytes.is_empty(),
-            Kind::Passing(passing) => passing.call.is_none(),
+        match self {
+            Self::Whole(bytes) => bytes.is_empty(),
+            Self::Passing(passing) => passing.call.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
-        match &self.kind {
-            Kind::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Kind::Passing(passing) if passing.is_stream => SizeHint::default(),
-            Kind::Passing(passing) => passing.body.size_hint(),
+        match self {
+            Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
+            Self::Passing(passing) if passing.is_stream => SizeHint::default(),
+            Self::Passing(passing) => passing.body.size_hint(),
         }
     }
 }

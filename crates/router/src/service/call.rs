@@ -4,19 +4,20 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
-use http::header::{CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
+use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
+use http::{HeaderName, HeaderValue, Response};
 use http_body_util::{BodyExt as _, Limited};
-use hyper::body::Incoming;
 
 use super::answer::{Answer, Passing};
 use super::connection::Connection;
 use super::flight::{Cost, Ending, Flight};
 use super::forward::{Answering, Question, forward};
-use super::headers;
+use super::head::Head;
+use super::headers::{self, Known};
 use super::refused::Refused;
 use super::runs::Run;
 use super::shared::Shared;
+use super::talk::Incoming;
 use crate::budget::{Ask, Scope};
 use crate::dialect::{Outline, Refusal, outline};
 use crate::door::{Door, dialect_of};
@@ -42,20 +43,20 @@ pub(super) async fn call(
     shared: &Arc<Shared>,
     connection: &Connection,
     door: Door,
-    request: Request<Incoming>,
+    head: &Head,
+    body: Incoming<'_>,
 ) -> Response<Answer> {
     let started = Instant::now();
     let tell = |refused: Refused| {
         let (response, body) = refused.body(dialect_of(door));
-        response.map(|()| Answer::whole(body, connection.busy.clone()))
+        response.map(|()| Answer::Whole(body))
     };
-    let run = match authenticate(shared, connection, request.headers()) {
+    let run = match authenticate(shared, connection, &head.headers) {
         Ok(run) => run,
         Err(refused) => return tell(refused),
     };
-    let beta_query = request.uri().query() == Some("beta=true");
-    let (head, body) = request.into_parts();
-    let body = match read_body(shared, &head.headers, body).await {
+    let beta_query = head.place().is_some_and(|(_, query)| query == Some("beta=true"));
+    let body = match read_body(shared, head, body).await {
         Ok(body) => body,
         Err(refused) => {
             if let Some(mut flight) = Flight::new(shared, run, door, b"", started) {
@@ -68,7 +69,7 @@ pub(super) async fn call(
         return tell(unknown_token());
     };
     match governed(&mut flight, &head.headers, beta_query, &body).await {
-        Ok((answering, told)) => answer(flight, answering, told, connection).await,
+        Ok((answering, told)) => answer(flight, answering, told).await,
         Err(refused) => {
             flight.refuse(&refused);
             tell(refused)
@@ -79,7 +80,7 @@ pub(super) async fn call(
 /// From the body to an upstream's answer; the first step that says no ends it.
 async fn governed(
     flight: &mut Flight,
-    headers: &HeaderMap,
+    headers: &Known,
     beta_query: bool,
     body: &Bytes,
 ) -> Result<(Answering, Option<u64>), Refused> {
@@ -118,7 +119,7 @@ async fn governed(
 pub(super) fn authenticate(
     shared: &Shared,
     connection: &Connection,
-    headers: &HeaderMap,
+    headers: &Known,
 ) -> Result<Arc<Run>, Refused> {
     let run = headers::token(headers).and_then(|token| shared.runs.holder(token));
     let Some(run) = run else {
@@ -135,27 +136,30 @@ fn unknown_token() -> Refused {
     Refused::new(401, "invalid_api_key", message)
 }
 
-async fn read_body(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refused> {
-    let limits = shared.settings().limits.clone();
-    let is_json = headers.get(CONTENT_TYPE).is_some_and(|value| {
-        let kind = value.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
+async fn read_body(shared: &Shared, head: &Head, body: Incoming<'_>) -> Result<Bytes, Refused> {
+    let headers = &head.headers;
+    let settings = shared.settings();
+    let limits = &settings.limits;
+    let mut kinds = headers.all(&CONTENT_TYPE);
+    let is_json = kinds.next().is_some_and(|value| {
+        let kind = value.split(|byte| *byte == b';').next().unwrap_or_default();
         kind.trim_ascii().eq_ignore_ascii_case(b"application/json")
     });
-    let is_plain = headers.get_all(CONTENT_ENCODING).iter().all(|value| value.as_bytes() == b"identity");
-    if !is_json || !is_plain || headers.get_all(CONTENT_TYPE).iter().count() != 1 {
+    let is_plain = headers.all(&CONTENT_ENCODING).all(|value| value == b"identity");
+    if !is_json || !is_plain || kinds.next().is_some() {
         let message =
             "send the body as plain JSON, with `content-type: application/json` and no `content-encoding`";
         return Err(Refused::new(415, "unsupported_media_type", message));
     }
-    let too_large = |size| Refused::from(&Refusal::TooLarge { size, limit: limits.max_body });
-    let announced = headers.get(CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse::<u64>().ok());
-    if let Some(size) = announced.filter(|size| *size > limits.max_body) {
-        return Err(too_large(size));
+    if head.length > limits.max_body {
+        return Err(Refused::from(&Refusal::TooLarge { size: head.length, limit: limits.max_body }));
     }
-    let most = usize::try_from(limits.max_body).unwrap_or(usize::MAX);
-    let collected = tokio::time::timeout(limits.head, Limited::new(body, most).collect()).await;
-    match collected {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
+    // What is nearly always so: all of it came with the head.
+    if let Some(body) = body.now() {
+        return Ok(body);
+    }
+    match tokio::time::timeout(limits.head, body.all()).await {
+        Ok(Ok(body)) => Ok(body),
         Ok(Err(_)) => Err(Refused::new(400, "bad_request", "the body broke off before its announced length")),
         Err(_) => Err(Refused::new(408, "too_slow", "the body did not come in time; send it faster")),
     }
@@ -192,18 +196,18 @@ fn most(door: Door, model: &AdmittedModel, outline: &Outline<'_>, bytes: usize) 
 }
 
 /// The answer as the client gets it.
-async fn answer(
-    mut flight: Flight,
-    answering: Answering,
-    told: Option<u64>,
-    connection: &Connection,
-) -> Response<Answer> {
+async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> Response<Answer> {
     let Answering { upstream, model, response, hide_usage, output: _ } = answering;
     let status = response.status();
     let (head, body) = response.into_parts();
+    let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
+        kind.as_bytes().get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
+    });
+    // What is packed cannot be searched for what must not get out.
+    let is_packed = head.headers.contains_key(CONTENT_ENCODING);
     let mut response = Response::new(());
     *response.status_mut() = status;
-    *response.headers_mut() = headers::to_client(&head.headers, |value| upstream.is_told_by(value));
+    *response.headers_mut() = headers::to_client(head.headers, |value| upstream.is_told_by(value));
     let headers = response.headers_mut();
     let mut tell = |name: HeaderName, value: String| {
         if let Ok(value) = HeaderValue::try_from(value) {
@@ -218,15 +222,12 @@ async fn answer(
         tell(X_MAX_OUTPUT, output.to_string());
     }
     if status.is_success() {
-        let is_stream = head.headers.get(CONTENT_TYPE).is_some_and(|kind| {
-            kind.as_bytes().get(..17).is_some_and(|start| start.eq_ignore_ascii_case(b"text/event-stream"))
-        });
         let passing = if is_stream {
             Passing::stream(flight, body, status.as_u16(), hide_usage)
         } else {
             Passing::whole(flight, body, status.as_u16())
         };
-        return response.map(|()| Answer::passing(passing, connection.busy.clone()));
+        return response.map(|()| Answer::Passing(Box::new(passing)));
     }
     let dialect = dialect_of(flight.door);
     let said = Limited::new(body, MOST_ERROR).collect().await.map(http_body_util::Collected::to_bytes);
@@ -248,8 +249,6 @@ async fn answer(
         });
     };
     let name = upstream.name();
-    // What is packed cannot be searched for what must not get out.
-    let is_packed = head.headers.contains_key(CONTENT_ENCODING);
     let own = match reason {
         "upstream_refused_key" => Some(format!(
             "the upstream `{name}` refused the router's key (status {}); the operator has to look at it",
@@ -266,10 +265,10 @@ async fn answer(
     if let Some(message) = own {
         let (told, body) = Refused::new(502, reason, message).body(dialect);
         end(502, &body);
-        return told.map(|()| Answer::whole(body, connection.busy.clone()));
+        return told.map(|()| Answer::Whole(body));
     }
     let said = said.unwrap_or_default();
     let said = upstream.scrub(&said).map_or(said, Bytes::from);
     end(status.as_u16(), &said);
-    response.map(|()| Answer::whole(said, connection.busy.clone()))
+    response.map(|()| Answer::Whole(said))
 }

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{HeaderMap, Response, StatusCode};
+use http::{Response, StatusCode};
 
 use super::flight::Flight;
-use super::headers;
+use super::headers::{self, Known};
 use super::refused::Refused;
 use crate::budget::{Ask, Scope};
 use crate::dialect::{Outline, OutputBound, Rewrite};
@@ -25,7 +25,7 @@ pub(super) struct Question<'a> {
     pub(super) body: &'a Bytes,
     pub(super) outline: &'a Outline<'a>,
     /// The client's.
-    pub(super) headers: &'a HeaderMap,
+    pub(super) headers: &'a Known,
     pub(super) beta_query: bool,
     pub(super) model: &'a AdmittedModel,
     /// The most tokens of output.

@@ -1,19 +1,46 @@
 //! The head of a request, looked at byte by byte for what readers take differently.
 
+use bytes::{Buf as _, BytesMut};
+use http::Method;
 use serde_json::json;
+
+use super::headers::Known;
 
 /// The largest head that is taken.
 const MOST: usize = 64 << 10;
-/// The most headers of a request. As many as the HTTP library takes where it is told nothing.
+const MORE_THAN_MOST: usize = MOST + 1;
+/// The most headers of a request. As many as others take.
 const MOST_HEADERS: usize = 100;
 
-/// A head that came in full.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Found {
-    /// How many of the bytes that came last belong to it.
-    pub(super) used: usize,
+/// The head of a request: what the router reads of it.
+pub(super) struct Head {
+    pub(super) method: Method,
+    /// What is asked for: a path with its query, or something that the router does not have.
+    target: String,
+    /// Only those that the router reads.
+    pub(super) headers: Known,
     /// How many bytes the body has.
-    pub(super) body: u64,
+    pub(super) length: u64,
+    /// Whether no other request follows on this connection.
+    pub(super) is_last: bool,
+    /// Whether the client speaks HTTP/1.0, which knows no chunks.
+    pub(super) is_old: bool,
+    /// Whether the client waits for leave to send the body.
+    pub(super) waits: bool,
+}
+
+impl Head {
+    /// The path that is asked for, and the query. None, if it is not a path of this server: a client of an origin names
+    /// only the path; a whole URL is for proxies, of which this is none.
+    pub(super) fn place(&self) -> Option<(&str, Option<&str>)> {
+        if !self.target.starts_with('/') {
+            return None;
+        }
+        Some(match self.target.split_once('?') {
+            Some((path, query)) => (path, Some(query)),
+            None => (&self.target, None),
+        })
+    }
 }
 
 /// Why a request is refused before it is read.
@@ -81,27 +108,22 @@ impl BadHead {
     }
 }
 
-/// Takes bytes that came after those that were `seen`. Gives the head once it is whole.
-pub(super) fn more(seen: &mut Vec<u8>, bytes: &[u8]) -> Result<Option<Found>, BadHead> {
+/// Takes the head out of what came, once all of it is there. `looked_at` is how much of that was looked at before.
+pub(super) fn take(came: &mut BytesMut, looked_at: &mut usize) -> Result<Option<Head>, BadHead> {
     const END: &[u8] = b"\r\n\r\n";
-    let before = seen.len();
-    // What is nearly always so: all of it came at once.
-    if before == 0
-        && let Some(end) = memchr::memmem::find(bytes, END)
-    {
-        return whole(&bytes[..end]).map(|body| Some(Found { used: end + END.len(), body }));
+    let from = looked_at.saturating_sub(END.len() - 1);
+    if let Some(end) = memchr::memmem::find(&came[from..], END) {
+        let head = whole(&came[..from + end])?;
+        came.advance(from + end + END.len());
+        *looked_at = 0;
+        return Ok(Some(head));
     }
-    seen.extend_from_slice(&bytes[..bytes.len().min(MOST + END.len())]);
-    let from = before.saturating_sub(END.len() - 1);
-    match memchr::memmem::find(&seen[from..], END) {
-        Some(end) => {
-            let end = from + end;
-            whole(&seen[..end]).map(|body| Some(Found { used: end + END.len() - before, body }))
-        }
-        None if seen.len() > MOST => Err(BadHead::TooLarge),
+    *looked_at = came.len();
+    match came.len() {
+        MORE_THAN_MOST.. => Err(BadHead::TooLarge),
         // Readers that take a bare line feed would see the end of the head here.
-        None if has_bare_line_feed(seen, from) => Err(BadHead::LineEnd),
-        None => Ok(None),
+        _ if has_bare_line_feed(came, from) => Err(BadHead::LineEnd),
+        _ => Ok(None),
     }
 }
 
@@ -112,42 +134,44 @@ fn has_bare_line_feed(seen: &[u8], from: usize) -> bool {
     })
 }
 
-/// Checks a head without its last empty line, and gives the length of the body.
-fn whole(head: &[u8]) -> Result<u64, BadHead> {
-    if head.len() > MOST {
+/// Checks a head without its last empty line.
+fn whole(bytes: &[u8]) -> Result<Head, BadHead> {
+    if bytes.len() > MOST {
         return Err(BadHead::TooLarge);
     }
-    if head.is_empty() || head.starts_with(b"\r\n") {
+    if bytes.is_empty() || bytes.starts_with(b"\r\n") {
         return Err(BadHead::EmptyLine);
     }
-    let mut length = None;
-    let mut rest = head;
-    let mut lines = 0;
+    let (line, mut rest) = line(bytes)?;
+    let mut head = first(line)?;
+    let (mut length, mut lines) = (None, 0);
     while !rest.is_empty() {
-        let line = match memchr::memchr2(b'\r', b'\n', rest) {
-            None => std::mem::take(&mut rest),
-            Some(end) if rest[end..].starts_with(b"\r\n") => {
-                let line = &rest[..end];
-                rest = &rest[end + 2..];
-                line
-            }
-            Some(_) => return Err(BadHead::LineEnd),
-        };
-        match lines {
-            0 => first(line)?,
-            1..=MOST_HEADERS => header(line, &mut length)?,
-            _ => return Err(BadHead::TooMany),
-        }
+        let (line, more) = self::line(rest)?;
+        rest = more;
         lines += 1;
+        if lines > MOST_HEADERS {
+            return Err(BadHead::TooMany);
+        }
+        header(line, &mut head, &mut length)?;
     }
-    Ok(length.unwrap_or(0))
+    head.length = length.unwrap_or(0);
+    Ok(head)
 }
 
-/// Checks the first line. Which paths there are is not known here.
-fn first(line: &[u8]) -> Result<(), BadHead> {
+/// The first line, and what follows it.
+fn line(bytes: &[u8]) -> Result<(&[u8], &[u8]), BadHead> {
+    match memchr::memchr2(b'\r', b'\n', bytes) {
+        None => Ok((bytes, &[])),
+        Some(end) if bytes[end..].starts_with(b"\r\n") => Ok((&bytes[..end], &bytes[end + 2..])),
+        Some(_) => Err(BadHead::LineEnd),
+    }
+}
+
+/// Reads the first line. Which paths there are is not known here.
+fn first(line: &[u8]) -> Result<Head, BadHead> {
     let mut parts = line.split(|byte| *byte == b' ');
     let (method, target, version) = (parts.next(), parts.next(), parts.next());
-    let (Some(method), Some(target), Some(b"HTTP/1.1" | b"HTTP/1.0"), None) =
+    let (Some(method), Some(target), Some(version @ (b"HTTP/1.1" | b"HTTP/1.0")), None) =
         (method, target, version, parts.next())
     else {
         return Err(BadHead::NotARequest);
@@ -159,46 +183,83 @@ fn first(line: &[u8]) -> Result<(), BadHead> {
     let is_plain = !method.is_empty()
         && method.iter().all(|byte| is_token(*byte))
         && target.iter().all(u8::is_ascii_graphic);
-    if is_place && is_plain { Ok(()) } else { Err(BadHead::NotARequest) }
+    let (Ok(method), Ok(target), true) =
+        (Method::from_bytes(method), std::str::from_utf8(target), is_place && is_plain)
+    else {
+        return Err(BadHead::NotARequest);
+    };
+    let is_old = version == b"HTTP/1.0";
+    Ok(Head {
+        method,
+        target: target.to_owned(),
+        headers: Known::default(),
+        length: 0,
+        // Whether an old client takes another answer on the connection is not asked.
+        is_last: is_old,
+        is_old,
+        waits: false,
+    })
 }
 
 /// Whether a name can have this character.
 fn is_token(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric()
-        || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~')
+    TOKEN[usize::from(byte)]
 }
 
-fn header(line: &[u8], length: &mut Option<u64>) -> Result<(), BadHead> {
+/// Looked up: every byte of every name is asked for.
+static TOKEN: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0_u8;
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric()
+            || matches!(byte, b'!' | b'#'..=b'\'' | b'*' | b'+' | b'-' | b'.' | b'^'..=b'`' | b'|' | b'~');
+        byte += 1;
+    }
+    table
+};
+
+fn header(line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), BadHead> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
         return Err(BadHead::Folded);
     }
     let colon = memchr::memchr(b':', line).filter(|at| *at > 0).ok_or(BadHead::NotAHeader)?;
-    let (name, value) = (&line[..colon], &line[colon + 1..]);
+    let (name, value) = (&line[..colon], line[colon + 1..].trim_ascii());
     let is_readable = |byte: &u8| *byte == b'\t' || !byte.is_ascii_control();
     if !name.iter().all(|byte| is_token(*byte)) {
         return Err(BadHead::NotAHeader);
     }
-    if name.eq_ignore_ascii_case(b"transfer-encoding") {
+    let is = |known: &[u8]| name.eq_ignore_ascii_case(known);
+    if is(b"transfer-encoding") {
         return Err(BadHead::Chunked);
     }
-    if name.eq_ignore_ascii_case(b"content-length") {
-        let digits = value.trim_ascii();
-        let number = std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok());
-        let plain = digits.iter().all(u8::is_ascii_digit);
+    if is(b"content-length") {
+        let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
+        let plain = value.iter().all(u8::is_ascii_digit);
         if !plain || number.is_none() || length.is_some() {
             return Err(BadHead::Length);
         }
         *length = number;
     }
-    if value.iter().all(is_readable) { Ok(()) } else { Err(BadHead::NotAHeader) }
+    if !line[colon + 1..].iter().all(is_readable) {
+        return Err(BadHead::NotAHeader);
+    }
+    if is(b"connection") {
+        let mut words = value.split(|byte| *byte == b',').map(<[u8]>::trim_ascii);
+        head.is_last |= words.any(|word| word.eq_ignore_ascii_case(b"close"));
+    } else if is(b"expect") {
+        head.waits |= value.eq_ignore_ascii_case(b"100-continue") && !head.is_old;
+    } else {
+        head.headers.take(name, value).map_err(|_| BadHead::NotAHeader)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn all(text: &str) -> Result<Option<Found>, BadHead> {
-        more(&mut Vec::new(), text.as_bytes())
+    fn all(text: &str) -> Result<Option<u64>, BadHead> {
+        Ok(take(&mut BytesMut::from(text), &mut 0)?.map(|head| head.length))
     }
 
     #[test]
@@ -245,17 +306,21 @@ mod tests {
     #[test]
     fn a_plain_head_is_found_however_it_is_cut() {
         let text = b"POST /v1/messages HTTP/1.1\r\nhost: a\r\nContent-Length: 12\r\n\r\nhello, world";
-        let head = text.len() - 12;
         for first in 0..text.len() {
             for second in first..text.len() {
-                let (mut seen, mut at, mut found) = (Vec::new(), 0, None);
+                let (mut came, mut looked_at, mut found) = (BytesMut::new(), 0, None);
                 for part in [&text[..first], &text[first..second], &text[second..]] {
-                    if found.is_none() && !part.is_empty() {
-                        found = more(&mut seen, part).unwrap().map(|found| (at + found.used, found.body));
+                    came.extend_from_slice(part);
+                    if found.is_none() {
+                        found = take(&mut came, &mut looked_at).unwrap();
                     }
-                    at += part.len();
                 }
-                assert_eq!(found, Some((head, 12)), "cut at {first} and {second}");
+                let found = found.map(|head| head.length);
+                assert_eq!(
+                    (found, &came[..]),
+                    (Some(12), &b"hello, world"[..]),
+                    "cut at {first} and {second}"
+                );
             }
         }
     }

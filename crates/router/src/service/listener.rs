@@ -98,11 +98,11 @@ impl Listener {
                 let (stream, _) = listener.accept().await?;
                 // Without it the first byte of an answer waits for the client's acknowledgement.
                 stream.set_nodelay(true)?;
-                Ok(Box::pin(connection::serve(shared, stream, draining)))
+                Ok(Box::pin(connection::serve(shared, Box::new(stream), draining)))
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                Ok(Box::pin(connection::serve(shared, stream, draining)))
+                Ok(Box::pin(connection::serve(shared, Box::new(stream), draining)))
             }
         }
     }

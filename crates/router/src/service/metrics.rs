@@ -1,7 +1,7 @@
 //! What the router counts, in the form that Prometheus reads. Names of upstreams and words of herma only: no run, no
 //! model of a client's spelling, no address.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use herma_model::model_call::{Door, Ended, TokensUsed};
@@ -28,14 +28,46 @@ impl EncodeLabelSet for Attempted {
     }
 }
 
+/// The counters of a family that calls come by, each found without its labels being hashed.
+#[derive(Debug)]
+struct Known<K>(RwLock<Vec<(K, Counter)>>);
+
+impl<K> Default for Known<K> {
+    fn default() -> Self {
+        Self(RwLock::default())
+    }
+}
+
+impl<K> Known<K> {
+    /// More than there are in a router that is not reloaded again and again; what comes then is hashed.
+    const MOST: usize = 64;
+
+    fn inc(&self, is: impl Fn(&K) -> bool, made: impl FnOnce() -> (K, Counter)) {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, counter)) = known.iter().find(|(key, _)| is(key)) {
+            counter.inc();
+            return;
+        }
+        drop(known);
+        let (key, counter) = made();
+        counter.inc();
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.len() < Self::MOST {
+            known.push((key, counter));
+        }
+    }
+}
+
 /// The counters of a router.
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Mutex<Registry>,
     under_way: Gauge,
     calls: Family<Labels, Counter>,
+    calls_known: Known<(Door, Ended)>,
     refusals: Family<[(&'static str, &'static str); 1], Counter>,
     attempts: Family<Attempted, Counter>,
+    attempts_known: Known<(Arc<str>, &'static str)>,
     input: Counter,
     output: Counter,
     unauthenticated: Counter,
@@ -54,8 +86,10 @@ impl Default for Metrics {
             registry: Mutex::default(),
             under_way: Gauge::default(),
             calls: Family::default(),
+            calls_known: Known::default(),
             refusals: Family::default(),
             attempts: Family::default(),
+            attempts_known: Known::default(),
             input: counter("input"),
             output: counter("output"),
             unauthenticated: Counter::default(),
@@ -114,7 +148,13 @@ impl Metrics {
     }
 
     pub(super) fn attempt(&self, upstream: &Arc<str>, outcome: &'static str) {
-        self.attempts.get_or_create(&Attempted { upstream: upstream.clone(), outcome }).inc();
+        self.attempts_known.inc(
+            |(known, word)| Arc::ptr_eq(known, upstream) && *word == outcome,
+            || {
+                let labels = Attempted { upstream: upstream.clone(), outcome };
+                ((upstream.clone(), outcome), Counter::clone(&self.attempts.get_or_create(&labels)))
+            },
+        );
     }
 
     pub(super) fn first_byte(&self, took: Duration) {
@@ -128,7 +168,13 @@ impl Metrics {
         reason: Option<&'static str>,
         used: Option<&TokensUsed>,
     ) {
-        self.calls.get_or_create(&[("door", door.as_str()), ("ended", ended.as_str())]).inc();
+        self.calls_known.inc(
+            |known| *known == (door, ended),
+            || {
+                let labels = [("door", door.as_str()), ("ended", ended.as_str())];
+                ((door, ended), Counter::clone(&self.calls.get_or_create(&labels)))
+            },
+        );
         if let Some(reason) = reason {
             self.refusals.get_or_create(&[("reason", reason)]).inc();
         }

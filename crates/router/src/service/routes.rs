@@ -4,19 +4,23 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
-use hyper::body::Incoming;
+use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 use serde_json::json;
 
 use super::answer::Answer;
 use super::call::{self, call};
 use super::connection::Connection;
+use super::head::Head;
 use super::refused::Refused;
 use super::scribe;
 use super::shared::Shared;
+use super::talk::Incoming;
 use crate::dialect::Dialect;
 use crate::door::{Door, dialect_of, door_at};
 use crate::grant::Grant;
+
+/// A client of the other family says which version of its API it speaks.
+const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
 /// A place that can be called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,21 +61,20 @@ pub fn paths() -> Vec<(Method, &'static str)> {
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     connection: &Connection,
-    request: Request<Incoming>,
+    head: &Head,
+    body: Incoming<'_>,
 ) -> Response<Answer> {
-    let path = request.uri().path();
+    let (path, query) = head.place().unwrap_or_default();
     let dialect = dialect_at(path);
     let tell = |refused: Refused| {
         let (response, body) = refused.body(dialect);
-        response.map(|()| Answer::whole(body, connection.busy.clone()))
+        response.map(|()| Answer::Whole(body))
     };
-    // A client of an origin names only the path; a whole URL is for proxies, of which this is none.
-    let is_path = request.uri().authority().is_none();
-    let Some(route) = Route::at(path).filter(|_| is_path) else {
+    let Some(route) = Route::at(path) else {
         let message = "there is nothing at this path; GET /v1/models lists what may be asked";
         return tell(Refused::new(404, "not_found", message));
     };
-    if *request.method() != route.method() {
+    if head.method != route.method() {
         let message = format!("only {} is taken here", route.method());
         let mut response = tell(Refused::new(405, "method_not_allowed", message));
         if let Ok(allow) = HeaderValue::from_str(route.method().as_str()) {
@@ -79,7 +82,7 @@ pub(super) async fn answer(
         }
         return response;
     }
-    let is_query_known = match (route, request.uri().query()) {
+    let is_query_known = match (route, query) {
         (_, None) => true,
         (Route::Door(Door::Messages | Door::CountTokens), Some(query)) => query == "beta=true",
         (Route::Models, Some(query)) => {
@@ -91,16 +94,16 @@ pub(super) async fn answer(
         return tell(Refused::new(400, "bad_request", "this query is not known here; send none"));
     }
     let whole = |status, kind: &'static str, body: Bytes| {
-        let mut response = Response::new(Answer::whole(body, connection.busy.clone()));
+        let mut response = Response::new(Answer::Whole(body));
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     };
     match route {
-        Route::Door(door) => call(shared, connection, door, request).await,
-        Route::Models => match call::authenticate(shared, connection, request.headers()) {
+        Route::Door(door) => call(shared, connection, door, head, body).await,
+        Route::Models => match call::authenticate(shared, connection, &head.headers) {
             Ok(run) => {
-                let anthropic = request.headers().contains_key("anthropic-version");
+                let anthropic = head.headers.all(&VERSION).next().is_some();
                 whole(StatusCode::OK, "application/json", models(&run.grant(), anthropic))
             }
             Err(refused) => tell(refused),

@@ -11,6 +11,7 @@ use herma_model::Digest;
 use herma_model::secret::Secret;
 use tokio::sync::Notify;
 
+use super::connection::HangUp;
 use crate::audit::Audit;
 use crate::grant::Grant;
 
@@ -24,7 +25,7 @@ pub(super) struct Run {
     grant: RwLock<Arc<Grant>>,
     pub(super) audit: Audit,
     /// Its connections, to be hung up when it ends.
-    connections: Mutex<HashMap<u64, Arc<Notify>>>,
+    connections: Mutex<HashMap<u64, Arc<HangUp>>>,
     /// How many calls are under way, and [`ENDED`] where none may begin any more.
     under_way: AtomicUsize,
     /// Told when the last call of a run that has ended is over.
@@ -97,7 +98,7 @@ impl Run {
     pub(super) async fn hang_up(&self) {
         self.under_way.fetch_or(ENDED, Ordering::AcqRel);
         for connection in lock(&self.connections).values() {
-            connection.notify_one();
+            connection.tell();
         }
         loop {
             let mut told = pin!(self.last_is_over.notified());
@@ -110,7 +111,7 @@ impl Run {
         }
     }
 
-    pub(super) fn connected(&self, id: u64, hang_up: &Arc<Notify>) {
+    pub(super) fn connected(&self, id: u64, hang_up: &Arc<HangUp>) {
         lock(&self.connections).entry(id).or_insert_with(|| hang_up.clone());
     }
 

@@ -2,6 +2,7 @@
 //! The client does not wait for that, nor does the call that it makes next; and the records of calls that end close
 //! together are written in one go. Until it is recorded a call counts as under way.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -14,13 +15,14 @@ use crate::audit::{CallNumber, Unchained};
 
 /// So long calls are gathered. A client that answers at once has made its next call by then.
 const MOMENT: Duration = Duration::from_millis(1);
-/// So many are closed before whoever became ready meanwhile has its turn.
+/// So many are closed before whoever became ready meanwhile has its turn; or half of all that wait, where that is more:
+/// else they would come faster than they are closed.
 const AT_ONCE: usize = 8;
 
 /// What is still to be closed.
 #[derive(Debug, Default)]
 pub(super) struct Scribe {
-    waiting: Mutex<Vec<WholeAnswer>>,
+    waiting: Mutex<VecDeque<WholeAnswer>>,
     more: Notify,
     /// Held while calls are closed: who has it knows that everything before is closed.
     writing: Mutex<()>,
@@ -36,7 +38,7 @@ pub(super) struct EndedCall {
 
 impl Scribe {
     pub(super) fn take(&self, answer: WholeAnswer) {
-        lock(&self.waiting).push(answer);
+        lock(&self.waiting).push_back(answer);
         self.more.notify_one();
     }
 }
@@ -57,14 +59,14 @@ pub(super) fn write(shared: &Shared) {
     write_some(shared, usize::MAX);
 }
 
-/// Closes so many, the oldest first; says whether there are more.
-fn write_some(shared: &Shared, most: usize) -> bool {
+/// Closes so many or half of all, the oldest first; says whether there are more.
+fn write_some(shared: &Shared, some: usize) -> bool {
     let _alone = lock(&shared.scribe.writing);
     let (now, more) = {
         let mut waiting = lock(&shared.scribe.waiting);
-        let count = waiting.len().min(most);
-        let later = waiting.split_off(count);
-        (std::mem::replace(&mut *waiting, later), waiting.len())
+        let count = share(waiting.len(), some);
+        let now: Vec<WholeAnswer> = waiting.drain(..count).collect();
+        (now, waiting.len())
     };
     let mut ended = now.into_iter().filter_map(WholeAnswer::close).peekable();
     while let Some(first) = ended.next() {
@@ -76,6 +78,11 @@ fn write_some(shared: &Shared, most: usize) -> bool {
         record(shared, &run, calls);
     }
     more > 0
+}
+
+/// How many of those that wait are closed now.
+fn share(waiting: usize, some: usize) -> usize {
+    some.max(waiting / 2).min(waiting)
 }
 
 impl EndedCall {
@@ -100,4 +107,22 @@ fn record(shared: &Shared, run: &Run, calls: Vec<(Option<CallNumber>, Unchained)
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn however_fast_calls_end_they_do_not_pile_up() {
+        for each_turn in [1, 8, 64, 5000] {
+            let mut waiting = 0;
+            for _ in 0..1000 {
+                waiting += each_turn;
+                waiting -= share(waiting, AT_ONCE);
+            }
+            assert!(waiting <= each_turn, "{waiting} wait where {each_turn} come");
+        }
+        assert_eq!((share(5, usize::MAX), share(5, AT_ONCE), share(0, AT_ONCE)), (5, 5, 0));
+    }
 }

@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use herma_model::Clock;
 
+use super::date::Date;
 use super::metrics::Metrics;
 use super::runs::{Run, Runs};
 use super::scribe::{self, Scribe};
@@ -23,6 +24,7 @@ pub(super) struct Shared {
     pub(super) metrics: Metrics,
     pub(super) scribe: Scribe,
     pub(super) clock: Arc<dyn Clock>,
+    pub(super) date: Date,
     settings: RwLock<Arc<Settings>>,
     upstreams: RwLock<Arc<Upstreams>>,
     day: RwLock<Option<(Day, Scope)>>,
@@ -60,6 +62,7 @@ impl Shared {
             metrics: Metrics::default(),
             scribe: Scribe::default(),
             clock,
+            date: Date::default(),
             settings: RwLock::new(Arc::new(settings)),
             upstreams: RwLock::new(Arc::new(upstreams)),
             day: RwLock::default(),

@@ -1,8 +1,9 @@
 //! Anthropic.
 
-use http::{HeaderMap, HeaderName, HeaderValue};
+use http::{HeaderName, HeaderValue};
 
 use super::endpoint;
+use super::headers::Fields;
 use super::provider::{OverHttp, Provider};
 use crate::dialect::MaximumKey;
 use crate::door::Door;
@@ -44,10 +45,12 @@ impl OverHttp for Anthropic {
         endpoint::versioned(base, door)
     }
 
-    fn authorize(&self, headers: &mut HeaderMap) {
+    fn authorize(&self, headers: &mut Fields) {
         if let Some(key) = &self.key {
-            headers.insert(KEY, key.clone());
+            headers.push((KEY, key.clone()));
         }
-        headers.entry(VERSION).or_insert(USUAL_VERSION);
+        if headers.iter().all(|(name, _)| *name != VERSION) {
+            headers.push((VERSION, USUAL_VERSION));
+        }
     }
 }

@@ -1,7 +1,6 @@
 //! The body of an answer, as it comes.
 
 use std::fmt;
-use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -9,10 +8,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
-use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::lines::LineBody;
 use super::steps::Steps;
+use crate::patience::Patience;
 
 /// The body of an upstream's answer. Dropping it ends the call: an upstream that is still answering sees its connection
 /// or stream closed.
@@ -60,7 +59,9 @@ impl Body for UpstreamBody {
         let polled = match &mut this.source {
             // The library's words can hold the endpoint, so none of them get out.
             Source::Http(incoming) => Pin::new(incoming).poll_frame(cx).map_err(|_| BodyBroken::Cut),
-            Source::Line(line) => line.poll_frame(cx).map_err(|_| BodyBroken::Cut),
+            Source::Line(line) => line
+                .poll_next(cx)
+                .map(|next| next.map(|data| data.map(Frame::data).map_err(|_| BodyBroken::Cut))),
             Source::Scripted(steps) => steps.poll_frame(cx),
         };
         if polled.is_ready() {
@@ -91,38 +92,5 @@ impl Body for UpstreamBody {
 impl fmt::Debug for UpstreamBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("UpstreamBody")
-    }
-}
-
-/// How long a silence may be. Only waiting counts: a client that reads slowly is not the upstream's silence.
-struct Patience {
-    idle: Duration,
-    /// Since when something is waited for.
-    since: Option<Instant>,
-    /// Made when it is first waited, and set anew only when it fires, so that chunks cost no timer.
-    alarm: Option<Pin<Box<Sleep>>>,
-}
-
-impl Patience {
-    fn new(idle: Duration) -> Self {
-        Self { idle, since: None, alarm: None }
-    }
-
-    /// Something came.
-    fn rewarded(&mut self) {
-        self.since = None;
-    }
-
-    /// Ready when it was waited for too long.
-    fn poll_over(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let end = *self.since.get_or_insert_with(Instant::now) + self.idle;
-        let alarm = self.alarm.get_or_insert_with(|| Box::pin(sleep_until(end)));
-        loop {
-            ready!(alarm.as_mut().poll(cx));
-            if Instant::now() >= end {
-                return Poll::Ready(());
-            }
-            alarm.as_mut().reset(end);
-        }
     }
 }

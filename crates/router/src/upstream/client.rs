@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Request, Response, Uri};
+use http::{Method, Request, Response, Uri};
 use http_body_util::Full;
 use hyper_rustls::HttpsConnectorBuilder;
 use hyper_util::client::legacy::connect::HttpConnector;
@@ -15,6 +15,7 @@ use rustls::ClientConfig;
 use super::body::Source;
 use super::connector::{Connector, Names, NoConnection};
 use super::endpoint::Endpoint;
+use super::headers::Fields;
 use super::lines::Lines;
 use super::problem::SendError;
 use crate::config::HttpVersion;
@@ -30,16 +31,16 @@ pub(super) enum HttpClient {
     /// Where it is certain that a connection has one call at a time.
     Lines(Lines),
     /// Where many calls may share one, which then nobody's call can drive.
-    Shared(Client<Connector, Full<Bytes>>),
+    Shared { client: Client<Connector, Full<Bytes>>, first_byte: Duration },
 }
 
 impl HttpClient {
-    /// A client that speaks this version and connects within this time. `None`, if the endpoint makes no URI.
+    /// A client that speaks this version, connects within the first time and has the begin of an answer within the second. `None`, if the endpoint makes no URI.
     pub(super) fn new(
         endpoint: &Endpoint,
         tls: ClientConfig,
         version: HttpVersion,
-        connect: Duration,
+        (connect, first_byte): (Duration, Duration),
     ) -> Option<Self> {
         let mut tcp = HttpConnector::new_with_resolver(Names(GaiResolver::new()));
         tcp.set_nodelay(true);
@@ -55,7 +56,12 @@ impl HttpClient {
         // Only TLS negotiates.
         let is_one = version == HttpVersion::One || version == HttpVersion::Negotiated && !endpoint.is_tls();
         if is_one {
-            return Some(Self::Lines(Lines::new(connector, endpoint.at("/")?, endpoint.host_header()?)));
+            return Some(Self::Lines(Lines::new(
+                connector,
+                endpoint.at("/")?,
+                endpoint.host_header()?,
+                first_byte,
+            )));
         }
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
@@ -65,24 +71,38 @@ impl HttpClient {
             .http2_keep_alive_interval(ALIVE)
             .http2_keep_alive_timeout(ALIVE)
             .build(connector);
-        Some(Self::Shared(client))
+        Some(Self::Shared { client, first_byte })
     }
 
     /// The URI of a path, as this client wants it.
     pub(super) fn uri(&self, endpoint: &Endpoint, path: &str) -> Option<Uri> {
         match self {
             Self::Lines(_) => path.parse().ok(),
-            Self::Shared(_) => endpoint.at(path),
+            Self::Shared { .. } => endpoint.at(path),
         }
     }
 
-    /// Sends a request and waits until its answer begins.
-    pub(super) async fn send(&self, request: Request<Full<Bytes>>) -> Result<Response<Source>, SendError> {
+    /// Posts, and waits until the answer begins.
+    pub(super) async fn post(
+        &self,
+        uri: &Uri,
+        headers: Fields,
+        body: Bytes,
+    ) -> Result<Response<Source>, SendError> {
         match self {
-            Self::Lines(lines) => Ok(lines.send(request).await?.map(Source::Line)),
-            Self::Shared(client) => {
-                let response = client.request(request).await.map_err(|error| no_answer(&error))?;
-                Ok(response.map(Source::Http))
+            Self::Lines(lines) => Ok(lines.post(uri, &headers, &body).await?.map(Source::Line)),
+            Self::Shared { client, first_byte } => {
+                let mut request = Request::new(Full::new(body));
+                *request.method_mut() = Method::POST;
+                *request.uri_mut() = uri.clone();
+                for (name, value) in headers {
+                    request.headers_mut().append(name, value);
+                }
+                match tokio::time::timeout(*first_byte, client.request(request)).await {
+                    Ok(Ok(response)) => Ok(response.map(Source::Http)),
+                    Ok(Err(error)) => Err(no_answer(&error)),
+                    Err(_) => Err(SendError::FirstByteTimeout),
+                }
             }
         }
     }

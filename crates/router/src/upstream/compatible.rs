@@ -1,9 +1,10 @@
 //! Servers that speak like `OpenAI`: vLLM, Ollama, llama.cpp and many more.
 
+use http::HeaderValue;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
 
 use super::endpoint;
+use super::headers::Fields;
 use super::provider::{OverHttp, Provider};
 use crate::dialect::MaximumKey;
 use crate::door::Door;
@@ -47,9 +48,9 @@ impl OverHttp for Compatible {
         endpoint::versioned(base, door)
     }
 
-    fn authorize(&self, headers: &mut HeaderMap) {
+    fn authorize(&self, headers: &mut Fields) {
         if let Some(authorization) = &self.authorization {
-            headers.insert(AUTHORIZATION, authorization.clone());
+            headers.push((AUTHORIZATION, authorization.clone()));
         }
     }
 }

@@ -4,13 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::{HeaderMap, HeaderValue, Response};
+use http::{HeaderValue, Response};
 
 use super::anthropic::Anthropic;
 use super::body::UpstreamBody;
 use super::client::HttpClient;
 use super::compatible::Compatible;
 use super::endpoint::Endpoint;
+use super::headers::Fields;
 use super::openai::OpenAi;
 use super::problem::{BadUpstream, SendError};
 use super::provider::{OverHttp, Provider};
@@ -46,7 +47,7 @@ pub struct Outgoing {
     /// Whether the client asked with Anthropic's `?beta=true`.
     pub beta_query: bool,
     /// The client's headers, only those that pass.
-    pub headers: HeaderMap,
+    pub headers: Fields,
     /// The body, rewritten as it must be.
     pub body: Bytes,
     /// Whose request it is. Only scripts are told.
@@ -91,8 +92,9 @@ impl Upstream {
         } else {
             roots::trusting_nobody(name)?
         };
-        let client = HttpClient::new(&endpoint, tls, http.http, limits.connect).ok_or_else(bad_url)?;
-        let remote = Remote::new(provider, client, &endpoint, times).ok_or_else(bad_url)?;
+        let client = HttpClient::new(&endpoint, tls, http.http, (limits.connect, limits.first_byte))
+            .ok_or_else(bad_url)?;
+        let remote = Remote::new(provider, client, &endpoint, limits.idle).ok_or_else(bad_url)?;
         // A provider's own endpoint is no secret.
         let scrub = Scrub::new(key, configured.map(|_| &endpoint));
         Ok(Self::by(name, config, Way::Remote(Box::new(remote)), scrub))

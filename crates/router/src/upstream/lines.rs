@@ -5,33 +5,33 @@
 //! was closed meanwhile is looked at before it is used again, and now and then.
 
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use http::header::HOST;
-use http::{HeaderValue, Request, Response, Uri};
-use http_body::{Body, Frame, SizeHint};
-use http_body_util::Full;
-use hyper::body::Incoming;
-use hyper::client::conn::http1::{self, SendRequest};
-use hyper_rustls::MaybeHttpsStream;
-use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
+use http::{HeaderValue, Response, Uri};
+use http_body::SizeHint;
 use tower_service::Service as _;
 
+use super::answer_head::{AnswerHead, Framing};
+use super::chunked::Chunked;
 use super::connector::{Connector, NoConnection};
+use super::headers::Fields;
+use super::line::{Broken, Line, Message, Unanswered};
 use super::problem::SendError;
 
-type Io = MaybeHttpsStream<TokioIo<TcpStream>>;
+/// What has room for the head of nearly every request.
+const HEAD: usize = 512;
 
 /// All connections to one upstream.
 pub(super) struct Lines {
     connector: Connector,
     to: Uri,
     host: HeaderValue,
+    first_byte: Duration,
     idle: Arc<Idle>,
 }
 
@@ -39,90 +39,68 @@ pub(super) struct Lines {
 #[derive(Default)]
 struct Idle(Mutex<Vec<(Instant, Box<Line>)>>);
 
-/// One connection.
-struct Line {
-    sender: SendRequest<Full<Bytes>>,
-    connection: http1::Connection<Io, Full<Bytes>>,
-}
-
 impl Lines {
-    /// `to` says where, `host` is what the upstream is called there.
-    pub(super) fn new(connector: Connector, to: Uri, host: HeaderValue) -> Self {
-        Self { connector, to, host, idle: Arc::default() }
+    /// `to` says where, `host` is what the upstream is called there; within `first_byte` its answers begin.
+    pub(super) fn new(connector: Connector, to: Uri, host: HeaderValue, first_byte: Duration) -> Self {
+        Self { connector, to, host, first_byte, idle: Arc::default() }
     }
 
-    /// Sends a request whose URI is only a path, and waits until its answer begins.
-    pub(super) async fn send(
+    /// Posts to a URI that is only a path, and waits until the answer begins.
+    pub(super) async fn post(
         &self,
-        mut request: Request<Full<Bytes>>,
+        uri: &Uri,
+        headers: &Fields,
+        body: &[u8],
     ) -> Result<Response<LineBody>, SendError> {
-        request.headers_mut().insert(HOST, self.host.clone());
+        let head = self.head(uri, headers, body.len());
+        let message = Message { head: &head, body };
         while let Some(line) = self.idle.take() {
-            match self.ask(line, request).await {
+            match self.ask(line, message).await {
                 Ok(response) => return Ok(response),
                 // It was closed before any of the request was written.
-                Err(Unanswered { unsent: Some(unsent), .. }) => request = unsent,
+                Err(Unanswered { is_unsent: true, .. }) => {}
                 Err(Unanswered { why, .. }) => return Err(why),
             }
         }
         let line = self.connect().await.map_err(|error| SendError::NotReached(error.0))?;
-        self.ask(line, request).await.map_err(|unanswered| unanswered.why)
+        self.ask(line, message).await.map_err(|unanswered| unanswered.why)
+    }
+
+    /// The head of a request. Neither a path nor a header's value can hold the end of a line: their types see to that.
+    fn head(&self, uri: &Uri, headers: &Fields, length: usize) -> Vec<u8> {
+        let mut head = Vec::with_capacity(HEAD);
+        let path = uri.path_and_query().map_or("/", |path| path.as_str());
+        for part in [b"POST ", path.as_bytes(), b" HTTP/1.1\r\n"] {
+            head.extend_from_slice(part);
+        }
+        for (name, value) in headers.iter().map(|(name, value)| (name, value)).chain([(&HOST, &self.host)]) {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                head.extend_from_slice(part);
+            }
+        }
+        // A Vec takes everything.
+        let _ = write!(head, "content-length: {length}\r\n\r\n");
+        head
     }
 
     async fn connect(&self) -> Result<Box<Line>, NoConnection> {
         let mut connector = self.connector.clone();
         poll_fn(|cx| connector.poll_ready(cx)).await?;
-        let io = connector.call(self.to.clone()).await?;
-        let (sender, connection) = http1::handshake(io).await.map_err(|error| NoConnection::of(&error))?;
-        Ok(Box::new(Line { sender, connection }))
+        let connected = connector.call(self.to.clone()).await?;
+        Ok(Box::new(Line::new(connected.into(), self.first_byte)))
     }
 
-    async fn ask(
-        &self,
-        mut line: Box<Line>,
-        request: Request<Full<Bytes>>,
-    ) -> Result<Response<LineBody>, Unanswered> {
-        let mut answer = pin!(line.sender.try_send_request(request));
-        let mut connection = Some(Pin::new(&mut line.connection));
-        let answered = poll_fn(|cx| {
-            // Only the connection brings the answer, so nobody else has to wake this task for it.
-            if connection.as_mut().is_some_and(|connection| connection.as_mut().poll(cx).is_ready()) {
-                connection = None;
-            }
-            answer.as_mut().poll(&mut quiet())
-        });
-        match answered.await {
-            Ok(response) => {
-                Ok(response.map(|incoming| LineBody { incoming, line: Some(line), home: self.idle.clone() }))
-            }
-            Err(mut failed) => {
-                let unsent = failed.take_message();
-                Err(Unanswered { why: no_answer(failed.error()), unsent })
-            }
-        }
+    async fn ask(&self, mut line: Box<Line>, message: Message<'_>) -> Result<Response<LineBody>, Unanswered> {
+        let AnswerHead { status, headers, framing, is_kept } = line.ask(message).await?;
+        let home = is_kept.then(|| self.idle.clone());
+        let mut response = Response::new(LineBody { line: Some(line), framing, home });
+        (*response.status_mut(), *response.headers_mut()) = (status, headers);
+        Ok(response)
     }
 
     /// Lets go of connections that were closed, and of those that nobody used for this long.
     pub(super) fn tidy(&self, kept: Duration) {
         self.idle.lock().retain_mut(|(since, line)| since.elapsed() < kept && line.is_open());
-    }
-}
-
-struct Unanswered {
-    why: SendError,
-    /// The request, where none of it was written.
-    unsent: Option<Request<Full<Bytes>>>,
-}
-
-/// What an error means for a request that was given to a connection: it may be on its way, whatever became of it.
-fn no_answer(error: &hyper::Error) -> SendError {
-    SendError::Ambiguous(if error.is_parse() { "not_http" } else { "closed_before_headers" })
-}
-
-impl Line {
-    /// Whether the other side still holds it.
-    fn is_open(&mut self) -> bool {
-        Pin::new(&mut self.connection).poll(&mut quiet()).is_pending() && !self.sender.is_closed()
     }
 }
 
@@ -136,11 +114,8 @@ impl Idle {
         }
     }
 
-    /// Keeps a connection, if it is ready for another request.
-    fn keep(&self, mut line: Box<Line>) {
-        if line.is_open() && line.sender.is_ready() {
-            self.lock().push((Instant::now(), line));
-        }
+    fn keep(&self, line: Box<Line>) {
+        self.lock().push((Instant::now(), line));
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Instant, Box<Line>)>> {
@@ -148,47 +123,37 @@ impl Idle {
     }
 }
 
-/// The body of an answer, with the connection that brings it.
+/// The body of an answer, with the connection that brings it. Dropping it before its end closes the connection.
 pub(super) struct LineBody {
-    incoming: Incoming,
     line: Option<Box<Line>>,
-    home: Arc<Idle>,
+    framing: Framing,
+    /// Where the connection goes behind the body's end, if it can be used again.
+    home: Option<Arc<Idle>>,
 }
 
 impl LineBody {
-    pub(super) fn poll_frame(
-        &mut self,
-        cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
-        // Asking for more is what lets the connection read on.
-        if let Poll::Ready(frame) = Pin::new(&mut self.incoming).poll_frame(&mut quiet()) {
-            return Poll::Ready(frame);
-        }
-        if self.line.as_mut().is_some_and(|line| Pin::new(&mut line.connection).poll(cx).is_ready()) {
+    pub(super) fn poll_next(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, Broken>>> {
+        let Some(line) = &mut self.line else { return Poll::Ready(None) };
+        let next = line.poll_body(&mut self.framing, cx);
+        if matches!(next, Poll::Ready(Some(Err(_)))) {
             self.line = None;
+        } else if self.is_end_stream()
+            && let (Some(line), Some(home)) = (self.line.take(), self.home.take())
+        {
+            home.keep(line);
         }
-        Pin::new(&mut self.incoming).poll_frame(&mut quiet())
+        next
     }
 
+    /// Whether nothing more comes.
     pub(super) fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        matches!(self.framing, Framing::Length(0) | Framing::Chunked(Chunked::Over))
     }
 
     pub(super) fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
-    }
-}
-
-impl Drop for LineBody {
-    fn drop(&mut self) {
-        if let Some(line) = self.line.take() {
-            // One on which the answer still comes is not ready, and is closed.
-            self.home.keep(line);
+        match self.framing {
+            Framing::Length(left) => SizeHint::with_exact(left),
+            Framing::Chunked(_) | Framing::Close => SizeHint::default(),
         }
     }
-}
-
-/// For what is certain to be polled again when it matters.
-fn quiet() -> Context<'static> {
-    Context::from_waker(Waker::noop())
 }

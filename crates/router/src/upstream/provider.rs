@@ -1,7 +1,6 @@
 //! What tells one provider from another. One file for each; which one it is, the configuration says.
 
-use http::HeaderMap;
-
+use super::headers::Fields;
 use crate::dialect::MaximumKey;
 use crate::door::Door;
 
@@ -32,5 +31,5 @@ pub(super) trait OverHttp: Provider {
     fn path(&self, base: &str, door: Door) -> String;
 
     /// Adds what lets a request in. Whatever the client used for that is gone by then.
-    fn authorize(&self, headers: &mut HeaderMap);
+    fn authorize(&self, headers: &mut Fields);
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use http::{Method, Request, Response, Uri};
-use http_body_util::Full;
+use http::{Response, Uri};
 
 use super::body::UpstreamBody;
 use super::client::HttpClient;
@@ -19,7 +18,6 @@ pub(super) struct Remote {
     provider: Box<dyn OverHttp>,
     client: HttpClient,
     doors: Vec<Asking>,
-    first_byte: Duration,
     idle: Duration,
 }
 
@@ -37,7 +35,7 @@ impl Remote {
         provider: Box<dyn OverHttp>,
         client: HttpClient,
         endpoint: &Endpoint,
-        (first_byte, idle): (Duration, Duration),
+        idle: Duration,
     ) -> Option<Self> {
         let mut doors = Vec::new();
         for (door, _) in DOORS.iter().filter(|(door, _)| provider.answers(*door)) {
@@ -45,7 +43,7 @@ impl Remote {
             let beta = client.uri(endpoint, &format!("{path}?beta=true"))?;
             doors.push(Asking { door: *door, uri: client.uri(endpoint, &path)?, beta });
         }
-        Some(Self { provider, client, doors, first_byte, idle })
+        Some(Self { provider, client, doors, idle })
     }
 
     pub(super) fn provider(&self) -> &dyn Provider {
@@ -56,22 +54,14 @@ impl Remote {
         let Some(asking) = self.doors.iter().find(|asking| asking.door == outgoing.door) else {
             return Err(SendError::NotReached("door_not_answered"));
         };
-        let mut request = Request::new(Full::new(outgoing.body));
-        *request.method_mut() = Method::POST;
-        *request.uri_mut() = if outgoing.beta_query { &asking.beta } else { &asking.uri }.clone();
-        *request.headers_mut() = outgoing.headers;
-        headers::set(request.headers_mut());
-        self.provider.authorize(request.headers_mut());
-        match tokio::time::timeout(self.first_byte, self.client.send(request)).await {
-            Ok(Ok(response)) => {
-                let (mut parts, source) = response.into_parts();
-                // They hold the address of the endpoint.
-                parts.extensions.clear();
-                Ok(Response::from_parts(parts, UpstreamBody::new(source, self.idle)))
-            }
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(SendError::FirstByteTimeout),
-        }
+        let uri = if outgoing.beta_query { &asking.beta } else { &asking.uri };
+        let mut headers = outgoing.headers;
+        headers::set(&mut headers);
+        self.provider.authorize(&mut headers);
+        let (mut parts, source) = self.client.post(uri, headers, outgoing.body).await?.into_parts();
+        // They hold the address of the endpoint.
+        parts.extensions.clear();
+        Ok(Response::from_parts(parts, UpstreamBody::new(source, self.idle)))
     }
 
     /// Lets go of connections that nobody needs.

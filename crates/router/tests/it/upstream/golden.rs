@@ -1,15 +1,13 @@
 //! What each provider is sent, byte for byte.
 
 use herma_router::door::{DOORS, Door};
-use herma_router::upstream::Upstream;
-use http::HeaderMap;
+use herma_router::upstream::{Fields, Upstream};
 
 use super::kit::{FINE, Got, answering, asking, body, http, up, up_with};
 
 /// Headers that a client sends, with some that must not get through whoever let them pass.
-fn clients() -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    for (name, value) in [
+fn clients() -> Fields {
+    let headers = [
         ("accept", "application/json"),
         ("authorization", "Bearer the-token-of-the-run"),
         ("x-api-key", "the-token-of-the-run"),
@@ -21,10 +19,8 @@ fn clients() -> HeaderMap {
         ("content-type", "text/plain"),
         ("accept-encoding", "gzip"),
         ("user-agent", "client/1"),
-    ] {
-        headers.append(name, value.parse().unwrap());
-    }
-    headers
+    ];
+    headers.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).into()
 }
 
 /// Sends the same to every door, and shows what came.
@@ -81,8 +77,9 @@ async fn the_version_and_the_beta_of_anthropic_are_the_clients() {
     let upstream = up("anthropic", &http(address));
     let mut outgoing = asking(Door::Messages);
     outgoing.beta_query = true;
-    outgoing.headers.insert("anthropic-version", "2099-01-01".parse().unwrap());
-    outgoing.headers.insert("anthropic-beta", "something-new".parse().unwrap());
+    for (name, value) in [("anthropic-version", "2099-01-01"), ("anthropic-beta", "something-new")] {
+        outgoing.headers.push((name.parse().unwrap(), value.parse().unwrap()));
+    }
     body(upstream.send(outgoing).await.unwrap()).await.unwrap();
     insta::assert_snapshot!(shown(&got, &address.to_string()));
 }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use herma_router::config::{Config, Lookup};
 use herma_router::door::Door;
 use herma_router::upstream::{BadUpstream, BodyBroken, Outgoing, SendError, Upstream, UpstreamBody};
-use http::{HeaderMap, Response};
+use http::Response;
 use http_body_util::BodyExt;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -76,7 +76,7 @@ pub(crate) fn asking(door: Door) -> Outgoing {
     Outgoing {
         door,
         beta_query: false,
-        headers: HeaderMap::new(),
+        headers: Vec::new(),
         body: Bytes::from_static(br#"{"model":"m","messages":[{"role":"user","content":"Hello."}]}"#),
         run: Arc::from("run-1"),
     }
