@@ -18,6 +18,8 @@ pub(super) struct Responding {
     /// None once all of it was given.
     body: Option<Answer>,
     framing: Framing,
+    /// Whether the client may have got something of it.
+    is_begun: bool,
     /// Whether the body broke off: then the connection does, too.
     is_broken: bool,
 }
@@ -80,7 +82,7 @@ impl Responding {
             out.extend_from_slice(part);
         }
         let is_over = framing == Framing::Without || body.is_end_stream();
-        Self { body: (!is_over).then_some(body), framing, is_broken: false }
+        Self { body: (!is_over).then_some(body), framing, is_begun: false, is_broken: false }
     }
 
     /// Writes the answer as it comes. What is there is written together; what comes while the client does not read waits.
@@ -100,7 +102,13 @@ impl Responding {
                             self.data(&data, &mut talk.out);
                         }
                     }
-                    Poll::Ready(Some(Err(_))) => self.end(true),
+                    Poll::Ready(Some(Err(_))) => {
+                        // A client that was told nothing yet sees that the call failed, and not half an answer.
+                        if !self.is_begun && matches!(self.framing, Framing::Length(_)) {
+                            talk.out.clear();
+                        }
+                        self.end(true);
+                    }
                     Poll::Ready(None) => {
                         if self.framing == Framing::Chunked {
                             talk.out.extend_from_slice(b"0\r\n\r\n");
@@ -110,6 +118,7 @@ impl Responding {
                     }
                 }
             }
+            self.is_begun |= talk.unwritten() > 0;
             ready!(talk.poll_write(cx))?;
             match (&self.body, self.is_broken) {
                 (None, false) => return Poll::Ready(Ok(())),
@@ -207,8 +216,12 @@ mod tests {
 
     #[test]
     fn no_other_number_of_bytes_than_was_announced_counts_as_whole() {
-        let responding =
-            |framing| Responding { body: Some(Answer::Whole(Bytes::new())), framing, is_broken: false };
+        let responding = |framing| Responding {
+            body: Some(Answer::Whole(Bytes::new())),
+            framing,
+            is_begun: false,
+            is_broken: false,
+        };
         let mut out = Vec::new();
         let mut exact = responding(Framing::Length(4));
         exact.data(b"te", &mut out);
@@ -234,7 +247,7 @@ mod tests {
         let (_client, server) = duplex(1 << 10);
         let mut talk = Talk::new(Box::new(server));
         let body = Some(Answer::Whole(Bytes::from("text")));
-        let mut short = Responding { body, framing: Framing::Length(5), is_broken: false };
+        let mut short = Responding { body, framing: Framing::Length(5), is_begun: false, is_broken: false };
         assert_eq!(poll_fn(|cx| short.poll(&mut talk, cx)).await, Err(Left));
     }
 }
