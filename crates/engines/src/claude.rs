@@ -1,7 +1,6 @@
 //! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a configuration
 //! directory of its own.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
@@ -12,8 +11,9 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
-use crate::installed::{Installed, one_line};
-use crate::package::Package;
+use crate::installed::{Installed, one_line, write};
+use crate::json_lines::{malformed, tool, typed};
+use crate::package::{Build, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -25,8 +25,8 @@ pub const PACKAGE: Package = Package {
     version: "2.1.325",
     license: "SEE LICENSE IN README.md",
     identity: "{} (Claude Code)",
-    on_x86_64: "node_modules/@anthropic-ai/claude-code-linux-x64/claude",
-    on_aarch64: "node_modules/@anthropic-ai/claude-code-linux-arm64/claude",
+    on_x86_64: Build::native("node_modules/@anthropic-ai/claude-code-linux-x64/claude"),
+    on_aarch64: Build::native("node_modules/@anthropic-ai/claude-code-linux-arm64/claude"),
 };
 
 /// Its own directory, its settings and its prompt, in the engine directory.
@@ -102,8 +102,7 @@ impl Engine for Claude {
     }
 
     fn identify(&self, _: &View) -> Option<Launch> {
-        let argv = vec![self.installed.program().ok()?, "--version".into()];
-        Some(Launch { argv, ..Launch::default() })
+        self.installed.asked("--version")
     }
 
     fn identity(&self, output: &[u8]) -> Option<String> {
@@ -116,24 +115,18 @@ impl Engine for Claude {
         engine_dir: &Path,
         view: &View,
     ) -> Result<(), EngineError> {
-        let way = assignment.contract.terms.model.as_ref().zip(view.router_port);
-        let (model, _) = way.ok_or_else(|| EngineError::NoModel(self.name()))?;
-        let env: Map<String, Value> =
-            MODELS.iter().map(|name| ((*name).to_owned(), model.model.as_str().into())).collect();
-        let settings = json!({ "model": model.model, "env": env, "includeCoAuthoredBy": false });
-        let write = |file: &'static str, text: &str| {
-            fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
-        };
-        fs::create_dir(engine_dir.join(HOME)).map_err(|source| EngineError::Write { file: HOME, source })?;
-        write(SETTINGS, &settings.to_string())?;
-        write(PROMPT, &prompt(assignment.contract))
+        let (model, _) = self.installed.way(assignment, view)?;
+        let env: Map<String, Value> = MODELS.iter().map(|name| ((*name).to_owned(), model.into())).collect();
+        let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false });
+        write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
+        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
     fn launch(&self, view: &View) -> Result<Launch, EngineError> {
         let (Some(engine_dir), Some(port)) = (&view.engine_dir, view.router_port) else {
             return Err(EngineError::NoEngineDirectory(self.name()));
         };
-        let mut argv = vec![self.installed.program()?];
+        let mut argv = self.installed.command()?;
         let words = [
             "-p",
             "--output-format",
@@ -167,12 +160,6 @@ impl Engine for Claude {
 /// Reads what `--output-format stream-json` prints: one JSON object a line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaudeReader;
-
-#[derive(Deserialize)]
-struct Typed {
-    #[serde(rename = "type")]
-    kind: String,
-}
 
 #[derive(Deserialize)]
 struct System {
@@ -224,16 +211,15 @@ struct Usage {
 
 impl OutputReader for ClaudeReader {
     fn line(&mut self, line: &[u8]) -> Option<Said> {
-        let text = String::from_utf8_lossy(line.trim_ascii());
-        let typed: Typed = serde_json::from_str(&text).ok()?;
-        let read = match typed.kind.as_str() {
+        let (kind, text) = typed(line)?;
+        let read = match kind.as_str() {
             "system" => serde_json::from_str(&text).map(of_system),
             "assistant" => serde_json::from_str(&text).map(of_assistant),
             "user" => Ok(Said::NOTHING),
             "result" => serde_json::from_str(&text).map(of_result),
             _ => return None,
         };
-        Some(read.unwrap_or_else(|error| Said::Malformed(error.to_string().chars().take(200).collect())))
+        Some(read.unwrap_or_else(|error| malformed(&error)))
     }
 }
 
@@ -252,22 +238,10 @@ fn of_system(line: System) -> Said {
 fn of_assistant(line: Assistant) -> Said {
     let said = |block| match block {
         Block::Text { text } => Some(Said::Message(text)),
-        Block::ToolUse { name, input } => Some(of_tool(name, &input)),
+        Block::ToolUse { name, input } => Some(tool(&name, &input)),
         Block::Other => None,
     };
     Said::All(line.message.content.into_iter().filter_map(said).collect())
-}
-
-/// A shell call by its command, a call on a file by its path, any other by all of its arguments.
-fn of_tool(name: String, input: &Value) -> Said {
-    let text = |key: &str| input.get(key).and_then(Value::as_str);
-    match text("command").or_else(|| text("file_path")).or_else(|| text("notebook_path")) {
-        Some(command) if name == "Bash" => {
-            Said::Tool { name: "shell".to_owned(), command: command.to_owned() }
-        }
-        Some(command) => Said::Tool { name, command: command.to_owned() },
-        None => Said::Tool { name, command: input.to_string() },
-    }
 }
 
 /// `subtype` says `success` on errors too; `is_error` is what counts.

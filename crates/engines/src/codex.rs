@@ -1,7 +1,6 @@
 //! The engine `codex`: the Codex CLI of `OpenAI`, driven by `codex exec --json` with a configuration of its own.
 
 use std::collections::VecDeque;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
@@ -12,8 +11,9 @@ use serde::Deserialize;
 
 use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
-use crate::installed::{Installed, one_line};
-use crate::package::Package;
+use crate::installed::{Installed, one_line, write};
+use crate::json_lines::{malformed, typed};
+use crate::package::{Build, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -25,8 +25,12 @@ pub const PACKAGE: Package = Package {
     version: "0.166.0",
     license: "Apache-2.0",
     identity: "codex-cli {}",
-    on_x86_64: "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
-    on_aarch64: "node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
+    on_x86_64: Build::native(
+        "node_modules/@openai/codex-linux-x64/vendor/x86_64-unknown-linux-musl/bin/codex",
+    ),
+    on_aarch64: Build::native(
+        "node_modules/@openai/codex-linux-arm64/vendor/aarch64-unknown-linux-musl/bin/codex",
+    ),
 };
 
 /// Its own directory and its prompt, in the engine directory.
@@ -101,8 +105,7 @@ impl Engine for Codex {
     }
 
     fn identify(&self, _: &View) -> Option<Launch> {
-        let argv = vec![self.installed.program().ok()?, "--version".into()];
-        Some(Launch { argv, ..Launch::default() })
+        self.installed.asked("--version")
     }
 
     fn identity(&self, output: &[u8]) -> Option<String> {
@@ -115,22 +118,17 @@ impl Engine for Codex {
         engine_dir: &Path,
         view: &View,
     ) -> Result<(), EngineError> {
-        let way = assignment.contract.terms.model.as_ref().zip(view.router_port);
-        let (model, port) = way.ok_or_else(|| EngineError::NoModel(self.name()))?;
-        let config = config(&model.model, port, &view.workspace.display().to_string());
-        let write = |file: &'static str, text: &str| {
-            fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
-        };
-        fs::create_dir(engine_dir.join(HOME)).map_err(|source| EngineError::Write { file: HOME, source })?;
-        write(CONFIG, &config)?;
-        write(PROMPT, &prompt(assignment.contract))
+        let (model, port) = self.installed.way(assignment, view)?;
+        let config = config(model, port, &view.workspace.display().to_string());
+        write(engine_dir, HOME, CONFIG, &config)?;
+        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
     fn launch(&self, view: &View) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(self.name()));
         };
-        let mut argv = vec![self.installed.program()?];
+        let mut argv = self.installed.command()?;
         // Its own sandbox would need namespaces, which there are none of inside: herma's walls are around it already.
         let words =
             ["exec", "--json", "--strict-config", "--dangerously-bypass-approvals-and-sandbox", "--cd"];
@@ -296,22 +294,15 @@ struct Todo {
     text: String,
 }
 
-#[derive(Deserialize)]
-struct Typed {
-    #[serde(rename = "type")]
-    kind: String,
-}
-
 impl OutputReader for CodexReader {
     fn line(&mut self, line: &[u8]) -> Option<Said> {
-        let text = String::from_utf8_lossy(line.trim_ascii());
-        let typed: Typed = serde_json::from_str(&text).ok()?;
-        if !TYPES.contains(&typed.kind.as_str()) {
+        let (kind, text) = typed(line)?;
+        if !TYPES.contains(&kind.as_str()) {
             return None;
         }
         Some(match serde_json::from_str::<Line>(&text) {
             Ok(line) => self.read(line),
-            Err(error) => Said::Malformed(error.to_string().chars().take(200).collect()),
+            Err(error) => malformed(&error),
         })
     }
 }

@@ -1,14 +1,15 @@
 //! An agent that was installed as a tree: what all such engines have in common.
 
 use std::ffi::OsString;
+use std::fs;
 use std::path::{Path, PathBuf};
 
-use herma_destination::Mount;
+use herma_destination::{Mount, View};
 use herma_model::Digest;
 use herma_model::engine::EngineName;
 
-use crate::engine::EngineError;
-use crate::package::Package;
+use crate::engine::{Assignment, EngineError, Launch};
+use crate::package::{Build, Package};
 use crate::tree::TreeDigest;
 
 /// Where the tree appears inside the destination.
@@ -51,17 +52,51 @@ impl Installed {
         vec![Mount { host: root.to_owned(), inside: INSIDE.into() }]
     }
 
-    /// Its program, as it is seen inside.
-    pub(crate) fn program(&self) -> Result<OsString, EngineError> {
+    /// The first words of its command, as they are seen inside: its program, and the script that it interprets.
+    pub(crate) fn command(&self) -> Result<Vec<OsString>, EngineError> {
         if self.tree.is_none() {
             return Err(self.nothing());
         }
-        Ok(Path::new(INSIDE).join(self.package.program()).into_os_string())
+        let Build { program, script, .. } = self.package.build();
+        let inside = |path: &str| Path::new(INSIDE).join(path).into_os_string();
+        Ok(std::iter::once(program).chain(script).map(inside).collect())
+    }
+
+    /// How it is asked something with one word; nothing where there is nothing to ask.
+    pub(crate) fn asked(&self, word: &str) -> Option<Launch> {
+        let mut argv = self.command().ok()?;
+        argv.push(word.into());
+        Some(Launch { argv, ..Launch::default() })
+    }
+
+    /// The contract's model, and the port that leads to it.
+    pub(crate) fn way<'a>(
+        &self,
+        assignment: &Assignment<'a>,
+        view: &View,
+    ) -> Result<(&'a str, u16), EngineError> {
+        let model = assignment.contract.terms.model.as_ref().map(|choice| choice.model.as_str());
+        model.zip(view.router_port).ok_or_else(|| EngineError::NoModel(self.name.clone()))
     }
 
     fn nothing(&self) -> EngineError {
         EngineError::NotInstalled { engine: self.name.clone() }
     }
+}
+
+/// Writes a file into the engine directory, below which the agent has its own.
+pub(crate) fn write(
+    engine_dir: &Path,
+    home: &'static str,
+    file: &'static str,
+    text: &str,
+) -> Result<(), EngineError> {
+    let place = engine_dir.join(home);
+    // Only this one: an engine directory that is not there is an error.
+    if !place.is_dir() {
+        fs::create_dir(&place).map_err(|source| EngineError::Write { file: home, source })?;
+    }
+    fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
 }
 
 /// The one line that a program printed, if it is one that can be shown.

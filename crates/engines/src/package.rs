@@ -13,12 +13,23 @@ pub struct Package {
     pub version: &'static str,
     /// What its license is, as the package says it.
     pub license: &'static str,
-    /// What a program of another version of it says that it is; `{}` stands for the version.
+    /// What its program says that it is; `{}` stands for the version.
     pub identity: &'static str,
-    /// Its native program in the tree, where the machine is x86-64.
-    pub on_x86_64: &'static str,
-    /// Its native program in the tree, where the machine is ARM of 64 bits.
-    pub on_aarch64: &'static str,
+    /// What runs where the machine is x86-64.
+    pub on_x86_64: Build,
+    /// What runs where the machine is ARM of 64 bits.
+    pub on_aarch64: Build,
+}
+
+/// What of a tree runs on one kind of machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Build {
+    /// The native program, below the root of the tree: the agent's own, or the interpreter of its script.
+    pub program: &'static str,
+    /// The script that the program interprets, where it is an interpreter.
+    pub script: Option<&'static str>,
+    /// Packages that are fetched beside, each with its exact version: the interpreter.
+    pub beside: &'static [&'static str],
 }
 
 /// What is read of a package's own description.
@@ -27,11 +38,26 @@ struct Description {
     version: String,
 }
 
-impl Package {
-    /// The native program for this machine, below the root of the tree.
+impl Build {
+    /// A program that needs no interpreter.
     #[must_use]
-    pub fn program(&self) -> &'static str {
+    pub const fn native(program: &'static str) -> Self {
+        Self { program, script: None, beside: &[] }
+    }
+}
+
+impl Package {
+    /// What runs on this machine.
+    #[must_use]
+    pub fn build(&self) -> Build {
         if cfg!(target_arch = "aarch64") { self.on_aarch64 } else { self.on_x86_64 }
+    }
+
+    /// Everything that is fetched for a version of it, as npm wants it named.
+    #[must_use]
+    pub fn wanted(&self, version: &str) -> Vec<String> {
+        let own = format!("{}@{version}", self.name);
+        std::iter::once(own).chain(self.build().beside.iter().map(|beside| (*beside).to_owned())).collect()
     }
 
     /// The version that is installed in a tree; none where it cannot be read.

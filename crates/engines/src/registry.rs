@@ -9,16 +9,20 @@ use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
 use crate::fake::Fake;
+use crate::opencode::{self, OpenCode};
+use crate::pi::{self, Pi};
 use crate::stub::{self, Stub};
 
 /// Makes an engine that runs a program of its own, from its name and the program that was admitted.
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
 /// The engines that run a program of their own.
-const EXTERNAL: [(&str, Make); 3] = [
+const EXTERNAL: [(&str, Make); 5] = [
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
     (codex::NAME, |name, program| Box::new(Codex::new(name, program))),
     (claude::NAME, |name, program| Box::new(Claude::new(name, program))),
+    (opencode::NAME, |name, program| Box::new(OpenCode::new(name, program))),
+    (pi::NAME, |name, program| Box::new(Pi::new(name, program))),
 ];
 
 /// Every engine that this herma knows.
@@ -98,7 +102,7 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "fake", "no-such-engine"].map(program).into(),
+            ["stub", "codex", "claude", "opencode", "pi", "fake", "no-such-engine"].map(program).into(),
         );
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();

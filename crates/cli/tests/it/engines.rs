@@ -83,7 +83,7 @@ fn an_engine_that_is_not_there_is_refused_and_the_others_are_named() {
         assert_eq!(ended.code, Some(2), "{ended:#?}");
         assert_eq!(
             ended.stderr,
-            "error: herma has no engine `no-such-engine`\nnext: there are: fake, stub, codex, claude\n"
+            "error: herma has no engine `no-such-engine`\nnext: there are: fake, stub, codex, claude, opencode, pi\n"
         );
         let json = herma.run(&["engines", word, "no-such-engine", "--json"]).json();
         assert_eq!((&json["schema"], &json["exit_code"]), (&"herma.error/v1".into(), &2.into()));
@@ -97,7 +97,7 @@ fn the_list_has_a_line_for_each_engine_and_what_it_lacks() {
     let listed = herma.run(&["engines", "list"]).stdout;
     let lines: Vec<&str> = listed.lines().filter(|line| !line.starts_with(' ')).collect();
     let words = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
-    let [fake, stub, codex, _] = lines[..] else { panic!("{listed}") };
+    let [fake, stub, codex, ..] = lines[..] else { panic!("{listed}") };
     assert!(listed.contains("install it with `herma engines install codex`"), "{codex}");
     assert_eq!(herma.run(&["engines"]).stdout, listed, "without a word they are listed");
     assert_eq!(words(fake)[..4], ["fake", "built", "in", "enabled"], "{fake}");

@@ -10,10 +10,10 @@ use herma_model::engine::{DestinationKind, EngineName, EngineResult};
 use herma_model::{Contract, Digest};
 use proptest::prelude::*;
 
-const AGENTS: [&str; 2] = ["codex", "claude"];
+const AGENTS: [&str; 4] = ["codex", "claude", "opencode", "pi"];
 
 /// The recorded streams of each agent.
-const STREAMS: [(&str, &str, &str); 7] = [
+const STREAMS: [(&str, &str, &str); 12] = [
     ("codex", "codex", include_str!("streams/codex.jsonl")),
     ("codex", "codex-auth-error", include_str!("streams/codex-auth-error.jsonl")),
     ("codex", "codex-resume", include_str!("streams/codex-resume.jsonl")),
@@ -21,6 +21,11 @@ const STREAMS: [(&str, &str, &str); 7] = [
     ("claude", "claude-auth-error", include_str!("streams/claude-auth-error.jsonl")),
     ("claude", "claude-refused", include_str!("streams/claude-refused.jsonl")),
     ("claude", "claude-resume", include_str!("streams/claude-resume.jsonl")),
+    ("opencode", "opencode", include_str!("streams/opencode.jsonl")),
+    ("opencode", "opencode-auth-error", include_str!("streams/opencode-auth-error.jsonl")),
+    ("pi", "pi", include_str!("streams/pi.jsonl")),
+    ("pi", "pi-auth-error", include_str!("streams/pi-auth-error.jsonl")),
+    ("pi", "pi-resume", include_str!("streams/pi-resume.jsonl")),
 ];
 
 fn name(engine: &str) -> EngineName {
@@ -102,7 +107,9 @@ fn what_real_agents_said_is_understood() {
 fn an_agent_that_could_not_ask_its_model_says_that_it_failed() {
     for (engine, stream, text) in STREAMS {
         let expected = match stream {
-            "codex-auth-error" | "claude-refused" => vec![EngineResult::Failed],
+            "codex-auth-error" | "claude-refused" | "opencode-auth-error" | "pi-auth-error" => {
+                vec![EngineResult::Failed]
+            }
             // This one was ended while it still tried: it owes no result.
             "claude-auth-error" => vec![],
             _ => vec![EngineResult::Completed],
@@ -113,7 +120,12 @@ fn an_agent_that_could_not_ask_its_model_says_that_it_failed() {
 
 #[test]
 fn an_agent_is_a_tree_that_was_installed() {
-    for (engine, package) in [("codex", "@openai/codex"), ("claude", "@anthropic-ai/claude-code")] {
+    for (engine, package) in [
+        ("codex", "@openai/codex"),
+        ("claude", "@anthropic-ai/claude-code"),
+        ("opencode", "opencode-ai"),
+        ("pi", "@earendil-works/pi-coding-agent"),
+    ] {
         let tree = tree(package, "9.8.7");
         let registry = registry(engine, Some(tree.path()));
         let engine = registry.get(&name(engine)).unwrap();
@@ -185,7 +197,7 @@ fn prepared(engine: &str) -> (String, Launch) {
     files.sort();
     let mut launch = agent.launch(&view()).unwrap();
     // Its place in the tree depends on the machine.
-    let program = Path::new("/opt/herma-engine").join(agent.package().unwrap().program());
+    let program = Path::new("/opt/herma-engine").join(agent.package().unwrap().build().program);
     assert_eq!(launch.argv[0], program);
     launch.argv[0] = "PROGRAM".into();
     (files.join("\n"), launch)
@@ -225,6 +237,8 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
     for (engine, unknown, broken) in [
         ("codex", r#"{"type":"thread.compacted"}"#, r#"{"type":"turn.completed"}"#),
         ("claude", r#"{"type":"stream_event"}"#, r#"{"type":"result","subtype":"success"}"#),
+        ("opencode", r#"{"type":"step_paused"}"#, r#"{"type":"step_finish"}"#),
+        ("pi", r#"{"type":"compaction_start"}"#, r#"{"type":"message_end"}"#),
     ] {
         assert_eq!(heard(engine, unknown.as_bytes()), (vec![], 1));
         for other in ["", "Reading prompt from stdin...", "[]", "{\"type\":7}", "\u{1b}[32mdone"] {
@@ -233,6 +247,10 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
         let (said, _) = heard(engine, broken.as_bytes());
         assert!(matches!(said[..], [Said::Malformed(_)]), "{said:?}");
     }
+    // One whose model never answered, or did not end by itself, has not completed anything.
+    assert_eq!(results(&heard("pi", br#"{"type":"agent_settled"}"#).0), [EngineResult::Failed]);
+    let cut = br#"{"type":"step_finish","sessionID":"s","part":{"type":"step-finish","reason":"length"}}"#;
+    assert_eq!(results(&heard("opencode", cut).0), [EngineResult::Failed]);
     // An agent's word for success does not outweigh its word for an error.
     let lies = br#"{"type":"result","subtype":"success","is_error":true}"#;
     assert_eq!(results(&heard("claude", lies).0), [EngineResult::Failed]);

@@ -59,7 +59,7 @@ pub(super) fn fetch(
     };
     let view = destination.view(&rooms);
     let own = view.engine_dir.clone().unwrap_or_default();
-    let argv = [
+    let mut argv = vec![
         npm.program.clone().into_os_string(),
         "install".into(),
         "--prefix".into(),
@@ -70,8 +70,8 @@ pub(super) fn fetch(
         "--no-audit".into(),
         "--no-fund".into(),
         "--loglevel=error".into(),
-        format!("{}@{version}", package.name).into(),
     ];
+    argv.extend(package.wanted(version).into_iter().map(Into::into));
     let mut env = vec![
         ("npm_config_registry".to_owned(), npm.registry.clone()),
         ("npm_config_cache".to_owned(), own.join("cache").display().to_string()),
@@ -83,7 +83,7 @@ pub(super) fn fetch(
     env.extend(npm.cafile.iter().map(|file| ("npm_config_cafile".to_owned(), file.display().to_string())));
     let mut process = destination.start(&Job {
         run_id: job,
-        argv: argv.into(),
+        argv,
         env,
         path: npm.path.clone(),
         rooms,

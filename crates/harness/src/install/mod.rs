@@ -108,7 +108,7 @@ fn keep(
     package: &Package,
     version: &str,
 ) -> Result<(PathBuf, Digest), InstallError> {
-    let program = fetched.join(package.program());
+    let program = fetched.join(package.build().program);
     let is_program = fs::symlink_metadata(&program)
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     let found = package.installed(fetched);
@@ -164,7 +164,7 @@ fn draft(
         program: tree.to_string_lossy().parse().map(Some).map_err(bad)?,
         source: line(format!("npm {}", package.name))?,
         pin: line(version.to_owned())?,
-        retrieval: line(format!("npm install --ignore-scripts {}@{version}", package.name))?,
+        retrieval: line(format!("npm install --ignore-scripts {}", package.wanted(version).join(" ")))?,
         license: line(package.license.to_owned())?,
         digest: Some(digest),
         identity: line(package.identity_of(version))?,

