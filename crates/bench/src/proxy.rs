@@ -1,4 +1,4 @@
-//! The body of the hidden `herma __bench-proxy`: a proxy on the router's own stack that parses nothing. It is the floor
+//! The body of the hidden `herma __bench-proxy`: a proxy on the HTTP library hyper that parses nothing. It is the floor
 //! that the router is measured against.
 
 use std::ffi::OsString;

@@ -8,7 +8,7 @@ use crate::child::Recipe;
 use crate::client::Front;
 use crate::{proxy, upstream as model};
 
-/// A proxy on our stack that parses nothing.
+/// A proxy on hyper that parses nothing.
 pub(super) const BARE: Contender = Contender::quick(BARE_PROXY, None, |site| {
     let (port, upstream) = (site.listen.port().to_string(), site.upstream.to_string());
     (site.recipe([proxy::SUBCOMMAND, &port, &upstream], []), Front::new(site.listen, "bench"))

@@ -263,6 +263,8 @@ impl Handle {
     /// Ends a run: its token is dead, its calls are ended and recorded, and the record is on disk.
     pub fn revoke(&self, run: &str) -> Option<Result<Revoked, AuditError>> {
         let run = self.shared.runs.remove(run)?;
+        // Nobody waits for what has ended already.
+        scribe::write(&self.shared);
         if let Some(runtime) = &self.runtime {
             runtime.block_on(run.hang_up());
         }
@@ -325,6 +327,7 @@ impl Handle {
         let left = runtime.block_on(async move {
             let deadline = tokio::time::Instant::now() + within;
             loop {
+                scribe::write(&shared);
                 let left = shared.metrics.calls_under_way();
                 if left == 0 || tokio::time::Instant::now() >= deadline {
                     return left;

@@ -13,11 +13,13 @@ use super::shared::Shared;
 use super::whole::WholeAnswer;
 use crate::audit::{CallNumber, Unchained};
 
-/// So long calls are gathered. A client that answers at once has made its next call by then.
-const MOMENT: Duration = Duration::from_millis(1);
-/// So many are closed before whoever became ready meanwhile has its turn; or half of all that wait, where that is more:
-/// else they would come faster than they are closed.
-const AT_ONCE: usize = 8;
+/// So long calls are gathered. Whoever calls again and again is in the way of what is done in between, so that it is not
+/// done often; and who is not settled yet takes from nobody, because before a call is refused all that ended are settled.
+const MOMENT: Duration = Duration::from_millis(20);
+/// So many are closed before whoever became ready meanwhile has its turn; or this part of all that wait, where that is
+/// more: else they would come faster than they are closed.
+const AT_ONCE: usize = 4;
+const PART: usize = 8;
 
 /// What is still to be closed.
 #[derive(Debug, Default)]
@@ -59,7 +61,7 @@ pub(super) fn write(shared: &Shared) {
     write_some(shared, usize::MAX);
 }
 
-/// Closes so many or half of all, the oldest first; says whether there are more.
+/// Closes so many or a part of all, the oldest first; says whether there are more.
 fn write_some(shared: &Shared, some: usize) -> bool {
     let _alone = lock(&shared.scribe.writing);
     let (now, more) = {
@@ -82,7 +84,7 @@ fn write_some(shared: &Shared, some: usize) -> bool {
 
 /// How many of those that wait are closed now.
 fn share(waiting: usize, some: usize) -> usize {
-    some.max(waiting / 2).min(waiting)
+    some.max(waiting / PART).min(waiting)
 }
 
 impl EndedCall {
@@ -121,8 +123,8 @@ mod tests {
                 waiting += each_turn;
                 waiting -= share(waiting, AT_ONCE);
             }
-            assert!(waiting <= each_turn, "{waiting} wait where {each_turn} come");
+            assert!(waiting <= PART * each_turn, "{waiting} wait where {each_turn} come");
         }
-        assert_eq!((share(5, usize::MAX), share(5, AT_ONCE), share(0, AT_ONCE)), (5, 5, 0));
+        assert_eq!((share(5, usize::MAX), share(3, AT_ONCE), share(0, AT_ONCE)), (5, 3, 0));
     }
 }

@@ -6,6 +6,7 @@ mod broken;
 mod canary;
 mod cancelled;
 mod doors;
+mod early;
 mod golden;
 mod kit;
 mod pool;

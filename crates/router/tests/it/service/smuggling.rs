@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::client::{request, request_with};
-use super::kit::{DOORS, Router, Setup, TOKEN};
-use super::server::{Do, STREAM, Server, chunk, fine, good, http};
+use super::kit::{DOORS, Router, STREAMS, Setup, TOKEN};
+use super::server::{Do, STREAM, Server, chunk, fine, good, good_stream, http};
 
 fn start() -> (Server, Router) {
     let server = fine();
@@ -266,6 +266,29 @@ fn what_would_change_the_protocol_does_not() {
         assert!(matches!(reply.status, 400 | 404 | 405), "{request:?}: {}", reply.status);
         assert_eq!(server.connections(), before);
     }
+}
+
+#[test]
+fn an_old_client_gets_one_answer_without_chunks_and_then_the_end() {
+    let server = Server::new(|_, request| {
+        let whole = good_stream(request.split(' ').nth(1).unwrap());
+        vec![Do::Send(STREAM.as_bytes().to_vec()), Do::Send(chunk(&whole)), Do::Send(b"0\r\n\r\n".to_vec())]
+    });
+    let router = Setup::new(&[&server]).start();
+    let (path, body) = STREAMS[2];
+    for old in [
+        request(path, body).replacen("HTTP/1.1", "HTTP/1.0", 1),
+        request_with(path, "connection: close\r\n", body),
+    ] {
+        let mut connection = router.client.connect();
+        connection.send(old.as_bytes());
+        let (text, _) = connection.rest();
+        assert!(text.contains("connection: close\r\n"), "{text}");
+        let is_chunked = text.contains("transfer-encoding: chunked\r\n");
+        assert_eq!(is_chunked, old.contains("HTTP/1.1"), "{text}");
+        assert!(is_chunked || text.ends_with(std::str::from_utf8(&good_stream(path)).unwrap()), "{text}");
+    }
+    router.records(2);
 }
 
 fn body_of(answer: &[u8]) -> &[u8] {
