@@ -89,7 +89,7 @@ async fn requests(
 ) {
     // An error says that the router is gone.
     let drains = || draining.has_changed().unwrap_or(true);
-    let mut talk = Mutex::new(Talk::new(stream));
+    let mut talk = Mutex::new(Talk::new(stream, shared.settings().limits.idle));
     let mut patience = Patience::new(shared.settings().limits.head);
     loop {
         patience.rewarded();
@@ -139,8 +139,7 @@ async fn one(
         wants_head: head.method == Method::HEAD,
         is_last: head.is_last || !talk.is_read() || drains(),
     };
-    let mut responding =
-        shared.date.with(&*shared.clock, |date| Responding::new(response, asker, date, talk));
+    let mut responding = Responding::new(response, asker, &shared.date.text(&*shared.clock), talk);
     poll_fn(|cx| match responding.poll(talk, cx) {
         Poll::Pending => talk.poll_left(cx).map(Err),
         written @ Poll::Ready(_) => written,

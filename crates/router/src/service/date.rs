@@ -1,6 +1,6 @@
 //! The time as answers tell it.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use herma_model::{Clock, Timestamp};
@@ -11,16 +11,16 @@ const KEPT: Duration = Duration::from_millis(500);
 
 /// The time of a moment ago.
 #[derive(Debug, Default)]
-pub(super) struct Date(Mutex<Option<(Instant, String)>>);
+pub(super) struct Date(Mutex<Option<(Instant, Arc<str>)>>);
 
 impl Date {
-    /// Hands the time to `tell`, as headers have it.
-    pub(super) fn with<T>(&self, clock: &dyn Clock, tell: impl FnOnce(&str) -> T) -> T {
+    /// The time as headers have it.
+    pub(super) fn text(&self, clock: &dyn Clock) -> Arc<str> {
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
-        match &mut *kept {
-            Some((made, text)) if now.duration_since(*made) < KEPT => tell(text),
-            kept => tell(&kept.insert((now, text(clock.now()))).1),
+        match &*kept {
+            Some((made, text)) if now.duration_since(*made) < KEPT => text.clone(),
+            _ => kept.insert((now, text(clock.now()).into())).1.clone(),
         }
     }
 }

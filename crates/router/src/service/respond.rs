@@ -18,8 +18,6 @@ pub(super) struct Responding {
     /// None once all of it was given.
     body: Option<Answer>,
     framing: Framing,
-    /// Whether the client may have got something of it.
-    is_begun: bool,
     /// Whether the body broke off: then the connection does, too.
     is_broken: bool,
 }
@@ -82,13 +80,14 @@ impl Responding {
             out.extend_from_slice(part);
         }
         let is_over = framing == Framing::Without || body.is_end_stream();
-        Self { body: (!is_over).then_some(body), framing, is_begun: false, is_broken: false }
+        Self { body: (!is_over).then_some(body), framing, is_broken: false }
     }
 
     /// Writes the answer as it comes. What is there is written together; what comes while the client does not read waits.
     pub(super) fn poll(&mut self, talk: &mut Talk, cx: &mut Context<'_>) -> Poll<Result<(), Left>> {
         loop {
             let mut waits = false;
+            talk.forget_written();
             while talk.unwritten() < AT_ONCE
                 && let Some(body) = &mut self.body
             {
@@ -102,13 +101,7 @@ impl Responding {
                             self.data(&data, &mut talk.out);
                         }
                     }
-                    Poll::Ready(Some(Err(_))) => {
-                        // A client that was told nothing yet sees that the call failed, and not half an answer.
-                        if !self.is_begun && matches!(self.framing, Framing::Length(_)) {
-                            talk.out.clear();
-                        }
-                        self.end(true);
-                    }
+                    Poll::Ready(Some(Err(_))) => self.end(true),
                     Poll::Ready(None) => {
                         if self.framing == Framing::Chunked {
                             talk.out.extend_from_slice(b"0\r\n\r\n");
@@ -171,18 +164,20 @@ fn status(status: StatusCode, out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use std::future::poll_fn;
+    use std::time::Duration;
 
     use bytes::Bytes;
     use tokio::io::{AsyncReadExt as _, duplex};
 
     use super::*;
 
+    const PATIENCE: Duration = Duration::from_mins(1);
     const ONE: Asker = Asker { is_old: false, wants_head: false, is_last: false };
 
     /// What a client gets, and whether the answer was whole.
     async fn written(response: Response<Answer>, asker: Asker) -> (String, bool) {
         let (mut client, server) = duplex(1 << 10);
-        let mut talk = Talk::new(Box::new(server));
+        let mut talk = Talk::new(Box::new(server), PATIENCE);
         let mut responding = Responding::new(response, asker, "now", &mut talk);
         let is_whole = poll_fn(|cx| responding.poll(&mut talk, cx)).await.is_ok();
         drop(talk);
@@ -218,12 +213,8 @@ mod tests {
 
     #[test]
     fn no_other_number_of_bytes_than_was_announced_counts_as_whole() {
-        let responding = |framing| Responding {
-            body: Some(Answer::Whole(Bytes::new())),
-            framing,
-            is_begun: false,
-            is_broken: false,
-        };
+        let responding =
+            |framing| Responding { body: Some(Answer::Whole(Bytes::new())), framing, is_broken: false };
         let mut out = Vec::new();
         let mut exact = responding(Framing::Length(4));
         exact.data(b"te", &mut out);
@@ -247,7 +238,7 @@ mod tests {
     #[tokio::test]
     async fn of_an_answer_that_breaks_off_before_it_is_written_nothing_is_written() {
         let (mut client, server) = duplex(1 << 10);
-        let mut talk = Talk::new(Box::new(server));
+        let mut talk = Talk::new(Box::new(server), PATIENCE);
         let mut short = Responding::new(answer(200), ONE, "now", &mut talk);
         short.framing = Framing::Length(5);
         assert_eq!(poll_fn(|cx| short.poll(&mut talk, cx)).await, Err(Left));

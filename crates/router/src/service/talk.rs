@@ -8,12 +8,14 @@ use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, ReadBuf};
 
 use super::head::{self, BadHead, Head};
 use super::listener::Stream;
+use crate::patience::Patience;
 
 /// So much room there is when something is read.
 const ROOM: usize = 4 << 10;
@@ -40,10 +42,13 @@ pub(super) struct Talk {
     /// What is to be written.
     pub(super) out: Vec<u8>,
     written: usize,
+    /// How long a client may take nothing of what is written to it.
+    patience: Patience,
 }
 
 impl Talk {
-    pub(super) fn new(stream: Box<dyn Stream>) -> Self {
+    /// A client that takes nothing for as long as `unread` has left.
+    pub(super) fn new(stream: Box<dyn Stream>, unread: Duration) -> Self {
         Self {
             stream,
             came: BytesMut::new(),
@@ -53,6 +58,7 @@ impl Talk {
             is_ahead: false,
             out: Vec::new(),
             written: 0,
+            patience: Patience::new(unread),
         }
     }
 
@@ -84,7 +90,12 @@ impl Talk {
         self.left = 0;
         let body = self.came.split_to(length).freeze();
         self.is_ahead |= !self.came.is_empty();
-        self.came.clear();
+        if length > KEPT {
+            // What is left of it would hold all of its memory, as long as the connection lasts.
+            self.came = BytesMut::new();
+        } else {
+            self.came.clear();
+        }
         Some(body)
     }
 
@@ -133,13 +144,22 @@ impl Talk {
         if self.is_ahead { Err(BadHead::Ahead) } else { Ok(()) }
     }
 
-    /// Writes what is to be written.
+    /// Lets go of what was written: a client that never takes all that is there would otherwise keep all that was.
+    pub(super) fn forget_written(&mut self) {
+        self.out.drain(..self.written);
+        self.written = 0;
+    }
+
+    /// Writes what is to be written. A client that takes nothing of it for too long has left.
     pub(super) fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Left>> {
         while self.written < self.out.len() {
-            let polled = Pin::new(&mut *self.stream).poll_write(cx, &self.out[self.written..]);
-            match ready!(polled) {
-                Ok(more) if more > 0 => self.written += more,
-                Ok(_) | Err(_) => return Poll::Ready(Err(Left)),
+            match Pin::new(&mut *self.stream).poll_write(cx, &self.out[self.written..]) {
+                Poll::Ready(Ok(more)) if more > 0 => {
+                    self.written += more;
+                    self.patience.rewarded();
+                }
+                Poll::Ready(_) => return Poll::Ready(Err(Left)),
+                Poll::Pending => return self.patience.poll_over(cx).map(|()| Err(Left)),
             }
         }
         self.out.clear();

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWrite as _};
+use tokio::task::unconstrained;
 
 use super::answer_head::{AnswerHead, Framing};
 use super::chunked::Next;
@@ -52,7 +53,12 @@ impl Line {
 
     /// Whether the other side still holds it, and said nothing that nobody asked for.
     pub(super) fn is_open(&mut self) -> bool {
-        self.came.is_empty() && self.poll_more(&mut Context::from_waker(Waker::noop())).is_pending()
+        if !self.came.is_empty() {
+            return false;
+        }
+        // A task that has read much already is told to wait, which here would look like silence.
+        let more = unconstrained(poll_fn(|cx| self.poll_more(cx)));
+        pin!(more).poll(&mut Context::from_waker(Waker::noop())).is_pending()
     }
 
     /// Sends a request and reads the head of its answer. Where that comes before all of the request was sent, the
@@ -74,9 +80,11 @@ impl Line {
         {
             return Poll::Ready(Ok(head));
         }
-        match self.poll_answer(sending, cx) {
-            Poll::Pending => {}
-            answered @ Poll::Ready(_) => return answered,
+        // Behind a head comes its body, whatever that looks like.
+        if sending.early.is_none()
+            && let answered @ Poll::Ready(_) = self.poll_answer(sending, cx)
+        {
+            return answered;
         }
         ready!(self.patience.poll_over(cx));
         Poll::Ready(Err(Unanswered { why: SendError::FirstByteTimeout, is_unsent: false }))

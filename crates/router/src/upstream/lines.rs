@@ -26,6 +26,9 @@ use super::problem::SendError;
 /// What has room for the head of nearly every request.
 const HEAD: usize = 512;
 
+/// So many connections are kept for calls to come.
+const MOST_IDLE: usize = 1024;
+
 /// All connections to one upstream.
 pub(super) struct Lines {
     connector: Connector,
@@ -111,11 +114,16 @@ impl Idle {
             if line.is_open() {
                 return Some(line);
             }
+            // An upstream that closed one, as in a restart, has closed others.
+            self.lock().retain_mut(|(_, line)| line.is_open());
         }
     }
 
     fn keep(&self, line: Box<Line>) {
-        self.lock().push((Instant::now(), line));
+        let mut idle = self.lock();
+        if idle.len() < MOST_IDLE {
+            idle.push((Instant::now(), line));
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, Vec<(Instant, Box<Line>)>> {

@@ -43,3 +43,12 @@ async fn who_agrees_gets_the_rest() {
     let agreed = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n";
     assert_eq!(asked(agreed, LARGE, "yes").await, (200, b"yes".to_vec()));
 }
+
+#[tokio::test]
+async fn what_follows_an_early_head_is_its_body_whatever_it_looks_like() {
+    let inner = "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n";
+    let agreed =
+        "HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\nHTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n..";
+    assert_eq!(inner.len() + 2, 40);
+    assert_eq!(asked(agreed, LARGE, "").await, (200, format!("{inner}..").into_bytes()));
+}

@@ -9,6 +9,7 @@ use bytes::Bytes;
 use herma_router::door::Door;
 use herma_router::upstream::SendError;
 use tokio::io::AsyncWriteExt;
+use tokio::sync::{Barrier, watch};
 
 use super::kit::{FINE, ask, asking, body, http, request, server, up};
 
@@ -96,4 +97,44 @@ async fn no_race_with_a_closing_server_sends_twice() {
     assert!(seen.len() > 100, "most of them come through: {}", seen.len());
     assert!(seen.values().all(|times| *times == 1), "{seen:?}");
     assert!(not_reached.iter().all(|id| !seen.contains_key(id)));
+}
+
+/// More connections than a task may look at before it is told to let others go first, each with a word that nobody asked for.
+#[tokio::test]
+async fn what_nobody_asked_for_is_nobodys_answer_on_however_many_connections_it_lies() {
+    const MANY: usize = 300;
+    let (connections, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(MANY)));
+    let (say, said) = watch::channel(false);
+    let address = server(move |_, mut stream| {
+        let number = connections.fetch_add(1, Ordering::Relaxed);
+        let (all, mut said) = (all.clone(), said.clone());
+        async move {
+            request(&mut stream).await.unwrap();
+            if number < MANY {
+                all.wait().await;
+            }
+            stream.write_all(FINE.as_bytes()).await.unwrap();
+            if number < MANY {
+                said.changed().await.unwrap();
+                let stray = "HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nstray";
+                stream.write_all(stray.as_bytes()).await.unwrap();
+            }
+            let _ = request(&mut stream).await;
+        }
+    })
+    .await;
+    let upstream = Arc::new(up("openai", &http(address)));
+    let asked: Vec<_> = (0..MANY)
+        .map(|_| {
+            let upstream = upstream.clone();
+            tokio::spawn(async move { body(upstream.send(asking(Door::Chat)).await.unwrap()).await.unwrap() })
+        })
+        .collect();
+    for answer in asked {
+        assert_eq!(answer.await.unwrap(), b"{}");
+    }
+    say.send(true).unwrap();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let answer = body(upstream.send(asking(Door::Chat)).await.unwrap()).await.unwrap();
+    assert_eq!(String::from_utf8(answer).unwrap(), "{}");
 }
