@@ -6,7 +6,7 @@
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::net::{Ipv4Addr, Shutdown, TcpListener as StdListener};
-use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
@@ -64,7 +64,7 @@ impl HandOver {
     pub(crate) fn perform(&self) -> io::Result<()> {
         let open = |port: &u16| StdListener::bind((Ipv4Addr::LOCALHOST, *port));
         let ports: Vec<StdListener> = self.ports.iter().map(open).collect::<io::Result<_>>()?;
-        let files: Vec<RawFd> = ports.iter().map(|port| port.as_raw_fd()).collect();
+        let files: Vec<RawFd> = ports.iter().map(AsRawFd::as_raw_fd).collect();
         let word = [IoSlice::new(b".")];
         sendmsg::<()>(self.channel, &word, &[ControlMessage::ScmRights(&files)], MsgFlags::empty(), None)?;
         Ok(())
@@ -174,15 +174,14 @@ async fn door(port: TcpListener, socket: PathBuf) {
         if open.len() >= MOST {
             open.join_next().await;
         }
-        match port.accept().await {
-            Ok((caller, _)) => drop(open.spawn(join(caller, socket.clone()))),
-            // No file is left for another caller: the next one that goes makes room.
-            Err(_) => {
-                let _ = tokio::time::timeout(PAUSE, open.join_next()).await;
-                if open.is_empty() {
-                    tokio::time::sleep(PAUSE).await;
-                }
-            }
+        if let Ok((caller, _)) = port.accept().await {
+            open.spawn(join(caller, socket.clone()));
+            continue;
+        }
+        // No file is left for another caller: the next one that goes makes room.
+        let _ = tokio::time::timeout(PAUSE, open.join_next()).await;
+        if open.is_empty() {
+            tokio::time::sleep(PAUSE).await;
         }
     }
 }

@@ -5,7 +5,6 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use herma_model::Digest;
 use rustix::fs::OFlags;
@@ -24,8 +23,8 @@ pub(crate) struct ProgramDigest {
     taken: Mutex<Option<(State, Digest)>>,
 }
 
-/// A change that comes sooner after another may have the same time.
-const SAME_TIME: Duration = Duration::from_secs(2);
+/// A change that comes no more seconds after another may have the same time.
+const SAME_TIME: i64 = 2;
 
 /// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,9 +77,9 @@ impl ProgramDigest {
         if State::of(&file.metadata()?)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }
-        if let Some(memory) = self.memory.as_ref().filter(|_| before.is_settled()) {
+        if let Some(memory) = &self.memory {
             // One that cannot be kept is taken again.
-            let _ = keep(memory, &(before, digest));
+            let _ = keep(memory, before, digest, SAME_TIME);
         }
         Ok(digest)
     }
@@ -93,11 +92,17 @@ impl ProgramDigest {
     }
 }
 
-/// Whole or not at all, as several of herma may do so at once.
-fn keep(memory: &Path, known: &(State, Digest)) -> io::Result<()> {
+/// Keeps what was taken, unless the program's last change is so recent that the next may have the same time. Whole or not
+/// at all, as several of herma may do so at once.
+fn keep(memory: &Path, state: State, digest: Digest, same_time: i64) -> io::Result<()> {
     let own = memory.with_extension(format!("{}.new", rustix::process::getpid().as_raw_nonzero()));
-    fs::write(&own, serde_json::to_vec(known)?)?;
-    fs::rename(&own, memory)
+    fs::write(&own, serde_json::to_vec(&(state, digest))?)?;
+    // By the clock that changes are dated with.
+    if fs::metadata(&own)?.ctime().saturating_sub(state.changed.0) > same_time {
+        fs::rename(&own, memory)
+    } else {
+        fs::remove_file(&own)
+    }
 }
 
 impl State {
@@ -111,13 +116,6 @@ impl State {
             size: meta.size(),
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
-    }
-
-    /// Whether a change from now on would show.
-    fn is_settled(&self) -> bool {
-        let seconds = u64::try_from(self.changed.0).unwrap_or_default();
-        let changed = UNIX_EPOCH + Duration::from_secs(seconds.saturating_add(1));
-        SystemTime::now().duration_since(changed).is_ok_and(|ago| ago > SAME_TIME)
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -201,17 +199,14 @@ mod tests {
         assert!(!memory.exists(), "a change in the same moment would not show");
 
         let state = State::of(&fs::metadata(&path).unwrap()).unwrap();
-        keep(&memory, &(state, Digest::of(b"planted"))).unwrap();
+        keep(&memory, state, Digest::of(b"planted"), -1).unwrap();
         assert_eq!(take(), Digest::of(b"planted"), "the file was not read");
         for broken in ["", "{}", "[1,2]"] {
             fs::write(&memory, broken).unwrap();
             assert_eq!(take(), Digest::of(b"one"), "{broken}");
         }
-        keep(
-            &memory,
-            &(State { changed: (state.changed.0, state.changed.1 + 1), ..state }, Digest::of(b"x")),
-        )
-        .unwrap();
+        let later = State { changed: (state.changed.0, state.changed.1 + 1), ..state };
+        keep(&memory, later, Digest::of(b"x"), -1).unwrap();
         assert_eq!(take(), Digest::of(b"one"), "it was known in another state");
     }
 
