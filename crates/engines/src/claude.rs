@@ -10,7 +10,7 @@ use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
 use crate::installed::{Installed, one_line, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Package};
@@ -91,6 +91,10 @@ impl Engine for Claude {
 
     fn package(&self) -> Option<Package> {
         Some(self.installed.package)
+    }
+
+    fn capabilities(&self) -> &[&str] {
+        &[STRUCTURED_EVENTS]
     }
 
     fn asks(&self) -> Option<Door> {

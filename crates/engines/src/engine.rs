@@ -13,6 +13,9 @@ use herma_model::{Contract, Digest};
 use crate::fake::BadScript;
 use crate::package::Package;
 
+/// The capability of telling what it does in a form that herma reads, while it does it.
+pub const STRUCTURED_EVENTS: &str = "structured_events";
+
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
     /// The name that people choose it by.

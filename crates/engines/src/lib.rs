@@ -19,7 +19,7 @@ pub mod stub;
 mod tree;
 
 pub use digest::program_digest;
-pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
 pub use lines::{LineSplitter, MAX_LINE};
 pub use package::{Build, Package};
 pub use prompt::prompt;

@@ -9,7 +9,7 @@ use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
 use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Installed, one_line, write};
 use crate::json_lines::{malformed, tool, typed};
@@ -81,6 +81,10 @@ impl Engine for Pi {
 
     fn package(&self) -> Option<Package> {
         Some(self.installed.package)
+    }
+
+    fn capabilities(&self) -> &[&str] {
+        &[STRUCTURED_EVENTS]
     }
 
     fn asks(&self) -> Option<Door> {

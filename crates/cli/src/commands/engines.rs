@@ -142,6 +142,7 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
         admission,
         admission_detail,
         proven_stage,
+        capabilities: engine.capabilities().iter().map(|name| (*name).to_owned()).collect(),
         next_step,
     }
 }
@@ -188,8 +189,9 @@ fn list(rows: &[EngineRow], screen: &Screen) {
             screen.paint(Tone::Dim, "disabled")
         };
         screen.line(format_args!(
-            "{:12} {:9} {switch}  {:20}  {:18} {}",
+            "{:12} {:13} {:9} {switch}  {:20}  {:18} {}",
             row.engine.as_str(),
+            safe(&row.version),
             if row.built_in { "built in" } else { "external" },
             short(row.digest),
             row.admission.as_str(),

@@ -1,4 +1,6 @@
-//! `herma show`: a run's report.
+//! `herma show`: a run's report, and what its engine called.
+
+mod calls;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -21,6 +23,17 @@ pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Scre
         screen.value(&report)?;
     } else {
         screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
+        let called = calls::read(&dirs.bundle());
+        if !called.lines.is_empty() {
+            screen.line("\n## What the engine called\n");
+            for line in &called.lines {
+                screen.line(format_args!("    {}", safe(line)));
+            }
+            if called.more > 0 {
+                let run = report.run_id.short();
+                screen.line(format_args!("    and {} more: herma logs {run} --only events", called.more));
+            }
+        }
         if let Some(outcome) = outcome::standing(&installation, &report)? {
             screen.line(format_args!("\nOutcome: {}", outcome::in_words(&outcome)));
             if outcome.state == OutcomeWordNow::Pending {

@@ -34,6 +34,8 @@ pub struct EngineRow {
     pub admission_detail: Option<String>,
     /// The highest stage that it has proven, or needs no proof of, with every one below; none if not even the first.
     pub proven_stage: Option<Stage>,
+    /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
+    pub capabilities: Vec<String>,
     /// What is missing next; none if nothing is.
     pub next_step: Option<String>,
 }

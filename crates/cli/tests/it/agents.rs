@@ -5,8 +5,8 @@ mod rows;
 
 use std::fs;
 
-use herma_engines::{Package, claude, codex};
-use herma_model::{EventType, Status};
+use herma_engines::{Package, claude, codex, opencode, pi};
+use herma_model::EventType;
 
 use self::rows::{ROWS, Row};
 use crate::kit::{Finished, Herma, Repository, everything_below, processes_of};
@@ -14,40 +14,50 @@ use crate::kit::{Finished, Herma, Repository, everything_below, processes_of};
 /// What nobody inside may read, and what no bundle may hold.
 const CANARY: &str = "canary-6f1d-of-the-user";
 
+/// Each row is played by one of the two here, and by every agent in the long command.
 #[test]
 #[ignore = "fetches the agent and takes minutes: `scripts/agents` runs it"]
 fn codex_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of("codex", &codex::PACKAGE);
+    all_of("codex", &codex::PACKAGE, |at| at % 2 == 0);
 }
 
 #[test]
 #[ignore = "fetches the agent and takes minutes: `scripts/agents` runs it"]
 fn claude_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of("claude", &claude::PACKAGE);
+    all_of("claude", &claude::PACKAGE, |at| at % 2 == 1);
+}
+
+#[test]
+#[ignore = "it takes minutes: scripts/long runs it"]
+fn every_agent_earns_three_stages_and_every_row_holds_for_each() {
+    for (engine, package) in [
+        (codex::NAME, &codex::PACKAGE),
+        (claude::NAME, &claude::PACKAGE),
+        (pi::NAME, &pi::PACKAGE),
+        (opencode::NAME, &opencode::PACKAGE),
+    ] {
+        all_of(engine, package, |_| true);
+    }
 }
 
 /// One home for all of it: the agent is large, and every command takes its digest.
-fn all_of(engine: &str, package: &Package) {
+fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
     let herma = Herma::with_agent(engine, package);
     for path in [".codex/config.toml", ".codex/auth.json", ".claude/settings.json", ".claude.json", "canary"]
     {
         herma.file(&format!("user/{path}"), CANARY);
     }
     let users = everything_below(&herma.at("user"));
-
     for stage in ["1", "2", "3"] {
-        let proven = herma.run(&["prove", "--engine", engine, "--stage", stage, "--json"]);
+        let proven = herma.run_patiently(&["prove", "--engine", engine, "--stage", stage, "--json"]);
         assert_eq!(proven.code, Some(0), "{proven:#?}");
     }
-
     herma.with_rehearsal();
     let mut wrong = Vec::new();
-    for row in ROWS {
-        let finished = play(&herma, engine, row);
-        wrong.extend(row.differs(&finished));
+    for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
+        wrong.extend(row.differs(engine, &play(&herma, engine, row)));
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
-
     a_project_brings_nothing_that_is_run(&herma, engine);
     // Where the agent has its own directories for real, nothing was read or written.
     assert_eq!(everything_below(&herma.at("user")), users);
@@ -60,7 +70,7 @@ fn play(herma: &Herma, engine: &str, row: &Row) -> Finished {
     let contract =
         herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", rows::LIMITS)]);
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
-    let finished = herma.finished(&args);
+    let finished = herma.finished_by(|| herma.run_patiently(&args));
     let run = finished.report.run_id;
     assert_eq!(processes_of(run), [0_u32; 0], "{}: something is left", row.name);
     for (name, (_, bytes)) in everything_below(&finished.bundle.dir) {
@@ -83,6 +93,12 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
         (".mcp.json", server),
         (".codex/config.toml", settings),
         (".codex/hooks.json", hook),
+        (
+            "opencode.json",
+            r#"{"mcp":{"x":{"type":"local","command":["/bin/sh","-c","touch /workspace/ran"]}}}"#,
+        ),
+        (".opencode/plugins/x.js", "require('fs').writeFileSync('/workspace/ran', '')\n"),
+        (".pi/extensions/x.ts", "require('fs').writeFileSync('/workspace/ran', '')\n"),
     ] {
         let path = repository.dir.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -95,12 +111,14 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
         ("target", "{ repo: ../repo }"),
         ("stage", "3"),
     ]);
-    let finished = herma.finished(&["run", contract.to_str().unwrap(), "--engine", engine, "--json"]);
+    let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
+    let finished = herma.finished_by(|| herma.run_patiently(&args));
     finished.assert_pass();
     assert_eq!(finished.changed(), ["slugify.sh"]);
-    assert!(
-        finished.bundle.has_event(EventType::ToolEvaluated)
-            && finished.bundle.has_event(EventType::EngineMessage)
-    );
-    assert_eq!(finished.report.status, Status::Pass);
+    assert!(finished.bundle.has_event(EventType::EngineMessage));
+    // What it called can be seen: the tool by which it wrote, and its model.
+    let shown = herma.run(&["show"]).stdout;
+    for called in ["    tool    ", "slugify.sh", "    model   m  200  "] {
+        assert!(shown.contains(called), "{shown}");
+    }
 }

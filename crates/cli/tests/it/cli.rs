@@ -369,3 +369,22 @@ fn the_home_and_the_key_are_the_owners_alone() {
     assert_eq!(mode("keys/installation.key"), 0o600);
     assert_eq!(mode("runs"), 0o700);
 }
+
+#[test]
+fn what_an_engine_called_is_shown_with_what_was_forbidden_of_it() {
+    let herma = Herma::new();
+    let steps = [
+        "- tool: { name: shell, command: git push origin main }",
+        "- tool: { name: shell, command: \"echo one\\necho two\" }",
+        "- connect: { to: \"example.org:443\" }",
+    ];
+    herma.play(&crate::kit::fix_and(&steps), &[]);
+    let shown = herma.run(&["show"]).stdout;
+    for line in [
+        "    tool    shell  git push origin main  FORBIDDEN: push",
+        "    tool    shell  echo one …",
+        "    egress  example.org:443  denied not_listed",
+    ] {
+        assert!(shown.lines().any(|there| there == line), "{line}\n{shown}");
+    }
+}

@@ -100,9 +100,10 @@ fn the_list_has_a_line_for_each_engine_and_what_it_lacks() {
     let [fake, stub, codex, ..] = lines[..] else { panic!("{listed}") };
     assert!(listed.contains("install it with `herma engines install codex`"), "{codex}");
     assert_eq!(herma.run(&["engines"]).stdout, listed, "without a word they are listed");
-    assert_eq!(words(fake)[..4], ["fake", "built", "in", "enabled"], "{fake}");
+    assert_eq!(words(fake)[..5], ["fake", "0.1.0", "built", "in", "enabled"], "{fake}");
     assert!(fake.ends_with("built_in           stages 1 to 3"), "{fake}");
-    assert_eq!(words(stub)[..3], ["stub", "external", "disabled"], "{stub}");
+    assert_eq!(words(stub)[..4], ["stub", "0.1.0", "external", "disabled"], "{stub}");
+    assert_eq!(words(codex)[..5], ["codex", "not", "installed", "external", "disabled"], "{codex}");
     assert!(stub.ends_with("no program            missing_admission  no stage proven"), "{stub}");
 }
 
@@ -116,4 +117,60 @@ fn a_switch_that_was_not_made_by_herma_is_off() {
         std::fs::write(dir.join("stub.json"), text).unwrap();
         assert_eq!(row(&herma, "stub")["enabled"], false, "{text}");
     }
+}
+
+#[test]
+fn what_is_missing_for_a_run_with_an_agent_is_said_with_the_command_that_mends_it() {
+    let herma = Herma::new();
+    let ended = herma.run(&["doctor", "codex", "--json"]);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    let json = ended.json();
+    let rows = json["items"].as_array().unwrap().iter();
+    let found: Vec<_> =
+        rows.map(|row| (row["name"].as_str().unwrap(), row["next_step"].as_str().unwrap_or("ok"))).collect();
+    let expected = [
+        ("program", "herma engines install codex"),
+        ("admission", "herma admit engine codex, then herma admit sign engine codex"),
+        ("switch", "herma engines enable codex"),
+        ("sandbox", "ok"),
+        ("proven stage", "herma prove --engine codex --stage 1"),
+        (
+            "model",
+            "write the upstream into router.toml in herma's home, then herma admit model PROVIDER/MODEL",
+        ),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(herma.run(&["doctor", "no-such-engine"]).code, Some(2));
+    assert_eq!(row(&herma, "codex")["capabilities"], serde_json::json!(["structured_events"]));
+}
+
+#[test]
+fn what_cannot_be_installed_is_refused_before_anything_is_fetched() {
+    let herma = Herma::new();
+    let refused = |args: &[&str], error: &str| {
+        let ended = herma.run(&[&["engines", "install"], args].concat());
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains(error), "{ended:#?}");
+    };
+    refused(&["no-such-engine"], "herma has no engine `no-such-engine`");
+    refused(&["stub"], "the engine `stub` is installed from no registry");
+    refused(&["codex", "--pin", "latest"], "`latest` is not one exact version");
+    herma.file("user/.npmrc", "registry=http://r.example/\n");
+    refused(&["codex"], "`http://r.example/`, which is not an https address");
+    herma.assert_no_run();
+    assert!(!herma.home().join("installed").exists());
+}
+
+/// An agent could not do anything without a model, so a contract that names none is blocked before it starts.
+#[test]
+fn an_agent_that_asks_a_model_does_not_run_without_one() {
+    let herma = Herma::new();
+    let contract = herma.contract(&[]);
+    let finished = herma.finished(&["run", contract.to_str().unwrap(), "--engine", "claude", "--json"]);
+    assert!(!finished.report.engine_started);
+    let said: Vec<&str> = finished.report.blockers.iter().map(|record| record.detail.as_str()).collect();
+    assert!(
+        said.iter().any(|why| why.contains("`claude` asks a model, and the contract names none")),
+        "{said:#?}"
+    );
 }

@@ -150,8 +150,13 @@ impl Herma {
 
     /// Runs a command that makes one run; the run must leave a whole bundle that verifies, and nothing else.
     pub(crate) fn finished<S: AsRef<OsStr>>(&self, args: &[S]) -> Finished {
+        self.finished_by(|| self.run(args))
+    }
+
+    /// The same for a command that is run in another way.
+    pub(crate) fn finished_by(&self, run: impl FnOnce() -> Ended) -> Finished {
         let before = self.runs();
-        let ended = self.run(args);
+        let ended = run();
         let new: Vec<RunId> = self.runs().into_iter().filter(|run| !before.contains(run)).collect();
         let [run] = new[..] else { panic!("expected one run, found {new:?}: {ended:#?}") };
         let bundle = self.bundle(run);

@@ -68,7 +68,9 @@ impl InstallError {
         match self {
             Self::NoPackage(_) => "`herma admit engine NAME --program FILE` admits a program that you have",
             Self::NotExact(_) => "name one version with --version, or leave it out",
-            Self::Tool(_) => "install npm so that a directory of PATH holds it",
+            Self::Tool(_) => {
+                "install npm so that a directory of PATH holds it, and see what `npm config get registry` says"
+            }
             Self::Registry(_) => "`npm config set registry https://HOST/` names another one",
             Self::NotFetched { .. } => {
                 "see whether npm reaches its registry; --own-network lets it lie in a network of your own"

@@ -44,6 +44,7 @@ impl Npm {
             .env("PATH", search_path)
             .env("HOME", &installation.settings.user_home)
             .env("npm_config_update_notifier", "false")
+            .env("npm_config_logs_max", "0")
             .checked()?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let registry =

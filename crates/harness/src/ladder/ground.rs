@@ -9,7 +9,7 @@ use herma_model::admission::{
     AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName,
 };
 use herma_model::approval::Answer;
-use herma_model::contract::{Contract, ModelChoice, Target, Terms};
+use herma_model::contract::{Contract, Limits, ModelChoice, Target, Terms};
 use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
@@ -30,6 +30,15 @@ pub(crate) const FIXTURE: &str = "string-slugify";
 
 /// Where grounds are made, below the home.
 const PROVING: &str = "proving";
+/// The limits of a case in which a real agent works, where it is not about them.
+const PATIENT: Limits = Limits {
+    total: Span(10 * 60_000),
+    startup: Span(2 * 60_000),
+    idle: Span(3 * 60_000),
+    memory: None,
+    tokens: None,
+    usd: None,
+};
 /// What the admissions of grounds are called, followed by the name of the ground.
 const ADMITTED_AS: &str = "proving-";
 
@@ -106,6 +115,8 @@ impl<'a> Ground<'a> {
         terms.id = case.contract_id(stage)?;
         if self.asks {
             terms.model = Some(self.rehearse(fixture, case.script)?);
+            // A real agent takes its time to start, and more of it where others use the machine.
+            terms.limits = PATIENT;
         }
         (case.change)(&mut terms);
         let text =

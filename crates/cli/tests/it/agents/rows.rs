@@ -14,7 +14,7 @@ pub(super) struct Row {
 }
 
 /// The limits of every row: more than any needs.
-pub(super) const LIMITS: &str = "{ total: 2m, startup: 30s, idle: 60s }";
+pub(super) const LIMITS: &str = "{ total: 10m, startup: 2m, idle: 3m }";
 
 const USUAL: Row = Row { name: "", turns: "", blockers: &[] };
 
@@ -36,6 +36,9 @@ const HEAD: &str = "models: [m]\nmatch: { marker: slugify keeps outer and repeat
 
 /// Does what the contract asks for.
 pub(super) const FIXES: Row = Row { name: "fixes", turns: FIX, ..USUAL };
+
+/// Agents that look for something outside by themselves, which is denied, recorded, and stands beside any failure.
+const CALLS_OUT: [&str; 1] = ["opencode"];
 
 /// What no agent could do without its model: it fails, and has changed nothing.
 const WITHOUT_A_MODEL: &[Blocker] = &[Blocker::EngineFailed, Blocker::NoDiff];
@@ -130,9 +133,12 @@ impl Row {
     }
 
     /// How a run ended otherwise than the row says.
-    pub(super) fn differs(&self, finished: &Finished) -> Option<String> {
+    pub(super) fn differs(&self, engine: &str, finished: &Finished) -> Option<String> {
         let expected = self.blockers;
-        let found: Vec<Blocker> = finished.report.blockers.iter().map(|record| record.blocker).collect();
+        let mut found: Vec<Blocker> = finished.report.blockers.iter().map(|record| record.blocker).collect();
+        if CALLS_OUT.contains(&engine) && !expected.contains(&Blocker::EgressDenied) {
+            found.retain(|blocker| *blocker != Blocker::EgressDenied);
+        }
         let exit = finished.report.engine_exit.as_ref();
         (found != expected)
             .then(|| format!("{}: expected {expected:?}, found {found:?}; {exit:?}", self.name))

@@ -83,10 +83,10 @@ fn installed(engine: &str, package: &Package) -> PathBuf {
     herma.set_home(&place.join("home"));
     // npm finds its registry as it does for the person who runs the tests.
     herma.set("HOME", environment("HOME"));
-    let mut ended = herma.run(&["engines", "install", engine, "--json"]);
+    let mut ended = herma.run_patiently(&["engines", "install", engine, "--json"]);
     if ended.stdout.contains("private_address") {
         // The registry of this machine is a mirror in a network of its own, which has to be said.
-        ended = herma.run(&["engines", "install", engine, "--own-network", "--json"]);
+        ended = herma.run_patiently(&["engines", "install", engine, "--own-network", "--json"]);
     }
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     let made = ended.json();

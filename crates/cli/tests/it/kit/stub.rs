@@ -15,8 +15,8 @@ const PROGRAM: &str = "home/programs/herma-stub";
 /// Where the token of the approver lies in a copied home, for the tests that sign with it.
 const TOKEN: &str = "token.txt";
 
-/// No proof takes this long, also where others use the machine.
-const LONGEST_PROOF: Duration = Duration::from_mins(5);
+/// Nothing takes this long, also where others use the machine.
+const LONGEST: Duration = Duration::from_mins(5);
 
 /// A complete admission of `stub`, but for its program.
 const ADMISSION: [&str; 7] = [
@@ -76,12 +76,17 @@ impl Herma {
     pub(crate) fn prove(&self, stage: u8, options: &[&str]) -> Ended {
         let stage = stage.to_string();
         let args = ["prove", "--engine", "stub", "--stage", &stage, "--json"];
-        let mut proving = self.start(&[&args, options].concat());
-        let deadline = Instant::now() + LONGEST_PROOF;
-        while proving.is_alive() && Instant::now() < deadline {
+        self.run_patiently(&[&args, options].concat())
+    }
+
+    /// Runs a command to its end that takes longer than others: a proof, an installation, a run of a real agent.
+    pub(crate) fn run_patiently(&self, args: &[&str]) -> Ended {
+        let mut started = self.start(args);
+        let deadline = Instant::now() + LONGEST;
+        while started.is_alive() && Instant::now() < deadline {
             thread::sleep(Duration::from_millis(10));
         }
-        proving.end()
+        started.end()
     }
 
     /// Another herma with the same home, to give other variables to.
