@@ -26,9 +26,15 @@ fn a_call_that_was_under_way_is_listed_as_unsettled_and_charged_at_the_most() {
         let [id] = herma.runs()[..] else { return false };
         let dir = herma.home().join("runs").join(id.to_string());
         let lines = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap_or_default().lines().count();
-        let (begun, ended) = (lines("router/calls-begun"), lines("router/model-calls.jsonl"));
+        let counted = || (lines("router/calls-begun"), lines("router/model-calls.jsonl"));
         let engine = std::fs::read_to_string(dir.join("bundle/events.jsonl")).unwrap_or_default();
-        engine.contains("engine.started") && begun > ended
+        let (begun, ended) = counted();
+        if !engine.contains("engine.started") || begun != ended + 1 {
+            return false;
+        }
+        // A call that has ended is on record a moment later: only the slow one stays open.
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        counted() == (begun, ended)
     };
     until("the call is under way", begun);
     assert!(run.kill().was_killed());
