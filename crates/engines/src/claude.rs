@@ -1,17 +1,16 @@
 //! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a configuration
 //! directory of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::engine::{EngineName, EngineResult};
+use herma_destination::View;
+use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
-use crate::installed::{Installed, one_line, write};
+use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
+use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Package};
 use crate::prompt::prompt;
@@ -59,78 +58,30 @@ const SWITCHES: [(&str, &str); 7] = [
 ];
 
 /// The engine `claude`.
-#[derive(Debug)]
-pub struct Claude {
-    installed: Installed,
-}
+pub(crate) enum Claude {}
 
-impl Claude {
-    /// The engine under its name; `tree` is the one that was admitted, if one was.
-    #[must_use]
-    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
-        Self { installed: Installed::new(name, PACKAGE, tree) }
-    }
-}
-
-impl Engine for Claude {
-    fn name(&self) -> EngineName {
-        self.installed.name.clone()
-    }
-
-    fn version(&self) -> &str {
-        self.installed.version()
-    }
-
-    fn digest(&self) -> Result<Digest, EngineError> {
-        self.installed.digest()
-    }
-
-    fn program(&self) -> Option<&Path> {
-        self.installed.root()
-    }
-
-    fn package(&self) -> Option<Package> {
-        Some(self.installed.package)
-    }
-
-    fn capabilities(&self) -> &[&str] {
-        &[STRUCTURED_EVENTS]
-    }
-
-    fn asks(&self) -> Option<Door> {
-        Some(Door::Messages)
-    }
-
-    fn mounts(&self, program: &Path) -> Vec<Mount> {
-        Installed::mounts(program)
-    }
-
-    fn identify(&self, _: &View) -> Option<Launch> {
-        self.installed.asked("--version")
-    }
-
-    fn identity(&self, output: &[u8]) -> Option<String> {
-        one_line(output)
-    }
+impl Agent for Claude {
+    const PACKAGE: Package = PACKAGE;
+    const DOOR: Door = Door::Messages;
 
     fn prepare(
-        &self,
+        installed: &Installed,
         assignment: &Assignment<'_>,
         engine_dir: &Path,
         view: &View,
     ) -> Result<(), EngineError> {
-        let (model, _) = self.installed.way(assignment, view)?;
+        let (model, _) = installed.way(assignment, view)?;
         let env: Map<String, Value> = MODELS.iter().map(|name| ((*name).to_owned(), model.into())).collect();
         let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false });
         write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
         write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
         let (Some(engine_dir), Some(port)) = (&view.engine_dir, view.router_port) else {
-            return Err(EngineError::NoEngineDirectory(self.name()));
+            return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
-        let mut argv = self.installed.command()?;
+        let mut argv = installed.command()?;
         let words = [
             "-p",
             "--output-format",
@@ -156,7 +107,7 @@ impl Engine for Claude {
         Ok(Launch { argv, env, stdin: Some(PROMPT), token: Some("ANTHROPIC_API_KEY") })
     }
 
-    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+    fn reader() -> Box<dyn OutputReader> {
         Box::new(ClaudeReader)
     }
 }

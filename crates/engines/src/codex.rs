@@ -1,17 +1,16 @@
 //! The engine `codex`: the Codex CLI of `OpenAI`, driven by `codex exec --json` with a configuration of its own.
 
 use std::collections::VecDeque;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::engine::{EngineName, EngineResult};
+use herma_destination::View;
+use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
+use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
-use crate::installed::{Installed, one_line, write};
+use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
 use crate::package::{Build, Package};
 use crate::prompt::prompt;
@@ -62,77 +61,29 @@ const OFF: [&str; 16] = [
 ];
 
 /// The engine `codex`.
-#[derive(Debug)]
-pub struct Codex {
-    installed: Installed,
-}
+pub(crate) enum Codex {}
 
-impl Codex {
-    /// The engine under its name; `tree` is the one that was admitted, if one was.
-    #[must_use]
-    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
-        Self { installed: Installed::new(name, PACKAGE, tree) }
-    }
-}
-
-impl Engine for Codex {
-    fn name(&self) -> EngineName {
-        self.installed.name.clone()
-    }
-
-    fn version(&self) -> &str {
-        self.installed.version()
-    }
-
-    fn digest(&self) -> Result<Digest, EngineError> {
-        self.installed.digest()
-    }
-
-    fn program(&self) -> Option<&Path> {
-        self.installed.root()
-    }
-
-    fn package(&self) -> Option<Package> {
-        Some(self.installed.package)
-    }
-
-    fn capabilities(&self) -> &[&str] {
-        &[STRUCTURED_EVENTS]
-    }
-
-    fn asks(&self) -> Option<Door> {
-        Some(Door::Responses)
-    }
-
-    fn mounts(&self, program: &Path) -> Vec<Mount> {
-        Installed::mounts(program)
-    }
-
-    fn identify(&self, _: &View) -> Option<Launch> {
-        self.installed.asked("--version")
-    }
-
-    fn identity(&self, output: &[u8]) -> Option<String> {
-        one_line(output)
-    }
+impl Agent for Codex {
+    const PACKAGE: Package = PACKAGE;
+    const DOOR: Door = Door::Responses;
 
     fn prepare(
-        &self,
+        installed: &Installed,
         assignment: &Assignment<'_>,
         engine_dir: &Path,
         view: &View,
     ) -> Result<(), EngineError> {
-        let (model, port) = self.installed.way(assignment, view)?;
+        let (model, port) = installed.way(assignment, view)?;
         let config = config(model, port, &view.workspace.display().to_string());
         write(engine_dir, HOME, CONFIG, &config)?;
         write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
-            return Err(EngineError::NoEngineDirectory(self.name()));
+            return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
-        let mut argv = self.installed.command()?;
+        let mut argv = installed.command()?;
         // Its own sandbox would need namespaces, which there are none of inside: herma's walls are around it already.
         let words =
             ["exec", "--json", "--strict-config", "--dangerously-bypass-approvals-and-sandbox", "--cd"];
@@ -147,7 +98,7 @@ impl Engine for Codex {
         })
     }
 
-    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+    fn reader() -> Box<dyn OutputReader> {
         Box::new(CodexReader::default())
     }
 }

@@ -1,14 +1,16 @@
-//! An agent that was installed as a tree: what all such engines have in common.
+//! The engine of an agent that was installed as a tree: what differs from agent to agent, and all the rest.
 
 use std::ffi::OsString;
 use std::fs;
+use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
 use herma_model::Digest;
 use herma_model::engine::EngineName;
+use herma_model::model_call::Door;
 
-use crate::engine::{Assignment, EngineError, Launch};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS};
 use crate::package::{Build, Package};
 use crate::tree::TreeDigest;
 
@@ -18,38 +20,122 @@ const INSIDE: &str = "/opt/herma-engine";
 /// The longest line that a program may say of itself.
 const MAX_IDENTITY: usize = 128;
 
+/// What differs from one installed agent to another.
+pub(crate) trait Agent: 'static {
+    /// Where it comes from.
+    const PACKAGE: Package;
+    /// Where it asks its model.
+    const DOOR: Door;
+
+    /// Writes its configuration and its prompt.
+    fn prepare(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError>;
+
+    /// How it is started.
+    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError>;
+
+    /// Reads what it says.
+    fn reader() -> Box<dyn OutputReader>;
+}
+
+/// The engine of an installed agent.
+pub(crate) struct AgentEngine<A> {
+    installed: Installed,
+    agent: PhantomData<fn() -> A>,
+}
+
+impl<A: Agent> AgentEngine<A> {
+    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    pub(crate) fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
+        Self { installed: Installed::new(name, A::PACKAGE, tree), agent: PhantomData }
+    }
+}
+
+impl<A: Agent> Engine for AgentEngine<A> {
+    fn name(&self) -> EngineName {
+        self.installed.name.clone()
+    }
+
+    fn version(&self) -> &str {
+        &self.installed.version
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.installed.digest()
+    }
+
+    fn program(&self) -> Option<&Path> {
+        self.installed.tree.as_ref().map(TreeDigest::root)
+    }
+
+    fn package(&self) -> Option<Package> {
+        Some(A::PACKAGE)
+    }
+
+    fn capabilities(&self) -> &[&str] {
+        &[STRUCTURED_EVENTS]
+    }
+
+    fn asks(&self) -> Option<Door> {
+        Some(A::DOOR)
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        vec![Mount { host: program.to_owned(), inside: INSIDE.into() }]
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        // Nothing where there is nothing to ask.
+        let mut argv = self.installed.command().ok()?;
+        argv.push("--version".into());
+        Some(Launch { argv, ..Launch::default() })
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        A::prepare(&self.installed, assignment, engine_dir, view)
+    }
+
+    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+        A::launch(&self.installed, view)
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        A::reader()
+    }
+}
+
 /// The tree of an agent that was admitted, if one was.
 #[derive(Debug)]
 pub(crate) struct Installed {
     pub(crate) name: EngineName,
-    pub(crate) package: Package,
+    package: Package,
     tree: Option<TreeDigest>,
     version: String,
 }
 
 impl Installed {
-    pub(crate) fn new(name: EngineName, package: Package, tree: Option<PathBuf>) -> Self {
+    fn new(name: EngineName, package: Package, tree: Option<PathBuf>) -> Self {
         let version = tree.as_deref().and_then(|tree| package.installed(tree));
         let version = version.unwrap_or_else(|| "not installed".to_owned());
         Self { name, package, tree: tree.map(TreeDigest::of), version }
     }
 
-    /// The version that lies there.
-    pub(crate) fn version(&self) -> &str {
-        &self.version
-    }
-
-    pub(crate) fn digest(&self) -> Result<Digest, EngineError> {
+    fn digest(&self) -> Result<Digest, EngineError> {
         let tree = self.tree.as_ref().ok_or_else(|| self.nothing())?;
         tree.take().map_err(|source| EngineError::Digest { engine: self.name.clone(), source })
-    }
-
-    pub(crate) fn root(&self) -> Option<&Path> {
-        self.tree.as_ref().map(TreeDigest::root)
-    }
-
-    pub(crate) fn mounts(root: &Path) -> Vec<Mount> {
-        vec![Mount { host: root.to_owned(), inside: INSIDE.into() }]
     }
 
     /// The first words of its command, as they are seen inside: its program, and the script that it interprets.
@@ -60,13 +146,6 @@ impl Installed {
         let Build { program, script, .. } = self.package.build();
         let inside = |path: &str| Path::new(INSIDE).join(path).into_os_string();
         Ok(std::iter::once(program).chain(script).map(inside).collect())
-    }
-
-    /// How it is asked something with one word; nothing where there is nothing to ask.
-    pub(crate) fn asked(&self, word: &str) -> Option<Launch> {
-        let mut argv = self.command().ok()?;
-        argv.push(word.into());
-        Some(Launch { argv, ..Launch::default() })
     }
 
     /// The contract's model, and the port that leads to it.
@@ -100,7 +179,7 @@ pub(crate) fn write(
 }
 
 /// The one line that a program printed, if it is one that can be shown.
-pub(crate) fn one_line(output: &[u8]) -> Option<String> {
+fn one_line(output: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(output).ok()?.trim_end_matches('\n');
     let sound =
         (1..=MAX_IDENTITY).contains(&text.len()) && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());

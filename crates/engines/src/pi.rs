@@ -1,17 +1,16 @@
 //! The engine `pi`: the Pi coding agent, driven by `pi --mode json` with a directory of its own.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::engine::{EngineName, EngineResult};
+use herma_destination::View;
+use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
+use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
-use crate::installed::{Installed, one_line, write};
+use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Package};
 use crate::prompt::prompt;
@@ -49,67 +48,19 @@ const PROMPT: &str = "prompt.md";
 const NAME_OF_PROVIDER: &str = "herma";
 
 /// The engine `pi`.
-#[derive(Debug)]
-pub struct Pi {
-    installed: Installed,
-}
+pub(crate) enum Pi {}
 
-impl Pi {
-    /// The engine under its name; `tree` is the one that was admitted, if one was.
-    #[must_use]
-    pub fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
-        Self { installed: Installed::new(name, PACKAGE, tree) }
-    }
-}
-
-impl Engine for Pi {
-    fn name(&self) -> EngineName {
-        self.installed.name.clone()
-    }
-
-    fn version(&self) -> &str {
-        self.installed.version()
-    }
-
-    fn digest(&self) -> Result<Digest, EngineError> {
-        self.installed.digest()
-    }
-
-    fn program(&self) -> Option<&Path> {
-        self.installed.root()
-    }
-
-    fn package(&self) -> Option<Package> {
-        Some(self.installed.package)
-    }
-
-    fn capabilities(&self) -> &[&str] {
-        &[STRUCTURED_EVENTS]
-    }
-
-    fn asks(&self) -> Option<Door> {
-        Some(Door::Chat)
-    }
-
-    fn mounts(&self, program: &Path) -> Vec<Mount> {
-        Installed::mounts(program)
-    }
-
-    fn identify(&self, _: &View) -> Option<Launch> {
-        self.installed.asked("--version")
-    }
-
-    fn identity(&self, output: &[u8]) -> Option<String> {
-        one_line(output)
-    }
+impl Agent for Pi {
+    const PACKAGE: Package = PACKAGE;
+    const DOOR: Door = Door::Chat;
 
     fn prepare(
-        &self,
+        installed: &Installed,
         assignment: &Assignment<'_>,
         engine_dir: &Path,
         view: &View,
     ) -> Result<(), EngineError> {
-        let (model, port) = self.installed.way(assignment, view)?;
+        let (model, port) = installed.way(assignment, view)?;
         let models = json!({ "providers": { NAME_OF_PROVIDER: {
             "baseUrl": format!("http://127.0.0.1:{port}/v1"),
             "api": "openai-completions",
@@ -122,11 +73,11 @@ impl Engine for Pi {
         write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
-            return Err(EngineError::NoEngineDirectory(self.name()));
+            return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
-        let mut argv = self.installed.command()?;
+        let mut argv = installed.command()?;
         let words = [
             "--mode",
             "json",
@@ -149,7 +100,7 @@ impl Engine for Pi {
         Ok(Launch { argv, env, stdin: Some(PROMPT), ..Launch::default() })
     }
 
-    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+    fn reader() -> Box<dyn OutputReader> {
         Box::new(PiReader::default())
     }
 }

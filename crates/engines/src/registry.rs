@@ -9,6 +9,7 @@ use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
 use crate::fake::Fake;
+use crate::installed::AgentEngine;
 use crate::opencode::{self, OpenCode};
 use crate::pi::{self, Pi};
 use crate::stub::{self, Stub};
@@ -19,10 +20,10 @@ type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 /// The engines that run a program of their own.
 const EXTERNAL: [(&str, Make); 5] = [
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
-    (codex::NAME, |name, program| Box::new(Codex::new(name, program))),
-    (claude::NAME, |name, program| Box::new(Claude::new(name, program))),
-    (opencode::NAME, |name, program| Box::new(OpenCode::new(name, program))),
-    (pi::NAME, |name, program| Box::new(Pi::new(name, program))),
+    (codex::NAME, |name, program| Box::new(AgentEngine::<Codex>::new(name, program))),
+    (claude::NAME, |name, program| Box::new(AgentEngine::<Claude>::new(name, program))),
+    (opencode::NAME, |name, program| Box::new(AgentEngine::<OpenCode>::new(name, program))),
+    (pi::NAME, |name, program| Box::new(AgentEngine::<Pi>::new(name, program))),
 ];
 
 /// Every engine that this herma knows.

@@ -1,6 +1,7 @@
 //! The real agents, installed from their registry, driven by scripts in the place of a model: they earn three stages, and
 //! whatever they are made to do ends as what it is.
 
+mod home;
 mod rows;
 
 use std::fs;
@@ -16,19 +17,16 @@ const CANARY: &str = "canary-6f1d-of-the-user";
 
 /// Each row is played by one of the two here, and by every agent in the long command.
 #[test]
-#[ignore = "fetches the agent and takes minutes: `scripts/agents` runs it"]
 fn codex_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
     all_of("codex", &codex::PACKAGE, |at| at % 2 == 0);
 }
 
 #[test]
-#[ignore = "fetches the agent and takes minutes: `scripts/agents` runs it"]
 fn claude_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
     all_of("claude", &claude::PACKAGE, |at| at % 2 == 1);
 }
 
 #[test]
-#[ignore = "it takes minutes: scripts/long runs it"]
 fn every_agent_earns_three_stages_and_every_row_holds_for_each() {
     for (engine, package) in [
         (codex::NAME, &codex::PACKAGE),

@@ -1,6 +1,5 @@
 //! The test kit: a fresh home with the real binary, and what a test does with it.
 
-mod agents;
 mod bundle;
 mod contract;
 mod models;

@@ -8,7 +8,6 @@
 )]
 
 mod admissions;
-mod agents;
 mod approvals;
 mod approver;
 mod attempts;

@@ -110,8 +110,8 @@ mod tests {
 
     #[test]
     fn a_key_has_a_value_or_none() {
-        let said = "registry=https://registry.example/?\n@some:registry=undefined\ncafile = null\n";
-        assert_eq!(value_of(said, "registry").as_deref(), Some("https://registry.example/?"));
+        let said = "registry=https://packages.example/?\n@some:registry=undefined\ncafile = null\n";
+        assert_eq!(value_of(said, "registry").as_deref(), Some("https://packages.example/?"));
         for none in ["@some:registry", "cafile", "no-such-key"] {
             assert_eq!(value_of(said, none), None, "{none}");
         }
@@ -119,20 +119,20 @@ mod tests {
 
     #[test]
     fn a_registry_is_an_https_address_without_a_user() {
-        assert_eq!(host_of("https://registry.example/").as_deref(), Some("registry.example"));
-        assert_eq!(host_of("https://registry.example:8443/npm/").as_deref(), Some("registry.example:8443"));
+        assert_eq!(host_of("https://packages.example/").as_deref(), Some("packages.example"));
+        assert_eq!(host_of("https://packages.example:8443/npm/").as_deref(), Some("packages.example:8443"));
         for bad in [
             "",
-            "http://registry.example/",
+            "http://packages.example/",
             "https://",
             "https:///npm",
-            "https://user:word@registry.example/",
-            "https://registry.example/?a",
+            "https://user:word@packages.example/",
+            "https://packages.example/?a",
             "https://*.example/",
-            "https://registry.example:port/",
+            "https://packages.example:port/",
         ] {
             assert_eq!(host_of(bad), None, "{bad}");
         }
-        assert_eq!(shown("https://user:word@registry.example/"), "…@registry.example/");
+        assert_eq!(shown("https://user:word@packages.example/"), "…@packages.example/");
     }
 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use herma_engines::Package;
 use rustix::fs::{FlockOperation, flock};
 
-use super::{Herma, environment, run_tool};
+use crate::kit::{Herma, environment, run_tool};
 
 /// Where what was installed is kept.
 const AGENTS: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/agents");
