@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_destination::{Exit, Job, Limits as JobLimits, Process, Rooms, Stdin, leftovers};
+use herma_destination::{Exit, Job, Limits as JobLimits, Prepared, Process, Rooms, Stdin, leftovers};
 use herma_engines::{Engine, LineSplitter, OutputReader, Said};
 use herma_evidence::{LogWriter, Redactor, WriteError, layout};
 use herma_model::EventType;
@@ -51,16 +51,11 @@ enum Heard {
 }
 
 /// Runs the engine. When this returns, every process of it is dead and its logs are written.
-pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
-    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
-        return Err(Stop::Internal("the engine is gone".to_owned()));
-    };
-    let destination = ready.destination.as_ref();
-    let job = job(run, engine, ready)?;
+pub(crate) fn engine(run: &mut Run<'_>, engine: &dyn Engine, prepared: Prepared<'_>) -> Result<(), Stop> {
     let redactor = run.router.as_ref().map_or_else(Redactor::default, RunRouter::redactor);
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
-    let mut process = destination.start(&job)?;
+    let mut process = prepared.start()?;
     run.facts.engine_started = true;
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
     run.settle()?;
@@ -93,7 +88,8 @@ pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
     }
 }
 
-fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
+/// What starts the engine, once it has been prepared in its directory.
+pub(crate) fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
     let (engine_dir, rooms) = (run.dirs.engine(), rooms(run));
     let router = run.router.as_ref();
     let view = ready.destination.view(&rooms);
