@@ -1,6 +1,6 @@
 //! What every destination can do, and what a started process can be told.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -74,6 +74,10 @@ impl<'a> Prepared<'a> {
 
 /// A process that was started, with everything that it started in turn. Dropping it kills all of them.
 pub trait Process: Send {
+    /// The writing end of its standard input, once, where the job asked for [`crate::Stdin::Pipe`]. Dropping it ends the
+    /// input. A write waits as long as the process does not read.
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
+
     /// The reading end of its standard output, once.
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
 

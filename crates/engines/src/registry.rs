@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use herma_model::engine::EngineName;
 
+use crate::acp::{self, Acp, AcpAgent};
 use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
@@ -34,13 +35,24 @@ pub struct Registry {
 impl Registry {
     /// All engines; `herma` is the path of the running program, which is what `fake` runs and whose digest is kept in
     /// `memory`, if anywhere, and `programs` are those that were admitted. An engine without a program is known all the same, and cannot run.
+    ///
+    /// `agents` are those that the operator configured for `acp`, each an engine of its own.
     #[must_use]
-    pub fn new(herma: PathBuf, memory: Option<PathBuf>, mut programs: BTreeMap<EngineName, PathBuf>) -> Self {
+    pub fn new(
+        herma: PathBuf,
+        memory: Option<PathBuf>,
+        mut programs: BTreeMap<EngineName, PathBuf>,
+        agents: &BTreeMap<EngineName, AcpAgent>,
+    ) -> Self {
         let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma, memory))];
         engines.extend(EXTERNAL.into_iter().filter_map(|(name, make)| {
             let name: EngineName = name.parse().ok()?;
             let program = programs.remove(&name);
             Some(make(name, program))
+        }));
+        engines.extend(acp::engines(agents).into_iter().map(|(name, agent)| {
+            let program = programs.remove(&name);
+            Box::new(Acp::new(name, agent, program)) as Box<dyn Engine>
         }));
         Self { engines }
     }
@@ -71,7 +83,7 @@ mod tests {
     use super::*;
 
     fn registry() -> Registry {
-        Registry::new("/herma".into(), None, BTreeMap::new())
+        Registry::new("/herma".into(), None, BTreeMap::new(), &BTreeMap::new())
     }
 
     #[test]
@@ -79,7 +91,7 @@ mod tests {
         let registry = registry();
         let names = registry.names();
         assert_eq!(names[0], EngineName::fake());
-        assert_eq!(names.len(), 1 + EXTERNAL.len(), "a name in the table is not one");
+        assert_eq!(names.len(), 1 + EXTERNAL.len() + 1, "a name in the table is not one");
         for name in &names {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1);
             assert_eq!(registry.get(name).unwrap().name(), *name);
@@ -103,7 +115,10 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "opencode", "pi", "fake", "no-such-engine"].map(program).into(),
+            ["stub", "codex", "claude", "opencode", "pi", "acp", "fake", "no-such-engine"]
+                .map(program)
+                .into(),
+            &BTreeMap::new(),
         );
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();

@@ -4,7 +4,6 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use herma_destination::Prepared;
 use herma_engines::{Assignment, Engine};
 use herma_git::{ControlFiles, lay_out, make_agent_repository, walk};
 use herma_model::blocker::Blocker;
@@ -17,7 +16,7 @@ use crate::gates::Ready;
 use crate::home::RunDirs;
 use crate::installation::Installation;
 use crate::run::{Ground, Run};
-use crate::supervise;
+use crate::supervise::{self, Staged};
 use crate::target::FoundTarget;
 
 /// Makes herma's own git directory and lists the base tree.
@@ -38,7 +37,7 @@ pub(crate) fn workspace<'a>(
     engine: &dyn Engine,
     ready: &'a Ready,
     ground: &Ground,
-) -> Result<(ControlFiles, Prepared<'a>), Stop> {
+) -> Result<(ControlFiles, Staged<'a>), Stop> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
@@ -47,7 +46,7 @@ pub(crate) fn workspace<'a>(
     let script = run.order.script.as_deref();
     let view = ready.destination.view(&supervise::rooms(run));
     engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir, &view)?;
-    let prepared = Prepared::begin(ready.destination.as_ref(), supervise::job(run, engine, ready)?)?;
+    let staged = supervise::stage(run, engine, ready)?;
     let scratch = engine.scratch_paths();
     std::thread::scope(|scope| {
         let files = scope.spawn(|| lay_out(git_dir, entries, &[&workspace, &fresh]));
@@ -79,7 +78,7 @@ pub(crate) fn workspace<'a>(
         run.facts.gate_blockers.push(dirty);
         return Err(Stop::Blocked);
     }
-    Ok((ControlFiles::read(&workspace)?, prepared))
+    Ok((ControlFiles::read(&workspace)?, staged))
 }
 
 /// Whether the copy is what it should be a copy of, file by file.

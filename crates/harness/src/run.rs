@@ -144,11 +144,11 @@ impl<'a> Run<'a> {
 
         self.step(Step::Workspace)?;
         let engine = self.engine()?;
-        let (control_files, prepared) = prepare::workspace(self, engine, &ready, &ground)?;
+        let (control_files, staged) = prepare::workspace(self, engine, &ready, &ground)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
-        supervise::engine(self, engine, prepared)?;
+        supervise::engine(self, engine, staged)?;
         models::end(self)?;
         egress::end(self)?;
         attempts::read(self)?;

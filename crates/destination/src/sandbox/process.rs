@@ -4,7 +4,7 @@
 //! the second dies the kernel kills everything in the namespace and ends it last, so its end is the end of all.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -189,6 +189,10 @@ fn gave_up(running: &mut Running) -> StartError {
 }
 
 impl Process for SandboxProcess {
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.running.take_stdin()
+    }
+
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
         self.running.take_stdout()
     }

@@ -8,6 +8,7 @@
 )]
 #![allow(clippy::disallowed_types, reason = "tests run the fixtures' own verification commands and git")]
 
+mod acp;
 mod agents;
 mod asking;
 mod bad_scripts;
