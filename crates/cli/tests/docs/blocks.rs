@@ -76,6 +76,8 @@ fn check(block: &Block) -> Result<(), String> {
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),
         // One that a page tells to write is run by a `console` block of it.
         "sh" if block.file.is_some() => check_shell(&block.text),
+        // Compiled by `tests/it/agents/adding.rs`, which follows that page.
+        "rust" => Ok(()),
         "json" => serde_json::from_str::<serde_json::Value>(&block.text).map(drop).map_err(|e| shown(&e)),
         "text" => match block.text.lines().find(|line| is_command(line)) {
             Some(line) => Err(format!("`{line}` is a command: put it into a `console` block, which is run")),
