@@ -2,6 +2,7 @@
 //! nothing else in herma names an engine.
 
 pub mod acp;
+pub mod case;
 pub mod claude;
 pub mod codex;
 mod conversation;

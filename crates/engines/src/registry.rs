@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use herma_model::engine::EngineName;
 
 use crate::acp::{self, Acp, AcpAgent};
+use crate::case::{self, Case};
 use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
@@ -19,12 +20,13 @@ use crate::stub::{self, Stub};
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
 /// The engines that run a program of their own.
-const EXTERNAL: [(&str, Make); 5] = [
+const EXTERNAL: &[(&str, Make)] = &[
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
     (codex::NAME, |name, program| Box::new(AgentEngine::<Codex>::new(name, program))),
     (claude::NAME, |name, program| Box::new(AgentEngine::<Claude>::new(name, program))),
     (opencode::NAME, |name, program| Box::new(AgentEngine::<OpenCode>::new(name, program))),
     (pi::NAME, |name, program| Box::new(AgentEngine::<Pi>::new(name, program))),
+    (case::NAME, |name, program| Box::new(Case::new(name, program))),
 ];
 
 /// Every engine that this herma knows.
@@ -45,7 +47,7 @@ impl Registry {
         agents: &BTreeMap<EngineName, AcpAgent>,
     ) -> Self {
         let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma, memory))];
-        engines.extend(EXTERNAL.into_iter().filter_map(|(name, make)| {
+        engines.extend(EXTERNAL.iter().filter_map(|(name, make)| {
             let name: EngineName = name.parse().ok()?;
             let program = programs.remove(&name);
             Some(make(name, program))
@@ -115,7 +117,7 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "opencode", "pi", "acp", "fake", "no-such-engine"]
+            ["stub", "codex", "claude", "opencode", "pi", "case", "acp", "fake", "no-such-engine"]
                 .map(program)
                 .into(),
             &BTreeMap::new(),

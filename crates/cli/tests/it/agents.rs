@@ -1,6 +1,7 @@
 //! The real agents, installed from their registry, driven by scripts in the place of a model: they earn three stages, and
 //! whatever they are made to do ends as what it is.
 
+mod acp;
 mod adding;
 mod home;
 mod rows;

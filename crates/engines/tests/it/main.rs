@@ -12,6 +12,7 @@ mod acp;
 mod agents;
 mod asking;
 mod bad_scripts;
+mod case;
 mod connecting;
 mod engine;
 mod fixtures;
