@@ -65,8 +65,8 @@ fn every_block_is_of_a_kind_that_is_checked() {
 fn check(block: &Block) -> Result<(), String> {
     let shown = |e: &dyn std::fmt::Display| e.to_string();
     match block.language.as_str() {
-        // Run by `transcripts.rs`.
-        "console" => Ok(()),
+        // Run by `transcripts.rs`, and compiled by `tests/it/agents/adding.rs`, which follows its page.
+        "console" | "rust" => Ok(()),
         "markdown" => Contract::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         // A script of the engine `fake` has steps, one of the router's upstream `scripted` has turns.
         "yaml" if block.text.lines().any(|line| line.starts_with("turns:")) => {
@@ -76,8 +76,6 @@ fn check(block: &Block) -> Result<(), String> {
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),
         // One that a page tells to write is run by a `console` block of it.
         "sh" if block.file.is_some() => check_shell(&block.text),
-        // Compiled by `tests/it/agents/adding.rs`, which follows that page.
-        "rust" => Ok(()),
         "json" => serde_json::from_str::<serde_json::Value>(&block.text).map(drop).map_err(|e| shown(&e)),
         "text" => match block.text.lines().find(|line| is_command(line)) {
             Some(line) => Err(format!("`{line}` is a command: put it into a `console` block, which is run")),
