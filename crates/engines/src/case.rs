@@ -1,4 +1,4 @@
-//! The engine `case`: WorkOS Case, driven by `ca run --task FILE --mode unattended` with a data directory of its own. It is on
+//! The engine `case`: `WorkOS` Case, driven by `ca run --task FILE --mode unattended` with a data directory of its own. It is on
 //! no registry: a person brings the program.
 
 use std::fs;

@@ -86,22 +86,24 @@ impl OperatorSettings {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(cause) => return Err(SettingsError::Unreadable { file: file.to_owned(), cause }),
         };
+        Self::parse(&text).map_err(|cause| SettingsError::Bad { file: file.to_owned(), cause })
+    }
+
+    /// Reads the text of the file, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        let bad = |cause: String| SettingsError::Bad { file: file.to_owned(), cause };
         // Before anything else is said about it: other messages may repeat what they are about.
         if let Some(found) = scan(text.as_bytes()).first() {
-            return Err(bad(format!(
-                "it holds a secret ({}); an agent gets none but its run's token",
-                found.rule
-            )));
+            let rule = found.rule;
+            return Err(format!("it holds a secret ({rule}); an agent gets none but its run's token"));
         }
-        let read: Self = serde_saphyr::from_str(&text).map_err(|cause| bad(cause.to_string()))?;
+        let read: Self = serde_saphyr::from_str(text).map_err(|cause| cause.to_string())?;
         for (name, agent) in &read.acp {
             let too_long = || format!("the name is too long: the engine is called `{}-{name}`", acp::NAME);
             let checked = acp::engine_name(name).ok_or_else(too_long).and_then(|_| agent.check());
-            checked.map_err(|why| bad(format!("acp: {name}: {why}")))?;
+            checked.map_err(|why| format!("acp: {name}: {why}"))?;
         }
         Ok(read)
     }
@@ -134,6 +136,9 @@ mod tests {
         assert!(settings.separation_of_duties);
         assert_eq!(settings.outcome_within, Span(7_200_000));
         assert_eq!(settings.approval_valid_for, OperatorSettings::default().approval_valid_for);
+        // A digest is long and looks like chance; it is no secret.
+        let digest = herma_model::Digest::of(b"image").hex();
+        assert!(read(&format!("docker_image: debian@sha256:{digest}\n")).unwrap().docker_image.is_some());
     }
 
     #[test]
@@ -165,7 +170,7 @@ mod tests {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
-        let secret = format!("sk-ant-{}", "Zm9vYmFyYmF6cXV4".repeat(4));
+        let secret = format!("sk-ant-api03-{}", "Zm9vYmFyYmF6cXV4".repeat(4));
         let error = read(&format!("acp:\n  some:\n    env: {{ KEY: {secret} }}\n")).unwrap_err().to_string();
         assert!(error.contains("it holds a secret") && !error.contains("Zm9v"), "{error}");
     }

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use herma_engines::fake::Script;
+use herma_harness::OperatorSettings;
 use herma_model::Contract;
 use herma_router::config::Config;
 use herma_router::scripted::Scripted;
@@ -72,6 +73,7 @@ fn check(block: &Block) -> Result<(), String> {
         "yaml" if block.text.lines().any(|line| line.starts_with("turns:")) => {
             Scripted::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e))
         }
+        "yaml" if block.text.starts_with("acp:") => OperatorSettings::parse(&block.text).map(drop),
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),
         // One that a page tells to write is run by a `console` block of it.
