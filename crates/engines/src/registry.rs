@@ -9,6 +9,7 @@ use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
 use crate::fake::Fake;
+use crate::hermes::{self, Hermes};
 use crate::installed::AgentEngine;
 use crate::opencode::{self, OpenCode};
 use crate::pi::{self, Pi};
@@ -18,12 +19,13 @@ use crate::stub::{self, Stub};
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
 /// The engines that run a program of their own.
-const EXTERNAL: [(&str, Make); 5] = [
+const EXTERNAL: [(&str, Make); 6] = [
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
     (codex::NAME, |name, program| Box::new(AgentEngine::<Codex>::new(name, program))),
     (claude::NAME, |name, program| Box::new(AgentEngine::<Claude>::new(name, program))),
     (opencode::NAME, |name, program| Box::new(AgentEngine::<OpenCode>::new(name, program))),
     (pi::NAME, |name, program| Box::new(AgentEngine::<Pi>::new(name, program))),
+    (hermes::NAME, |name, program| Box::new(AgentEngine::<Hermes>::new(name, program))),
 ];
 
 /// Every engine that this herma knows.
@@ -103,7 +105,9 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "opencode", "pi", "fake", "no-such-engine"].map(program).into(),
+            ["stub", "codex", "claude", "opencode", "pi", "hermes", "fake", "no-such-engine"]
+                .map(program)
+                .into(),
         );
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();
