@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Package};
+use crate::package::{Build, Origin, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -20,6 +20,7 @@ pub const NAME: &str = "claude";
 
 /// Where it comes from.
 pub const PACKAGE: Package = Package {
+    origin: Origin::Npm,
     name: "@anthropic-ai/claude-code",
     version: "2.1.325",
     license: "SEE LICENSE IN README.md",

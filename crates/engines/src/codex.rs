@@ -12,7 +12,7 @@ use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
-use crate::package::{Build, Package};
+use crate::package::{Build, Origin, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -20,6 +20,7 @@ pub const NAME: &str = "codex";
 
 /// Where it comes from.
 pub const PACKAGE: Package = Package {
+    origin: Origin::Npm,
     name: "@openai/codex",
     version: "0.166.0",
     license: "Apache-2.0",

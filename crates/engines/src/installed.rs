@@ -35,6 +35,13 @@ pub(crate) trait Agent: 'static {
         view: &View,
     ) -> Result<(), EngineError>;
 
+    /// How it is asked who it is: in one line.
+    fn identify(installed: &Installed) -> Result<Launch, EngineError> {
+        let mut argv = installed.command()?;
+        argv.push("--version".into());
+        Ok(Launch { argv, ..Launch::default() })
+    }
+
     /// How it is started.
     fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError>;
 
@@ -90,9 +97,7 @@ impl<A: Agent> Engine for AgentEngine<A> {
 
     fn identify(&self, _: &View) -> Option<Launch> {
         // Nothing where there is nothing to ask.
-        let mut argv = self.installed.command().ok()?;
-        argv.push("--version".into());
-        Some(Launch { argv, ..Launch::default() })
+        A::identify(&self.installed).ok()
     }
 
     fn identity(&self, output: &[u8]) -> Option<String> {
@@ -144,8 +149,7 @@ impl Installed {
             return Err(self.nothing());
         }
         let Build { program, script, .. } = self.package.build();
-        let inside = |path: &str| Path::new(INSIDE).join(path).into_os_string();
-        Ok(std::iter::once(program).chain(script).map(inside).collect())
+        Ok(std::iter::once(program).chain(script).map(|path| inside(path).into_os_string()).collect())
     }
 
     /// The contract's model, and the port that leads to it.
@@ -161,6 +165,11 @@ impl Installed {
     fn nothing(&self) -> EngineError {
         EngineError::NotInstalled { engine: self.name.clone() }
     }
+}
+
+/// Where a place of the tree is seen inside.
+pub(crate) fn inside(path: &str) -> PathBuf {
+    Path::new(INSIDE).join(path)
 }
 
 /// Writes a file into the engine directory, below which the agent has its own.

@@ -1,5 +1,6 @@
 //! The engine `opencode`: `OpenCode`, driven by `opencode run --format json` with directories of its own.
 
+use std::fs;
 use std::path::Path;
 
 use herma_destination::View;
@@ -12,7 +13,7 @@ use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Package};
+use crate::package::{Build, Origin, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -20,6 +21,7 @@ pub const NAME: &str = "opencode";
 
 /// Where it comes from.
 pub const PACKAGE: Package = Package {
+    origin: Origin::Npm,
     name: "opencode-ai",
     version: "1.18.33",
     license: "MIT",
@@ -32,6 +34,10 @@ pub const PACKAGE: Package = Package {
 const HOME: &str = "opencode";
 const CONFIG: &str = "opencode/opencode.json";
 const PROMPT: &str = "prompt.md";
+
+/// What tells it that everything is installed that plug-ins need: otherwise it asks a registry for it at each start.
+const MODULES: &str = "opencode/config/opencode/node_modules";
+const LOCK: &str = "opencode/config/opencode/package-lock.json";
 
 /// Where it keeps things of its own, each a directory below its home.
 const PLACES: [(&str, &str); 4] = [
@@ -93,6 +99,11 @@ impl Agent for OpenCode {
             } },
         });
         write(engine_dir, HOME, CONFIG, &config.to_string())?;
+        fs::create_dir_all(engine_dir.join(MODULES))
+            .map_err(|source| EngineError::Write { file: MODULES, source })?;
+        let lock =
+            json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": PACKAGE.version } } } });
+        write(engine_dir, HOME, LOCK, &lock.to_string())?;
         write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
     }
 
@@ -187,31 +198,33 @@ impl OutputReader for OpenCodeReader {
             return None;
         }
         Some(match serde_json::from_str::<Line>(&text) {
-            Ok(line) => self.read(line),
+            Ok(line) => self.read(&kind, line),
             Err(error) => malformed(&error),
         })
     }
 }
 
 impl OpenCodeReader {
-    fn read(&mut self, line: Line) -> Said {
+    fn read(&mut self, kind: &str, line: Line) -> Said {
         let mut said = Vec::new();
         if !std::mem::replace(&mut self.began, true) {
             said.push(Said::Session(line.session));
         }
-        if let Some(Problem { name, data }) = line.error {
-            let detail = data.and_then(|data| data.message).unwrap_or_default();
-            said.push(Said::Message(format!("error: {name}: {detail}")));
-            said.push(Said::Result(EngineResult::Failed));
-        }
-        match line.part {
-            Some(Part::Text { text }) => said.push(Said::Message(text)),
-            Some(Part::Tool { tool: name, state }) => said.push(tool(&name, &state.input)),
-            Some(Part::StepFinish { reason, tokens }) => {
+        match (kind, line.part, line.error) {
+            ("error", _, Some(Problem { name, data })) => {
+                let detail = data.and_then(|data| data.message).unwrap_or_default();
+                said.push(Said::Message(format!("error: {name}: {detail}")));
+                said.push(Said::Result(EngineResult::Failed));
+            }
+            ("text", Some(Part::Text { text }), _) => said.push(Said::Message(text)),
+            ("tool_use", Some(Part::Tool { tool: name, state }), _) => said.push(tool(&name, &state.input)),
+            ("step_finish", Some(Part::StepFinish { reason, tokens }), _) => {
                 said.push(Said::Used { input: tokens.input, output: tokens.output });
                 said.extend(result(&reason));
             }
-            Some(Part::Other) | None => {}
+            ("step_start" | "reasoning", ..) => {}
+            // What it holds is not what it says that it is.
+            _ => return Said::Malformed(format!("a line of the type `{kind}` holds something else")),
         }
         Said::All(said)
     }

@@ -1,12 +1,27 @@
 //! The package that an agent is installed from, and where its program lies in the tree that comes of it.
 
+use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
 
-/// A package of the npm registry.
+/// The registry that a package comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// npm's.
+    Npm,
+    /// Python's. The interpreter is no package there, so that of the machine is copied into the tree.
+    PyPi {
+        /// The versions of Python that it runs with.
+        pythons: &'static [&'static str],
+    },
+}
+
+/// A package of a registry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Package {
+    /// Which registry that is.
+    pub origin: Origin,
     /// Its name there.
     pub name: &'static str,
     /// The version that herma was tried with; another one can be asked for.
@@ -46,6 +61,22 @@ impl Build {
     }
 }
 
+impl Origin {
+    /// What people call it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Npm => "npm",
+            Self::PyPi { .. } => "PyPI",
+        }
+    }
+}
+
+/// Where the packages of Python lie in a tree, and where its interpreter lies.
+pub const PYTHON_PACKAGES: &str = "site";
+/// See [`PYTHON_PACKAGES`].
+pub const PYTHON_HOME: &str = "python";
+
 impl Package {
     /// What runs on this machine.
     #[must_use]
@@ -53,21 +84,43 @@ impl Package {
         if cfg!(target_arch = "aarch64") { self.on_aarch64 } else { self.on_x86_64 }
     }
 
-    /// Everything that is fetched for a version of it, as npm wants it named.
+    /// Everything that is fetched for a version of it, as its registry wants it named.
     #[must_use]
     pub fn wanted(&self, version: &str) -> Vec<String> {
-        let own = format!("{}@{version}", self.name);
+        let own = match self.origin {
+            Origin::Npm => format!("{}@{version}", self.name),
+            Origin::PyPi { .. } => format!("{}=={version}", self.name),
+        };
         std::iter::once(own).chain(self.build().beside.iter().map(|beside| (*beside).to_owned())).collect()
     }
 
     /// The version that is installed in a tree; none where it cannot be read.
     #[must_use]
     pub fn installed(&self, tree: &Path) -> Option<String> {
-        let file = tree.join("node_modules").join(self.name).join("package.json");
-        let read: Description = serde_json::from_slice(&std::fs::read(file).ok()?).ok()?;
-        let sound =
-            (1..=64).contains(&read.version.len()) && read.version.bytes().all(|b| b.is_ascii_graphic());
-        sound.then_some(read.version)
+        let version = match self.origin {
+            Origin::Npm => {
+                let file = tree.join("node_modules").join(self.name).join("package.json");
+                let read: Description = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+                read.version
+            }
+            Origin::PyPi { .. } => self.described(&tree.join(PYTHON_PACKAGES))?,
+        };
+        let sound = (1..=64).contains(&version.len()) && version.bytes().all(|b| b.is_ascii_graphic());
+        sound.then_some(version)
+    }
+
+    /// The version that a package of Python is described with: the name of its description has it too, so that it has to
+    /// be looked for.
+    fn described(&self, packages: &Path) -> Option<String> {
+        let stem = format!("{}-", self.name.replace('-', "_"));
+        let own = fs::read_dir(packages).ok()?.flatten().find_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            (name.starts_with(&stem) && name.ends_with(".dist-info")).then(|| entry.path())
+        })?;
+        let text = fs::read_to_string(own.join("METADATA")).ok()?;
+        // What follows the first empty line is prose.
+        let mut head = text.lines().take_while(|line| !line.is_empty());
+        head.find_map(|line| line.strip_prefix("Version: ").map(ToOwned::to_owned))
     }
 
     /// What a program of this version says that it is.

@@ -12,7 +12,7 @@ use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Package};
+use crate::package::{Build, Origin, Package};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -22,6 +22,7 @@ const SCRIPT: Option<&str> = Some("node_modules/@earendil-works/pi-coding-agent/
 
 /// Where it comes from. It is a script, so its interpreter is fetched beside it.
 pub const PACKAGE: Package = Package {
+    origin: Origin::Npm,
     name: "@earendil-works/pi-coding-agent",
     version: "0.87.1",
     license: "MIT",

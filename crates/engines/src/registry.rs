@@ -11,6 +11,7 @@ use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
 use crate::fake::Fake;
+use crate::hermes::{self, Hermes};
 use crate::installed::AgentEngine;
 use crate::opencode::{self, OpenCode};
 use crate::pi::{self, Pi};
@@ -26,6 +27,7 @@ const EXTERNAL: &[(&str, Make)] = &[
     (claude::NAME, |name, program| Box::new(AgentEngine::<Claude>::new(name, program))),
     (opencode::NAME, |name, program| Box::new(AgentEngine::<OpenCode>::new(name, program))),
     (pi::NAME, |name, program| Box::new(AgentEngine::<Pi>::new(name, program))),
+    (hermes::NAME, |name, program| Box::new(AgentEngine::<Hermes>::new(name, program))),
     (case::NAME, |name, program| Box::new(Case::new(name, program))),
 ];
 
@@ -117,7 +119,7 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "opencode", "pi", "case", "acp", "fake", "no-such-engine"]
+            ["stub", "codex", "claude", "opencode", "pi", "hermes", "case", "acp", "fake", "no-such-engine"]
                 .map(program)
                 .into(),
             &BTreeMap::new(),

@@ -38,7 +38,7 @@ pub struct InstallEngine {
     /// Another exact version than the one that herma was tried with
     #[arg(long = "pin", value_name = "VERSION")]
     pub version: Option<String>,
-    /// The registry that npm is configured with lies in a network of your own
+    /// The registry that npm or pip is configured with lies in a network of your own
     #[arg(long)]
     pub own_network: bool,
 }

@@ -50,7 +50,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
     let installed = herma_harness::install(installation, &order).map_err(|error| {
         let hint = error.next_step();
         match error {
-            InstallError::NoPackage(_) | InstallError::NotExact(_) | InstallError::Registry(_) => {
+            InstallError::NoPackage(_) | InstallError::NotExact(_) | InstallError::Registry { .. } => {
                 Failure::bad_input(error).hint(hint)
             }
             InstallError::Admission(_) => Failure::blocked(error).hint(hint),

@@ -9,7 +9,7 @@ mod watched;
 
 use std::fs;
 
-use herma_engines::{Package, claude, codex, opencode, pi};
+use herma_engines::{Package, claude, codex, hermes, opencode, pi};
 use herma_model::EventType;
 
 use self::rows::{ROWS, Row};
@@ -34,27 +34,55 @@ const OWN_FILES: &[&str] = &[
     ".hermes/.env",
 ];
 
-/// Each row is played by one of the two here, and by every agent in the long command.
+/// Each row is played by one of the first two here, and by every agent in the long command.
 #[test]
 fn codex_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of("codex", &codex::PACKAGE, |at| at % 2 == 0);
+    all_of(codex::NAME, &codex::PACKAGE, |at| at % 2 == 0);
 }
 
 #[test]
 fn claude_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of("claude", &claude::PACKAGE, |at| at % 2 == 1);
+    all_of(claude::NAME, &claude::PACKAGE, |at| at % 2 == 1);
 }
 
 #[test]
-fn every_agent_earns_three_stages_and_every_row_holds_for_each() {
-    for (engine, package) in [
-        (codex::NAME, &codex::PACKAGE),
-        (claude::NAME, &claude::PACKAGE),
-        (pi::NAME, &pi::PACKAGE),
-        (opencode::NAME, &opencode::PACKAGE),
-    ] {
-        all_of(engine, package, |_| true);
-    }
+fn opencode_earns_three_stages() {
+    all_of(opencode::NAME, &opencode::PACKAGE, |_| false);
+}
+
+#[test]
+fn pi_earns_three_stages() {
+    all_of(pi::NAME, &pi::PACKAGE, |_| false);
+}
+
+#[test]
+fn hermes_earns_three_stages() {
+    all_of(hermes::NAME, &hermes::PACKAGE, |_| false);
+}
+
+#[test]
+fn every_row_holds_for_codex() {
+    all_of(codex::NAME, &codex::PACKAGE, |_| true);
+}
+
+#[test]
+fn every_row_holds_for_claude() {
+    all_of(claude::NAME, &claude::PACKAGE, |_| true);
+}
+
+#[test]
+fn every_row_holds_for_opencode() {
+    all_of(opencode::NAME, &opencode::PACKAGE, |_| true);
+}
+
+#[test]
+fn every_row_holds_for_pi() {
+    all_of(pi::NAME, &pi::PACKAGE, |_| true);
+}
+
+#[test]
+fn every_row_holds_for_hermes() {
+    all_of(hermes::NAME, &hermes::PACKAGE, |_| true);
 }
 
 /// One home for all of it: the agent is large, and every command takes its digest.
@@ -72,7 +100,7 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
     herma.with_rehearsal();
     let mut wrong = Vec::new();
     for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
-        wrong.extend(row.differs(engine, &play(&herma, engine, row)));
+        wrong.extend(row.differs(&play(&herma, engine, row)));
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
     a_project_brings_nothing_that_is_run(&herma, engine);
@@ -117,6 +145,12 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
         ),
         (".opencode/plugins/x.js", "require('fs').writeFileSync('/workspace/ran', '')\n"),
         (".pi/extensions/x.ts", "require('fs').writeFileSync('/workspace/ran', '')\n"),
+        (".hermes/plugins/x/plugin.yaml", "name: x\n"),
+        (".hermes/plugins/x/__init__.py", "open('/workspace/ran', 'w')\ndef register(_): pass\n"),
+        (".hermes/config.yaml", "hooks: { pre_tool_call: [{ command: touch /workspace/ran }] }\n"),
+        // Modules that an interpreter would take for its own, if it looked where it stands.
+        ("sitecustomize.py", "open('/workspace/ran', 'w')\n"),
+        ("run_agent.py", "open('/workspace/ran', 'w')\n"),
     ] {
         let path = repository.dir.join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -128,6 +162,7 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
         ("model", "{ provider: rehearsal, model: m }"),
         ("target", "{ repo: ../repo }"),
         ("stage", "3"),
+        ("limits", rows::LIMITS),
     ]);
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
     let finished = herma.finished_by(|| herma.run_patiently(&args));

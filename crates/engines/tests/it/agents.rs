@@ -10,10 +10,10 @@ use herma_model::engine::{DestinationKind, EngineName, EngineResult};
 use herma_model::{Contract, Digest};
 use proptest::prelude::*;
 
-const AGENTS: [&str; 4] = ["codex", "claude", "opencode", "pi"];
+const AGENTS: [&str; 5] = ["codex", "claude", "opencode", "pi", "hermes"];
 
 /// The recorded streams of each agent.
-const STREAMS: [(&str, &str, &str); 12] = [
+const STREAMS: [(&str, &str, &str); 14] = [
     ("codex", "codex", include_str!("streams/codex.jsonl")),
     ("codex", "codex-auth-error", include_str!("streams/codex-auth-error.jsonl")),
     ("codex", "codex-resume", include_str!("streams/codex-resume.jsonl")),
@@ -26,6 +26,8 @@ const STREAMS: [(&str, &str, &str); 12] = [
     ("pi", "pi", include_str!("streams/pi.jsonl")),
     ("pi", "pi-auth-error", include_str!("streams/pi-auth-error.jsonl")),
     ("pi", "pi-resume", include_str!("streams/pi-resume.jsonl")),
+    ("hermes", "hermes", include_str!("streams/hermes.jsonl")),
+    ("hermes", "hermes-auth-error", include_str!("streams/hermes-auth-error.jsonl")),
 ];
 
 fn name(engine: &str) -> EngineName {
@@ -60,9 +62,17 @@ fn view() -> View {
 /// A tree that looks installed, and what it holds besides.
 fn tree(package: &str, version: &str) -> tempfile::TempDir {
     let dir = tempfile::tempdir().unwrap();
-    let place = dir.path().join("node_modules").join(package);
-    fs::create_dir_all(&place).unwrap();
-    fs::write(place.join("package.json"), format!("{{\"version\":{version:?}}}")).unwrap();
+    let own = format!("site/{}-{version}.dist-info/METADATA", package.replace('-', "_"));
+    for (file, text) in [
+        (format!("node_modules/{package}/package.json"), format!("{{\"version\":{version:?}}}")),
+        (own, format!("Metadata-Version: 2.4\nName: {package}\nVersion: {version}\n\nVersion: 0.0.0\n")),
+        // Another package whose name begins alike.
+        ("site/hermes_agent_tools-0.1.0.dist-info/METADATA".to_owned(), "Version: 0.1.0\n".to_owned()),
+    ] {
+        let file = dir.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
     dir
 }
 
@@ -107,7 +117,11 @@ fn what_real_agents_said_is_understood() {
 fn an_agent_that_could_not_ask_its_model_says_that_it_failed() {
     for (engine, stream, text) in STREAMS {
         let expected = match stream {
-            "codex-auth-error" | "claude-refused" | "opencode-auth-error" | "pi-auth-error" => {
+            "codex-auth-error"
+            | "claude-refused"
+            | "opencode-auth-error"
+            | "pi-auth-error"
+            | "hermes-auth-error" => {
                 vec![EngineResult::Failed]
             }
             // This one was ended while it still tried: it owes no result.
@@ -125,6 +139,7 @@ fn an_agent_is_a_tree_that_was_installed() {
         ("claude", "@anthropic-ai/claude-code"),
         ("opencode", "opencode-ai"),
         ("pi", "@earendil-works/pi-coding-agent"),
+        ("hermes", "hermes-agent"),
     ] {
         let tree = tree(package, "9.8.7");
         let registry = registry(engine, Some(tree.path()));
@@ -242,6 +257,7 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
         ("claude", r#"{"type":"stream_event"}"#, r#"{"type":"result","subtype":"success"}"#),
         ("opencode", r#"{"type":"step_paused"}"#, r#"{"type":"step_finish"}"#),
         ("pi", r#"{"type":"compaction_start"}"#, r#"{"type":"message_end"}"#),
+        ("hermes", r#"{"type":"thought"}"#, r#"{"type":"result"}"#),
     ] {
         assert_eq!(heard(engine, unknown.as_bytes()), (vec![], 1));
         for other in ["", "Reading prompt from stdin...", "[]", "{\"type\":7}", "\u{1b}[32mdone"] {
@@ -254,6 +270,10 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
     assert_eq!(results(&heard("pi", br#"{"type":"agent_settled"}"#).0), [EngineResult::Failed]);
     let cut = br#"{"type":"step_finish","sessionID":"s","part":{"type":"step-finish","reason":"length"}}"#;
     assert_eq!(results(&heard("opencode", cut).0), [EngineResult::Failed]);
+    let lies = br#"{"type":"result","completed":true,"error":"HTTP 500"}"#;
+    assert_eq!(results(&heard("hermes", lies).0), [EngineResult::Failed]);
+    let other = br#"{"type":"text","sessionID":"s","part":{"type":"step-finish","reason":"stop"}}"#;
+    assert!(matches!(heard("opencode", other).0[..], [Said::Malformed(_)]), "a text is no end");
     // An agent's word for success does not outweigh its word for an error.
     let lies = br#"{"type":"result","subtype":"success","is_error":true}"#;
     assert_eq!(results(&heard("claude", lies).0), [EngineResult::Failed]);

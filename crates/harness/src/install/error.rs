@@ -3,6 +3,7 @@
 use std::io;
 
 use herma_destination::{StartError, ToolError};
+use herma_engines::Origin;
 use herma_model::engine::EngineName;
 
 use crate::admissions::AdmissionError;
@@ -17,11 +18,30 @@ pub enum InstallError {
     #[error("`{0}` is not one exact version such as 1.2.3")]
     NotExact(String),
     /// The program that fetches is not there, or says nothing of its configuration.
-    #[error(transparent)]
-    Tool(#[from] ToolError),
+    #[error("{source}")]
+    Tool {
+        /// Whose program it is.
+        origin: Origin,
+        /// What was found of it.
+        source: ToolError,
+    },
     /// The operator's registry is none that can be reached from inside.
-    #[error("npm's configuration names the registry `{0}`, which is not an https address without a user")]
-    Registry(String),
+    #[error(
+        "the configuration for {} names the registry `{registry}`, which is not an https address without a user",
+        origin.name()
+    )]
+    Registry {
+        /// Whose configuration it is.
+        origin: Origin,
+        /// What it names, as it may be shown.
+        registry: String,
+    },
+    /// No interpreter of the machine is one that the package runs with.
+    #[error("there is no Python {} with pip on this machine", pythons.join(" or "))]
+    NoPython {
+        /// The versions that would do.
+        pythons: &'static [&'static str],
+    },
     /// The sandbox could not start it.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -33,6 +53,8 @@ pub enum InstallError {
     NotFetched {
         /// The package.
         package: &'static str,
+        /// Its registry.
+        origin: Origin,
         /// What was said of it.
         why: String,
     },
@@ -68,12 +90,22 @@ impl InstallError {
         match self {
             Self::NoPackage(_) => "`herma admit engine NAME --program FILE` admits a program that you have",
             Self::NotExact(_) => "name one version with --version, or leave it out",
-            Self::Tool(_) => {
+            Self::Tool { origin: Origin::Npm, .. } => {
                 "install npm so that a directory of PATH holds it, and see what `npm config get registry` says"
             }
-            Self::Registry(_) => "`npm config set registry https://HOST/` names another one",
-            Self::NotFetched { .. } => {
+            Self::Tool { origin: Origin::PyPi { .. }, .. } => "see what `python3 -m pip config list` says",
+            Self::Registry { origin: Origin::Npm, .. } => {
+                "`npm config set registry https://HOST/` names another one"
+            }
+            Self::Registry { origin: Origin::PyPi { .. }, .. } => {
+                "`python3 -m pip config set global.index-url https://HOST/simple` names another one"
+            }
+            Self::NoPython { .. } => "install one with its pip so that a directory of PATH holds it",
+            Self::NotFetched { origin: Origin::Npm, .. } => {
                 "see whether npm reaches its registry; --own-network lets it lie in a network of your own"
+            }
+            Self::NotFetched { origin: Origin::PyPi { .. }, .. } => {
+                "see whether pip reaches its registry; --own-network lets it lie in a network of your own"
             }
             Self::NotThere { .. } => "ask for another version with --version",
             Self::Admission(AdmissionError::IsSigned(_)) => {

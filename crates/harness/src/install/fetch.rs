@@ -17,14 +17,14 @@ use herma_model::RunId;
 use herma_model::engine::DestinationKind;
 
 use super::error::InstallError;
-use super::npm::Npm;
+use super::fetcher::Fetcher;
 use super::watch::Denials;
 use crate::home::RunDirs;
 use crate::installation::Installation;
 
 /// How long fetching may take.
 const PATIENCE: Duration = Duration::from_mins(15);
-/// How much of what npm says is kept.
+/// How much of what it says is kept.
 const MOST_SAID: usize = 256 << 10;
 /// How many of its last lines are told.
 const LAST_LINES: usize = 6;
@@ -36,7 +36,7 @@ pub(super) fn fetch(
     installation: &Installation,
     dirs: &RunDirs,
     job: RunId,
-    npm: &Npm,
+    fetcher: &dyn Fetcher,
     (package, version): (&Package, &str),
     own_network: bool,
 ) -> Result<(), InstallError> {
@@ -49,8 +49,12 @@ pub(super) fn fetch(
             .create(&dir)
             .map_err(|e| InstallError::io("the rooms of the job", e))?;
     }
+    fetcher
+        .lay_out(&dirs.workspace())
+        .map_err(|e| InstallError::io("the interpreter that is put beside the package", e))?;
+    let name = fetcher.name();
     let denials = Arc::new(Denials::default());
-    let way = open_way(installation, npm, &dirs.egress(), own_network, &denials)?;
+    let way = open_way(installation, fetcher, &dirs.egress(), own_network, &denials)?;
     let rooms = Rooms {
         workspace: dirs.workspace(),
         engine_dir: Some(dirs.engine()),
@@ -58,63 +62,40 @@ pub(super) fn fetch(
         egress: Some(dirs.egress().join(SOCKET)),
     };
     let view = destination.view(&rooms);
-    let own = view.engine_dir.clone().unwrap_or_default();
-    let mut argv = vec![
-        npm.program.clone().into_os_string(),
-        "install".into(),
-        "--prefix".into(),
-        view.workspace.clone().into_os_string(),
-        // What a package would run is not run: nobody has admitted it.
-        "--ignore-scripts".into(),
-        "--omit=dev".into(),
-        "--no-audit".into(),
-        "--no-fund".into(),
-        "--loglevel=error".into(),
-    ];
-    argv.extend(package.wanted(version).into_iter().map(Into::into));
-    let mut env = vec![
-        ("npm_config_registry".to_owned(), npm.registry.clone()),
-        ("npm_config_cache".to_owned(), own.join("cache").display().to_string()),
-        ("npm_config_userconfig".to_owned(), own.join("npmrc").display().to_string()),
-        ("npm_config_update_notifier".to_owned(), "false".to_owned()),
-        // The same package is the same tree, whichever mirror it comes from.
-        ("npm_config_omit_lockfile_registry_resolved".to_owned(), "true".to_owned()),
-    ];
-    env.extend(npm.cafile.iter().map(|file| ("npm_config_cafile".to_owned(), file.display().to_string())));
     let mut process = destination.start(&Job {
         run_id: job,
-        argv,
-        env,
-        path: npm.path.clone(),
+        argv: fetcher.argv(&view, package.wanted(version)),
+        env: fetcher.env(&view),
+        path: fetcher.path().to_vec(),
         rooms,
-        mounts: npm.mounts.clone(),
+        mounts: fetcher.mounts().to_vec(),
         stdin: Stdin::Null,
         limits: Limits::default(),
         herma: false,
     })?;
     let said = [process.take_stdout(), process.take_stderr()].map(listen);
     let ended = process.wait(PATIENCE);
-    process.kill_all().map_err(|e| InstallError::io("npm could not be ended", e))?;
+    process.kill_all().map_err(|e| InstallError::io("what fetches could not be ended", e))?;
     drop(way);
     let said: Vec<String> = said.into_iter().filter_map(|heard| heard.join().ok()).collect();
-    let not_fetched = |why: String| Err(InstallError::NotFetched { package: package.name, why });
-    match ended.map_err(|e| InstallError::io("npm was lost from sight", e))? {
+    let not_fetched =
+        |why: String| Err(InstallError::NotFetched { package: package.name, origin: package.origin, why });
+    match ended.map_err(|e| InstallError::io("what fetches was lost from sight", e))? {
         Some(exit) if exit.success() => Ok(()),
-        Some(exit) => not_fetched(why(exit, &said.concat(), &denials.told())),
-        None => not_fetched(format!("npm did not end within {} minutes", PATIENCE.as_secs() / 60)),
+        Some(exit) => not_fetched(why(name, exit, &said.concat(), &denials.told())),
+        None => not_fetched(format!("{name} did not end within {} minutes", PATIENCE.as_secs() / 60)),
     }
 }
 
 /// A proxy that leads to the registry and nowhere else.
 fn open_way(
     installation: &Installation,
-    npm: &Npm,
+    fetcher: &dyn Fetcher,
     dir: &Path,
     own_network: bool,
     denials: &Arc<Denials>,
 ) -> Result<Handle, InstallError> {
-    let allowlist = Allowlist::parse(std::slice::from_ref(&npm.host))
-        .map_err(|bad| InstallError::Way(bad.to_string()))?;
+    let allowlist = Allowlist::parse(&fetcher.hosts()).map_err(|bad| InstallError::Way(bad.to_string()))?;
     let options = Options {
         own_network,
         ..Options::new(allowlist, Arc::clone(&installation.clock), Arc::<Denials>::clone(denials))
@@ -127,16 +108,16 @@ fn open_way(
     Ok(handle)
 }
 
-/// Why npm gave up: what it was denied, else its own last words.
-fn why(exit: Exit, said: &str, denied: &str) -> String {
+/// Why it gave up: what it was denied, else its own last words.
+fn why(name: &str, exit: Exit, said: &str, denied: &str) -> String {
     if !denied.is_empty() {
-        return format!("npm was denied {denied}");
+        return format!("{name} was denied {denied}");
     }
     let lines: Vec<&str> = said.lines().filter(|line| !line.trim().is_empty()).collect();
     let last = lines.get(lines.len().saturating_sub(LAST_LINES)..).unwrap_or_default().join("; ");
     match exit.code {
-        Some(code) => format!("npm ended with {code}: {last}"),
-        None => format!("npm was killed: {last}"),
+        Some(code) => format!("{name} ended with {code}: {last}"),
+        None => format!("{name} was killed: {last}"),
     }
 }
 

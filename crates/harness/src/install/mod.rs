@@ -3,7 +3,10 @@
 
 mod error;
 mod fetch;
+mod fetcher;
 mod npm;
+mod pip;
+mod python;
 mod watch;
 
 use std::fs::{self, DirBuilder, Permissions};
@@ -11,14 +14,16 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use herma_engines::{Engine, Package, tree_digest};
+use herma_engines::{Engine, Origin, Package, tree_digest};
 use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
 use herma_model::engine::EngineName;
 use herma_model::{Digest, RunId};
 
 pub use error::InstallError;
 
+use self::fetcher::Fetcher;
 use self::npm::Npm;
+use self::pip::Pip;
 use crate::admissions::AdmissionError;
 use crate::home::remove_tree;
 use crate::installation::Installation;
@@ -63,7 +68,10 @@ pub fn install(installation: &Installation, order: &InstallOrder) -> Result<Inst
     if installation.admissions().signature(&id).map_err(InstallError::Admission)?.is_some() {
         return Err(InstallError::Admission(AdmissionError::IsSigned(id)));
     }
-    let npm = Npm::find(installation, &package)?;
+    let by: Box<dyn Fetcher> = match package.origin {
+        Origin::Npm => Box::new(Npm::find(installation, &package)?),
+        Origin::PyPi { pythons } => Box::new(Pip::find(installation, pythons)?),
+    };
     let mut entropy = [0; 10];
     getrandom::fill(&mut entropy).map_err(|e| InstallError::io("a name for the job", io::Error::other(e)))?;
     let job = RunId::new(installation.clock.now(), entropy);
@@ -71,7 +79,7 @@ pub fn install(installation: &Installation, order: &InstallOrder) -> Result<Inst
     let active = installation.home.activate(job).map_err(|e| InstallError::io("herma's home", e))?;
     let dirs = installation.home.run(job);
     dirs.create().map_err(|e| InstallError::io("herma's home", e))?;
-    let fetched = fetch::fetch(installation, &dirs, job, &npm, (&package, version), order.own_network)
+    let fetched = fetch::fetch(installation, &dirs, job, &*by, (&package, version), order.own_network)
         .and_then(|()| keep(installation, &dirs.workspace(), &package, version));
     remove_tree(dirs.root()).map_err(|e| InstallError::io("what was left of fetching", e))?;
     active.done().map_err(|e| InstallError::io("herma's home", e))?;
@@ -160,11 +168,15 @@ fn draft(
 ) -> Result<AdmissionDraft, InstallError> {
     let bad = |why: String| InstallError::io("the draft of its admission", io::Error::other(why));
     let line = |text: String| text.parse().map(Some).map_err(bad);
+    let how = match package.origin {
+        Origin::Npm => "npm install --ignore-scripts",
+        Origin::PyPi { .. } => "pip install --only-binary :all:",
+    };
     Ok(AdmissionDraft::Engine(EngineDraft {
         program: tree.to_string_lossy().parse().map(Some).map_err(bad)?,
-        source: line(format!("npm {}", package.name))?,
+        source: line(format!("{} {}", package.origin.name(), package.name))?,
         pin: line(version.to_owned())?,
-        retrieval: line(format!("npm install --ignore-scripts {}", package.wanted(version).join(" ")))?,
+        retrieval: line(format!("{how} {}", package.wanted(version).join(" ")))?,
         license: line(package.license.to_owned())?,
         digest: Some(digest),
         identity: line(package.identity_of(version))?,

@@ -1,40 +1,39 @@
 //! npm as the operator has it: where it lies, which registry it asks, and whom it trusts there.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use herma_destination::{Mount, Tool};
-use herma_engines::Package;
+use herma_destination::{Mount, Tool, View};
+use herma_engines::{Origin, Package};
 
 use super::error::InstallError;
+use super::fetcher::{Fetcher, host_of, shown, to_show};
 use crate::installation::Installation;
-
-/// What every sandbox shows already.
-const SYSTEM: &str = "/usr";
-/// The port of TLS.
-const TLS: u16 = 443;
 
 /// npm, and what it is configured with.
 #[derive(Debug)]
 pub(super) struct Npm {
     /// npm's own program.
-    pub(super) program: PathBuf,
+    program: PathBuf,
     /// The directories that hold npm and node, for PATH.
-    pub(super) path: Vec<PathBuf>,
+    path: Vec<PathBuf>,
     /// What has to be shown for them to run.
-    pub(super) mounts: Vec<Mount>,
+    mounts: Vec<Mount>,
     /// The registry's address.
-    pub(super) registry: String,
+    registry: String,
     /// Its host and port, as the egress proxy is told them.
-    pub(super) host: String,
+    host: String,
     /// Whom it trusts, where that is said.
-    pub(super) cafile: Option<PathBuf>,
+    cafile: Option<PathBuf>,
 }
 
 impl Npm {
     /// Finds npm and asks it for its configuration. What stands there of users and tokens is not asked for.
     pub(super) fn find(installation: &Installation, package: &Package) -> Result<Self, InstallError> {
         let search_path = installation.search_path();
-        let (npm, node) = (Tool::find("npm", search_path)?, Tool::find("node", search_path)?);
+        let untold = |source| InstallError::Tool { origin: Origin::Npm, source };
+        let find = |name| Tool::find(name, search_path).map_err(untold);
+        let (npm, node) = (find("npm")?, find("node")?);
         let scope = package.name.split_once('/').map(|(scope, _)| format!("{scope}:registry"));
         let keys = ["registry", "cafile"].into_iter().chain(scope.as_deref());
         let output = npm
@@ -45,12 +44,14 @@ impl Npm {
             .env("HOME", &installation.settings.user_home)
             .env("npm_config_update_notifier", "false")
             .env("npm_config_logs_max", "0")
-            .checked()?;
+            .checked()
+            .map_err(untold)?;
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
         let registry =
             scope.and_then(|scope| value_of(&said, &scope)).or_else(|| value_of(&said, "registry"));
         let registry = registry.unwrap_or_default();
-        let host = host_of(&registry).ok_or_else(|| InstallError::Registry(shown(&registry)))?;
+        let host = host_of(&registry)
+            .ok_or_else(|| InstallError::Registry { origin: Origin::Npm, registry: shown(&registry) })?;
         let cafile = value_of(&said, "cafile").map(PathBuf::from);
         let mut dirs: Vec<PathBuf> = Vec::new();
         for tool in [npm.path(), node.path()] {
@@ -59,17 +60,60 @@ impl Npm {
                 dirs.extend(path.parent().map(Path::to_owned));
             }
         }
-        let mut mounts: Vec<Mount> = Vec::new();
         // One that lies in a place of its own has its libraries beside its directory of programs.
-        let own = dirs.iter().filter(|dir| !dir.starts_with(SYSTEM) && !dir.starts_with("/bin"));
-        let homes = own.filter_map(|dir| dir.parent()).map(Path::to_owned).chain(cafile.clone());
-        for place in homes.filter(|place| !place.starts_with(SYSTEM) && !place.starts_with("/etc/ssl/certs"))
-        {
-            if !mounts.iter().any(|mount| place.starts_with(&mount.inside)) {
-                mounts.push(Mount { host: place.clone(), inside: place });
-            }
-        }
+        let homes = dirs.iter().filter_map(|dir| dir.parent()).map(Path::to_owned);
+        let mounts = to_show(homes.chain(cafile.clone()));
         Ok(Self { program: npm.path().to_owned(), path: dirs, mounts, registry, host, cafile })
+    }
+}
+
+impl Fetcher for Npm {
+    fn name(&self) -> &'static str {
+        "npm"
+    }
+
+    fn path(&self) -> &[PathBuf] {
+        &self.path
+    }
+
+    fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        vec![self.host.clone()]
+    }
+
+    fn argv(&self, view: &View, wanted: Vec<String>) -> Vec<OsString> {
+        let mut argv = vec![
+            self.program.clone().into_os_string(),
+            "install".into(),
+            "--prefix".into(),
+            view.workspace.clone().into_os_string(),
+            // What a package would run is not run: nobody has admitted it.
+            "--ignore-scripts".into(),
+            "--omit=dev".into(),
+            "--no-audit".into(),
+            "--no-fund".into(),
+            "--loglevel=error".into(),
+        ];
+        argv.extend(wanted.into_iter().map(Into::into));
+        argv
+    }
+
+    fn env(&self, view: &View) -> Vec<(String, String)> {
+        let own = view.engine_dir.clone().unwrap_or_default();
+        let mut env = vec![
+            ("npm_config_registry".to_owned(), self.registry.clone()),
+            ("npm_config_cache".to_owned(), own.join("cache").display().to_string()),
+            ("npm_config_userconfig".to_owned(), own.join("npmrc").display().to_string()),
+            ("npm_config_update_notifier".to_owned(), "false".to_owned()),
+            // The same package is the same tree, whichever mirror it comes from.
+            ("npm_config_omit_lockfile_registry_resolved".to_owned(), "true".to_owned()),
+        ];
+        let cafile = self.cafile.iter();
+        env.extend(cafile.map(|file| ("npm_config_cafile".to_owned(), file.display().to_string())));
+        env
     }
 }
 
@@ -79,29 +123,6 @@ fn value_of(said: &str, key: &str) -> Option<String> {
     let (_, value) = lines.find(|(known, _)| known.trim() == key)?;
     let value = value.trim();
     (!matches!(value, "" | "undefined" | "null")).then(|| value.to_owned())
-}
-
-/// The host and port of an https address without a user; nothing else is one.
-fn host_of(registry: &str) -> Option<String> {
-    let rest = registry.strip_prefix("https://")?;
-    let authority = rest.split('/').next()?;
-    if authority.contains('@') || rest.contains(['?', '#']) {
-        return None;
-    }
-    let (host, port) = match authority.rsplit_once(':') {
-        Some((host, port)) => (host, port.parse().ok()?),
-        None => (authority, TLS),
-    };
-    let sound = !host.is_empty() && host.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-');
-    sound.then(|| if port == TLS { host.to_owned() } else { format!("{host}:{port}") })
-}
-
-/// An address as a message may show it: without what stands before an `@`.
-fn shown(registry: &str) -> String {
-    match registry.rsplit_once('@') {
-        Some((_, rest)) => format!("…@{rest}"),
-        None => registry.chars().take(200).collect(),
-    }
 }
 
 #[cfg(test)]
@@ -115,24 +136,5 @@ mod tests {
         for none in ["@some:registry", "cafile", "no-such-key"] {
             assert_eq!(value_of(said, none), None, "{none}");
         }
-    }
-
-    #[test]
-    fn a_registry_is_an_https_address_without_a_user() {
-        assert_eq!(host_of("https://packages.example/").as_deref(), Some("packages.example"));
-        assert_eq!(host_of("https://packages.example:8443/npm/").as_deref(), Some("packages.example:8443"));
-        for bad in [
-            "",
-            "http://packages.example/",
-            "https://",
-            "https:///npm",
-            "https://user:word@packages.example/",
-            "https://packages.example/?a",
-            "https://*.example/",
-            "https://packages.example:port/",
-        ] {
-            assert_eq!(host_of(bad), None, "{bad}");
-        }
-        assert_eq!(shown("https://user:word@packages.example/"), "…@packages.example/");
     }
 }

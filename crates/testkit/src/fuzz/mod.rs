@@ -11,8 +11,11 @@ mod contract;
 mod engine_output;
 mod envelope;
 mod events;
+mod hermes_output;
+mod opencode_output;
 mod patch;
 mod paths;
+mod pi_output;
 mod redactor;
 mod report;
 mod request;
@@ -33,8 +36,11 @@ pub use contract::contract;
 pub use engine_output::engine_output;
 pub use envelope::envelope;
 pub use events::events;
+pub use hermes_output::hermes_output;
+pub use opencode_output::opencode_output;
 pub use patch::patch;
 pub use paths::paths;
+pub use pi_output::pi_output;
 pub use redactor::redactor;
 pub use report::report;
 pub use request::request;
@@ -57,8 +63,11 @@ pub const TARGETS: &[Target] = &[
     ("engine_output", engine_output),
     ("envelope", envelope),
     ("events", events),
+    ("hermes_output", hermes_output),
+    ("opencode_output", opencode_output),
     ("patch", patch),
     ("paths", paths),
+    ("pi_output", pi_output),
     ("redactor", redactor),
     ("report", report),
     ("request", request),
@@ -72,6 +81,9 @@ pub const TARGETS: &[Target] = &[
 fn choice(input: &[u8]) -> (usize, &[u8]) {
     input.split_first().map_or((0, input), |(first, rest)| (usize::from(*first), rest))
 }
+
+/// The objects by which one of the agents says that it ended.
+const ENDS: [&str; 6] = ["turn.completed", "turn.failed", "result", "step_finish", "error", "agent_settled"];
 
 /// Reads the output of a real agent line by line.
 fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
@@ -89,7 +101,7 @@ fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
         let whole: serde_json::Value =
             serde_json::from_str(&text).expect("what is understood is one JSON object");
         let kind = whole["type"].as_str().expect("it says its type");
-        let ended = ["turn.completed", "turn.failed", "result"].contains(&kind);
+        let ended = ENDS.contains(&kind);
         for said in all {
             assert!(ended || !matches!(said, Said::Result(_)), "{kind} is no end");
         }

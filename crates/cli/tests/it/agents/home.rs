@@ -30,7 +30,7 @@ impl Herma {
             "--json",
             "--program",
             place.to_str().unwrap(),
-            &format!("--source=npm {}", package.name),
+            &format!("--source={} {}", package.origin.name(), package.name),
             &format!("--pin={}", package.version),
             "--retrieval=herma engines install",
             &format!("--license={}", package.license),
@@ -81,7 +81,7 @@ pub(super) fn installed(engine: &str, package: &Package) -> PathBuf {
     }
     let mut herma = Herma::new();
     herma.set_home(&place.join("home"));
-    // npm finds its registry as it does for the person who runs the tests.
+    // npm and pip find their registry as they do for the person who runs the tests.
     herma.set("HOME", environment("HOME"));
     let mut ended = herma.run_patiently(&["engines", "install", engine, "--json"]);
     if ended.stdout.contains("private_address") {

@@ -244,7 +244,7 @@ fn the_ladder_shows_every_engine_and_stage_and_the_next_step() {
     let rows = shown["rungs"].as_array().unwrap();
     let places: Vec<_> =
         rows.iter().map(|r| (r["engine"].as_str().unwrap(), r["stage"].as_u64().unwrap())).collect();
-    let engines = ["fake", "stub", "codex", "claude", "opencode", "pi"];
+    let engines = ["fake", "stub", "codex", "claude", "opencode", "pi", "hermes"];
     let expected: Vec<_> = engines.into_iter().flat_map(|e| (1..=6).map(move |s| (e, s))).collect();
     assert_eq!(places, expected);
     let next: Vec<&str> = rows.iter().filter_map(|row| row["next"].as_str()).collect();

@@ -1,0 +1,189 @@
+//! The engine `hermes`: Hermes Agent, driven by its Python interface with a directory of its own.
+
+use std::ffi::OsString;
+use std::path::Path;
+
+use herma_destination::View;
+use herma_model::engine::EngineResult;
+use herma_model::model_call::Door;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
+use crate::installed::{Agent, Installed, inside, write};
+use crate::json_lines::{malformed, tool, typed};
+use crate::package::{Build, Origin, PYTHON_PACKAGES, Package};
+use crate::prompt::prompt;
+
+/// The engine's name.
+pub const NAME: &str = "hermes";
+
+/// Where it comes from. It is a package of Python, so an interpreter is put beside it.
+pub const PACKAGE: Package = Package {
+    origin: Origin::PyPi { pythons: &["3.13", "3.12", "3.11"] },
+    name: "hermes-agent",
+    version: "0.19.0",
+    license: "MIT",
+    identity: "{}",
+    on_x86_64: Build::native("python/bin/python3"),
+    on_aarch64: Build::native("python/bin/python3"),
+};
+
+/// What starts it, and tells what it does.
+const STARTS: &str = include_str!("hermes.py");
+
+/// Its own directory, its configuration, what starts it and its prompt, in the engine directory.
+const HOME: &str = "hermes";
+const CONFIG: &str = "hermes/config.yaml";
+const SCRIPT: &str = "hermes/start.py";
+const PROMPT: &str = "prompt.md";
+
+/// How much it takes its model to hold. Said, because otherwise it asks around for it.
+const CONTEXT: u32 = 200_000;
+
+/// Its tool for commands.
+const SHELL: &str = "terminal";
+
+/// The engine `hermes`.
+pub(crate) enum Hermes {}
+
+impl Agent for Hermes {
+    const PACKAGE: Package = PACKAGE;
+    const DOOR: Door = Door::Chat;
+
+    fn prepare(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let (model, port) = installed.way(assignment, view)?;
+        // What is JSON is YAML.
+        let config = json!({
+            "model": {
+                "default": model,
+                "provider": "custom",
+                "base_url": format!("http://127.0.0.1:{port}/v1"),
+                "context_length": CONTEXT,
+            },
+            "fallback_providers": [],
+            "agent": { "api_max_retries": 1 },
+            "approvals": { "mode": "off" },
+            "checkpoints": { "enabled": false },
+            "hooks": {},
+            "mcp_servers": {},
+            "plugins": { "enabled": [] },
+            "security": { "allow_lazy_installs": false, "tirith_enabled": false },
+        });
+        write(engine_dir, HOME, CONFIG, &config.to_string())?;
+        write(engine_dir, HOME, SCRIPT, STARTS)?;
+        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+    }
+
+    fn identify(installed: &Installed) -> Result<Launch, EngineError> {
+        // What it prints for `--version` is several lines, and it looks for a newer one.
+        let ask =
+            "import sys; sys.path.insert(0, sys.argv[1]); import hermes_cli; print(hermes_cli.__version__)";
+        python(installed, ["-c".into(), ask.into()])
+    }
+
+    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(installed.name.clone()));
+        };
+        let mut launch = python(installed, [engine_dir.join(SCRIPT).into_os_string()])?;
+        let home = engine_dir.join(HOME).display().to_string();
+        let own = [
+            ("HERMES_HOME", home.as_str()),
+            ("HERMES_DISABLE_LAZY_INSTALLS", "1"),
+            ("HERMES_YOLO_MODE", "1"),
+        ];
+        launch.env.extend(own.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        Ok(Launch { stdin: Some(PROMPT), ..launch })
+    }
+
+    fn reader() -> Box<dyn OutputReader> {
+        Box::new(HermesReader)
+    }
+}
+
+/// Its own interpreter with these arguments and the place of its packages: alone, so that no variable and no file of the
+/// project changes what is imported.
+fn python<const N: usize>(installed: &Installed, words: [OsString; N]) -> Result<Launch, EngineError> {
+    let mut argv = installed.command()?;
+    argv.extend(["-I", "-B"].map(Into::into));
+    argv.extend(words);
+    argv.push(inside(PYTHON_PACKAGES).into_os_string());
+    // Where the library of an interpreter lies that has one.
+    let library = inside("python/lib").display().to_string();
+    Ok(Launch { argv, env: vec![("LD_LIBRARY_PATH".to_owned(), library)], ..Launch::default() })
+}
+
+/// Reads what `hermes.py` tells: one JSON object a line.
+#[derive(Debug)]
+pub struct HermesReader;
+
+#[derive(Deserialize)]
+struct Session {
+    id: String,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    text: String,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    name: String,
+    #[serde(default)]
+    arguments: Value,
+}
+
+#[derive(Deserialize)]
+struct Ended {
+    completed: bool,
+    error: Option<String>,
+    #[serde(default)]
+    input_tokens: u64,
+    #[serde(default)]
+    output_tokens: u64,
+}
+
+impl OutputReader for HermesReader {
+    fn line(&mut self, line: &[u8]) -> Option<Said> {
+        let (kind, text) = typed(line)?;
+        let read = match kind.as_str() {
+            "session" => serde_json::from_str(&text).map(|Session { id }| Said::Session(id)),
+            "message" => serde_json::from_str(&text).map(|Message { text }| Said::Message(text)),
+            "tool" => serde_json::from_str(&text).map(call),
+            "result" => serde_json::from_str(&text).map(ended),
+            _ => return None,
+        };
+        Some(read.unwrap_or_else(|error| malformed(&error)))
+    }
+}
+
+fn call(Call { name, arguments }: Call) -> Said {
+    tool(if name == SHELL { "bash" } else { &name }, &arguments)
+}
+
+fn ended(ended: Ended) -> Said {
+    // Its word for an error outweighs its word for an end.
+    let well = ended.completed && ended.error.is_none();
+    let error = ended.error.map(|error| Said::Message(format!("error: {error}")));
+    let used = Said::Used { input: ended.input_tokens, output: ended.output_tokens };
+    let result = Said::Result(if well { EngineResult::Completed } else { EngineResult::Failed });
+    Said::All(error.into_iter().chain([used, result]).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fake::TOKEN_VARIABLE;
+
+    #[test]
+    fn what_starts_it_looks_for_the_token_where_the_token_is() {
+        assert!(STARTS.contains(&format!("os.environ[\"{TOKEN_VARIABLE}\"]")));
+    }
+}

@@ -1,0 +1,137 @@
+//! pip as the operator has it: by which interpreter, which index it asks, and whom it trusts there.
+
+use std::ffi::OsString;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, Tool, View};
+use herma_engines::{Origin, PYTHON_PACKAGES};
+
+use super::error::InstallError;
+use super::fetcher::{Fetcher, host_of, shown, to_show};
+use super::python::Python;
+use crate::installation::Installation;
+
+/// What runs pip, and compiles what it fetched.
+const SCRIPT: &str = include_str!("pip.py");
+/// The index that pip asks where nothing else is said.
+const USUAL_INDEX: &str = "https://pypi.org/simple";
+/// The host of that index, and the one that has its files. Any other has its files beside its index.
+const USUAL_HOSTS: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
+
+/// pip, and what it is configured with.
+#[derive(Debug)]
+pub(super) struct Pip {
+    python: Python,
+    path: Vec<PathBuf>,
+    mounts: Vec<Mount>,
+    index: String,
+    host: String,
+    cert: Option<PathBuf>,
+}
+
+impl Pip {
+    /// Finds an interpreter that has pip, and asks it for its configuration. Users and tokens in it are not passed on.
+    pub(super) fn find(
+        installation: &Installation,
+        pythons: &'static [&'static str],
+    ) -> Result<Self, InstallError> {
+        let origin = Origin::PyPi { pythons };
+        let python = Python::find(installation, pythons).ok_or(InstallError::NoPython { pythons })?;
+        let said = Tool::at("python3", python.starts.clone())
+            .call()
+            .args(["-I", "-m", "pip", "--disable-pip-version-check", "config", "list"])
+            .env("PATH", installation.search_path())
+            .env("HOME", &installation.settings.user_home)
+            .checked()
+            .map_err(|source| InstallError::Tool { origin, source })?;
+        let said = String::from_utf8_lossy(&said.stdout).into_owned();
+        let index = value_of(&said, "index-url").unwrap_or_else(|| USUAL_INDEX.to_owned());
+        let host =
+            host_of(&index).ok_or_else(|| InstallError::Registry { origin, registry: shown(&index) })?;
+        let cert = value_of(&said, "cert").map(PathBuf::from);
+        let mounts = to_show(python.prefixes.iter().cloned().chain(cert.clone()));
+        let path = python.starts.parent().map(Path::to_owned).into_iter().collect();
+        Ok(Self { python, path, mounts, index, host, cert })
+    }
+}
+
+impl Fetcher for Pip {
+    fn name(&self) -> &'static str {
+        "pip"
+    }
+
+    fn path(&self) -> &[PathBuf] {
+        &self.path
+    }
+
+    fn mounts(&self) -> &[Mount] {
+        &self.mounts
+    }
+
+    fn hosts(&self) -> Vec<String> {
+        if USUAL_HOSTS.contains(&self.host.as_str()) {
+            USUAL_HOSTS.map(ToOwned::to_owned).into()
+        } else {
+            vec![self.host.clone()]
+        }
+    }
+
+    fn lay_out(&self, workspace: &Path) -> io::Result<()> {
+        self.python.copy(workspace)
+    }
+
+    fn argv(&self, view: &View, wanted: Vec<String>) -> Vec<OsString> {
+        let mut argv = vec![self.python.starts.clone().into_os_string()];
+        argv.extend(["-I", "-B", "-c", SCRIPT].map(Into::into));
+        argv.push(view.workspace.clone().into_os_string());
+        argv.extend(["install", "--target"].map(Into::into));
+        argv.push(view.workspace.join(PYTHON_PACKAGES).into_os_string());
+        // What has to be built would run before anybody has admitted it.
+        argv.extend(
+            ["--only-binary", ":all:", "--no-compile", "--no-cache-dir", "--no-input", "--quiet"]
+                .map(Into::into),
+        );
+        argv.extend(["--disable-pip-version-check", "--index-url", &self.index].map(Into::into));
+        if let Some(cert) = &self.cert {
+            argv.extend(["--cert".into(), cert.clone().into_os_string()]);
+        }
+        argv.extend(wanted.into_iter().map(Into::into));
+        argv
+    }
+
+    fn env(&self, _: &View) -> Vec<(String, String)> {
+        // No file of the machine configures it.
+        vec![("PIP_CONFIG_FILE".to_owned(), "/dev/null".to_owned())]
+    }
+}
+
+/// The value of a key among lines of `section.key='value'`; the section of the command wins over that of all.
+fn value_of(said: &str, key: &str) -> Option<String> {
+    let in_section = |section: &str| {
+        let prefix = format!("{section}.{key}=");
+        let value = said.lines().find_map(|line| line.trim().strip_prefix(&prefix))?;
+        let value = value.trim_matches(['\'', '"']);
+        (!value.is_empty()).then(|| value.to_owned())
+    };
+    in_section("install").or_else(|| in_section("global"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_has_a_value_or_none() {
+        let said =
+            "global.index-url='https://one.example/simple'\ninstall.cert=\"/etc/own.pem\"\nglobal.cert=''\n";
+        assert_eq!(value_of(said, "index-url").as_deref(), Some("https://one.example/simple"));
+        assert_eq!(value_of(said, "cert").as_deref(), Some("/etc/own.pem"));
+        let both = format!("{said}install.index-url='https://two.example/simple'\n");
+        assert_eq!(value_of(&both, "index-url").as_deref(), Some("https://two.example/simple"));
+        for none in ["extra-index-url", "url", "no-such-key"] {
+            assert_eq!(value_of(said, none), None, "{none}");
+        }
+        assert_eq!(value_of("global.cert=''\n", "cert"), None);
+    }
+}
