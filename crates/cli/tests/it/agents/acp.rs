@@ -101,10 +101,10 @@ fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
     for kind in [EventType::EngineMessage, EventType::ToolEvaluated] {
         assert!(fixed.bundle.has_event(kind));
     }
-    // It asks before it runs a command, and is told no.
+    // It asks before it runs a command, is told no, and ends its turn there.
     let push = "turns:\n  - call: { shell: git push origin main }";
     let pushed = played(&herma, &rows::FIXES.script().replace("turns:", push));
-    assert_eq!(blockers(&pushed), [Blocker::ForbiddenAction]);
+    assert_eq!(blockers(&pushed), [Blocker::NoDiff, Blocker::ForbiddenAction]);
     let denied = |event: &Event| event.data.get("permission").is_some_and(|said| said == "denied");
     assert!(pushed.bundle.events().iter().any(denied));
     // Without a model it fails, whatever it ends with.
