@@ -17,7 +17,8 @@ struct Typed {
 /// The line as text, and its `type`; none where it is no object that has one. Bytes that are no UTF-8 do not hide it.
 pub(crate) fn typed(line: &[u8]) -> Option<(String, String)> {
     let text = String::from_utf8_lossy(line.trim_ascii()).into_owned();
-    let typed: Typed = serde_json::from_str(&text).ok()?;
+    // An array would be read too, its items in the order of the fields.
+    let typed: Typed = text.starts_with('{').then(|| serde_json::from_str(&text).ok())??;
     Some((typed.kind, text))
 }
 
@@ -37,5 +38,18 @@ pub(crate) fn tool(name: &str, input: &Value) -> Said {
     Said::Tool {
         name: if is_shell { "shell".to_owned() } else { name.to_owned() },
         command: about(input).map_or_else(|| input.to_string(), ToOwned::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_object_has_a_type() {
+        assert_eq!(typed(b" {\"type\":\"user\"}\r\n"), Some(("user".into(), "{\"type\":\"user\"}".into())));
+        for line in ["[\"user\"]", "\"user\"", "{\"type\":[\"user\"]}", "{}", "", "x{\"type\":\"user\"}"] {
+            assert_eq!(typed(line.as_bytes()), None, "{line}");
+        }
     }
 }
