@@ -5,6 +5,7 @@ mod diagnosis;
 mod files;
 mod image;
 pub mod keeper;
+mod making;
 mod owner;
 mod process;
 mod spec;
@@ -14,8 +15,10 @@ mod streams;
 mod wire;
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use bollard::query_parameters::ListContainersOptions;
 use herma_model::engine::DestinationKind;
@@ -33,6 +36,11 @@ use crate::limits::{Held, HeldBy, Limits};
 use crate::sandbox::{layout, watch};
 
 pub use image::{ImagePin, UnpinnedImage};
+
+/// How long a daemon may take to make a container whose herma is dead; one that is not there by then was never asked for.
+const MAKING: Duration = Duration::from_secs(5);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(50);
 
 /// What a person says about Docker.
 #[derive(Clone, Debug)]
@@ -66,7 +74,7 @@ impl Docker {
     pub fn runs(&self) -> io::Result<Vec<RunId>> {
         let daemon = self.daemon().map_err(io::Error::other)?;
         let mut runs: Vec<RunId> =
-            containers(&daemon, None)?.into_iter().filter_map(|(_, run)| run).collect();
+            containers(&daemon, None)?.into_iter().filter_map(|found| found.run).collect();
         runs.sort_unstable();
         runs.dedup();
         Ok(runs)
@@ -74,13 +82,24 @@ impl Docker {
 
     /// Kills and removes every container of a run that is over, at the daemon that listens at this socket; says how many
     /// they were. A container ends and is removed by itself when its herma is killed: this is for the one that was made
-    /// and not yet started.
-    pub fn reap(socket: Option<&str>, run: RunId) -> io::Result<usize> {
+    /// and not yet started, or was just being made. `files` is the directory of [`DockerOptions::files`].
+    pub fn reap(socket: Option<&str>, files: &Path, run: RunId) -> io::Result<usize> {
+        let mut awaited = making::left(files, run);
         let socket = diagnosis::socket(socket).map_err(io::Error::other)?;
         let daemon = diagnosis::find(&socket).map_err(io::Error::other)?;
-        let found = containers(&daemon, Some(run))?;
-        found.iter().try_for_each(|(id, _)| process::remove(&daemon, id))?;
-        Ok(found.len())
+        let give_up = Instant::now() + MAKING;
+        let mut removed = 0;
+        loop {
+            for Found { id, name, .. } in containers(&daemon, Some(run))? {
+                process::remove(&daemon, &id)?;
+                awaited.retain(|awaited| Some(awaited) != name.as_ref());
+                removed += 1;
+            }
+            if awaited.is_empty() || Instant::now() > give_up {
+                return Ok(removed);
+            }
+            thread::sleep(LOOK);
+        }
     }
 
     fn daemon(&self) -> Result<Arc<Daemon>, Unready> {
@@ -143,14 +162,22 @@ impl Docker {
     }
 }
 
+/// A container that is there.
+struct Found {
+    id: String,
+    name: Option<String>,
+    run: Option<RunId>,
+}
+
 /// The containers of a run, or of all runs, dead or alive.
-fn containers(daemon: &Daemon, run: Option<RunId>) -> io::Result<Vec<(String, Option<RunId>)>> {
+fn containers(daemon: &Daemon, run: Option<RunId>) -> io::Result<Vec<Found>> {
     let filters = Some(spec::filter(run));
     let options = ListContainersOptions { all: true, filters, ..ListContainersOptions::default() };
     let found = daemon.ask(|client| async move { client.list_containers(Some(options)).await })?;
     let named = found.into_iter().filter_map(|container| {
         let run = container.labels.and_then(|labels| labels.get(spec::RUN_LABEL)?.parse().ok());
-        container.id.map(|id| (id, run))
+        let name = container.names.and_then(|names| Some(names.first()?.trim_start_matches('/').to_owned()));
+        container.id.map(|id| Found { id, name, run })
     });
     Ok(named.collect())
 }
@@ -199,7 +226,7 @@ impl Destination for Docker {
     }
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
-        let mut process = self.prepare(job)?;
+        let mut process = self.make(job)?;
         let keeper = process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
         let watch = watch::Watch::start(&job.rooms, &job.limits, keeper);
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
@@ -229,7 +256,7 @@ impl Docker {
             limits: Limits::default(),
             herma: true,
         };
-        let tried = self.prepare(&job).map(drop);
+        let tried = self.make(&job).map(drop);
         std::fs::remove_dir(&workspace).map_err(failed)?;
         tried
     }

@@ -95,6 +95,11 @@ impl Installation {
         }
     }
 
+    /// Where herma keeps what all containers see.
+    pub(crate) fn docker_files(&self) -> PathBuf {
+        self.home.root().join("docker")
+    }
+
     /// What Docker is used with, where an image is named.
     pub fn docker(&self, choice: Option<&Choice>) -> Result<DockerOptions, Unready> {
         let image =
@@ -108,7 +113,7 @@ impl Installation {
             image,
             socket: self.settings.docker_host.clone(),
             runtime: runtime.or_else(|| self.operator.docker_runtime.clone()),
-            files: self.home.root().join("docker"),
+            files: self.docker_files(),
         })
     }
 

@@ -44,7 +44,8 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
     let planned = read_plan(&dirs);
     if planned.as_ref().is_none_or(|(plan, _)| plan.destination == DestinationKind::Docker) {
         // Where Docker does not answer there is nothing to do: what ran there ended with its herma.
-        let _ = Docker::reap(installation.settings.docker_host.as_deref(), run_id);
+        let files = installation.docker_files();
+        let _ = Docker::reap(installation.settings.docker_host.as_deref(), &files, run_id);
     }
     kill_leftovers(run_id)?;
     let home = installation.home.root();

@@ -20,6 +20,7 @@ use rustix::rand::GetRandomFlags;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
+use super::making::Making;
 use super::owner::{Lent, User};
 use super::process::{DockerProcess, ToCommand};
 use super::spec::{self, Parts};
@@ -42,7 +43,7 @@ const MOST_STDIN: u64 = 32 << 20;
 
 impl Docker {
     /// Makes the container and has its keeper take the order.
-    pub(super) fn prepare(&self, job: &Job) -> Result<DockerProcess, StartError> {
+    pub(super) fn make(&self, job: &Job) -> Result<DockerProcess, StartError> {
         job.check()?;
         layout::check_mounts(&job.mounts)?;
         let facts = self.facts()?;
@@ -67,9 +68,13 @@ impl Docker {
         };
         let body = spec::describe(job, &parts).map_err(failed)?;
 
+        let making = Making::begin(&self.options.files, job.run_id).map_err(failed)?;
+        let named =
+            CreateContainerOptions { name: Some(making.name.clone()), ..CreateContainerOptions::default() };
         let id = daemon.ask(|client| async move {
-            client.create_container(None::<CreateContainerOptions>, body).await.map(|made| made.id)
+            client.create_container(Some(named), body).await.map(|made| made.id)
         });
+        drop(making);
         let id = id.map_err(|error| self.refused("cannot make the container", error))?;
         let (lease, heard) = unbounded_channel();
         let state = Arc::new(State::default());

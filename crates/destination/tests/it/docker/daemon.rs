@@ -96,7 +96,8 @@ impl Daemon {
     }
 
     pub(crate) fn reap(&self, run: RunId) -> std::io::Result<usize> {
-        Docker::reap(self.options().socket.as_deref(), run)
+        let options = self.options();
+        Docker::reap(options.socket.as_deref(), &options.files, run)
     }
 
     /// Asks as a person would.
