@@ -1,6 +1,6 @@
 //! What every destination can do, and what a started process can be told.
 
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -32,12 +32,52 @@ pub trait Destination: Send + Sync {
     /// Where the rooms and herma itself are, as seen from inside.
     fn view(&self, rooms: &Rooms) -> View;
 
+    /// Begins what takes a while and needs only that the rooms are there; `None` where there is no such thing. Used
+    /// through [`Prepared`].
+    fn prepare(&self, job: &Job) -> Result<Option<Box<dyn Waiting>>, StartError> {
+        let _ = job;
+        Ok(None)
+    }
+
     /// Starts the job. What it starts dies when herma dies, also by SIGKILL, whichever thread called this.
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError>;
 }
 
+/// A job that waits for its start: nothing of it runs. Dropping it takes everything back.
+pub trait Waiting: Send {
+    /// Starts it, as [`Destination::start`] does.
+    fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError>;
+}
+
+/// A job for which everything was done that can be done before its rooms are filled.
+pub struct Prepared<'a> {
+    destination: &'a dyn Destination,
+    job: Job,
+    waiting: Option<Box<dyn Waiting>>,
+}
+
+impl<'a> Prepared<'a> {
+    /// Begins to make ready for the job, and returns while that goes on.
+    pub fn begin(destination: &'a dyn Destination, job: Job) -> Result<Self, StartError> {
+        let waiting = destination.prepare(&job)?;
+        Ok(Self { destination, job, waiting })
+    }
+
+    /// Starts the job.
+    pub fn start(self) -> Result<Box<dyn Process>, StartError> {
+        match self.waiting {
+            Some(waiting) => waiting.start(),
+            None => self.destination.start(&self.job),
+        }
+    }
+}
+
 /// A process that was started, with everything that it started in turn. Dropping it kills all of them.
 pub trait Process: Send {
+    /// The writing end of its standard input, once, where the job asked for [`crate::Stdin::Pipe`]. Dropping it ends the
+    /// input. A write waits as long as the process does not read.
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
+
     /// The reading end of its standard output, once.
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
 

@@ -1,7 +1,7 @@
 //! The host: no wall at all. For `fake`, which is herma's own code, and for tests.
 
 use std::ffi::OsString;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -110,6 +110,10 @@ impl HostProcess {
 }
 
 impl Process for HostProcess {
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.running.take_stdin()
+    }
+
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
         self.running.take_stdout()
     }

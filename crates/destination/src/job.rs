@@ -56,6 +56,8 @@ pub enum Stdin {
     Null,
     /// This file of the host.
     File(PathBuf),
+    /// What herma writes to it while it runs, until herma lets go of it.
+    Pipe,
 }
 
 /// One process to start.

@@ -24,7 +24,7 @@ pub mod tool;
 pub mod toolchain;
 mod wall;
 
-pub use destination::{Destination, Exit, Process, Readiness, StartError, Unready};
+pub use destination::{Destination, Exit, Prepared, Process, Readiness, StartError, Unready, Waiting};
 pub use docker::{Docker, DockerOptions, ImagePin, UnpinnedImage, keeper};
 pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;

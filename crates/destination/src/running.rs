@@ -1,7 +1,7 @@
 //! One child that was started, its handle and its streams: what host and sandbox have in common.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -26,6 +26,7 @@ impl Running {
         let program = command.get_program().to_string_lossy().into_owned();
         match stdin {
             Stdin::Null => command.stdin(Stdio::null()),
+            Stdin::Pipe => command.stdin(Stdio::piped()),
             Stdin::File(path) => {
                 let opened = File::open(path);
                 command.stdin(opened.map_err(StartError::io(format!("cannot read {}", path.display())))?)
@@ -46,6 +47,10 @@ impl Running {
 
     pub(crate) fn pid(&self) -> Pid {
         Pid::from_child(&self.child)
+    }
+
+    pub(crate) fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.child.stdin.take().map(|stream| Box::new(stream) as Box<dyn Write + Send>)
     }
 
     pub(crate) fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {

@@ -105,7 +105,13 @@ impl Agent for Claude {
             ("ANTHROPIC_BASE_URL".to_owned(), format!("http://127.0.0.1:{port}")),
         ];
         env.extend(SWITCHES.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Ok(Launch { argv, env, stdin: Some(PROMPT), token: Some("ANTHROPIC_API_KEY") })
+        Ok(Launch {
+            argv,
+            env,
+            stdin: Some(PROMPT),
+            token: Some("ANTHROPIC_API_KEY".into()),
+            ..Launch::default()
+        })
     }
 
     fn reader() -> Box<dyn OutputReader> {

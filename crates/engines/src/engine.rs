@@ -1,8 +1,9 @@
 //! What every engine has to say and do, and what it is given.
 
+use std::borrow::Cow;
 use std::ffi::OsString;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
 use herma_model::contract::Target;
@@ -10,6 +11,8 @@ use herma_model::engine::{DestinationKind, EngineName, EngineResult};
 use herma_model::model_call::Door;
 use herma_model::{Contract, Digest};
 
+use crate::conversation::Conversation;
+use crate::digest::program_digest;
 use crate::fake::BadScript;
 use crate::package::Package;
 
@@ -26,6 +29,16 @@ pub trait Engine: Send + Sync {
 
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
+
+    /// The digest that it has with its program at another place: that of a run's own copy, which is a file.
+    fn digest_with(&self, program: &Path) -> io::Result<Digest> {
+        program_digest(program)
+    }
+
+    /// What a person has to do before there is anything that could be admitted; nothing for most.
+    fn unconfigured(&self) -> Option<&'static str> {
+        None
+    }
 
     /// The program that runs, where it is one of its own: the one that was admitted. A directory is a whole tree that
     /// `herma engines install` made.
@@ -93,7 +106,14 @@ pub trait Engine: Send + Sync {
     -> Result<(), EngineError>;
 
     /// How the agent is started. All paths are those that are seen from inside the destination.
-    fn launch(&self, view: &View) -> Result<Launch, EngineError>;
+    fn launch(&self, assignment: &Assignment<'_>, view: &View) -> Result<Launch, EngineError>;
+
+    /// The dialogue of one run, for an agent that has to be answered while it works. Then herma writes its standard input,
+    /// and the dialogue and not the reader hears what it says.
+    fn conversation(&self, assignment: &Assignment<'_>, view: &View) -> Option<Box<dyn Conversation>> {
+        let _ = (assignment, view);
+        None
+    }
 
     /// A fresh reader for the output of one run, whose contract has this digest.
     fn reader(&self, contract: Digest) -> Box<dyn OutputReader>;
@@ -133,7 +153,9 @@ pub struct Launch {
     /// A name and not a path, because the destination opens it from outside, where the directory lies elsewhere.
     pub stdin: Option<&'static str>,
     /// The variable in which it expects the key of its model's provider: there it finds the run's token.
-    pub token: Option<&'static str>,
+    pub token: Option<Cow<'static, str>>,
+    /// Directories inside that come first in its `PATH`, after those of herma's witnesses.
+    pub path: Vec<PathBuf>,
 }
 
 /// Understands the output of one agent, line by line.
@@ -226,6 +248,25 @@ pub enum EngineError {
     NotInstalled {
         /// Which engine.
         engine: EngineName,
+    },
+    /// Nobody has said which agent it is.
+    #[error("the engine `{engine}` is not configured: {what}")]
+    NotConfigured {
+        /// Which engine.
+        engine: EngineName,
+        /// What a person has to do.
+        what: &'static str,
+    },
+    /// The name of the model would say something else in the agent's own configuration.
+    #[error(
+        "the model `{model}` cannot be named in the configuration of the engine `{engine}`: it may hold letters, digits \
+         and `.:/@+_-` only"
+    )]
+    ModelName {
+        /// Which engine.
+        engine: EngineName,
+        /// Which model.
+        model: String,
     },
     /// It has no model to ask, or no way to it.
     #[error(

@@ -15,7 +15,7 @@ use crate::package::{Build, Package};
 use crate::tree::TreeDigest;
 
 /// Where the tree appears inside the destination.
-const INSIDE: &str = "/opt/herma-engine";
+pub(crate) const INSIDE: &str = "/opt/herma-engine";
 
 /// The longest line that a program may say of itself.
 const MAX_IDENTITY: usize = 128;
@@ -113,7 +113,7 @@ impl<A: Agent> Engine for AgentEngine<A> {
         A::prepare(&self.installed, assignment, engine_dir, view)
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(&self, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
         A::launch(&self.installed, view)
     }
 
@@ -188,7 +188,7 @@ pub(crate) fn write(
 }
 
 /// The one line that a program printed, if it is one that can be shown.
-fn one_line(output: &[u8]) -> Option<String> {
+pub(crate) fn one_line(output: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(output).ok()?.trim_end_matches('\n');
     let sound =
         (1..=MAX_IDENTITY).contains(&text.len()) && text.bytes().all(|b| b == b' ' || b.is_ascii_graphic());

@@ -26,12 +26,16 @@ pub(crate) fn malformed(error: &serde_json::Error) -> Said {
     Said::Malformed(error.to_string().chars().take(200).collect())
 }
 
+/// What the arguments of a call are about, where one of them says so.
+pub(crate) fn about(input: &Value) -> Option<&str> {
+    ABOUT.into_iter().find_map(|key| input.get(key).and_then(Value::as_str))
+}
+
 /// A call of a tool: a shell by its command, a call on a file by its path, any other by all of its arguments.
 pub(crate) fn tool(name: &str, input: &Value) -> Said {
-    let about = ABOUT.into_iter().find_map(|key| input.get(key).and_then(Value::as_str));
     let is_shell = name.eq_ignore_ascii_case("bash");
     Said::Tool {
         name: if is_shell { "shell".to_owned() } else { name.to_owned() },
-        command: about.map_or_else(|| input.to_string(), ToOwned::to_owned),
+        command: about(input).map_or_else(|| input.to_string(), ToOwned::to_owned),
     }
 }

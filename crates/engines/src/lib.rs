@@ -1,8 +1,11 @@
 //! The engine seam: how an agent is prepared, started and heard. One file per engine, one line each in the registry;
 //! nothing else in herma names an engine.
 
+pub mod acp;
+pub mod case;
 pub mod claude;
 pub mod codex;
+mod conversation;
 mod digest;
 mod engine;
 pub mod fake;
@@ -19,6 +22,7 @@ mod registry;
 pub mod stub;
 mod tree;
 
+pub use conversation::{Conversation, Question, Turn};
 pub use digest::program_digest;
 pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
 pub use lines::{LineSplitter, MAX_LINE};

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use herma_model::engine::EngineName;
 
+use crate::acp::{self, Acp, AcpAgent};
+use crate::case::{self, Case};
 use crate::claude::{self, Claude};
 use crate::codex::{self, Codex};
 use crate::engine::Engine;
@@ -19,13 +21,14 @@ use crate::stub::{self, Stub};
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
 /// The engines that run a program of their own.
-const EXTERNAL: [(&str, Make); 6] = [
+const EXTERNAL: &[(&str, Make)] = &[
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
     (codex::NAME, |name, program| Box::new(AgentEngine::<Codex>::new(name, program))),
     (claude::NAME, |name, program| Box::new(AgentEngine::<Claude>::new(name, program))),
     (opencode::NAME, |name, program| Box::new(AgentEngine::<OpenCode>::new(name, program))),
     (pi::NAME, |name, program| Box::new(AgentEngine::<Pi>::new(name, program))),
     (hermes::NAME, |name, program| Box::new(AgentEngine::<Hermes>::new(name, program))),
+    (case::NAME, |name, program| Box::new(Case::new(name, program))),
 ];
 
 /// Every engine that this herma knows.
@@ -36,13 +39,24 @@ pub struct Registry {
 impl Registry {
     /// All engines; `herma` is the path of the running program, which is what `fake` runs and whose digest is kept in
     /// `memory`, if anywhere, and `programs` are those that were admitted. An engine without a program is known all the same, and cannot run.
+    ///
+    /// `agents` are those that the operator configured for `acp`, each an engine of its own.
     #[must_use]
-    pub fn new(herma: PathBuf, memory: Option<PathBuf>, mut programs: BTreeMap<EngineName, PathBuf>) -> Self {
+    pub fn new(
+        herma: PathBuf,
+        memory: Option<PathBuf>,
+        mut programs: BTreeMap<EngineName, PathBuf>,
+        agents: &BTreeMap<EngineName, AcpAgent>,
+    ) -> Self {
         let mut engines: Vec<Box<dyn Engine>> = vec![Box::new(Fake::new(herma, memory))];
-        engines.extend(EXTERNAL.into_iter().filter_map(|(name, make)| {
+        engines.extend(EXTERNAL.iter().filter_map(|(name, make)| {
             let name: EngineName = name.parse().ok()?;
             let program = programs.remove(&name);
             Some(make(name, program))
+        }));
+        engines.extend(acp::engines(agents).into_iter().map(|(name, agent)| {
+            let program = programs.remove(&name);
+            Box::new(Acp::new(name, agent, program)) as Box<dyn Engine>
         }));
         Self { engines }
     }
@@ -73,7 +87,7 @@ mod tests {
     use super::*;
 
     fn registry() -> Registry {
-        Registry::new("/herma".into(), None, BTreeMap::new())
+        Registry::new("/herma".into(), None, BTreeMap::new(), &BTreeMap::new())
     }
 
     #[test]
@@ -81,7 +95,7 @@ mod tests {
         let registry = registry();
         let names = registry.names();
         assert_eq!(names[0], EngineName::fake());
-        assert_eq!(names.len(), 1 + EXTERNAL.len(), "a name in the table is not one");
+        assert_eq!(names.len(), 1 + EXTERNAL.len() + 1, "a name in the table is not one");
         for name in &names {
             assert_eq!(names.iter().filter(|other| *other == name).count(), 1);
             assert_eq!(registry.get(name).unwrap().name(), *name);
@@ -105,9 +119,10 @@ mod tests {
         let registry = Registry::new(
             "/herma".into(),
             None,
-            ["stub", "codex", "claude", "opencode", "pi", "hermes", "fake", "no-such-engine"]
+            ["stub", "codex", "claude", "opencode", "pi", "hermes", "case", "acp", "fake", "no-such-engine"]
                 .map(program)
                 .into(),
+            &BTreeMap::new(),
         );
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();

@@ -84,12 +84,14 @@ impl Installation {
         let home = Home::open(&settings.home)
             .map_err(|cause| OpenError::Home { home: settings.home.clone(), cause })?;
         let programs = Admissions::open(home.admissions()).programs();
+        let operator = OperatorSettings::read(&home.root().join("settings.yaml"))?;
+        let own_digest = Some(home.own_digest());
         Ok(Self {
             store: SqliteStore::open(&home.store())?,
             key: InstallationKey::load_or_create(&home.keys())?,
             git: Git::find(&settings.search_path)?,
-            engines: Registry::new(settings.herma.clone(), Some(home.own_digest()), programs),
-            operator: OperatorSettings::read(&home.root().join("settings.yaml"))?,
+            engines: Registry::new(settings.herma.clone(), own_digest, programs, &operator.acp),
+            operator,
             home,
             clock,
             settings,

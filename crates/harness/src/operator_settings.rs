@@ -1,10 +1,14 @@
 //! What the operator decided for the whole installation: `settings.yaml` in herma's home.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_destination::ImagePin;
+use herma_engines::acp::{self, AcpAgent};
+use herma_evidence::secrets::scan;
 use herma_model::approver::ApproverName;
+use herma_model::engine::EngineName;
 use herma_model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,6 +22,8 @@ const MAX_BYTES: u64 = 64 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperatorSettings {
+    /// The agents that speak the Agent Client Protocol, by their names: `opencode` there is the engine `acp-opencode`.
+    pub acp: BTreeMap<EngineName, AcpAgent>,
     /// Whether who asked for an approval cannot grant it. Then a request is signed too, because a name that anybody
     /// can give separates nobody.
     pub separation_of_duties: bool,
@@ -38,6 +44,7 @@ impl Default for OperatorSettings {
     fn default() -> Self {
         const HOUR: u64 = 60 * 60 * 1000;
         Self {
+            acp: BTreeMap::new(),
             separation_of_duties: false,
             docker_image: None,
             docker_runtime: None,
@@ -79,11 +86,26 @@ impl OperatorSettings {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(cause) => return Err(SettingsError::Unreadable { file: file.to_owned(), cause }),
         };
+        Self::parse(&text).map_err(|cause| SettingsError::Bad { file: file.to_owned(), cause })
+    }
+
+    /// Reads the text of the file, or says what is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, String> {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        serde_saphyr::from_str(&text)
-            .map_err(|cause| SettingsError::Bad { file: file.to_owned(), cause: cause.to_string() })
+        // Before anything else is said about it: other messages may repeat what they are about.
+        if let Some(found) = scan(text.as_bytes()).first() {
+            let rule = found.rule;
+            return Err(format!("it holds a secret ({rule}); an agent gets none but its run's token"));
+        }
+        let read: Self = serde_saphyr::from_str(text).map_err(|cause| cause.to_string())?;
+        for (name, agent) in &read.acp {
+            let too_long = || format!("the name is too long: the engine is called `{}-{name}`", acp::NAME);
+            let checked = acp::engine_name(name).ok_or_else(too_long).and_then(|_| agent.check());
+            checked.map_err(|why| format!("acp: {name}: {why}"))?;
+        }
+        Ok(read)
     }
 }
 
@@ -114,6 +136,9 @@ mod tests {
         assert!(settings.separation_of_duties);
         assert_eq!(settings.outcome_within, Span(7_200_000));
         assert_eq!(settings.approval_valid_for, OperatorSettings::default().approval_valid_for);
+        // A digest is long and looks like chance; it is no secret.
+        let digest = herma_model::Digest::of(b"image").hex();
+        assert!(read(&format!("docker_image: debian@sha256:{digest}\n")).unwrap().docker_image.is_some());
     }
 
     #[test]
@@ -126,6 +151,28 @@ mod tests {
         // What is cut off at the limit must not count as what is there.
         let long = format!("{}separation_of_duties: true\n", "# nothing\n".repeat(10_000));
         assert!(matches!(read(&long), Err(SettingsError::Unreadable { .. })));
+    }
+
+    #[test]
+    fn an_agent_is_described_or_refused_with_its_name() {
+        let settings = read("acp:\n  some:\n    args: [acp]\n    asks: chat\n    token: SOME_KEY\n").unwrap();
+        let some = &settings.acp[&"some".parse().unwrap()];
+        assert_eq!(
+            (&some.args[..], &some.identity[..]),
+            (&["acp".to_owned()][..], &["--version".to_owned()][..])
+        );
+        for (text, why) in [
+            ("acp:\n  some:\n    files: { ../x: y }\n", "acp: some: a file `../x` is not a plain path"),
+            ("acp:\n  some:\n    env: { HERMA_HOME: y }\n", "acp: some: `HERMA_HOME` is no variable"),
+            ("acp:\n  some:\n    command: acp\n", "command"),
+            ("acp:\n  an-agent-with-a-very-long-name-x:\n    args: []\n", "the name is too long"),
+        ] {
+            let error = read(text).unwrap_err().to_string();
+            assert!(error.contains(why), "{error}");
+        }
+        let secret = format!("sk-ant-api03-{}", "Zm9vYmFyYmF6cXV4".repeat(4));
+        let error = read(&format!("acp:\n  some:\n    env: {{ KEY: {secret} }}\n")).unwrap_err().to_string();
+        assert!(error.contains("it holds a secret") && !error.contains("Zm9v"), "{error}");
     }
 
     #[test]

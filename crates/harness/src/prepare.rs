@@ -4,7 +4,7 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use herma_engines::Assignment;
+use herma_engines::{Assignment, Engine};
 use herma_git::{ControlFiles, lay_out, make_agent_repository, walk};
 use herma_model::blocker::Blocker;
 use herma_model::report::Mode;
@@ -16,7 +16,7 @@ use crate::gates::Ready;
 use crate::home::RunDirs;
 use crate::installation::Installation;
 use crate::run::{Ground, Run};
-use crate::supervise;
+use crate::supervise::{self, Staged};
 use crate::target::FoundTarget;
 
 /// Makes herma's own git directory and lists the base tree.
@@ -31,25 +31,29 @@ pub(crate) fn ground(
 }
 
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
-/// The engine never sees that one: it is not mounted.
-pub(crate) fn workspace(run: &mut Run<'_>, ready: &Ready, ground: &Ground) -> Result<ControlFiles, Stop> {
+/// The engine never sees that one: it is not mounted. Meanwhile its destination is made ready.
+pub(crate) fn workspace<'a>(
+    run: &mut Run<'_>,
+    engine: &dyn Engine,
+    ready: &'a Ready,
+    ground: &Ground,
+) -> Result<(ControlFiles, Staged<'a>), Stop> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
         DirBuilder::new().mode(0o700).create(dir)?;
     }
-    if let Some(engine) = run.installation.engines.get(&run.plan.engine) {
-        let script = run.order.script.as_deref();
-        let view = ready.destination.view(&supervise::rooms(run));
-        engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir, &view)?;
-        let scratch = engine.scratch_paths();
-        std::thread::scope(|scope| {
-            let files = scope.spawn(|| lay_out(git_dir, entries, &[&workspace, &fresh]));
-            let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch);
-            files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
-            repository.map_err(Stop::from)
-        })?;
-    }
+    let script = run.order.script.as_deref();
+    let view = ready.destination.view(&supervise::rooms(run));
+    engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir, &view)?;
+    let staged = supervise::stage(run, engine, ready)?;
+    let scratch = engine.scratch_paths();
+    std::thread::scope(|scope| {
+        let files = scope.spawn(|| lay_out(git_dir, entries, &[&workspace, &fresh]));
+        let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch);
+        files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
+        repository.map_err(Stop::from)
+    })?;
     run.facts.baseline_commit = Some(baseline.commit.clone());
     run.record(
         EventType::WorkspacePrepared,
@@ -74,7 +78,7 @@ pub(crate) fn workspace(run: &mut Run<'_>, ready: &Ready, ground: &Ground) -> Re
         run.facts.gate_blockers.push(dirty);
         return Err(Stop::Blocked);
     }
-    Ok(ControlFiles::read(&workspace)?)
+    Ok((ControlFiles::read(&workspace)?, staged))
 }
 
 /// Whether the copy is what it should be a copy of, file by file.

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use herma_destination::Mount;
-use herma_engines::{Engine, program_digest};
+use herma_engines::Engine;
 use herma_model::blocker::{Blocker, BlockerRecord};
 
 use crate::error::Stop;
@@ -36,7 +36,7 @@ pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), Bloc
         return swapped("the program was there when the gates looked at it, and cannot be read any more");
     }
     fs::set_permissions(&copy, Permissions::from_mode(0o500))?;
-    if program_digest(&copy).ok() == run.facts.engine_digest {
+    if engine.digest_with(&copy).ok() == run.facts.engine_digest {
         return Ok(Ok(()));
     }
     swapped("the program was changed after the gates had looked at it")

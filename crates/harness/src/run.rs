@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use herma_engines::Assignment;
+use herma_engines::{Assignment, Engine};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
 use herma_model::approval::Ruling;
@@ -63,7 +63,7 @@ pub(crate) fn run_on(
     std::thread::scope(|scope| {
         // Taking the digest of everything that runs takes a while; it is needed at the decision.
         let engine = installation.engines.get(&order.engine);
-        scope.spawn(move || engine.map(herma_engines::Engine::digest));
+        scope.spawn(move || engine.map(Engine::digest));
         // The gates only read, and wait for other programs; meanwhile the run is written down.
         let digest = order.contract.digest().map_err(OrderError::contract)?;
         let gates = scope.spawn(move || gates::evaluate(installation, order, occasion, digest));
@@ -116,7 +116,7 @@ pub(crate) struct Ground {
     pub(crate) entries: Vec<TreeEntry>,
 }
 
-impl Run<'_> {
+impl<'a> Run<'a> {
     /// The way of a run: each step is written before it is taken, and the first that cannot go on ends it.
     fn govern(&mut self, gates: ScopedJoinHandle<'_, Gates>) -> Result<(), Stop> {
         let (installation, dirs) = (self.installation, self.dirs.clone());
@@ -143,23 +143,25 @@ impl Run<'_> {
         }
 
         self.step(Step::Workspace)?;
-        let control_files = prepare::workspace(self, &ready, &ground)?;
+        let engine = self.engine()?;
+        let (control_files, staged) = prepare::workspace(self, engine, &ready, &ground)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
-        supervise::engine(self, &ready)?;
+        supervise::engine(self, engine, staged)?;
         models::end(self)?;
         egress::end(self)?;
         attempts::read(self)?;
 
         self.step(Step::Collect)?;
+        let first_test = verification::prepare(self, &ready)?;
         let tree = collect::collect(self, &ground, &control_files)?;
 
         self.step(Step::Check)?;
         checks::judge(self, &ground, &tree)?;
 
         self.step(Step::Verify)?;
-        verification::verify(self, &ground, &ready)?;
+        verification::verify(self, &ground, &ready, first_test)?;
 
         self.step(Step::Witness)?;
         self.witness_target()?;
@@ -173,13 +175,13 @@ impl Run<'_> {
     }
 
     /// Makes the run: lock, directory, plan, bundle, first events, and its row in the store.
-    fn start<'a>(
+    fn start(
         installation: &'a Installation,
         order: &'a Order,
         occasion: Occasion,
         digest: Digest,
         watch: &'a dyn Progress,
-    ) -> Result<Run<'a>, OrderError> {
+    ) -> Result<Self, OrderError> {
         let contract = &order.contract;
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
@@ -201,7 +203,7 @@ impl Run<'_> {
         let redactor = Redactor::default();
         let events = Arc::new(EventLog::create(&bundle, run_id, redactor));
         let trace = Trace::create(&bundle);
-        let mut run = Run {
+        let mut run = Self {
             installation,
             contract,
             order,
@@ -247,6 +249,11 @@ impl Run<'_> {
             blockers: Vec::new(),
         })?;
         Ok(())
+    }
+
+    fn engine(&self) -> Result<&'a dyn Engine, Stop> {
+        let engine = self.installation.engines.get(&self.plan.engine);
+        engine.ok_or_else(|| Stop::Internal("the engine is gone".to_owned()))
     }
 
     /// Writes that a step is about to be taken.

@@ -1,25 +1,25 @@
 //! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
 
-use std::collections::BTreeSet;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::thread::{self, JoinHandle};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use herma_destination::{Exit, Job, Limits as JobLimits, Process, Rooms, Stdin, leftovers};
-use herma_engines::{Engine, LineSplitter, OutputReader, Said};
-use herma_evidence::{LogWriter, Redactor, WriteError, layout};
+use herma_destination::{Exit, Job, Limits as JobLimits, Prepared, Process, Rooms, Stdin, leftovers};
+use herma_engines::{Assignment, Engine, Said, Turn};
+use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::contract::Limits;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
 use serde_json::json;
 
 use crate::attempts;
+use crate::dialogue::{Listener, Voice};
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::models::RunRouter;
+use crate::permission::{self, Judgement};
 use crate::program;
+use crate::pump::{Heard, pump};
 use crate::run::Run;
 
 /// How much of each of the engine's streams is kept.
@@ -42,35 +42,37 @@ pub(crate) const HOLDERS: Duration = Duration::from_millis(100);
 /// How long that is tried.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
-/// What comes out of the engine's streams.
-enum Heard {
-    /// Some bytes: a sign of life.
-    Life,
-    /// Something that the engine's reader understood.
-    Said(Said),
+/// An engine that waits for its start, and who will listen to it.
+pub(crate) struct Staged<'a> {
+    prepared: Prepared<'a>,
+    listener: Listener,
+}
+
+/// Makes ready to start the engine, which has been prepared in its directory.
+pub(crate) fn stage<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready) -> Result<Staged<'a>, Stop> {
+    let destination = ready.destination.as_ref();
+    let listener = Listener::of(run, engine, &destination.view(&rooms(run)));
+    let prepared = Prepared::begin(destination, job(run, engine, ready, &listener)?)?;
+    Ok(Staged { prepared, listener })
 }
 
 /// Runs the engine. When this returns, every process of it is dead and its logs are written.
-pub(crate) fn engine(run: &mut Run<'_>, ready: &Ready) -> Result<(), Stop> {
-    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
-        return Err(Stop::Internal("the engine is gone".to_owned()));
-    };
-    let destination = ready.destination.as_ref();
-    let job = job(run, engine, ready)?;
+pub(crate) fn engine(run: &mut Run<'_>, engine: &dyn Engine, staged: Staged<'_>) -> Result<(), Stop> {
+    let Staged { prepared, mut listener } = staged;
     let redactor = run.router.as_ref().map_or_else(Redactor::default, RunRouter::redactor);
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
-    let mut process = destination.start(&job)?;
+    let mut process = prepared.start()?;
     run.facts.engine_started = true;
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
     run.settle()?;
 
     let (to_us, heard) = channel();
-    let reader = engine.reader(run.plan.contract_digest);
-    let stdout = pump(process.take_stdout(), stdout_log, Some(reader), to_us.clone());
-    let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
     let limits = &run.contract.terms.limits;
-    let mut watch = Watch::new(limits);
+    let mut watch = Watch::new(limits, Voice::new(process.take_stdin()));
+    listener.open().into_iter().try_for_each(|turn| watch.take(run, turn))?;
+    let stdout = pump(process.take_stdout(), stdout_log, Some(listener), to_us.clone());
+    let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
     let (ended_by, exit) = watch.until_the_end(run, process.as_mut(), &heard)?;
     watch.until_silence(run, &heard)?;
     for pump in [stdout, stderr] {
@@ -93,19 +95,25 @@ pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
     }
 }
 
-fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
+fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -> Result<Job, Stop> {
     let (engine_dir, rooms) = (run.dirs.engine(), rooms(run));
     let router = run.router.as_ref();
     let view = ready.destination.view(&rooms);
-    let launch = engine.launch(&view)?;
+    let launch =
+        engine.launch(&Assignment { contract: run.contract, script: run.order.script.as_deref() }, &view)?;
     // The way to the model is known to the agent's process only.
     let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
-    let token = router.zip(launch.token).map(|(router, name)| router.token_in(name));
+    let token = router.zip(launch.token).map(|(router, name)| router.token_in(&name));
+    let file = launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name)));
     Ok(Job {
         run_id: run.plan.run_id,
         argv: launch.argv,
         env: launch.env.into_iter().chain(way.into_iter().flatten()).chain(token).collect(),
-        path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
+        path: attempts::path(run)
+            .into_iter()
+            .chain(launch.path)
+            .chain(ready.toolchains.path.iter().cloned())
+            .collect(),
         rooms,
         mounts: ready
             .toolchains
@@ -115,52 +123,16 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready) -> Result<Job, Stop> {
             .chain(program::mounts(run, engine))
             .chain(attempts::mount(run))
             .collect(),
-        stdin: launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
+        stdin: if listener.speaks() { Stdin::Pipe } else { file },
         limits: JobLimits::with_memory(run.contract.terms.limits.memory),
         herma: engine.built_in(),
     })
 }
 
-/// Copies a stream to its log, redacted, and tells what was heard.
-fn pump(
-    stream: Option<Box<dyn Read + Send>>,
-    mut log: LogWriter,
-    reader: Option<Box<dyn OutputReader>>,
-    to_us: Sender<Heard>,
-) -> JoinHandle<Result<(), WriteError>> {
-    thread::spawn(move || {
-        let Some(mut stream) = stream else { return log.finish() };
-        let mut lines = LineSplitter::new();
-        let mut reader = reader;
-        let mut buffer = vec![0; 64 << 10];
-        let mut written = Ok(());
-        // A stream that breaks off ends here like one that is closed; the exit says why.
-        while let Ok(n @ 1..) = stream.read(&mut buffer) {
-            // The engine must not stop because our disk is full, so it is read to its end whatever happens.
-            if written.is_ok() {
-                written = log.write_all(&buffer[..n]);
-            }
-            let _ = to_us.send(Heard::Life);
-            if let Some(reader) = &mut reader {
-                lines.feed(&buffer[..n], |line| tell(reader.as_mut(), line, &to_us));
-            }
-        }
-        if let Some(reader) = &mut reader {
-            lines.finish(|line| tell(reader.as_mut(), line, &to_us));
-        }
-        log.finish()
-    })
-}
-
-fn tell(reader: &mut dyn OutputReader, line: &[u8], to_us: &Sender<Heard>) {
-    if let Some(said) = reader.line(line) {
-        let _ = to_us.send(Heard::Said(said));
-    }
-}
-
 /// Holds an engine to its limits.
 struct Watch<'a> {
     limits: &'a Limits,
+    voice: Voice,
     started: Instant,
     last_life: Option<Instant>,
     result: Option<EngineResult>,
@@ -173,10 +145,11 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(limits: &'a Limits) -> Self {
+    fn new(limits: &'a Limits, voice: Voice) -> Self {
         let started = Instant::now();
         Self {
             limits,
+            voice,
             started,
             last_life: None,
             result: None,
@@ -212,6 +185,10 @@ impl<'a> Watch<'a> {
                 return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN)));
             }
             if let Some(limit) = self.over() {
+                if self.voice.farewell() {
+                    // Told to stop, and that nothing more will be said. How it takes that does not matter.
+                    let _ = process.wait(GRACE);
+                }
                 return Ok((limit, stop(process)?));
             }
         }
@@ -233,7 +210,8 @@ impl<'a> Watch<'a> {
     /// The limit that is over, if one is.
     fn over(&self) -> Option<EndedBy> {
         let limits = self.limits;
-        let linger = LINGER.min(limits.idle.duration());
+        // Who was answered to the end and told so has nothing left to do.
+        let linger = if self.voice.is_over() { GRACE } else { LINGER }.min(limits.idle.duration());
         match (self.result_at, self.last_life) {
             (Some(at), _) if at.elapsed() >= linger => Some(EndedBy::EarlyStop),
             _ if self.started.elapsed() >= limits.total.duration() => Some(EndedBy::TotalLimit),
@@ -250,8 +228,36 @@ impl<'a> Watch<'a> {
                 return Ok(());
             }
             Heard::Said(said) => said,
+            Heard::Turn(turn) => return self.take(run, turn),
         };
         self.heard_that(run, said)
+    }
+
+    /// Takes herma's turn in a dialogue.
+    fn take(&mut self, run: &mut Run<'_>, turn: Turn) -> Result<(), Stop> {
+        let said = match turn {
+            Turn::Say(line) => self.voice.say(&line),
+            Turn::Answer(question) => {
+                let (tool, command) = (question.tool, question.command);
+                let judgement = permission::judge(run, &command);
+                let yes = question.yes.filter(|_| judgement.allows());
+                let permission = if yes.is_some() { "allowed" } else { "denied" };
+                self.evaluated(run, tool, command, &judgement, Some(permission))?;
+                self.voice.say(&yes.unwrap_or(question.no))
+            }
+            Turn::Farewell(line) => {
+                self.voice.prepare_farewell(line);
+                Ok(())
+            }
+            Turn::End => {
+                self.voice.end();
+                Ok(())
+            }
+        };
+        if let Err(why) = said {
+            self.malformed.get_or_insert(why);
+        }
+        Ok(())
     }
 
     fn heard_that(&mut self, run: &mut Run<'_>, said: Said) -> Result<(), Stop> {
@@ -272,17 +278,8 @@ impl<'a> Watch<'a> {
                 self.tell(run, EventType::PlanUpdated, json!({ "items": items }))
             }
             Said::Tool { name, command } => {
-                let actions = herma_policy::actions::classify(&command);
-                let forbidden: BTreeSet<_> = run
-                    .every_terms()
-                    .flat_map(|terms| herma_policy::actions::forbidden(terms, &actions))
-                    .collect();
-                let (name, command) = (bounded(name), bounded(command));
-                let data =
-                    json!({ "tool": name, "command": command, "actions": actions, "forbidden": forbidden });
-                let told = if forbidden.is_empty() { self.has_room() } else { true };
-                run.facts.actions.extend(forbidden);
-                if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
+                let judgement = permission::judge(run, &command);
+                self.evaluated(run, name, command, &judgement, None)
             }
             Said::Result(result) => {
                 // The worst word counts: an engine cannot take back that it failed.
@@ -303,6 +300,28 @@ impl Watch<'_> {
     /// Records what the engine said, as long as there is room for it.
     fn tell(&mut self, run: &mut Run<'_>, kind: EventType, data: serde_json::Value) -> Result<(), Stop> {
         if self.has_room() { run.record_said(kind, data) } else { Ok(()) }
+    }
+
+    /// Records a tool call, and what is to be said of it; `permission` is what the agent was told, where it asked.
+    fn evaluated(
+        &mut self,
+        run: &mut Run<'_>,
+        tool: String,
+        command: String,
+        judgement: &Judgement,
+        permission: Option<&str>,
+    ) -> Result<(), Stop> {
+        let Judgement { actions, forbidden } = judgement;
+        let (tool, command) = (bounded(tool), bounded(command));
+        let mut data =
+            json!({ "tool": tool, "command": command, "actions": actions, "forbidden": forbidden });
+        if let Some(permission) = permission {
+            data["permission"] = permission.into();
+        }
+        let told = if forbidden.is_empty() { self.has_room() } else { true };
+        // That it was kept from doing it does not make it as if it had not tried.
+        run.facts.actions.extend(forbidden.iter().copied());
+        if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
     }
 
     /// Whether one more thing that the engine said gets an event. All of it is in its log.

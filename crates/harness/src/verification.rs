@@ -8,11 +8,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Destination, Exit, Job, Limits, Rooms, Stdin, leftovers};
+use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{copy_changes, restore};
-use herma_model::EventType;
 use herma_model::report::{ChangedFile, Verification, VerificationStatus};
+use herma_model::{EventType, RunId};
 use serde_json::json;
 
 use crate::error::Stop;
@@ -27,8 +27,19 @@ const NOT_FOUND: [i32; 2] = [126, 127];
 
 type SharedLog = Arc<Mutex<LogWriter>>;
 
+/// Makes ready for the first command, whatever its checkout will hold.
+pub(crate) fn prepare<'a>(run: &Run<'_>, ready: &'a Ready) -> Result<Option<Prepared<'a>>, Stop> {
+    let first = run.contract.terms.verify.first().map(|command| job(run, command, &ready.toolchains));
+    Ok(first.map(|job| Prepared::begin(ready.destination.as_ref(), job)).transpose()?)
+}
+
 /// Runs every verification command, unless what was found already decides against the result.
-pub(crate) fn verify(run: &mut Run<'_>, ground: &Ground, ready: &Ready) -> Result<(), Stop> {
+pub(crate) fn verify(
+    run: &mut Run<'_>,
+    ground: &Ground,
+    ready: &Ready,
+    mut first: Option<Prepared<'_>>,
+) -> Result<(), Stop> {
     let (destination, toolchains) = (ready.destination.as_ref(), &ready.toolchains);
     if let Some(reason) = pointless(run) {
         run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
@@ -42,9 +53,19 @@ pub(crate) fn verify(run: &mut Run<'_>, ground: &Ground, ready: &Ready) -> Resul
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
     let log: SharedLog = Arc::new(Mutex::new(log));
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
-    let all = |run: &Run<'_>| -> Result<Vec<Verification>, Stop> {
+    let mut all = |run: &Run<'_>| -> Result<Vec<Verification>, Stop> {
         let commands = run.contract.terms.verify.iter();
-        commands.map(|c| one(destination, &job(run, c, toolchains), c, deadline, &log)).collect()
+        commands
+            .map(|command| {
+                write(&log, format!("$ {command}\n").as_bytes());
+                let started = Instant::now();
+                let process = match first.take() {
+                    Some(prepared) => prepared.start(),
+                    None => destination.start(&job(run, command, toolchains)),
+                };
+                one(process?, run.plan.run_id, command, started, deadline, &log)
+            })
+            .collect()
     };
     run.facts.verification = all(run)?;
     if let Some(tests) = rewritten_tests(run) {
@@ -118,15 +139,13 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
 }
 
 fn one(
-    destination: &dyn Destination,
-    job: &Job,
+    mut process: Box<dyn Process>,
+    run: RunId,
     command: &str,
+    started: Instant,
     deadline: Instant,
     log: &SharedLog,
 ) -> Result<Verification, Stop> {
-    write(log, format!("$ {command}\n").as_bytes());
-    let started = Instant::now();
-    let mut process = destination.start(job)?;
     let streams = [process.take_stdout(), process.take_stderr()];
     let (open, closed) = channel::<Infallible>();
     let pumps: Vec<_> = streams
@@ -146,7 +165,7 @@ fn one(
     let Ending { exit, reason } = Ending::of(ended, process.as_ref());
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
-    until_silence(&closed, job)?;
+    until_silence(&closed, run)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
@@ -159,12 +178,12 @@ fn one(
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.
-fn until_silence(closed: &Receiver<Infallible>, job: &Job) -> Result<(), Stop> {
+fn until_silence(closed: &Receiver<Infallible>, run: RunId) -> Result<(), Stop> {
     let give_up = Instant::now() + PATIENCE;
     while Instant::now() < give_up {
         match closed.recv_timeout(HOLDERS) {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
-            Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(job.run_id)?),
+            Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(run)?),
         }
     }
     Err(Stop::Internal("something holds the output of a verification command open".to_owned()))

@@ -10,11 +10,14 @@ use herma_model::report::Report;
 use herma_model::store::{RunQuery, RunSummary, Store, StoreError};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
-use sqlx::{AssertSqlSafe, Connection, SqlStr};
+use sqlx::{AssertSqlSafe, Connection, QueryBuilder, SqlStr, Sqlite};
 use tokio::runtime::Runtime;
 
 use crate::leases::SqliteLeases;
 use crate::rows::{COLUMNS, summary, text};
+
+/// How many rows one statement writes: each statement is a way to the connection's own thread and back.
+const AT_ONCE: usize = 256;
 
 /// The store on one SQLite file, durable on every commit (write-ahead log, `synchronous = FULL`).
 pub struct SqliteStore {
@@ -153,20 +156,8 @@ impl Store for SqliteStore {
                 .execute(&mut *tx)
                 .await
                 .map_err(error("record the verdict"))?;
-            for event in events {
-                insert_event(&mut tx, event).await?;
-            }
-            for (path, artifact) in &report.artifacts {
-                sqlx::query("INSERT OR REPLACE INTO artifacts VALUES (?, ?, ?, ?, ?)")
-                    .bind(report.run_id.to_string())
-                    .bind(path)
-                    .bind(artifact.sha256.to_string())
-                    .bind(i64::try_from(artifact.size).unwrap_or(i64::MAX))
-                    .bind(artifact.written_at.to_string())
-                    .execute(&mut *tx)
-                    .await
-                    .map_err(error("record an artifact"))?;
-            }
+            insert_events(&mut tx, events).await?;
+            insert_artifacts(&mut tx, report).await?;
             tx.commit().await.map_err(error("commit"))
         })
     }
@@ -221,18 +212,44 @@ async fn insert(connection: &mut SqliteConnection, run: &RunSummary) -> Result<(
     .map_err(error("record a run"))
 }
 
-async fn insert_event(connection: &mut SqliteConnection, event: &Event) -> Result<(), StoreError> {
-    sqlx::query("INSERT OR REPLACE INTO events VALUES (?, ?, ?, ?, ?, ?)")
-        .bind(event.run_id.to_string())
-        .bind(i64::try_from(event.seq).unwrap_or(i64::MAX))
-        .bind(event.ts.to_string())
-        .bind(text(&event.source)?)
-        .bind(event.kind.as_str())
-        .bind(text(&event.data)?)
-        .execute(connection)
-        .await
-        .map(drop)
-        .map_err(error("record an event"))
+async fn insert_events(connection: &mut SqliteConnection, events: &[Event]) -> Result<(), StoreError> {
+    for some in events.chunks(AT_ONCE) {
+        let rows = some.iter().map(|event| Ok((event, text(&event.source)?, text(&event.data)?)));
+        let rows: Vec<_> = rows.collect::<Result<_, StoreError>>()?;
+        QueryBuilder::<Sqlite>::new("INSERT OR REPLACE INTO events ")
+            .push_values(rows, |mut row, (event, source, data)| {
+                row.push_bind(event.run_id.to_string())
+                    .push_bind(i64::try_from(event.seq).unwrap_or(i64::MAX))
+                    .push_bind(event.ts.to_string())
+                    .push_bind(source)
+                    .push_bind(event.kind.as_str())
+                    .push_bind(data);
+            })
+            .build()
+            .execute(&mut *connection)
+            .await
+            .map_err(error("record the events"))?;
+    }
+    Ok(())
+}
+
+async fn insert_artifacts(connection: &mut SqliteConnection, report: &Report) -> Result<(), StoreError> {
+    let artifacts: Vec<_> = report.artifacts.iter().collect();
+    for some in artifacts.chunks(AT_ONCE) {
+        QueryBuilder::<Sqlite>::new("INSERT OR REPLACE INTO artifacts ")
+            .push_values(some, |mut row, (path, artifact)| {
+                row.push_bind(report.run_id.to_string())
+                    .push_bind(path.as_str())
+                    .push_bind(artifact.sha256.to_string())
+                    .push_bind(i64::try_from(artifact.size).unwrap_or(i64::MAX))
+                    .push_bind(artifact.written_at.to_string());
+            })
+            .build()
+            .execute(&mut *connection)
+            .await
+            .map_err(error("record the artifacts"))?;
+    }
+    Ok(())
 }
 
 fn summary_of(report: &Report) -> RunSummary {

@@ -27,7 +27,7 @@ pub(crate) fn admit(command: &Admit, environment: &Environment, screen: &Screen)
         Admit::Engine(args) => {
             let id = AdmissionId::Engine(args.name.clone());
             draft(&installation, id, &args.until, screen, |draft| match draft {
-                AdmissionDraft::Engine(draft) => fill_engine(draft, args, environment),
+                AdmissionDraft::Engine(draft) => fill_engine(draft, args, &installation, environment),
                 _ => Ok(()),
             })
         }
@@ -112,12 +112,13 @@ fn begin(id: AdmissionId) -> AdmissionDraft {
 fn fill_engine(
     draft: &mut EngineDraft,
     args: &AdmitEngine,
+    installation: &Installation,
     environment: &Environment,
 ) -> Result<(), Failure> {
     if let Some(program) = &args.program {
         draft.program = Some(absolute(program)?);
     }
-    draft.digest = digest(draft, environment)?;
+    draft.digest = digest(draft, installation, environment)?;
     replace(&mut draft.source, args.source.as_ref());
     replace(&mut draft.pin, args.pin.as_ref());
     replace(&mut draft.retrieval, args.retrieval.as_ref());
@@ -130,10 +131,15 @@ fn fill_engine(
 }
 
 /// The digest of everything that the engine would run with this program.
-fn digest(draft: &EngineDraft, environment: &Environment) -> Result<Option<Digest>, Failure> {
+fn digest(
+    draft: &EngineDraft,
+    installation: &Installation,
+    environment: &Environment,
+) -> Result<Option<Digest>, Failure> {
     let programs: BTreeMap<_, _> =
         draft.program.iter().map(|program| (draft.engine.clone(), program.to_path_buf())).collect();
-    let engines = Registry::new(environment.settings.herma.clone(), None, programs);
+    let engines =
+        Registry::new(environment.settings.herma.clone(), None, programs, &installation.operator.acp);
     let name = &draft.engine;
     let engine = engines.get(name).ok_or_else(|| {
         let known: Vec<_> = engines.names().iter().map(ToString::to_string).collect();
@@ -141,6 +147,9 @@ fn digest(draft: &EngineDraft, environment: &Environment) -> Result<Option<Diges
     })?;
     if engine.built_in() {
         return Err(Failure::bad_input(format!("`{name}` is part of herma itself and needs no admission")));
+    }
+    if let Some(what) = engine.unconfigured() {
+        return Err(Failure::bad_input(format!("`{name}` is not configured")).hint(what));
     }
     if draft.program.is_none() {
         return Ok(None);

@@ -111,6 +111,7 @@ fn for_engine(installation: &Installation, engine: &dyn Engine) -> Vec<DoctorIte
         next_step: (!ok).then_some(next),
     };
     let install = match engine.package() {
+        _ if engine.unconfigured().is_some() => engine.unconfigured().unwrap_or_default().to_owned(),
         Some(_) => format!("herma engines install {name}"),
         None => format!("herma admit engine {name} --program FILE"),
     };

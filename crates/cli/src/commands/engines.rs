@@ -128,7 +128,9 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
     let proven_stage =
         Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
     let installable = engine.package().is_some() && engine.program().is_none();
-    let next_step = if installable && admission == Admission::MissingAdmission {
+    let next_step = if let Some(what) = engine.unconfigured() {
+        Some(what.to_owned())
+    } else if installable && admission == Admission::MissingAdmission {
         Some(format!("install it with `herma engines install {name}`"))
     } else {
         next_step(&name, enabled, admission, proven_stage)

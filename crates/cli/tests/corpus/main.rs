@@ -17,7 +17,7 @@ use herma_testkit::fuzz::TARGETS;
 /// Fewer seeds say too little about what a target reads.
 const FEWEST_SEEDS: usize = 5;
 /// More would make the replay slow and the repository large.
-const MOST_SEEDS: usize = 300;
+const MOST_SEEDS: usize = 400;
 /// A seed is small, so that a person can read it.
 const LARGEST_SEED: u64 = 16 << 10;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use herma_engines::fake::Script;
+use herma_harness::OperatorSettings;
 use herma_model::Contract;
 use herma_router::config::Config;
 use herma_router::scripted::Scripted;
@@ -65,13 +66,14 @@ fn every_block_is_of_a_kind_that_is_checked() {
 fn check(block: &Block) -> Result<(), String> {
     let shown = |e: &dyn std::fmt::Display| e.to_string();
     match block.language.as_str() {
-        // Run by `transcripts.rs`.
-        "console" => Ok(()),
+        // Run by `transcripts.rs`, and compiled by `tests/it/agents/adding.rs`, which follows its page.
+        "console" | "rust" => Ok(()),
         "markdown" => Contract::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         // A script of the engine `fake` has steps, one of the router's upstream `scripted` has turns.
         "yaml" if block.text.lines().any(|line| line.starts_with("turns:")) => {
             Scripted::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e))
         }
+        "yaml" if block.text.starts_with("acp:") => OperatorSettings::parse(&block.text).map(drop),
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),
         // One that a page tells to write is run by a `console` block of it.

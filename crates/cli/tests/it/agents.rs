@@ -1,8 +1,11 @@
 //! The real agents, installed from their registry, driven by scripts in the place of a model: they earn three stages, and
 //! whatever they are made to do ends as what it is.
 
+mod acp;
+mod adding;
 mod home;
 mod rows;
+mod watched;
 
 use std::fs;
 
@@ -10,10 +13,26 @@ use herma_engines::{Package, claude, codex, hermes, opencode, pi};
 use herma_model::EventType;
 
 use self::rows::{ROWS, Row};
+use self::watched::Watched;
 use crate::kit::{Finished, Herma, Repository, everything_below, processes_of};
 
 /// What nobody inside may read, and what no bundle may hold.
 const CANARY: &str = "canary-6f1d-of-the-user";
+
+/// Where agents keep the user's own settings, keys and sessions.
+const OWN_FILES: &[&str] = &[
+    ".codex/config.toml",
+    ".codex/auth.json",
+    ".claude/settings.json",
+    ".claude/.credentials.json",
+    ".claude.json",
+    ".config/opencode/opencode.json",
+    ".local/share/opencode/auth.json",
+    ".pi/agent/settings.json",
+    ".pi/agent/auth.json",
+    ".hermes/config.yaml",
+    ".hermes/.env",
+];
 
 /// Each row is played by one of the first two here, and by every agent in the long command.
 #[test]
@@ -69,17 +88,11 @@ fn every_row_holds_for_hermes() {
 /// One home for all of it: the agent is large, and every command takes its digest.
 fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
     let herma = Herma::with_agent(engine, package);
-    for path in [
-        ".codex/config.toml",
-        ".codex/auth.json",
-        ".claude/settings.json",
-        ".claude.json",
-        ".hermes/config.yaml",
-        "canary",
-    ] {
+    for path in [OWN_FILES, &["canary"]].concat() {
         herma.file(&format!("user/{path}"), CANARY);
     }
     let users = everything_below(&herma.at("user"));
+    let own = Watched::files(&herma.at("user"), OWN_FILES);
     for stage in ["1", "2", "3"] {
         let proven = herma.run_patiently(&["prove", "--engine", engine, "--stage", stage, "--json"]);
         assert_eq!(proven.code, Some(0), "{proven:#?}");
@@ -91,7 +104,8 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
     a_project_brings_nothing_that_is_run(&herma, engine);
-    // Where the agent has its own directories for real, nothing was read or written.
+    // Where the agents of the user keep their own, nobody looked, and nothing was written.
+    assert_eq!(own.touched(), [""; 0]);
     assert_eq!(everything_below(&herma.at("user")), users);
 }
 

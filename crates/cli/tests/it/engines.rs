@@ -83,7 +83,7 @@ fn an_engine_that_is_not_there_is_refused_and_the_others_are_named() {
         assert_eq!(ended.code, Some(2), "{ended:#?}");
         assert_eq!(
             ended.stderr,
-            "error: herma has no engine `no-such-engine`\nnext: there are: fake, stub, codex, claude, opencode, pi, hermes\n"
+            "error: herma has no engine `no-such-engine`\nnext: there are: fake, stub, codex, claude, opencode, pi, hermes, case, acp\n"
         );
         let json = herma.run(&["engines", word, "no-such-engine", "--json"]).json();
         assert_eq!((&json["schema"], &json["exit_code"]), (&"herma.error/v1".into(), &2.into()));

@@ -7,12 +7,14 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod acp;
 mod admissions;
 mod approvals;
 mod approver;
 mod attempts;
 mod bad_input;
 mod bench;
+mod case;
 mod cli;
 mod compare;
 mod crash;

@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ChildStdin, Command, ExitCode, Stdio};
 use std::sync::mpsc;
 use std::thread;
 
@@ -18,7 +18,7 @@ use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_behavior};
 
-use super::wire::{GO, Message, Order, TERMINATE};
+use super::wire::{GO, INPUT, Input, LONGEST_INPUT, Message, Order, TERMINATE};
 use crate::launcher::NOT_STARTED;
 use crate::sandbox::seccomp;
 use crate::{cgroup, memory, sandbox::layout};
@@ -72,21 +72,26 @@ fn keep() -> io::Result<u8> {
     rustix::io::fcntl_setfd(&report_inside, FdFlags::empty())?;
     let mut argv = order.argv.iter();
     let program = argv.next().ok_or_else(|| io::Error::other("there is no command"))?;
-    let child = Command::new(program)
+    let mut child = Command::new(program)
         .args(argv)
         .env_clear()
         .envs(order.env.iter().map(|(name, value)| (name, value)))
         .current_dir(layout::WORKSPACE)
-        .stdin(order.stdin.as_deref().map_or(Ok(Stdio::null()), |text| memory::file(text).map(Stdio::from))?)
-        .spawn()?
-        .id();
+        .stdin(match &order.stdin {
+            Input::Nothing => Stdio::null(),
+            Input::Text(text) => memory::file(text)?.into(),
+            Input::Pieces => Stdio::piped(),
+        })
+        .spawn()?;
+    let (input, child) = (child.stdin.take(), child.id());
     drop(report_inside);
     // This thread does nothing but wait for whichever comes first: one that reads and one that writes may hang, and the
     // command, which dies with the thread that started it, must not outlive both.
     let (over, ended) = mpsc::channel();
     let lost = over.clone();
     let own_thread = || thread::Builder::new().stack_size(STACK);
-    own_thread().spawn(move || drop(lost.send(listen())))?;
+    let pieces = input.map(|input| feed(input, own_thread())).transpose()?;
+    own_thread().spawn(move || drop(lost.send(listen(pieces))))?;
     own_thread().spawn(move || drop(over.send(see_out(&order, child, report))))?;
     ended.recv().map_err(io::Error::other)?
 }
@@ -109,15 +114,47 @@ fn see_out(order: &Order, child: u32, report: OwnedFd) -> io::Result<u8> {
 }
 
 /// Hears what herma says, until it says nothing more: then it is gone, and everything here ends.
-fn listen() -> io::Result<u8> {
+fn listen(mut pieces: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<u8> {
     let mut word = [0];
     while io::stdin().read_exact(&mut word).is_ok() {
-        if word == [TERMINATE] {
-            // An error says that there is nobody else.
-            let _ = kill(EVERYBODY, Signal::SIGTERM);
+        match word {
+            [TERMINATE] => {
+                // An error says that there is nobody else.
+                let _ = kill(EVERYBODY, Signal::SIGTERM);
+            }
+            [INPUT] => {
+                let piece = piece()?;
+                // An empty one is the end; and where the command reads no more, nothing is kept for it.
+                let end = piece.is_empty();
+                if end || pieces.as_ref().is_some_and(|pieces| pieces.send(piece).is_err()) {
+                    pieces = None;
+                }
+            }
+            _ => {}
         }
     }
     Err(io::Error::other("herma is gone"))
+}
+
+/// The piece of input that comes next.
+fn piece() -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    io::stdin().read_exact(&mut length)?;
+    let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
+    if length > LONGEST_INPUT {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a piece of input is too long"));
+    }
+    let mut piece = vec![0; length];
+    io::stdin().read_exact(&mut piece)?;
+    Ok(piece)
+}
+
+/// Passes pieces on to the command from a thread of its own: a command that does not read must not keep the keeper from
+/// hearing herma. herma bounds what waits here.
+fn feed(mut input: ChildStdin, thread: thread::Builder) -> io::Result<mpsc::Sender<Vec<u8>>> {
+    let (pieces, waiting) = mpsc::channel::<Vec<u8>>();
+    thread.spawn(move || while waiting.recv().is_ok_and(|piece| input.write_all(&piece).is_ok()) {})?;
+    Ok(pieces)
 }
 
 /// Reaps every child, own or orphaned, until this one has ended; a signal is 128 plus its number.

@@ -4,7 +4,7 @@
 //! is the end of all. herma keeps a handle on it, as it runs on the same machine, and asks Docker only for the rest.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::daemon::Daemon;
 use super::owner::Lent;
 use super::state::{End, State};
-use super::wire::{GO, TERMINATE};
+use super::wire::{GO, INPUT, LONGEST_INPUT, TERMINATE};
 use crate::destination::{Exit, Process};
 use crate::limits::LimitName;
 use crate::proc;
@@ -36,12 +36,46 @@ pub(super) struct DockerProcess {
     pub(super) state: Arc<State>,
     /// What the keeper hears. When this is dropped it hears nothing more, and ends.
     pub(super) lease: UnboundedSender<Vec<u8>>,
+    /// Where the command's input goes, until somebody takes it.
+    pub(super) stdin: Option<ToCommand>,
     pub(super) stdout: Option<File>,
     pub(super) stderr: Option<File>,
     pub(super) keeper: Option<OwnedFd>,
     pub(super) watch: Option<Watch>,
     pub(super) lent: Option<Lent>,
     pub(super) gone: bool,
+}
+
+/// The writing end of a command's standard input, by way of the keeper. What is written waits in the keeper, so that no
+/// write waits here.
+pub(super) struct ToCommand(pub(super) UnboundedSender<Vec<u8>>);
+
+impl ToCommand {
+    fn piece(&self, piece: &[u8]) -> io::Result<()> {
+        let length = u32::try_from(piece.len()).unwrap_or_default();
+        let words = [&[INPUT][..], &length.to_be_bytes(), piece].concat();
+        self.0.send(words).map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+impl Write for ToCommand {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let piece = bytes.get(..LONGEST_INPUT).unwrap_or(bytes);
+        if !piece.is_empty() {
+            self.piece(piece)?;
+        }
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Drop for ToCommand {
+    fn drop(&mut self) {
+        let _ = self.piece(&[]);
+    }
 }
 
 impl DockerProcess {
@@ -133,6 +167,10 @@ pub(super) fn remove(daemon: &Daemon, id: &str) -> io::Result<()> {
 }
 
 impl Process for DockerProcess {
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.stdin.take().map(|stdin| Box::new(stdin) as Box<dyn Write + Send>)
+    }
+
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
         self.stdout.take().map(|stream| Box::new(stream) as Box<dyn Read + Send>)
     }

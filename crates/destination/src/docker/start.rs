@@ -21,11 +21,11 @@ use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::owner::{Lent, User};
-use super::process::DockerProcess;
+use super::process::{DockerProcess, ToCommand};
 use super::spec::{self, Parts};
 use super::state::State;
 use super::streams;
-use super::wire::{Order, Scanner};
+use super::wire::{Input, Order, Scanner};
 use super::{Docker, diagnosis, files, keeper};
 use crate::destination::{Destination as _, StartError};
 use crate::environment;
@@ -80,6 +80,7 @@ impl Docker {
             daemon: Arc::clone(&daemon),
             id: id.clone(),
             state: Arc::clone(&state),
+            stdin: (job.stdin == Stdin::Pipe).then(|| ToCommand(lease.clone())),
             lease,
             stdout: Some(stdout),
             stderr: Some(stderr),
@@ -158,8 +159,12 @@ impl Docker {
     }
 }
 
-fn stdin(stdin: &Stdin) -> Result<Option<Vec<u8>>, StartError> {
-    let Stdin::File(path) = stdin else { return Ok(None) };
+fn stdin(stdin: &Stdin) -> Result<Input, StartError> {
+    let path = match stdin {
+        Stdin::Null => return Ok(Input::Nothing),
+        Stdin::Pipe => return Ok(Input::Pieces),
+        Stdin::File(path) => path,
+    };
     let read = || {
         let mut text = Vec::new();
         File::open(path)?.take(MOST_STDIN + 1).read_to_end(&mut text)?;
@@ -168,7 +173,7 @@ fn stdin(stdin: &Stdin) -> Result<Option<Vec<u8>>, StartError> {
         }
         Ok(text)
     };
-    read().map(Some).map_err(StartError::io(format!("cannot read {}", path.display())))
+    read().map(Input::Text).map_err(StartError::io(format!("cannot read {}", path.display())))
 }
 
 /// A connection to the container's standard error, or to its two other streams.

@@ -11,6 +11,10 @@ use crate::limits::LimitName;
 pub(super) const GO: u8 = b'G';
 /// The byte that has it send TERM to everything inside.
 pub(super) const TERMINATE: u8 = b'T';
+/// The byte before a piece of what the command reads: its length in four bytes, and the piece. An empty one is the end.
+pub(super) const INPUT: u8 = b'I';
+/// The longest of these pieces.
+pub(super) const LONGEST_INPUT: usize = 64 << 10;
 
 /// No part of an order is longer than this.
 const LONGEST: u64 = 64 << 20;
@@ -27,8 +31,19 @@ pub(super) struct Order {
     pub(super) argv: Vec<OsString>,
     /// Every variable of the command.
     pub(super) env: Vec<(OsString, OsString)>,
-    /// What the command reads; `None` is nothing.
-    pub(super) stdin: Option<Vec<u8>>,
+    /// What the command reads.
+    pub(super) stdin: Input,
+}
+
+/// What a command in a container reads on its standard input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Input {
+    /// Nothing.
+    Nothing,
+    /// This.
+    Text(Vec<u8>),
+    /// What comes after the word to go, in pieces.
+    Pieces,
 }
 
 /// What the keeper says.
@@ -57,9 +72,13 @@ impl Order {
         };
         let argv = words(&mut self.argv.iter().map(OsString::as_os_str));
         let env = words(&mut self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
-        let (there, stdin) = self.stdin.as_ref().map_or((b"0", &[][..]), |stdin| (b"1", stdin.as_slice()));
+        let (kind, stdin) = match &self.stdin {
+            Input::Nothing => (b"0", &[][..]),
+            Input::Text(text) => (b"1", text.as_slice()),
+            Input::Pieces => (b"2", &[][..]),
+        };
         let mut bytes = Vec::new();
-        for part in [self.token.as_bytes(), &argv, &env, there, stdin] {
+        for part in [self.token.as_bytes(), &argv, &env, kind, stdin] {
             bytes.extend((part.len() as u64).to_be_bytes());
             bytes.extend(part);
         }
@@ -80,7 +99,7 @@ impl Order {
             }
             Ok(bytes)
         };
-        let (token, argv, env, there, stdin) = (part()?, part()?, part()?, part()?, part()?);
+        let (token, argv, env, kind, stdin) = (part()?, part()?, part()?, part()?, part()?);
         let token = String::from_utf8(token)
             .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "the token is no text"))?;
         let mut words = parse(&env).into_iter();
@@ -88,7 +107,12 @@ impl Order {
         while let (Some(name), Some(value)) = (words.next(), words.next()) {
             pairs.push((name, value));
         }
-        Ok(Self { token, argv: parse(&argv), env: pairs, stdin: (there == b"1").then_some(stdin) })
+        let stdin = match kind.as_slice() {
+            b"1" => Input::Text(stdin),
+            b"2" => Input::Pieces,
+            _ => Input::Nothing,
+        };
+        Ok(Self { token, argv: parse(&argv), env: pairs, stdin })
     }
 }
 
@@ -180,11 +204,13 @@ mod tests {
             token: "t".to_owned(),
             argv: vec!["sh".into(), String::new().into(), OsString::from_vec(vec![0xff, b'x'])],
             env: vec![("A".into(), String::new().into()), ("B".into(), "1=2".into())],
-            stdin: Some(b"\0\n".to_vec()),
+            stdin: Input::Text(b"\0\n".to_vec()),
         };
         assert_eq!(Order::read(&mut &order.bytes()[..]).unwrap(), order);
-        let none = Order { stdin: None, env: Vec::new(), ..order.clone() };
-        assert_eq!(Order::read(&mut &none.bytes()[..]).unwrap(), none);
+        for stdin in [Input::Nothing, Input::Pieces] {
+            let other = Order { stdin, env: Vec::new(), ..order.clone() };
+            assert_eq!(Order::read(&mut &other.bytes()[..]).unwrap(), other);
+        }
         let bytes = order.bytes();
         for cut in 0..bytes.len() {
             assert!(Order::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");

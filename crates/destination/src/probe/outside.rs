@@ -13,7 +13,7 @@ use herma_model::units::Bytes;
 use super::canaries::Canaries;
 use super::table::PROBES;
 use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
-use crate::destination::{Destination, Process, Readiness, StartError};
+use crate::destination::{Destination, Prepared, Process, Readiness, StartError};
 use crate::environment;
 use crate::job::{Job, Rooms, Stdin, View};
 use crate::limits::Limits;
@@ -21,15 +21,21 @@ use crate::proc;
 
 /// The file that the inside leaves in the workspace.
 pub(super) const SIGN: &str = "sign";
+/// The file with what the inside is to try.
+const PLAN: &str = "plan.json";
 
 /// The probes take milliseconds; on a machine that is very busy, a little longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Limits that cost little to pass, and leave enough for the probe itself: three processes of herma, and what the kernel
-/// keeps for each processor, which counts as well.
+/// What three processes of herma need, and as much again. Every run waits until the rest is filled, so it is not more; a
+/// build for debugging is several times as large.
+const SMALL_MEMORY: u64 = if cfg!(debug_assertions) { 24 << 20 } else { 10 << 20 };
+
+/// Limits that cost little to pass, and leave enough for the probe itself, and for what the kernel keeps for each
+/// processor, which counts as well.
 fn small_limits() -> SmallLimits {
     let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
-    SmallLimits { memory: (24 << 20) + processors * (256 << 10), processes: 24 }
+    SmallLimits { memory: SMALL_MEMORY + processors * (256 << 10), processes: 24 }
 }
 
 /// herma's namespaces that the inside must not share.
@@ -67,6 +73,17 @@ pub enum ProbeError {
 }
 
 /// One of the two sandboxes that probes run in: as the engine's, or with small limits.
+struct Ground<'a> {
+    workspace: PathBuf,
+    /// Where the plan is laid, and where the inside looks for it.
+    engine_dir: PathBuf,
+    view: View,
+    job: Job,
+    small: Option<SmallLimits>,
+    prepared: Prepared<'a>,
+}
+
+/// The same, while the inside is at it.
 struct Asked {
     workspace: PathBuf,
     sign: String,
@@ -81,17 +98,20 @@ pub fn probe(
     shape: &Job,
     grounds: Grounds<'_>,
 ) -> Result<Confinement, ProbeError> {
+    // The walls are made while the canaries are planted.
+    let full = Ground::begin(destination, shape, grounds, None)?;
+    let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
     let limits = destination.limits(&shape.limits);
-    let ask = |small| start(destination, shape, grounds, &canaries, small)?.answers();
+    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers();
     let (full, small) = if destination.kind() == DestinationKind::Host {
         // There one job of a run would end the other.
-        (ask(None), ask(Some(small_limits())))
+        (ask(full), ask(small))
     } else {
         thread::scope(|scope| {
-            let small = scope.spawn(|| ask(Some(small_limits())));
+            let small = scope.spawn(|| ask(small));
             let ended = || Err(ProbeError::NoAnswer("who asked them ended".to_owned()));
-            (ask(None), small.join().unwrap_or_else(|_| ended()))
+            (ask(full), small.join().unwrap_or_else(|_| ended()))
         })
     };
     let mut probes = collate(&[full?, small?].concat());
@@ -108,67 +128,79 @@ pub fn probe(
     })
 }
 
-fn start(
-    destination: &dyn Destination,
-    shape: &Job,
-    grounds: Grounds<'_>,
-    canaries: &Canaries,
-    small: Option<SmallLimits>,
-) -> Result<Asked, ProbeError> {
-    let kind = if small.is_some() { "small" } else { "probe" };
-    let scratch = grounds.scratch.join(format!("{kind}-{}", shape.run_id));
-    let (workspace, engine_dir) = (scratch.join("workspace"), scratch.join("engine"));
-    for dir in [&scratch, &workspace, &engine_dir] {
-        fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
-    }
-    // What the engine can call is there while the walls are tried; with small limits only those are tried.
-    let (router, egress) = match small {
-        None => (shape.rooms.router.clone(), shape.rooms.egress.clone()),
-        Some(_) => (None, None),
-    };
-    let rooms = Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress };
-    let view = destination.view(&rooms);
-    let limits = match small {
-        None => shape.limits,
-        Some(SmallLimits { memory, processes }) => {
-            Limits { total_memory: Bytes(memory), processes, ..shape.limits }
+impl<'a> Ground<'a> {
+    fn begin(
+        destination: &'a dyn Destination,
+        shape: &Job,
+        grounds: Grounds<'_>,
+        small: Option<SmallLimits>,
+    ) -> Result<Self, ProbeError> {
+        let kind = if small.is_some() { "small" } else { "probe" };
+        let scratch = grounds.scratch.join(format!("{kind}-{}", shape.run_id));
+        let (workspace, engine_dir) = (scratch.join("workspace"), scratch.join("engine"));
+        for dir in [&scratch, &workspace, &engine_dir] {
+            fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
         }
-    };
-    let plan_inside = view.engine_dir.clone().unwrap_or(engine_dir.clone()).join("plan.json");
-    let job = Job {
-        argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan_inside.into()],
-        rooms,
-        stdin: Stdin::Null,
-        limits,
-        herma: true,
-        ..shape.clone()
-    };
-    let plan = ProbePlan {
-        run_id: shape.run_id,
-        destination: destination.kind(),
-        workspace: view.workspace.clone(),
-        sign: canaries.herma.digest.to_string(),
-        herma_canary: canaries.herma.clone(),
-        home_canary: canaries.home.clone(),
-        other_run: canaries.other_run().to_owned(),
-        mounts: shape.mounts.iter().map(|mount| mount.inside.clone()).collect(),
-        port: canaries.port,
-        udp_port: canaries.udp_port,
-        admin_socket: canaries.admin_socket().to_owned(),
-        host_socket: canaries.host_socket().to_owned(),
-        abstract_socket: canaries.abstract_socket.clone(),
-        repository: canaries.repository().to_owned(),
-        herma: own_process()?,
-        namespaces: own_namespaces()?,
-        variables: variables(&job, &view),
-        limits: destination.limits(&limits),
-        small,
-        child: None,
-    };
-    let text = serde_json::to_vec(&plan).map_err(|error| io("writing the plan")(error.into()))?;
-    fs::write(engine_dir.join("plan.json"), text).map_err(io("writing the plan"))?;
-    let process = destination.start(&job)?;
-    Ok(Asked { workspace, sign: plan.sign, process })
+        // What the engine can call is there while the walls are tried; with small limits only those are tried.
+        let (router, egress) = match small {
+            None => (shape.rooms.router.clone(), shape.rooms.egress.clone()),
+            Some(_) => (None, None),
+        };
+        let rooms =
+            Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress };
+        let view = destination.view(&rooms);
+        let limits = match small {
+            None => shape.limits,
+            Some(SmallLimits { memory, processes }) => {
+                Limits { total_memory: Bytes(memory), processes, ..shape.limits }
+            }
+        };
+        let plan = view.engine_dir.as_ref().unwrap_or(&engine_dir).join(PLAN);
+        let job = Job {
+            argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
+            rooms,
+            stdin: Stdin::Null,
+            limits,
+            herma: true,
+            ..shape.clone()
+        };
+        let prepared = Prepared::begin(destination, job.clone())?;
+        Ok(Self { workspace, engine_dir, view, job, small, prepared })
+    }
+
+    fn ask(
+        self,
+        destination: &dyn Destination,
+        shape: &Job,
+        canaries: &Canaries,
+    ) -> Result<Asked, ProbeError> {
+        let Self { workspace, engine_dir, view, job, small, prepared } = self;
+        let plan = ProbePlan {
+            run_id: shape.run_id,
+            destination: destination.kind(),
+            workspace: view.workspace.clone(),
+            sign: canaries.herma.digest.to_string(),
+            herma_canary: canaries.herma.clone(),
+            home_canary: canaries.home.clone(),
+            other_run: canaries.other_run().to_owned(),
+            mounts: shape.mounts.iter().map(|mount| mount.inside.clone()).collect(),
+            port: canaries.port,
+            udp_port: canaries.udp_port,
+            admin_socket: canaries.admin_socket().to_owned(),
+            host_socket: canaries.host_socket().to_owned(),
+            abstract_socket: canaries.abstract_socket.clone(),
+            repository: canaries.repository().to_owned(),
+            herma: own_process()?,
+            namespaces: own_namespaces()?,
+            variables: variables(&job, &view),
+            limits: destination.limits(&job.limits),
+            small,
+            child: None,
+        };
+        let text = serde_json::to_vec(&plan).map_err(|error| io("writing the plan")(error.into()))?;
+        fs::write(engine_dir.join(PLAN), text).map_err(io("writing the plan"))?;
+        Ok(Asked { workspace, sign: plan.sign, process: prepared.start()? })
+    }
 }
 
 /// The names of every variable that is set for the job.

@@ -26,6 +26,7 @@ macro_rules! probes {
             name: "exceed_memory", what: "fill more memory than all processes may have together",
             wall: Wall::Limits, small: true, attempt: a::exceed_memory,
         },
+        // The last of all: what it starts stays.
         Probe {
             name: "exceed_processes", what: "start more processes than there may be at once",
             wall: Wall::Limits, small: true, attempt: a::exceed_processes,

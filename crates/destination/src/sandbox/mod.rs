@@ -8,6 +8,7 @@ mod standing;
 pub(crate) mod watch;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,7 +21,7 @@ use herma_model::engine::DestinationKind;
 use rustix::pipe::PipeFlags;
 
 use crate::cgroup::{self, Group};
-use crate::destination::{Destination, Process, Readiness, StartError, Unready};
+use crate::destination::{Destination, Process, Readiness, StartError, Unready, Waiting};
 use crate::doors::{self, Doors, EGRESS_PORT, HandOver, ROUTER_PORT};
 use crate::environment::RUN_VARIABLE;
 use crate::job::{Job, Rooms, View};
@@ -32,6 +33,7 @@ use crate::spawner::Heritage;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
+use self::process::{Pipes, SandboxProcess};
 use self::standing::Standing;
 
 pub use layout::INSIDE_MARKER;
@@ -112,7 +114,18 @@ impl Destination for Sandbox {
         }
     }
 
+    fn prepare(&self, job: &Job) -> Result<Option<Box<dyn Waiting>>, StartError> {
+        Ok(Some(Box::new(self.wall_in(job)?)))
+    }
+
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
+        Box::new(self.wall_in(job)?).start()
+    }
+}
+
+impl Sandbox {
+    /// Has the walls made around a job that waits at their gate.
+    fn wall_in(&self, job: &Job) -> Result<WalledIn, StartError> {
         let bwrap = self.bwrap()?;
         job.check()?;
         layout::check_mounts(&job.mounts)?;
@@ -176,15 +189,12 @@ impl Destination for Sandbox {
         };
         let birthplace = group.as_ref().map(Group::birthplace).cloned().unwrap_or_default();
         let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
-        let mut process =
-            process::SandboxProcess::admit(running, process::Pipes { status, report, gate }, group)?;
+        let mut process = SandboxProcess::take_hold(running, Pipes { status, report }, group)?;
         let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
         process.doors = doors.map_err(StartError::io("cannot open the way out"))?;
-        Ok(Box::new(process.watched(&job.rooms, &job.limits)?))
+        Ok(WalledIn { process, gate: gate.into(), rooms: job.rooms.clone(), limits: job.limits })
     }
-}
 
-impl Sandbox {
     /// What the launcher does inside before it becomes the command.
     fn launch(&self, job: &Job) -> Launch {
         let landlock = Version::of_this_kernel().filter(|_| self.standing.has(Wall::Landlock));
@@ -195,6 +205,22 @@ impl Sandbox {
         };
         let landlock = landlock.map(|version| Landlock { version, write: layout::writable(&job.rooms) });
         Launch { rlimits, landlock, ..Launch::default() }
+    }
+}
+
+/// A job whose walls stand or are being made.
+struct WalledIn {
+    /// Dropped before the gate, which opens when it is closed: then nobody is left behind it.
+    process: SandboxProcess,
+    gate: File,
+    rooms: Rooms,
+    limits: Limits,
+}
+
+impl Waiting for WalledIn {
+    fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
+        let Self { process, gate, rooms, limits } = *self;
+        Ok(Box::new(process.admit(gate)?.watched(&rooms, &limits)?))
     }
 }
 

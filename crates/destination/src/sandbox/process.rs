@@ -4,7 +4,7 @@
 //! the second dies the kernel kills everything in the namespace and ends it last, so its end is the end of all.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -57,20 +57,18 @@ pub(super) struct Pipes {
     pub(super) status: OwnedFd,
     /// Why the launcher could not become the command; nothing if it could.
     pub(super) report: OwnedFd,
-    /// Opened by one byte.
-    pub(super) gate: OwnedFd,
 }
 
 impl SandboxProcess {
-    /// Waits for the namespaces, takes hold of their first process, and only then opens the gate to the command:
-    /// from its first instruction on the command can be killed with all that it starts.
-    pub(super) fn admit(
+    /// Waits for the namespaces and takes hold of their first process, which waits at the gate to the command: from its
+    /// first instruction on the command can be killed with all that it starts.
+    pub(super) fn take_hold(
         mut running: Running,
-        Pipes { status, report, gate }: Pipes,
+        Pipes { status, report }: Pipes,
         group: Option<Group>,
     ) -> Result<Self, StartError> {
         let mut said = Vec::new();
-        let first = match take_hold(&running, &status, &mut said) {
+        let first = match first_process(&running, &status, &mut said) {
             Ok(Some(first)) => first,
             Ok(None) => {
                 abandon(&mut running);
@@ -81,8 +79,7 @@ impl SandboxProcess {
                 return Err(StartError::io("cannot hear from bubblewrap")(error));
             }
         };
-        let pid = first.0.pid;
-        let mut process = Self {
+        Ok(Self {
             running,
             first,
             status: status.into(),
@@ -93,17 +90,20 @@ impl SandboxProcess {
             doors: None,
             met: None,
             group,
-        };
-        let admitted = process.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
-        let opened = admitted
-            .and_then(|()| nonblocking(&process.status))
-            .and_then(|()| File::from(gate).write_all(b"."));
+        })
+    }
+
+    /// Opens the gate to the command.
+    pub(super) fn admit(mut self, mut gate: File) -> Result<Self, StartError> {
+        let pid = self.first.0.pid;
+        let admitted = self.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
+        let opened = admitted.and_then(|()| nonblocking(&self.status)).and_then(|()| gate.write_all(b"."));
         match opened {
-            Ok(()) => Ok(process),
+            Ok(()) => Ok(self),
             // Nobody is left behind the gate: the walls failed after the namespaces stood.
             Err(error) if nobody_there(&error) => {
-                process.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
-                Err(gave_up(&mut process.running))
+                self.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
+                Err(gave_up(&mut self.running))
             }
             Err(error) => Err(StartError::io("cannot let the command into the sandbox")(error)),
         }
@@ -132,7 +132,11 @@ fn nobody_there(error: &io::Error) -> bool {
 }
 
 /// The first process of the namespace; `None` if bubblewrap ended without one.
-fn take_hold(running: &Running, status: &OwnedFd, said: &mut Vec<u8>) -> io::Result<Option<(Seen, OwnedFd)>> {
+fn first_process(
+    running: &Running,
+    status: &OwnedFd,
+    said: &mut Vec<u8>,
+) -> io::Result<Option<(Seen, OwnedFd)>> {
     let mut buffer = [0; 4096];
     let child = loop {
         if let Some(child) = parse(said).into_iter().find_map(|status| status.child_pid) {
@@ -185,6 +189,10 @@ fn gave_up(running: &mut Running) -> StartError {
 }
 
 impl Process for SandboxProcess {
+    fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
+        self.running.take_stdin()
+    }
+
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
         self.running.take_stdout()
     }

@@ -21,5 +21,6 @@ mod support;
 mod teeth;
 mod toolchains;
 mod tools;
+mod waiting;
 mod walls;
 mod way_out;

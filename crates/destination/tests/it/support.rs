@@ -1,12 +1,13 @@
 //! Rooms, jobs and the two destinations, ready to use.
 
-use std::io::Read as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::{Destination, Exit, Host, Job, LimitName, Limits, Process, Rooms, Sandbox, Stdin};
 use herma_model::RunId;
+use herma_model::engine::DestinationKind;
 use tempfile::TempDir;
 
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -138,4 +139,39 @@ pub(crate) fn processes_with(text: &str) -> usize {
         !zombie && !dir.ends_with(&own) && String::from_utf8_lossy(&said).contains(text)
     };
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_one(&entry.path())).count()
+}
+
+/// A dialogue line by line; then the end of the input, which ends the process.
+pub(crate) fn talks(destination: &dyn Destination, ground: &Ground) {
+    let job = Job {
+        stdin: Stdin::Pipe,
+        ..ground.shell("while read -r line; do echo \"heard $line\"; done; echo bye")
+    };
+    let mut process = destination.start(&job).unwrap();
+    let mut to = process.take_stdin().unwrap();
+    assert!(process.take_stdin().is_none(), "it is given once");
+    let mut from = BufReader::new(process.take_stdout().unwrap());
+    for word in ["one".to_owned(), "x".repeat(200_000)] {
+        writeln!(to, "{word}").unwrap();
+        let mut line = String::new();
+        from.read_line(&mut line).unwrap();
+        assert_eq!(line, format!("heard {word}\n"), "{:?}", destination.kind());
+    }
+    drop(to);
+    let mut rest = String::new();
+    from.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "bye\n");
+    assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(0));
+
+    // One that does not read cannot keep herma from ending it.
+    let mut process =
+        destination.start(&Job { stdin: Stdin::Pipe, ..ground.job(&["sleep", "600"]) }).unwrap();
+    let mut to = process.take_stdin().unwrap();
+    let writer = thread::spawn(move || (0..1024).try_for_each(|_| to.write_all(&[b'x'; 4 << 10])).is_err());
+    process.kill_all().unwrap();
+    let stopped = writer.join().unwrap();
+    assert!(stopped || destination.kind() == DestinationKind::Docker, "the keeper takes what nobody reads");
+
+    let mut without = destination.start(&ground.job(&["true"])).unwrap();
+    assert!(without.take_stdin().is_none(), "nobody asked for one");
 }

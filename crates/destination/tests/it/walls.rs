@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use herma_destination::{Destination as _, Job, Limits, Mount, Sandbox, StartError, Stdin};
 use herma_model::units::Bytes;
 
-use crate::support::{Ground, both, helper, host, sandbox, tell};
+use crate::support::{Ground, both, helper, host, sandbox, talks, tell};
 
 #[test]
 fn nothing_of_the_callers_environment_is_inside() {
@@ -184,6 +184,14 @@ fn standard_input_comes_from_the_file_that_was_named() {
         let job = Job { stdin: Stdin::File(file.clone()), ..ground.job(&["cat"]) };
         assert_eq!(tell(destination.as_ref(), &job).stdout, "brief");
         assert_eq!(tell(destination.as_ref(), &ground.job(&["cat"])).stdout, "");
+    }
+}
+
+#[test]
+fn herma_and_a_process_can_talk_until_one_of_them_ends_it() {
+    let ground = Ground::new();
+    for destination in both() {
+        talks(destination.as_ref(), &ground);
     }
 }
 

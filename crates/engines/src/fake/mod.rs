@@ -85,7 +85,7 @@ impl Engine for Fake {
             .map_err(|source| EngineError::Write { file: SCRIPT_FILE, source })
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(&self, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(self.name()));
         };

@@ -96,7 +96,7 @@ impl Engine for Stub {
         write().map_err(|source| EngineError::Write { file: ASSIGNMENT_FILE, source })
     }
 
-    fn launch(&self, view: &View) -> Result<Launch, EngineError> {
+    fn launch(&self, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
         self.admitted()?;
         if view.engine_dir.is_none() {
             return Err(EngineError::NoEngineDirectory(self.name()));

@@ -36,7 +36,7 @@ fn name(engine: &str) -> EngineName {
 
 fn registry(engine: &str, tree: Option<&Path>) -> Registry {
     let programs: BTreeMap<_, _> = tree.into_iter().map(|tree| (name(engine), tree.to_owned())).collect();
-    Registry::new("/herma".into(), None, programs)
+    Registry::new("/herma".into(), None, programs, &BTreeMap::new())
 }
 
 fn contract(model: bool) -> Contract {
@@ -167,7 +167,8 @@ fn without_a_tree_nothing_can_be_started_and_the_message_says_what_to_do() {
     for engine in AGENTS {
         let registry = registry(engine, None);
         let agent = registry.get(&name(engine)).unwrap();
-        for error in [agent.digest().unwrap_err(), agent.launch(&view()).unwrap_err()] {
+        let assignment = Assignment { contract: &contract(true), script: None };
+        for error in [agent.digest().unwrap_err(), agent.launch(&assignment, &view()).unwrap_err()] {
             let expected =
                 format!("the engine `{engine}` is not installed: `herma engines install {engine}` does it");
             assert_eq!(error.to_string(), expected);
@@ -199,7 +200,8 @@ fn prepared(engine: &str) -> (String, Launch) {
     let registry = registry(engine, Some(tree.path()));
     let agent = registry.get(&name(engine)).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    agent.prepare(&Assignment { contract: &contract(true), script: None }, dir.path(), &view()).unwrap();
+    let assignment = Assignment { contract: &contract(true), script: None };
+    agent.prepare(&assignment, dir.path(), &view()).unwrap();
     let mut files = vec![];
     for place in [dir.path().to_owned(), dir.path().join(engine)] {
         for entry in fs::read_dir(&place).unwrap().map(Result::unwrap) {
@@ -210,7 +212,7 @@ fn prepared(engine: &str) -> (String, Launch) {
         }
     }
     files.sort();
-    let mut launch = agent.launch(&view()).unwrap();
+    let mut launch = agent.launch(&assignment, &view()).unwrap();
     // Its place in the tree depends on the machine.
     let program = Path::new("/opt/herma-engine").join(agent.package().unwrap().build().program);
     assert_eq!(launch.argv[0], program);
@@ -243,7 +245,8 @@ fn without_a_model_or_a_way_to_it_nothing_is_prepared() {
         }
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         let blind = View { engine_dir: None, ..view() };
-        assert!(matches!(agent.launch(&blind), Err(EngineError::NoEngineDirectory(_))));
+        let assignment = Assignment { contract: &with, script: None };
+        assert!(matches!(agent.launch(&assignment, &blind), Err(EngineError::NoEngineDirectory(_))));
     }
 }
 

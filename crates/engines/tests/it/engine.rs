@@ -11,7 +11,7 @@ use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest, VERSION};
 
 fn registry(herma: impl Into<PathBuf>) -> Registry {
-    Registry::new(herma.into(), None, BTreeMap::new())
+    Registry::new(herma.into(), None, BTreeMap::new(), &BTreeMap::new())
 }
 
 fn fake(registry: &Registry) -> &dyn Engine {
@@ -71,10 +71,10 @@ fn the_script_goes_by_file_and_all_paths_are_those_inside() {
 
     let view = view();
     let argv = ["/herma/herma", "__fake", "/engine/script.yaml"].map(Into::into).to_vec();
-    assert_eq!(fake(&registry).launch(&view).unwrap(), Launch { argv, ..Launch::default() });
+    assert_eq!(fake(&registry).launch(&assignment, &view).unwrap(), Launch { argv, ..Launch::default() });
 
     let blind = View { engine_dir: None, ..view };
-    assert!(matches!(fake(&registry).launch(&blind), Err(EngineError::NoEngineDirectory(_))));
+    assert!(matches!(fake(&registry).launch(&assignment, &blind), Err(EngineError::NoEngineDirectory(_))));
 }
 
 #[test]

@@ -8,9 +8,11 @@
 )]
 #![allow(clippy::disallowed_types, reason = "tests run the fixtures' own verification commands and git")]
 
+mod acp;
 mod agents;
 mod asking;
 mod bad_scripts;
+mod case;
 mod connecting;
 mod engine;
 mod fixtures;

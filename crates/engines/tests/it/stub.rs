@@ -18,7 +18,7 @@ fn name() -> EngineName {
 
 fn registry(program: Option<PathBuf>) -> Registry {
     let programs: BTreeMap<_, _> = program.into_iter().map(|program| (name(), program)).collect();
-    Registry::new("/herma".into(), None, programs)
+    Registry::new("/herma".into(), None, programs, &BTreeMap::new())
 }
 
 fn stub(registry: &Registry) -> &dyn Engine {
@@ -64,8 +64,9 @@ fn stub_is_a_program_that_was_let_in() {
 #[test]
 fn without_a_program_nothing_can_be_started() {
     let registry = registry(None);
-    let stub = stub(&registry);
-    let errors = [stub.digest().unwrap_err(), stub.launch(&view()).unwrap_err()];
+    let (stub, contract) = (stub(&registry), contract("{ repo: ../r }"));
+    let assignment = Assignment { contract: &contract, script: None };
+    let errors = [stub.digest().unwrap_err(), stub.launch(&assignment, &view()).unwrap_err()];
     for error in errors {
         insta::allow_duplicates! {
             insta::assert_snapshot!(error, @"the engine `stub` has no program: admit one with `herma admit engine stub --program PATH`");
@@ -73,8 +74,7 @@ fn without_a_program_nothing_can_be_started() {
     }
     assert!(stub.program().is_none() && stub.identify(&view()).is_none());
     // Whether it may run is for the gates to say, so that a run without a program is blocked and leaves its evidence.
-    let contract = contract("{ repo: ../r }");
-    stub.check(&Assignment { contract: &contract, script: None }).unwrap();
+    stub.check(&assignment).unwrap();
 }
 
 #[test]
@@ -96,10 +96,10 @@ fn the_assignment_goes_by_file_and_nothing_of_it_by_argument() {
         ..Launch::default()
     };
     let stub = stub(&registry);
-    assert_eq!(stub.launch(&view()).unwrap(), launch(&[INSIDE], Some("assignment.json")));
+    assert_eq!(stub.launch(&assignment, &view()).unwrap(), launch(&[INSIDE], Some("assignment.json")));
     assert_eq!(stub.identify(&view()), Some(launch(&[INSIDE, "--identity"], None)));
     let blind = View { engine_dir: None, ..view() };
-    assert!(matches!(stub.launch(&blind), Err(EngineError::NoEngineDirectory(_))));
+    assert!(matches!(stub.launch(&assignment, &blind), Err(EngineError::NoEngineDirectory(_))));
 }
 
 #[test]

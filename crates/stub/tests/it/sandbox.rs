@@ -30,9 +30,13 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None, egress: None };
     let view = sandbox.view(&rooms);
     let contract = contract();
-    engine.prepare(&Assignment { contract: &contract, script }, &engine_dir, &view).unwrap();
-    let Launch { argv, env, stdin, .. } =
-        if script.is_some() { engine.launch(&view).unwrap() } else { engine.identify(&view).unwrap() };
+    let assignment = Assignment { contract: &contract, script };
+    engine.prepare(&assignment, &engine_dir, &view).unwrap();
+    let Launch { argv, env, stdin, .. } = if script.is_some() {
+        engine.launch(&assignment, &view).unwrap()
+    } else {
+        engine.identify(&view).unwrap()
+    };
     let job = Job {
         run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
         argv,

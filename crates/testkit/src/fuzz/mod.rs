@@ -2,7 +2,9 @@
 //!
 //! `fuzz/` runs them under libFuzzer, the test `corpus` of herma-cli runs them over `fuzz/corpus`.
 
+mod acp_output;
 mod bundle;
+mod case_output;
 mod claude_output;
 mod codex_output;
 mod contract;
@@ -25,7 +27,9 @@ mod usage;
 use herma_engines::{OutputReader, Said};
 use herma_router::dialect::Dialect;
 
+pub use acp_output::acp_output;
 pub use bundle::bundle;
+pub use case_output::case_output;
 pub use claude_output::claude_output;
 pub use codex_output::codex_output;
 pub use contract::contract;
@@ -50,7 +54,9 @@ pub type Target = (&'static str, fn(&[u8]));
 
 /// Every target.
 pub const TARGETS: &[Target] = &[
+    ("acp_output", acp_output),
     ("bundle", bundle),
+    ("case_output", case_output),
     ("claude_output", claude_output),
     ("codex_output", codex_output),
     ("contract", contract),

@@ -68,7 +68,7 @@ impl Herma {
 }
 
 /// The tree of an agent. Whoever comes first installs it; the others wait.
-fn installed(engine: &str, package: &Package) -> PathBuf {
+pub(super) fn installed(engine: &str, package: &Package) -> PathBuf {
     let place = Path::new(AGENTS).join(format!("{engine}-{}", package.version));
     fs::create_dir_all(&place).unwrap();
     let lock = File::create(place.join("lock")).unwrap();
@@ -97,7 +97,7 @@ fn installed(engine: &str, package: &Package) -> PathBuf {
 }
 
 /// Links a tree file by file, or copies it where it lies on another disk. Its directories can be removed again.
-fn link(tree: &Path, place: &Path) {
+pub(super) fn link(tree: &Path, place: &Path) {
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     let [tree, to] = [tree.as_os_str(), place.as_os_str()];
     let same_disk = {

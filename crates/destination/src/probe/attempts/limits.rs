@@ -1,7 +1,5 @@
 //! Attempts to use more than a limit lets through, and what the kernel says of the limits.
 
-use std::sync::mpsc::{Receiver, channel};
-use std::sync::{Arc, Mutex};
 use std::thread;
 
 use super::Attempt::{Denied, NotDenied};
@@ -43,33 +41,28 @@ fn size_of(place: &str) -> Option<u64> {
     seen.f_blocks.checked_mul(seen.f_frsize).filter(|size| *size > 0)
 }
 
-/// Starts threads, which count as processes do, until no more can be started.
+/// Starts threads, which count as processes do, until no more can be started. They end with this process: it is the last
+/// that is tried.
 pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
     let Some(limit) = plan.small.map(|small| small.processes) else {
         return NotDenied("unclear: there is no limit to try".to_owned());
     };
-    let (end, ended) = channel::<()>();
-    let ended: Arc<Mutex<Receiver<()>>> = Arc::new(Mutex::new(ended));
-    let mut running = Vec::new();
-    let attempt = loop {
-        if running.len() as u64 > limit * BEYOND {
-            break NotDenied(format!("{} at once, and the limit is {limit}", running.len()));
-        }
-        let ended = Arc::clone(&ended);
-        let wait = move || drop(ended.lock().map(|ended| ended.recv()));
-        match thread::Builder::new().stack_size(STACK).spawn(wait) {
-            Ok(handle) => running.push(handle),
-            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && (running.len() as u64) < limit => {
-                break Denied(format!("{error}, with a limit of {limit}"));
+    for running in 0..=limit * BEYOND {
+        match thread::Builder::new().stack_size(STACK).spawn(wait_for_ever) {
+            Ok(_) => {}
+            Err(error) if error.raw_os_error() == Some(libc::EAGAIN) && running < limit => {
+                return Denied(format!("{error}, with a limit of {limit}"));
             }
-            Err(error) => break NotDenied(format!("unclear: {error}")),
+            Err(error) => return NotDenied(format!("unclear: {error}")),
         }
-    };
-    drop(end);
-    for handle in running {
-        let _ = handle.join();
     }
-    attempt
+    NotDenied(format!("{} at once, and the limit is {limit}", limit * BEYOND + 1))
+}
+
+fn wait_for_ever() {
+    loop {
+        thread::park();
+    }
 }
 
 /// Has a child fill more memory than there is for all.

@@ -15,7 +15,7 @@ use herma_destination::{
 use herma_model::units::Bytes;
 
 use super::daemon::Daemon;
-use crate::support::{Ground, LONG, helper, run_id, streams, tell};
+use crate::support::{Ground, LONG, helper, run_id, streams, talks, tell};
 
 #[test]
 fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
@@ -90,6 +90,8 @@ fn exit_codes_and_streams_come_back(daemon: &Daemon) {
     job.stdin = Stdin::File(file);
     assert_eq!(tell(&docker, &job).stdout, format!("{} e end\n", (3 << 20) + 7));
     assert_eq!(tell(&docker, &ground.shell("cat; echo done")).stdout, "done\n", "nothing to read is an end");
+
+    talks(&docker, &ground);
 
     // More than any buffer holds, on one stream after the other, and bytes that are no text.
     let script = "import sys

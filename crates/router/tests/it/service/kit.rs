@@ -278,7 +278,7 @@ impl Router {
 }
 
 /// Waits until something holds.
-pub(crate) fn eventually(what: &str, holds: impl Fn() -> bool) {
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     let started = Instant::now();
     while !holds() {
         assert!(started.elapsed() < LONG, "{what}: not within {LONG:?}");

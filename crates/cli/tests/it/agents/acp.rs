@@ -1,0 +1,115 @@
+//! A real agent that speaks the Agent Client Protocol, known to herma by the operator's settings alone: OpenCode as
+//! `opencode acp`.
+
+use std::fs;
+
+use herma_engines::{Package, opencode};
+use herma_model::{Blocker, Event, EventType};
+
+use super::home::{installed, link};
+use super::rows;
+use crate::kit::{Finished, Herma, processes_of};
+
+const ENGINE: &str = "acp-opencode";
+
+/// What an operator writes. The model's address and the token come from the run.
+fn settings(package: &Package) -> String {
+    let program = package.build().program;
+    let off =
+        ["AUTOUPDATE", "CLAUDE_CODE", "DEFAULT_PLUGINS", "LSP_DOWNLOAD", "MODELS_FETCH", "PROJECT_CONFIG"];
+    let off: Vec<String> = off.iter().map(|what| format!("OPENCODE_DISABLE_{what}: '1'")).collect();
+    format!(
+        r#"
+acp:
+  opencode:
+    program: {program}
+    args: [acp, --pure]
+    asks: chat
+    env:
+      OPENCODE_CONFIG: '{{home}}/opencode.json'
+      XDG_CONFIG_HOME: '{{home}}/config'
+      XDG_DATA_HOME: '{{home}}/data'
+      XDG_CACHE_HOME: '{{home}}/cache'
+      XDG_STATE_HOME: '{{home}}/state'
+      {}
+    files:
+      opencode.json: |
+        {{ "model": "herma/{{model}}", "small_model": "herma/{{model}}", "enabled_providers": ["herma"],
+          "share": "disabled", "autoupdate": false, "snapshot": false,
+          "permission": {{ "bash": "ask", "webfetch": "deny" }},
+          "provider": {{ "herma": {{ "npm": "@ai-sdk/openai-compatible", "name": "herma",
+            "options": {{ "baseURL": "{{router}}/v1", "apiKey": "{{env:HERMA_ROUTER_TOKEN}}" }},
+            "models": {{ "{{model}}": {{ "name": "{{model}}" }} }} }} }} }}
+"#,
+        off.join("\n      ")
+    )
+}
+
+/// A home where the agent is configured, admitted and switched on.
+fn home() -> Herma {
+    let package = &opencode::PACKAGE;
+    let mut herma = Herma::new();
+    herma.let_in_by_token("robin");
+    herma.settings(&settings(package));
+    let tree = installed(opencode::NAME, package);
+    let place = herma.home().join("installed").join(tree.file_name().unwrap());
+    link(&tree, &place);
+    let words = ["admit", "engine", ENGINE, "--json", "--program", place.to_str().unwrap()];
+    let more = [
+        &format!("--identity={}", package.identity_of(package.version)),
+        &format!("--pin={}", package.version),
+        &format!("--license={}", package.license),
+        "--source=npm",
+        "--retrieval=herma engines install opencode",
+        "--license-resolved=true",
+        "--review-trigger=digest_change",
+    ];
+    let drafted = herma.json(&[&words[..], &more].concat());
+    assert!(drafted["lacks"].is_null(), "{drafted:#}");
+    assert_eq!(herma.sign("engine", ENGINE)["status"], "admitted");
+    herma.json(&["engines", "enable", ENGINE, "--json"]);
+    herma
+}
+
+/// A run in which the model takes these turns.
+fn played(herma: &Herma, script: &str) -> Finished {
+    fs::write(herma.home().join("case.yaml"), script).unwrap();
+    let contract =
+        herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", rows::LIMITS)]);
+    let args = ["run", contract.to_str().unwrap(), "--engine", ENGINE, "--json"];
+    let finished = herma.finished_by(|| herma.run_patiently(&args));
+    assert_eq!(processes_of(finished.report.run_id), [0_u32; 0]);
+    finished
+}
+
+/// What blocks, but for what it looked for outside by itself.
+fn blockers(finished: &Finished) -> Vec<Blocker> {
+    let all = finished.report.blockers.iter().map(|record| record.blocker);
+    all.filter(|blocker| *blocker != Blocker::EgressDenied).collect()
+}
+
+#[test]
+fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
+    let herma = home();
+    for stage in ["1", "2", "3"] {
+        let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
+        assert_eq!(proven.code, Some(0), "{proven:#?}");
+    }
+    herma.with_rehearsal();
+    let fixed = played(&herma, &rows::FIXES.script());
+    assert_eq!(blockers(&fixed), []);
+    for kind in [EventType::EngineMessage, EventType::ToolEvaluated] {
+        assert!(fixed.bundle.has_event(kind));
+    }
+    // It asks before it runs a command, and is told no.
+    let push = "turns:\n  - call: { shell: git push origin main }";
+    let pushed = played(&herma, &rows::FIXES.script().replace("turns:", push));
+    assert_eq!(blockers(&pushed), [Blocker::ForbiddenAction]);
+    let denied = |event: &Event| event.data.get("permission").is_some_and(|said| said == "denied");
+    assert!(pushed.bundle.events().iter().any(denied));
+    // Without a model it fails, whatever it ends with.
+    let turns = "\n  - error: 401\nafterwards: none\n";
+    let head = rows::FIXES.script().split("turns:").next().unwrap().to_owned();
+    let refused = played(&herma, &format!("{head}turns:{turns}"));
+    assert_eq!(blockers(&refused), [Blocker::EngineFailed, Blocker::NoDiff]);
+}

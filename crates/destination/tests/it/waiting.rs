@@ -1,0 +1,35 @@
+//! A job whose walls are made ahead.
+
+use std::fs;
+use std::io::Read as _;
+use std::thread;
+use std::time::Duration;
+
+use herma_destination::{Destination as _, Prepared, leftovers};
+
+use crate::support::{Ground, sandbox};
+
+#[test]
+fn what_waits_has_not_begun_and_sees_what_was_put_into_its_rooms_meanwhile() {
+    let (ground, sandbox) = (Ground::new(), sandbox());
+    let waiting = Prepared::begin(&sandbox, ground.shell("echo begun > begun; cat late")).unwrap();
+    fs::write(ground.workspace().join("late"), "put there later").unwrap();
+    thread::sleep(Duration::from_millis(100));
+    assert!(!ground.workspace().join("begun").exists());
+
+    let mut process = waiting.start().unwrap();
+    let mut said = String::new();
+    process.take_stdout().unwrap().read_to_string(&mut said).unwrap();
+    assert_eq!(said, "put there later");
+    assert!(ground.workspace().join("begun").exists());
+}
+
+#[test]
+fn what_is_no_longer_wanted_never_begins_and_leaves_no_process() {
+    let (ground, sandbox) = (Ground::new(), sandbox());
+    let job = ground.shell("echo begun > begun");
+    assert!(sandbox.prepare(&job).unwrap().is_some());
+    drop(Prepared::begin(&sandbox, job.clone()).unwrap());
+    assert_eq!(leftovers::count(job.run_id).unwrap(), 0);
+    assert!(!ground.workspace().join("begun").exists());
+}

@@ -1,0 +1,255 @@
+//! The engine `acp`: any agent that speaks the Agent Client Protocol. Which one it is, and what it needs, is the operator's
+//! configuration; each agent there is an engine of its own, with its own digest, admission and proofs.
+
+mod calls;
+mod config;
+mod conversation;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use herma_destination::{Mount, View};
+use herma_model::Digest;
+use herma_model::engine::EngineName;
+use herma_model::model_call::Door;
+use sha2::{Digest as _, Sha256};
+
+pub use config::AcpAgent;
+pub use conversation::AcpConversation;
+
+use self::config::filled;
+use crate::conversation::Conversation;
+use crate::digest::{ProgramDigest, program_digest};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
+use crate::installed::{INSIDE, one_line};
+use crate::prompt::prompt;
+use crate::tree::TreeDigest;
+
+/// The engine's name, and what the name of each configured agent's engine begins with.
+pub const NAME: &str = "acp";
+
+/// What is missing where no agent is configured.
+const UNCONFIGURED: &str = "describe an agent under `acp` in settings.yaml in herma's home";
+
+/// Where a program that is one file appears inside the destination.
+const FILE: &str = "/opt/herma-engine/agent";
+
+/// The agent's own directory in the engine directory.
+const HOME: &str = "agent";
+
+/// The engine of one agent that speaks the protocol; without an agent it is only a name in the list.
+pub struct Acp {
+    name: EngineName,
+    agent: Option<AcpAgent>,
+    program: Option<Program>,
+}
+
+/// What was admitted.
+enum Program {
+    File(ProgramDigest),
+    Tree(TreeDigest),
+}
+
+/// The engines that the configured agents make: one each, or one that can do nothing.
+pub(crate) fn engines(agents: &BTreeMap<EngineName, AcpAgent>) -> Vec<(EngineName, Option<AcpAgent>)> {
+    let named = agents.iter().filter_map(|(name, agent)| Some((engine_name(name)?, Some(agent.clone()))));
+    let mut engines: Vec<_> = named.collect();
+    if engines.is_empty() {
+        engines.extend(NAME.parse().ok().map(|name| (name, None)));
+    }
+    engines
+}
+
+/// The name of the engine of a configured agent; none where it is too long for one.
+#[must_use]
+pub fn engine_name(agent: &EngineName) -> Option<EngineName> {
+    format!("{NAME}-{agent}").parse().ok()
+}
+
+impl Acp {
+    pub(crate) fn new(name: EngineName, agent: Option<AcpAgent>, program: Option<PathBuf>) -> Self {
+        let program = program.map(|path| {
+            if path.is_dir() {
+                Program::Tree(TreeDigest::of(path))
+            } else {
+                Program::File(ProgramDigest::of(path))
+            }
+        });
+        Self { name, agent, program }
+    }
+
+    fn agent(&self) -> Result<&AcpAgent, EngineError> {
+        self.agent
+            .as_ref()
+            .ok_or_else(|| EngineError::NotConfigured { engine: self.name.clone(), what: UNCONFIGURED })
+    }
+
+    /// The program as it is seen inside.
+    fn inside(&self) -> Result<OsString, EngineError> {
+        match (self.agent()?, &self.program) {
+            (_, None) => Err(EngineError::NoProgram { engine: self.name.clone() }),
+            (_, Some(Program::File(_))) => Ok(FILE.into()),
+            (AcpAgent { program: Some(program), .. }, Some(Program::Tree(_))) => {
+                Ok(Path::new(INSIDE).join(program).into_os_string())
+            }
+            (AcpAgent { program: None, .. }, Some(Program::Tree(_))) => Err(EngineError::NotConfigured {
+                engine: self.name.clone(),
+                what: "say in settings.yaml which program of its tree runs, with `program`",
+            }),
+        }
+    }
+
+    /// What the words in braces stand for.
+    fn words(
+        &self,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Vec<(&'static str, String)>, EngineError> {
+        let Some(engine_dir) = &view.engine_dir else {
+            return Err(EngineError::NoEngineDirectory(self.name.clone()));
+        };
+        let mut words = vec![
+            ("home", engine_dir.join(HOME).display().to_string()),
+            ("workspace", view.workspace.display().to_string()),
+            ("tree", INSIDE.to_owned()),
+        ];
+        if self.agent()?.asks.is_some() {
+            let model = assignment.contract.terms.model.as_ref().map(|choice| choice.model.as_str());
+            let way = model.zip(view.router_port);
+            let (model, port) = way.ok_or_else(|| EngineError::NoModel(self.name.clone()))?;
+            let plain = |b: u8| b.is_ascii_alphanumeric() || b".:/@+_-".contains(&b);
+            if !model.bytes().all(plain) {
+                let (engine, model) = (self.name.clone(), model.to_owned());
+                return Err(EngineError::ModelName { engine, model });
+            }
+            words.push(("model", model.to_owned()));
+            words.push(("router", format!("http://127.0.0.1:{port}")));
+        }
+        Ok(words)
+    }
+
+    /// The digest of what runs, and of how it is started: the same program with other arguments is another engine.
+    fn with_configuration(&self, program: Digest) -> Digest {
+        let mut hasher = Sha256::new();
+        hasher.update(b"herma.acp/v1\0");
+        hasher.update(program.to_string());
+        hasher.update(b"\0");
+        hasher.update(serde_json::to_vec(&self.agent).unwrap_or_default());
+        Digest::from_bytes(hasher.finalize().into())
+    }
+}
+
+impl Engine for Acp {
+    fn name(&self) -> EngineName {
+        self.name.clone()
+    }
+
+    fn version(&self) -> &'static str {
+        if self.agent.is_some() { "configured" } else { "not configured" }
+    }
+
+    fn digest(&self) -> Result<Digest, EngineError> {
+        self.agent()?;
+        let taken = match &self.program {
+            None => return Err(EngineError::NoProgram { engine: self.name.clone() }),
+            Some(Program::File(file)) => file.take(),
+            Some(Program::Tree(tree)) => tree.take(),
+        };
+        let taken = taken.map_err(|source| EngineError::Digest { engine: self.name.clone(), source })?;
+        Ok(self.with_configuration(taken))
+    }
+
+    fn digest_with(&self, program: &Path) -> io::Result<Digest> {
+        Ok(self.with_configuration(program_digest(program)?))
+    }
+
+    fn unconfigured(&self) -> Option<&'static str> {
+        self.agent.is_none().then_some(UNCONFIGURED)
+    }
+
+    fn program(&self) -> Option<&Path> {
+        match self.program.as_ref()? {
+            Program::File(file) => Some(file.path()),
+            Program::Tree(tree) => Some(tree.root()),
+        }
+    }
+
+    fn asks(&self) -> Option<Door> {
+        self.agent.as_ref()?.asks
+    }
+
+    fn mounts(&self, program: &Path) -> Vec<Mount> {
+        let inside = if matches!(self.program, Some(Program::Tree(_))) { INSIDE } else { FILE };
+        vec![Mount { host: program.to_owned(), inside: inside.into() }]
+    }
+
+    fn identify(&self, _: &View) -> Option<Launch> {
+        let asked = self.agent.as_ref()?.identity.iter().map(|word| filled(word, &[("tree", INSIDE)]).into());
+        let argv = std::iter::once(self.inside().ok()?).chain(asked).collect();
+        Some(Launch { argv, ..Launch::default() })
+    }
+
+    fn identity(&self, output: &[u8]) -> Option<String> {
+        one_line(output)
+    }
+
+    fn capabilities(&self) -> &[&str] {
+        &[STRUCTURED_EVENTS]
+    }
+
+    fn prepare(
+        &self,
+        assignment: &Assignment<'_>,
+        engine_dir: &Path,
+        view: &View,
+    ) -> Result<(), EngineError> {
+        let words = self.words(assignment, view)?;
+        let words: Vec<(&str, &str)> = words.iter().map(|(word, value)| (*word, value.as_str())).collect();
+        let home = engine_dir.join(HOME);
+        let write = || {
+            fs::create_dir(&home)?;
+            for (path, text) in &self.agent.as_ref().map(|agent| agent.files.clone()).unwrap_or_default() {
+                let file = home.join(path);
+                if let Some(dir) = file.parent() {
+                    fs::create_dir_all(dir)?;
+                }
+                fs::write(file, filled(text, &words))?;
+            }
+            Ok(())
+        };
+        write().map_err(|source| EngineError::Write { file: HOME, source })
+    }
+
+    fn launch(&self, assignment: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
+        let (agent, words) = (self.agent()?, self.words(assignment, view)?);
+        let words: Vec<(&str, &str)> = words.iter().map(|(word, value)| (*word, value.as_str())).collect();
+        let argv = std::iter::once(self.inside()?);
+        let argv = argv.chain(agent.args.iter().map(|word| filled(word, &words).into())).collect();
+        // Whatever it keeps for itself, it keeps in its own directory.
+        let mut env = vec![("HOME".to_owned(), filled("{home}", &words))];
+        env.extend(agent.env.iter().map(|(name, value)| (name.clone(), filled(value, &words))));
+        Ok(Launch { argv, env, token: agent.token.clone().map(Into::into), ..Launch::default() })
+    }
+
+    fn conversation(&self, assignment: &Assignment<'_>, view: &View) -> Option<Box<dyn Conversation>> {
+        let workspace = view.workspace.display().to_string();
+        Some(Box::new(AcpConversation::new(prompt(assignment.contract), workspace)))
+    }
+
+    fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
+        Box::new(Unread)
+    }
+}
+
+/// Its output is heard by the dialogue.
+struct Unread;
+
+impl OutputReader for Unread {
+    fn line(&mut self, _: &[u8]) -> Option<Said> {
+        None
+    }
+}

@@ -1,0 +1,58 @@
+//! Copies an engine's streams to their logs, and tells what is heard in them.
+
+use std::io::{Read, Write as _};
+use std::sync::mpsc::Sender;
+use std::thread::{self, JoinHandle};
+
+use herma_engines::{LineSplitter, Said, Turn};
+use herma_evidence::{LogWriter, WriteError};
+
+use crate::dialogue::Listener;
+
+/// What comes out of the engine's streams.
+pub(crate) enum Heard {
+    /// Some bytes: a sign of life.
+    Life,
+    /// Something that was understood.
+    Said(Said),
+    /// What herma does about it.
+    Turn(Turn),
+}
+
+/// Copies a stream to its log, redacted, and tells what was heard.
+pub(crate) fn pump(
+    stream: Option<Box<dyn Read + Send>>,
+    mut log: LogWriter,
+    listener: Option<Listener>,
+    to_us: Sender<Heard>,
+) -> JoinHandle<Result<(), WriteError>> {
+    thread::spawn(move || {
+        let Some(mut stream) = stream else { return log.finish() };
+        let mut lines = LineSplitter::new();
+        let mut listener = listener;
+        let mut buffer = vec![0; 64 << 10];
+        let mut written = Ok(());
+        // A stream that breaks off ends here like one that is closed; the exit says why.
+        while let Ok(n @ 1..) = stream.read(&mut buffer) {
+            // The engine must not stop because our disk is full, so it is read to its end whatever happens.
+            if written.is_ok() {
+                written = log.write_all(&buffer[..n]);
+            }
+            let _ = to_us.send(Heard::Life);
+            if let Some(listener) = &mut listener {
+                lines.feed(&buffer[..n], |line| tell(listener, line, &to_us));
+            }
+        }
+        if let Some(listener) = &mut listener {
+            lines.finish(|line| tell(listener, line, &to_us));
+        }
+        log.finish()
+    })
+}
+
+fn tell(listener: &mut Listener, line: &[u8], to_us: &Sender<Heard>) {
+    let (said, turns) = listener.hear(line);
+    for heard in said.map(Heard::Said).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
+        let _ = to_us.send(heard);
+    }
+}

@@ -1,0 +1,45 @@
+//! Fuzzes the dialogue of the engine `acp`.
+
+use herma_engines::acp::AcpConversation;
+use herma_engines::{Conversation as _, Said, Turn};
+
+/// Whatever the agent says, herma answers in whole lines of JSON, and nobody has a result before he was asked.
+pub fn acp_output(input: &[u8]) {
+    let mut dialogue = AcpConversation::new("Mend it.".to_owned(), "/workspace".to_owned());
+    let (mut asked, mut results) = (said_by(&dialogue.open()), 0);
+    for line in input.split(|b| *b == b'\n') {
+        let (said, turns) = dialogue.hear(line);
+        let all = match said {
+            None => {
+                assert!(turns.is_empty(), "what is not understood is not answered");
+                continue;
+            }
+            Some(Said::Malformed(why)) => {
+                assert!((1..=200).contains(&why.chars().count()));
+                Vec::new()
+            }
+            Some(Said::All(all)) => all,
+            Some(said) => vec![said],
+        };
+        results += all.iter().filter(|said| matches!(said, Said::Result(_))).count();
+        asked.extend(said_by(&turns));
+        let completed = Said::Result(herma_model::engine::EngineResult::Completed);
+        let prompted = asked.iter().any(|line| line["method"] == "session/prompt");
+        assert!(prompted || !all.contains(&completed), "nobody is done before he was asked");
+        assert!(results <= 1, "there is one turn");
+    }
+}
+
+/// What herma says with these turns.
+fn said_by(turns: &[Turn]) -> Vec<serde_json::Value> {
+    let lines = turns.iter().flat_map(|turn| match turn {
+        Turn::Say(line) | Turn::Farewell(line) => vec![line.as_str()],
+        Turn::Answer(question) => question.yes.iter().chain([&question.no]).map(String::as_str).collect(),
+        Turn::End => Vec::new(),
+    });
+    let read = |line: &str| {
+        assert!(!line.contains('\n'), "a message is one line");
+        serde_json::from_str(line).expect("it is JSON")
+    };
+    lines.map(read).collect()
+}
