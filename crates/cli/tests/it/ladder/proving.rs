@@ -244,11 +244,18 @@ fn the_ladder_shows_every_engine_and_stage_and_the_next_step() {
     let rows = shown["rungs"].as_array().unwrap();
     let places: Vec<_> =
         rows.iter().map(|r| (r["engine"].as_str().unwrap(), r["stage"].as_u64().unwrap())).collect();
-    let engines = ["fake", "stub", "codex", "claude", "opencode", "pi", "hermes"];
+    let engines = ["fake", "stub", "codex", "claude", "opencode", "pi", "hermes", "case", "acp"];
     let expected: Vec<_> = engines.into_iter().flat_map(|e| (1..=6).map(move |s| (e, s))).collect();
     assert_eq!(places, expected);
     let next: Vec<&str> = rows.iter().filter_map(|row| row["next"].as_str()).collect();
-    let first: Vec<_> = engines[2..].iter().map(|engine| format!("herma engines install {engine}")).collect();
+    // What no registry has is admitted by the person who has it.
+    let first: Vec<_> = engines[2..]
+        .iter()
+        .map(|engine| match *engine {
+            "case" | "acp" => format!("herma admit engine {engine}, then herma admit sign engine {engine}"),
+            engine => format!("herma engines install {engine}"),
+        })
+        .collect();
     assert_eq!(next[..2], ["herma prove --engine fake --stage 4", "herma prove --engine stub --stage 4"]);
     assert_eq!(next[2..], first);
     assert_eq!(states(&herma), ["proven", "proven", "proven", "unproven", "unproven", "unproven"]);
