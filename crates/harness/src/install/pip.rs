@@ -14,10 +14,9 @@ use crate::installation::Installation;
 
 /// What runs pip, and compiles what it fetched.
 const SCRIPT: &str = include_str!("pip.py");
-/// The index that pip asks where nothing else is said.
-const USUAL_INDEX: &str = "https://pypi.org/simple";
-/// The host of that index, and the one that has its files. Any other has its files beside its index.
-const USUAL_HOSTS: [&str; 2] = ["pypi.org", "files.pythonhosted.org"];
+/// Has pip say which index it asks where nothing else is said, its host, and the host of its files.
+const USUAL: &str =
+    "from pip._internal.models.index import PyPI as i; print(i.simple_url, i.netloc, i.file_storage_domain)";
 
 /// pip, and what it is configured with.
 #[derive(Debug)]
@@ -26,7 +25,8 @@ pub(super) struct Pip {
     path: Vec<PathBuf>,
     mounts: Vec<Mount>,
     index: String,
-    host: String,
+    /// The host of the index, and the one that has its files where that is another.
+    hosts: Vec<String>,
     cert: Option<PathBuf>,
 }
 
@@ -38,21 +38,29 @@ impl Pip {
     ) -> Result<Self, InstallError> {
         let origin = Origin::PyPi { pythons };
         let python = Python::find(installation, pythons).ok_or(InstallError::NoPython { pythons })?;
-        let said = Tool::at("python3", python.starts.clone())
-            .call()
-            .args(["-I", "-m", "pip", "--disable-pip-version-check", "config", "list"])
-            .env("PATH", installation.search_path())
-            .env("HOME", &installation.settings.user_home)
-            .checked()
-            .map_err(|source| InstallError::Tool { origin, source })?;
-        let said = String::from_utf8_lossy(&said.stdout).into_owned();
-        let index = value_of(&said, "index-url").unwrap_or_else(|| USUAL_INDEX.to_owned());
+        let ask = |words: &[&str]| {
+            let said = Tool::at("python3", python.starts.clone())
+                .call()
+                .arg("-I")
+                .args(words.iter().copied())
+                .env("PATH", installation.search_path())
+                .env("HOME", &installation.settings.user_home)
+                .checked()
+                .map_err(|source| InstallError::Tool { origin, source })?;
+            Ok::<_, InstallError>(String::from_utf8_lossy(&said.stdout).into_owned())
+        };
+        let said = ask(&["-m", "pip", "--disable-pip-version-check", "config", "list"])?;
+        // One that cannot say it has to be told its index.
+        let usual = ask(&["-c", USUAL]).unwrap_or_default();
+        let mut usual = usual.split_whitespace().map(ToOwned::to_owned);
+        let index = value_of(&said, "index-url").or(usual.next()).unwrap_or_default();
         let host =
             host_of(&index).ok_or_else(|| InstallError::Registry { origin, registry: shown(&index) })?;
+        let hosts = hosts(host, usual);
         let cert = value_of(&said, "cert").map(PathBuf::from);
         let mounts = to_show(python.prefixes.iter().cloned().chain(cert.clone()));
         let path = python.starts.parent().map(Path::to_owned).into_iter().collect();
-        Ok(Self { python, path, mounts, index, host, cert })
+        Ok(Self { python, path, mounts, index, hosts, cert })
     }
 }
 
@@ -70,11 +78,7 @@ impl Fetcher for Pip {
     }
 
     fn hosts(&self) -> Vec<String> {
-        if USUAL_HOSTS.contains(&self.host.as_str()) {
-            USUAL_HOSTS.map(ToOwned::to_owned).into()
-        } else {
-            vec![self.host.clone()]
-        }
+        self.hosts.clone()
     }
 
     fn lay_out(&self, workspace: &Path) -> io::Result<()> {
@@ -106,6 +110,12 @@ impl Fetcher for Pip {
     }
 }
 
+/// Where an index on this host has its files: the usual one on a host of their own, any other beside itself.
+fn hosts(host: String, mut usual: impl Iterator<Item = String>) -> Vec<String> {
+    let files = if usual.next().as_ref() == Some(&host) { usual.next() } else { None };
+    std::iter::once(host).chain(files).collect()
+}
+
 /// The value of a key among lines of `section.key='value'`; the section of the command wins over that of all.
 fn value_of(said: &str, key: &str) -> Option<String> {
     let in_section = |section: &str| {
@@ -120,6 +130,13 @@ fn value_of(said: &str, key: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_the_usual_index_has_its_files_elsewhere() {
+        let usual = || ["index.example", "files.example"].map(ToOwned::to_owned).into_iter();
+        assert_eq!(hosts("index.example".into(), usual()), ["index.example", "files.example"]);
+        assert_eq!(hosts("own.example".into(), usual()), ["own.example"]);
+    }
 
     #[test]
     fn a_key_has_a_value_or_none() {
