@@ -10,7 +10,7 @@ mod watched;
 use std::fs;
 
 use herma_engines::{Package, claude, codex, hermes, opencode, pi};
-use herma_model::EventType;
+use herma_model::{Blocker, EventType};
 
 use self::rows::{ROWS, Row};
 use self::watched::Watched;
@@ -33,6 +33,9 @@ const OWN_FILES: &[&str] = &[
     ".hermes/config.yaml",
     ".hermes/.env",
 ];
+
+/// Agents that run plug-ins of the project, and have no switch that keeps them from it.
+const RUNS_PLUG_INS: [&str; 1] = [opencode::NAME];
 
 /// Each row is played by one of the first two here, and by every agent in the long command.
 #[test]
@@ -166,6 +169,13 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
     ]);
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
     let finished = herma.finished_by(|| herma.run_patiently(&args));
+    if RUNS_PLUG_INS.contains(&engine) {
+        // What it ran did not get further than the rules, which are not the agent's.
+        let blockers: Vec<Blocker> = finished.report.blockers.iter().map(|record| record.blocker).collect();
+        assert_eq!(blockers, [Blocker::DisallowedFile]);
+        assert!(finished.changed().contains(&"ran".to_owned()), "{:?}", finished.changed());
+        return;
+    }
     finished.assert_pass();
     assert_eq!(finished.changed(), ["slugify.sh"]);
     assert!(finished.bundle.has_event(EventType::EngineMessage));
