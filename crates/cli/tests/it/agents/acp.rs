@@ -1,4 +1,4 @@
-//! A real agent that speaks the Agent Client Protocol, known to herma by the operator's settings alone: OpenCode as
+//! A real agent that speaks the Agent Client Protocol, known to herma by the operator's settings alone: `OpenCode` as
 //! `opencode acp`.
 
 use std::fs;
