@@ -26,6 +26,7 @@ mod usage;
 
 use herma_engines::{OutputReader, Said};
 use herma_router::dialect::Dialect;
+use serde::Deserialize;
 
 pub use acp_output::acp_output;
 pub use bundle::bundle;
@@ -85,6 +86,12 @@ fn choice(input: &[u8]) -> (usize, &[u8]) {
 /// The objects by which one of the agents says that it ended.
 const ENDS: [&str; 6] = ["turn.completed", "turn.failed", "result", "step_finish", "error", "agent_settled"];
 
+#[derive(Deserialize)]
+struct Typed {
+    #[serde(rename = "type")]
+    kind: String,
+}
+
 /// Reads the output of a real agent line by line.
 fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
     for line in output.split(|b| *b == b'\n') {
@@ -98,10 +105,10 @@ fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
             Some(said) => vec![said],
         };
         let text = String::from_utf8_lossy(line.trim_ascii());
-        let whole: serde_json::Value =
-            serde_json::from_str(&text).expect("what is understood is one JSON object");
-        let kind = whole["type"].as_str().expect("it says its type");
-        let ended = ENDS.contains(&kind);
+        // What nobody reads may be wrong in a small way: half of a character, a number that is too large.
+        assert!(text.starts_with('{'), "what is understood is an object");
+        let Typed { kind } = serde_json::from_str(&text).expect("it is JSON, and says its type");
+        let ended = ENDS.contains(&kind.as_str());
         for said in all {
             assert!(ended || !matches!(said, Said::Result(_)), "{kind} is no end");
         }
