@@ -214,6 +214,9 @@ impl Killed {
     }
 }
 
+/// How many threads of the writer make calls.
+const WRITERS: usize = 3;
+
 #[test]
 fn a_full_disk_ends_the_calls_and_loses_none() {
     // Files of at most so many blocks of 512 bytes; a write beyond them fails in its middle.
@@ -231,9 +234,12 @@ fn a_full_disk_ends_the_calls_and_loses_none() {
         // Either file can be the first that is full. After a record that could not be written nothing begins.
         let unrecorded = said.refused.iter().position(|refused| refused.starts_with("refused to end"));
         let later = &said.refused[unrecorded.unwrap_or(said.refused.len())..];
-        for later in later.iter().filter(|refused| refused.starts_with("refused to begin")) {
-            assert!(later.contains("an earlier call could not be recorded"), "{later}");
-        }
+        let tried = later.iter().filter(|refused| {
+            refused.starts_with("refused to begin")
+                && !refused.contains("an earlier call could not be recorded")
+        });
+        // But for those that the other threads had under way just then, and told of afterwards.
+        assert!(tried.count() < WRITERS, "{later:#?}");
         assert!(said.refused.len() > 5, "{said:?}");
         poisoned += u32::from(unrecorded.is_some());
 
