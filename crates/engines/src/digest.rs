@@ -1,6 +1,6 @@
 //! The digest of a program, read in pieces and taken once for each state of its file.
 
-use std::fs::{self, File, Metadata, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
@@ -10,6 +10,8 @@ use herma_model::Digest;
 use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+
+use crate::memory;
 
 const PIECE: usize = 64 * 1024;
 
@@ -22,9 +24,6 @@ pub(crate) struct ProgramDigest {
     /// Locked while it is taken, so that a second caller waits instead of reading the program again.
     taken: Mutex<Option<(State, Digest)>>,
 }
-
-/// A change that comes no more seconds after another may have the same time.
-const SAME_TIME: i64 = 2;
 
 /// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -64,7 +63,7 @@ impl ProgramDigest {
             Some((state, digest)) if state == before => return Ok(digest),
             _ => *taken = None,
         }
-        let digest = match self.remembered(before) {
+        let digest = match self.memory.as_ref().and_then(|memory| memory::recall(memory, &before)) {
             Some(digest) => digest,
             None => self.read(&file, before)?,
         };
@@ -79,29 +78,9 @@ impl ProgramDigest {
         }
         if let Some(memory) = &self.memory {
             // One that cannot be kept is taken again.
-            let _ = keep(memory, before, digest, SAME_TIME);
+            let _ = memory::keep(memory, before, digest, before.changed());
         }
         Ok(digest)
-    }
-
-    /// What another process has taken of the file in this state.
-    fn remembered(&self, now: State) -> Option<Digest> {
-        let (state, digest): (State, Digest) =
-            serde_json::from_slice(&fs::read(self.memory.as_ref()?).ok()?).ok()?;
-        (state == now).then_some(digest)
-    }
-}
-
-/// Keeps what was taken, unless the program's last change is so recent that the next may have the same time. Whole or not
-/// at all, as several of herma may do so at once.
-fn keep(memory: &Path, state: State, digest: Digest, same_time: i64) -> io::Result<()> {
-    let own = memory.with_extension(format!("{}.new", rustix::process::getpid().as_raw_nonzero()));
-    fs::write(&own, serde_json::to_vec(&(state, digest))?)?;
-    // By the clock that changes are dated with.
-    if fs::metadata(&own)?.ctime().saturating_sub(state.changed.0) > same_time {
-        fs::rename(&own, memory)
-    } else {
-        fs::remove_file(&own)
     }
 }
 
@@ -116,6 +95,11 @@ impl State {
             size: meta.size(),
             changed: (meta.ctime(), meta.ctime_nsec()),
         })
+    }
+
+    /// When it last changed, in seconds.
+    pub(crate) fn changed(&self) -> i64 {
+        self.changed.0
     }
 
     pub(crate) fn size(&self) -> u64 {
@@ -143,6 +127,8 @@ pub(crate) fn of_file(mut file: &File) -> io::Result<Digest> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -199,14 +185,14 @@ mod tests {
         assert!(!memory.exists(), "a change in the same moment would not show");
 
         let state = State::of(&fs::metadata(&path).unwrap()).unwrap();
-        keep(&memory, state, Digest::of(b"planted"), -1).unwrap();
+        memory::keep(&memory, state, Digest::of(b"planted"), 0).unwrap();
         assert_eq!(take(), Digest::of(b"planted"), "the file was not read");
         for broken in ["", "{}", "[1,2]"] {
             fs::write(&memory, broken).unwrap();
             assert_eq!(take(), Digest::of(b"one"), "{broken}");
         }
         let later = State { changed: (state.changed.0, state.changed.1 + 1), ..state };
-        keep(&memory, later, Digest::of(b"x"), -1).unwrap();
+        memory::keep(&memory, later, Digest::of(b"x"), 0).unwrap();
         assert_eq!(take(), Digest::of(b"one"), "it was known in another state");
     }
 

@@ -87,7 +87,7 @@ impl Agent for Hermes {
         python(installed, ["-c".into(), ask.into()])
     }
 
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+    fn launch(installed: &Installed, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };

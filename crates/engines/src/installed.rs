@@ -10,7 +10,7 @@ use herma_model::Digest;
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS};
 use crate::package::{Build, Package};
 use crate::tree::TreeDigest;
 
@@ -26,6 +26,8 @@ pub(crate) trait Agent: 'static {
     const PACKAGE: Package;
     /// Where it asks its model.
     const DOOR: Door;
+    /// Where it keeps its session; nothing for one that cannot go on with it.
+    const SESSIONS: &'static [&'static str] = &[];
 
     /// Writes its configuration and its prompt.
     fn prepare(
@@ -43,7 +45,8 @@ pub(crate) trait Agent: 'static {
     }
 
     /// How it is started.
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError>;
+    fn launch(installed: &Installed, assignment: &Assignment<'_>, view: &View)
+    -> Result<Launch, EngineError>;
 
     /// Reads what it says.
     fn reader() -> Box<dyn OutputReader>;
@@ -84,7 +87,11 @@ impl<A: Agent> Engine for AgentEngine<A> {
     }
 
     fn capabilities(&self) -> &[&str] {
-        &[STRUCTURED_EVENTS]
+        if A::SESSIONS.is_empty() { &[STRUCTURED_EVENTS] } else { &[RESUME, STRUCTURED_EVENTS] }
+    }
+
+    fn sessions(&self) -> &[&str] {
+        A::SESSIONS
     }
 
     fn asks(&self) -> Option<Door> {
@@ -113,8 +120,8 @@ impl<A: Agent> Engine for AgentEngine<A> {
         A::prepare(&self.installed, assignment, engine_dir, view)
     }
 
-    fn launch(&self, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
-        A::launch(&self.installed, view)
+    fn launch(&self, assignment: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
+        A::launch(&self.installed, assignment, view)
     }
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
@@ -135,7 +142,7 @@ impl Installed {
     fn new(name: EngineName, package: Package, tree: Option<PathBuf>) -> Self {
         let version = tree.as_deref().and_then(|tree| package.installed(tree));
         let version = version.unwrap_or_else(|| "not installed".to_owned());
-        Self { name, package, tree: tree.map(TreeDigest::of), version }
+        Self { name, package, tree: tree.map(TreeDigest::of_agent), version }
     }
 
     fn digest(&self) -> Result<Digest, EngineError> {

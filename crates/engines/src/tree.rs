@@ -12,6 +12,7 @@ use herma_model::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::{State, of_file};
+use crate::memory;
 
 /// The most that one tree may hold: an agent with all that it needs has some ten thousand files.
 const MOST_ENTRIES: usize = 1_000_000;
@@ -22,6 +23,8 @@ const READERS: usize = 2;
 #[derive(Debug)]
 pub(crate) struct TreeDigest {
     root: PathBuf,
+    /// Where other processes find what one has taken.
+    memory: Option<PathBuf>,
     /// Locked while it is taken, so that a second caller waits instead of reading everything again.
     taken: Mutex<Option<(Vec<Entry>, Digest)>>,
 }
@@ -42,8 +45,16 @@ enum Kind {
 
 impl TreeDigest {
     /// The tree below `root`.
-    pub(crate) fn of(root: PathBuf) -> Self {
-        Self { root, taken: Mutex::new(None) }
+    fn of(root: PathBuf) -> Self {
+        Self { root, memory: None, taken: Mutex::new(None) }
+    }
+
+    /// The tree of an agent, which lies in herma's home: hundreds of megabytes, and the same for years. Its digest is kept
+    /// beside it, for as long as no file of it has changed. Whoever can change that note can write herma's home, and
+    /// could let the agent in by a key of his own.
+    pub(crate) fn of_agent(root: PathBuf) -> Self {
+        let memory = root.with_extension("digest");
+        Self { memory: Some(memory), ..Self::of(root) }
     }
 
     /// Where the tree lies.
@@ -59,12 +70,26 @@ impl TreeDigest {
             Some((known, digest)) if *known == before => return Ok(*digest),
             _ => *taken = None,
         }
-        let contents = read_all(&self.root, &before)?;
+        let digest = match self.memory.as_ref().and_then(|memory| memory::recall(memory, &print_of(&before)))
+        {
+            Some(digest) => digest,
+            None => self.read(&before)?,
+        };
+        *taken = Some((before, digest));
+        Ok(digest)
+    }
+
+    fn read(&self, before: &[Entry]) -> io::Result<Digest> {
+        let contents = read_all(&self.root, before)?;
         if list(&self.root)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }
-        let digest = digest_of(&before, &contents);
-        *taken = Some((before, digest));
+        let digest = digest_of(before, &contents);
+        if let Some(memory) = &self.memory {
+            let last = before.iter().filter_map(Entry::changed).max().unwrap_or_default();
+            // One that cannot be kept is taken again.
+            let _ = memory::keep(memory, print_of(before), digest, last);
+        }
         Ok(digest)
     }
 }
@@ -182,7 +207,25 @@ fn digest_of(entries: &[Entry], contents: &[Option<Digest>]) -> Digest {
     Digest::from_bytes(hasher.finalize().into())
 }
 
+/// What a tree is known by without reading its files.
+fn print_of(entries: &[Entry]) -> Digest {
+    let mut hasher = Sha256::new();
+    for entry in entries {
+        // With a file's state, which changes with its content, names, owner and mode.
+        hasher.update(format!("{entry:?}\0"));
+    }
+    Digest::from_bytes(hasher.finalize().into())
+}
+
 impl Entry {
+    /// When it last changed, in seconds.
+    fn changed(&self) -> Option<i64> {
+        match &self.kind {
+            Kind::File { state, .. } => Some(state.changed()),
+            _ => None,
+        }
+    }
+
     fn size(&self) -> u64 {
         match &self.kind {
             Kind::File { state, .. } => state.size(),
@@ -245,6 +288,24 @@ mod tests {
         assert_eq!(kept.take().unwrap(), before);
         fs::write(tree.path().join("bin/agent"), "two").unwrap();
         assert_ne!(kept.take().unwrap(), before);
+    }
+
+    #[test]
+    fn what_another_process_took_is_taken_for_the_same_tree_only() {
+        let place = tempfile::tempdir().unwrap();
+        let root = place.path().join("tree");
+        fs::rename(tree().keep(), &root).unwrap();
+        let take = || TreeDigest::of_agent(root.clone()).take().unwrap();
+        let note = root.with_extension("digest");
+        let read = take();
+        assert!(!note.exists(), "what changed just now could change again at the same time");
+        let (before, another) = (print_of(&list(&root).unwrap()), Digest::of(b"another"));
+        memory::keep(&note, before, another, 0).unwrap();
+        assert_eq!(take(), another, "it was not read again");
+        fs::write(root.join("bin/agent"), "one").unwrap();
+        assert_eq!(take(), read, "the same bytes, written once more");
+        fs::write(&note, "nonsense").unwrap();
+        assert_eq!(take(), read);
     }
 
     #[test]

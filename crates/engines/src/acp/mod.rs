@@ -74,7 +74,7 @@ impl Acp {
     pub(crate) fn new(name: EngineName, agent: Option<AcpAgent>, program: Option<PathBuf>) -> Self {
         let program = program.map(|path| {
             if path.is_dir() {
-                Program::Tree(TreeDigest::of(path))
+                Program::Tree(TreeDigest::of_agent(path))
             } else {
                 Program::File(ProgramDigest::of(path))
             }
