@@ -54,6 +54,8 @@ pub enum Command {
     Init(Init),
     /// Run a contract
     Run(Run),
+    /// Go on with an earlier run: a new run of its contract, whose agent keeps its session
+    Resume(Resume),
     /// List runs, newest first
     Runs(Runs),
     /// Show a run's report
@@ -160,6 +162,19 @@ pub struct Run {
     /// What a host that is not listed means; `learn` is for fixtures
     #[arg(long, value_enum, default_value = "strict", value_name = "MODE")]
     pub egress: EgressArg,
+}
+
+/// Arguments of `herma resume`.
+#[derive(Debug, Args)]
+pub struct Resume {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    pub run: String,
+    /// What to tell the agent, beside how its work was judged; it goes into the evidence
+    #[arg(long, value_name = "TEXT")]
+    pub message: Option<String>,
+    /// Keep the workspace after the run
+    #[arg(long)]
+    pub keep_workspace: bool,
 }
 
 /// What a host that is not listed means.

@@ -13,7 +13,7 @@ use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
-use crate::prompt::prompt;
+use crate::prompt::told;
 
 /// The engine's name.
 pub const NAME: &str = "claude";
@@ -64,6 +64,7 @@ pub(crate) enum Claude {}
 impl Agent for Claude {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Messages;
+    const SESSIONS: &'static [&'static str] = &["claude/projects"];
 
     fn prepare(
         installed: &Installed,
@@ -75,10 +76,14 @@ impl Agent for Claude {
         let env: Map<String, Value> = MODELS.iter().map(|name| ((*name).to_owned(), model.into())).collect();
         let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false });
         write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
-        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+        write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+    fn launch(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Launch, EngineError> {
         let (Some(engine_dir), Some(port)) = (&view.engine_dir, view.router_port) else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
@@ -99,6 +104,9 @@ impl Agent for Claude {
             TOOLS,
         ];
         argv.extend(words.map(Into::into));
+        if let Some(resume) = assignment.resume {
+            argv.extend(["--resume".into(), resume.session.to_string().into()]);
+        }
         let home = engine_dir.join(HOME).display().to_string();
         let mut env = vec![
             ("CLAUDE_CONFIG_DIR".to_owned(), home),

@@ -13,7 +13,7 @@ use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
 use crate::package::{Build, Origin, Package};
-use crate::prompt::prompt;
+use crate::prompt::told;
 
 /// The engine's name.
 pub const NAME: &str = "codex";
@@ -67,6 +67,7 @@ pub(crate) enum Codex {}
 impl Agent for Codex {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Responses;
+    const SESSIONS: &'static [&'static str] = &["codex/sessions"];
 
     fn prepare(
         installed: &Installed,
@@ -77,10 +78,14 @@ impl Agent for Codex {
         let (model, port) = installed.way(assignment, view)?;
         let config = config(model, port, &view.workspace.display().to_string());
         write(engine_dir, HOME, CONFIG, &config)?;
-        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+        write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+    fn launch(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
@@ -89,7 +94,11 @@ impl Agent for Codex {
         let words =
             ["exec", "--json", "--strict-config", "--dangerously-bypass-approvals-and-sandbox", "--cd"];
         argv.extend(words.map(Into::into));
-        argv.extend([view.workspace.clone().into_os_string(), "-".into()]);
+        argv.push(view.workspace.clone().into_os_string());
+        if let Some(resume) = assignment.resume {
+            argv.extend(["resume".into(), resume.session.to_string().into()]);
+        }
+        argv.push("-".into());
         let home = engine_dir.join(HOME).display().to_string();
         Ok(Launch {
             argv,

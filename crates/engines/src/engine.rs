@@ -15,9 +15,13 @@ use crate::conversation::Conversation;
 use crate::digest::program_digest;
 use crate::fake::BadScript;
 use crate::package::Package;
+use crate::session::Resume;
 
 /// The capability of telling what it does in a form that herma reads, while it does it.
 pub const STRUCTURED_EVENTS: &str = "structured_events";
+
+/// The capability of going on with the session of an earlier run.
+pub const RESUME: &str = "resume";
 
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
@@ -89,6 +93,12 @@ pub trait Engine: Send + Sync {
         &[]
     }
 
+    /// Where in the engine directory the agent keeps its session: what a later run needs to go on with it. One that
+    /// names nothing cannot.
+    fn sessions(&self) -> &[&str] {
+        &[]
+    }
+
     /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
     fn capabilities(&self) -> &[&str] {
         &[]
@@ -126,6 +136,8 @@ pub struct Assignment<'a> {
     pub contract: &'a Contract,
     /// The YAML of a script, where one was given: only `fake` and `stub` take one.
     pub script: Option<&'a str>,
+    /// What it goes on with, where it does not begin anew.
+    pub resume: Option<&'a Resume>,
 }
 
 impl<'a> Assignment<'a> {

@@ -14,7 +14,7 @@ use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
-use crate::prompt::prompt;
+use crate::prompt::told;
 
 /// The engine's name.
 pub const NAME: &str = "opencode";
@@ -66,6 +66,7 @@ pub(crate) enum OpenCode {}
 impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
+    const SESSIONS: &'static [&'static str] = &["opencode/data"];
 
     fn prepare(
         installed: &Installed,
@@ -104,16 +105,24 @@ impl Agent for OpenCode {
         let lock =
             json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": PACKAGE.version } } } });
         write(engine_dir, HOME, LOCK, &lock.to_string())?;
-        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+        write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+    fn launch(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
         let mut argv = installed.command()?;
-        // With a title it does not ask its model for one.
-        argv.extend(["run", "--format", "json", "--pure", "--title", "contract"].map(Into::into));
+        argv.extend(["run", "--format", "json", "--pure"].map(Into::into));
+        match assignment.resume {
+            Some(resume) => argv.extend(["--session".into(), resume.session.to_string().into()]),
+            // With a title it does not ask its model for one.
+            None => argv.extend(["--title", "contract"].map(Into::into)),
+        }
         let at = |path: &str| engine_dir.join(HOME).join(path).display().to_string();
         let mut env = vec![("OPENCODE_CONFIG".to_owned(), engine_dir.join(CONFIG).display().to_string())];
         env.extend(PLACES.map(|(name, dir)| (name.to_owned(), at(dir))));

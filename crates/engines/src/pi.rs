@@ -13,7 +13,7 @@ use crate::fake::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
-use crate::prompt::prompt;
+use crate::prompt::told;
 
 /// The engine's name.
 pub const NAME: &str = "pi";
@@ -54,6 +54,7 @@ pub(crate) enum Pi {}
 impl Agent for Pi {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
+    const SESSIONS: &'static [&'static str] = &["pi/sessions"];
 
     fn prepare(
         installed: &Installed,
@@ -71,10 +72,14 @@ impl Agent for Pi {
         let settings = json!({ "defaultProvider": NAME_OF_PROVIDER, "defaultModel": model });
         write(engine_dir, HOME, MODELS, &models.to_string())?;
         write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
-        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+        write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
-    fn launch(installed: &Installed, view: &View) -> Result<Launch, EngineError> {
+    fn launch(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
@@ -92,6 +97,9 @@ impl Agent for Pi {
             "--no-themes",
         ];
         argv.extend(words.map(Into::into));
+        if let Some(resume) = assignment.resume {
+            argv.extend(["--session".into(), resume.session.to_string().into()]);
+        }
         let home = engine_dir.join(HOME).display().to_string();
         let env = vec![
             ("PI_CODING_AGENT_DIR".to_owned(), home),

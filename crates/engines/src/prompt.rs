@@ -4,6 +4,16 @@ use std::fmt::Write as _;
 
 use herma_model::Contract;
 
+use crate::engine::Assignment;
+
+/// What an agent is told with this assignment: all of the contract, or what there is to say to one that knows it.
+pub(crate) fn told(assignment: &Assignment<'_>) -> String {
+    match assignment.resume {
+        Some(resume) => resume.message.clone(),
+        None => prompt(assignment.contract),
+    }
+}
+
 /// The prompt for this contract. Nothing in it is a wall: the rules stand there so that an agent can keep to them.
 #[must_use]
 pub fn prompt(contract: &Contract) -> String {

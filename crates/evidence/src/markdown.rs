@@ -19,6 +19,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "# {}: {}\n", report.contract_id, report.status.as_str())?;
     writeln!(out, "| | |\n| --- | --- |")?;
     writeln!(out, "| run | {} |", report.run_id)?;
+    if let Some(parent) = report.parent_run {
+        writeln!(out, "| resumes | {parent} |")?;
+    }
     writeln!(out, "| contract | {} |", report.contract_digest)?;
     writeln!(out, "| engine | {} {} |", report.engine, cell(&report.engine_version))?;
     let started = if report.engine_started { "yes" } else { "no" };

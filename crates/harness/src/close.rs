@@ -21,6 +21,7 @@ use crate::models;
 use crate::order::Plan;
 use crate::outcome;
 use crate::run::Run;
+use crate::session;
 
 /// What may be made and moved where a run lands.
 const BRANCH_POLICY: &str =
@@ -56,12 +57,15 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     run.step(Step::Attest)?;
     attest(&run.bundle, &run.installation.key, &report)?;
     run.step(Step::Close)?;
-    let Run { installation, dirs, active, plan, events, removals, facts, .. } = run;
+    let Run { installation, dirs, active, plan, events, removals, facts, order, .. } = run;
     outcome::remember(&installation.home, &report, &facts).map_err(OrderError::home)?;
     models::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events.events())?;
     for removal in removals {
         let _ = removal.join();
+    }
+    if let Some(engine) = installation.engines.get(&plan.engine) {
+        session::keep(&dirs, engine, order, &facts);
     }
     dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
     active.done().map_err(OrderError::home)?;
@@ -176,7 +180,7 @@ impl Closing<'_> {
             schema: ReportSchema::V1,
             herma_version: plan.herma_version.clone(),
             run_id: plan.run_id,
-            parent_run: None,
+            parent_run: plan.parent_run,
             contract_id: terms.id.clone(),
             contract_digest: plan.contract_digest,
             status: verdict.status(),

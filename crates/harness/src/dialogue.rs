@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use herma_destination::View;
-use herma_engines::{Assignment, Conversation, Engine, OutputReader, Said, Turn};
+use herma_engines::{Conversation, Engine, OutputReader, Said, Turn};
 
 use crate::run::Run;
 
@@ -24,7 +24,7 @@ pub(crate) enum Listener {
 impl Listener {
     /// Who hears this engine in this run.
     pub(crate) fn of(run: &Run<'_>, engine: &dyn Engine, view: &View) -> Self {
-        let assignment = Assignment { contract: run.contract, script: run.order.script.as_deref() };
+        let assignment = run.order.assignment();
         match engine.conversation(&assignment, view) {
             Some(conversation) => Self::Dialogue(conversation),
             None => Self::Reader(engine.reader(run.plan.contract_digest)),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use herma_engines::SessionId;
 use herma_git::{Landing, SourceState};
 use herma_model::approval::ApprovalId;
 use herma_model::blocker::BlockerRecord;
@@ -34,6 +35,9 @@ pub(crate) struct Facts {
     #[serde(default)]
     pub(crate) engine_ended: Option<String>,
     pub(crate) protocol_error: Option<String>,
+    /// What the agent calls its session.
+    #[serde(default)]
+    pub(crate) session: Option<SessionId>,
     pub(crate) baseline_commit: Option<String>,
     pub(crate) result_tree: Option<String>,
     pub(crate) result_commit: Option<String>,

@@ -281,12 +281,19 @@ impl RunDirs {
         self.root.join("facts.json")
     }
 
-    /// Removes everything but the bundle, and the workspace too unless it is kept. The plan goes last: until then
+    /// What is kept of the agent's session.
+    #[must_use]
+    pub(crate) fn session(&self) -> PathBuf {
+        self.root.join("session")
+    }
+
+    /// Removes everything but the bundle and the session, and the workspace too unless it is kept. The plan goes last: until then
     /// the run can be closed again.
     pub(crate) fn clean(&self, keep_workspace: bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let path = entry?.path();
             let kept = path == self.bundle()
+                || path == self.session()
                 || (keep_workspace && (path == self.workspace() || path == self.disposable()));
             if !kept && path != self.plan() {
                 remove_any(&path)?;

@@ -37,7 +37,9 @@ mod program;
 mod progress;
 mod pump;
 mod recover;
+mod resume;
 mod run;
+mod session;
 mod supervise;
 mod target;
 mod verification;
@@ -72,4 +74,5 @@ pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_of, rejec
 pub use probe::probe_alone;
 pub use progress::{Progress, Unwatched};
 pub use recover::{Recovered, recover};
+pub use resume::{ResumeError, Resumed, resume};
 pub use run::{Finished, run};

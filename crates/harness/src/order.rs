@@ -2,12 +2,15 @@
 
 use std::path::PathBuf;
 
+use herma_engines::Assignment;
 use herma_model::decision::Purpose;
 use herma_model::egress::EgressMode;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
 use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use serde::{Deserialize, Serialize};
+
+use crate::resume::Resumed;
 
 /// What is asked of a run.
 #[derive(Clone, Debug)]
@@ -28,6 +31,8 @@ pub struct Order {
     pub keep_workspace: bool,
     /// What a host that is not listed means.
     pub egress: EgressMode,
+    /// The run that this one goes on from.
+    pub resumes: Option<Resumed>,
     /// A fault to meet.
     pub fault: Option<Fault>,
 }
@@ -41,6 +46,15 @@ pub(crate) struct Occasion {
 }
 
 impl Order {
+    /// What the engine is asked to do.
+    pub(crate) fn assignment(&self) -> Assignment<'_> {
+        Assignment {
+            contract: &self.contract,
+            script: self.script.as_deref(),
+            resume: self.resumes.as_ref().map(|resumed| &resumed.resume),
+        }
+    }
+
     /// Where the run takes place: the contract's word, then the flag or the repository's choice, then `sandbox`.
     #[must_use]
     pub fn destination(&self) -> DestinationKind {
@@ -53,6 +67,9 @@ impl Order {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
     pub(crate) run_id: RunId,
+    /// The run that it resumes.
+    #[serde(default)]
+    pub(crate) parent_run: Option<RunId>,
     pub(crate) started_at: Timestamp,
     pub(crate) contract_text: String,
     pub(crate) contract_digest: Digest,
@@ -69,6 +86,7 @@ impl Plan {
     pub(crate) fn new(order: &Order, run_id: RunId, started_at: Timestamp, contract_digest: Digest) -> Self {
         Self {
             run_id,
+            parent_run: order.resumes.as_ref().map(|resumed| resumed.run),
             started_at,
             contract_text: order.contract_text.clone(),
             contract_digest,

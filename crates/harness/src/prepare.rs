@@ -4,8 +4,8 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
-use herma_engines::{Assignment, Engine};
-use herma_git::{ControlFiles, lay_out, make_agent_repository, walk};
+use herma_engines::Engine;
+use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
 use herma_model::blocker::Blocker;
 use herma_model::report::Mode;
 use herma_model::{EventType, Fault, Gate, Stage};
@@ -15,7 +15,9 @@ use crate::error::Stop;
 use crate::gates::Ready;
 use crate::home::RunDirs;
 use crate::installation::Installation;
+use crate::resume::Resumed;
 use crate::run::{Ground, Run};
+use crate::session;
 use crate::supervise::{self, Staged};
 use crate::target::FoundTarget;
 
@@ -43,49 +45,82 @@ pub(crate) fn workspace<'a>(
     for dir in [&workspace, &engine_dir, &fresh] {
         DirBuilder::new().mode(0o700).create(dir)?;
     }
-    let script = run.order.script.as_deref();
+    let start = start(run, ground)?;
     let view = ready.destination.view(&supervise::rooms(run));
-    engine.prepare(&Assignment { contract: run.contract, script }, &engine_dir, &view)?;
+    engine.prepare(&run.order.assignment(), &engine_dir, &view)?;
+    if let Some(Resumed { run: parent, .. }) = &run.order.resumes
+        && let Err(why) = session::take_up(&run.installation.home.run(*parent), engine, &engine_dir)
+    {
+        return Err(dirty(run, format!("the session of run {parent} cannot be taken up: {why}"))?);
+    }
     let staged = supervise::stage(run, engine, ready)?;
     let scratch = engine.scratch_paths();
     std::thread::scope(|scope| {
-        let files = scope.spawn(|| lay_out(git_dir, entries, &[&workspace, &fresh]));
+        let files = scope.spawn(|| match &start {
+            None => lay_out(git_dir, entries, &[&workspace, &fresh]),
+            Some(start) => {
+                lay_out(git_dir, entries, &[&fresh]).and_then(|()| lay_out(git_dir, start, &[&workspace]))
+            }
+        });
         let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch);
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
         repository.map_err(Stop::from)
     })?;
     run.facts.baseline_commit = Some(baseline.commit.clone());
-    run.record(
-        EventType::WorkspacePrepared,
-        json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() }),
-    )?;
+    let mut prepared =
+        json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() });
+    if let Some(Resumed { run: parent, resume, work }) = &run.order.resumes {
+        prepared["resumed"] = json!({
+            "run": parent,
+            "session": resume.session,
+            "message": resume.message,
+            "start_tree": work.as_ref().map(|work| &work.tree),
+        });
+    }
+    run.record(EventType::WorkspacePrepared, prepared)?;
     if run.order.fault == Some(Fault::DirtyCopy) {
         std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
     }
-    if run.contract.terms.stage >= Stage::CopiedRepo && !is_the_base_tree(&workspace, ground)? {
-        let dirty =
-            Blocker::DirtyStartingTree.because("the workspace is not the base tree that it was made from");
-        run.record(
-            EventType::EngineGateBlocked,
-            json!({
-                "engine": run.plan.engine,
-                "gate": Gate::TargetClean,
-                "reason": dirty.detail,
-                "mutation_scope": run.contract.terms.mutation_scope(),
-                "engine_started": false,
-            }),
-        )?;
-        run.facts.gate_blockers.push(dirty);
-        return Err(Stop::Blocked);
+    let start = start.as_ref().unwrap_or(entries);
+    if run.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, git_dir, start)? {
+        return Err(dirty(run, "the workspace is not the base tree that it was made from".to_owned())?);
     }
     Ok((ControlFiles::read(&workspace)?, staged))
 }
 
+/// What the workspace starts from, where that is not the base tree: what the run that this one resumes made of it. It has
+/// to be the very tree that its report names.
+fn start(run: &mut Run<'_>, ground: &Ground) -> Result<Option<Vec<TreeEntry>>, Stop> {
+    let Some(Resumed { run: parent, work: Some(work), .. }) = &run.order.resumes else { return Ok(None) };
+    let why = match ground.git_dir.tree_with_patch(&ground.baseline.tree, &work.patch) {
+        Ok(tree) if tree == work.tree => return Ok(Some(ground.git_dir.entries(&tree)?)),
+        Ok(_) => "the target's base is another one now".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Err(dirty(run, format!("what run {parent} made cannot be laid on the base: {why}"))?)
+}
+
+/// Takes down that the agent cannot start from what it should start from.
+fn dirty(run: &mut Run<'_>, why: String) -> Result<Stop, Stop> {
+    let dirty = Blocker::DirtyStartingTree.because(why);
+    run.record(
+        EventType::EngineGateBlocked,
+        json!({
+            "engine": run.plan.engine,
+            "gate": Gate::TargetClean,
+            "reason": dirty.detail,
+            "mutation_scope": run.contract.terms.mutation_scope(),
+            "engine_started": false,
+        }),
+    )?;
+    run.facts.gate_blockers.push(dirty);
+    Ok(Stop::Blocked)
+}
+
 /// Whether the copy is what it should be a copy of, file by file.
-fn is_the_base_tree(workspace: &Path, ground: &Ground) -> Result<bool, Stop> {
-    let found = walk(workspace, ground.git_dir.format())?;
-    let expected = ground
-        .entries
+fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result<bool, Stop> {
+    let found = walk(workspace, git_dir.format())?;
+    let expected = expected
         .iter()
         .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));
     let nothing_else = found.specials.is_empty() && found.nested_repositories.is_empty();

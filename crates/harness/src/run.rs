@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
-use herma_engines::{Assignment, Engine};
+use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
 use herma_model::approval::Ruling;
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         let mut plan = Plan::new(order, run_id, started_at, digest);
         if let Some(engine) = installation.engines.get(&order.engine) {
             engine.version().clone_into(&mut plan.engine_version);
-            engine.check(&Assignment { contract, script: order.script.as_deref() })?;
+            engine.check(&order.assignment())?;
         }
 
         let dirs = installation.home.run(run_id);

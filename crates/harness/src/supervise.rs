@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use herma_destination::{Exit, Job, Limits as JobLimits, Prepared, Process, Rooms, Stdin, leftovers};
-use herma_engines::{Assignment, Engine, Said, Turn};
+use herma_engines::{Engine, Said, SessionId, Turn};
 use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::contract::Limits;
@@ -99,8 +99,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
     let (engine_dir, rooms) = (run.dirs.engine(), rooms(run));
     let router = run.router.as_ref();
     let view = ready.destination.view(&rooms);
-    let launch =
-        engine.launch(&Assignment { contract: run.contract, script: run.order.script.as_deref() }, &view)?;
+    let launch = engine.launch(&run.order.assignment(), &view)?;
     // The way to the model is known to the agent's process only.
     let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
     let token = router.zip(launch.token).map(|(router, name)| router.token_in(&name));
@@ -265,6 +264,7 @@ impl<'a> Watch<'a> {
             Said::Hello => Ok(()),
             Said::All(all) => all.into_iter().try_for_each(|said| self.heard_that(run, said)),
             Said::Session(session) => {
+                run.facts.session = SessionId::try_from(session.clone()).ok();
                 self.tell(run, EventType::EngineMessage, json!({ "session": bounded(session) }))
             }
             Said::Used { input, output } => self.tell(

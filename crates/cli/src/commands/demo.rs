@@ -29,6 +29,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
         script: Some(script.to_owned()),
         keep_workspace: false,
         egress: herma_model::egress::EgressMode::Strict,
+        resumes: None,
         fault: environment.fault.clone(),
     };
     if !screen.is_json() {

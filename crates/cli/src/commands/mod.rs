@@ -21,6 +21,7 @@ mod logs;
 mod models;
 mod outcome;
 mod probe;
+mod resume;
 pub(crate) mod router;
 mod router_probe;
 mod run;
@@ -50,6 +51,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Demo(args) => demo::demo(args, environment, screen),
         Command::Init(args) => init::init(args, screen),
         Command::Run(args) => run::run(args, environment, screen),
+        Command::Resume(args) => resume::resume(args, environment, screen),
         Command::Runs(args) => runs::runs(args, environment, screen),
         Command::Show(args) => show::show(args, environment, screen),
         Command::Diff(args) => diff::diff(args, environment, screen),

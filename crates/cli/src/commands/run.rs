@@ -36,25 +36,34 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         script,
         keep_workspace: args.keep_workspace,
         egress: args.egress.into(),
+        resumes: None,
         fault: environment.fault.clone(),
     };
     let finished = govern(&installation, &order, screen)?;
-    if screen.is_json() {
-        screen.value(&finished.report)?;
-    } else {
-        show_verdict(&finished.report, &finished.bundle, screen);
-        if let Some(due) = finished.report.outcome_due {
-            let run = finished.report.run_id.short();
-            screen.line(format_args!(
-                "{} `herma accept {run}` or `herma reject {run} --reason TEXT`, until {due}",
-                screen.paint(Tone::Bold, "next:")
-            ));
-        }
-        if let Some(next) = how_to_get_approved(args, &installation, &finished.report) {
-            screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));
-        }
+    tell(&finished, screen)?;
+    if !screen.is_json()
+        && let Some(next) = how_to_get_approved(args, &installation, &finished.report)
+    {
+        screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));
     }
     Ok(exit_code(&finished))
+}
+
+/// What a run came to, for a person or a program.
+pub(crate) fn tell(finished: &Finished, screen: &Screen) -> Result<(), Failure> {
+    let Finished { report, bundle, .. } = finished;
+    if screen.is_json() {
+        return screen.value(report);
+    }
+    show_verdict(report, bundle, screen);
+    if let Some(due) = report.outcome_due {
+        let run = report.run_id.short();
+        screen.line(format_args!(
+            "{} `herma accept {run}` or `herma reject {run} --reason TEXT`, until {due}",
+            screen.paint(Tone::Bold, "next:")
+        ));
+    }
+    Ok(())
 }
 
 /// Where to run, if the contract does not say it: what the flag says, then what was chosen for the repository.

@@ -3,7 +3,10 @@
 
 mod acp;
 mod adding;
+mod comparing;
 mod home;
+mod overhead;
+mod resuming;
 mod rows;
 mod watched;
 
@@ -106,6 +109,7 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
         wrong.extend(row.differs(&play(&herma, engine, row)));
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+    resuming::it_goes_on_where_it_stopped_or_says_that_it_cannot(&herma, engine);
     a_project_brings_nothing_that_is_run(&herma, engine);
     // Where the agents of the user keep their own, nobody looked, and nothing was written.
     assert_eq!(own.touched(), [""; 0]);
@@ -186,4 +190,5 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
     for called in ["    tool    ", "slugify.sh", "    model   m  200  "] {
         assert!(shown.contains(called), "{shown}");
     }
+    resuming::it_does_not_go_on_from_another_base(herma, engine, &repository);
 }

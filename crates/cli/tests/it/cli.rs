@@ -140,6 +140,27 @@ fn a_run_is_found_by_its_name_its_start_its_last_digits_or_as_the_last() {
 }
 
 #[test]
+fn what_cannot_be_resumed_says_why() {
+    let herma = Herma::new();
+    herma.demo(&[]);
+    for (args, why) in [
+        (&["resume", "last"][..], "error: the engine `fake` cannot go on with a session\n"),
+        (&["resume", "ffffffff"], "error: there is no run called `ffffffff`\n"),
+        (
+            &["resume", "last", "--message", "use AKIAQWERTYUIOPASDFGH for it"],
+            "error: the message holds what looks like a secret (",
+        ),
+        (&["resume", "last", "--message", &"a".repeat(16_385)], "error: the message has 16385 bytes,"),
+    ] {
+        let refused = herma.run(args);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        assert!(refused.stderr.starts_with(why), "{refused:#?}");
+        assert!(refused.stderr.contains("\nnext: "), "{refused:#?}");
+    }
+    assert_eq!(herma.runs().len(), 1);
+}
+
+#[test]
 fn diff_prints_a_patch_that_git_applies() {
     let herma = Herma::new();
     let repository = Repository::of_fixture(&herma, "string-slugify");

@@ -190,9 +190,11 @@ impl Herma {
         assert!(ended.stdout.ends_with("The bundle holds.\n"), "{ended:#?}");
     }
 
-    /// The run's directory holds its bundle, and no workspace or anything else.
+    /// The run's directory holds its bundle, the session of an agent that has one, and no workspace or anything else.
     pub(crate) fn assert_only_the_bundle_is_left(&self, run: RunId) {
-        assert_eq!(names(&self.home.join("runs").join(run.to_string())), ["bundle"]);
+        let mut left = names(&self.home.join("runs").join(run.to_string()));
+        left.retain(|name| name != "session");
+        assert_eq!(left, ["bundle"]);
     }
 
     /// Nothing was created: no run, not even a directory for one.

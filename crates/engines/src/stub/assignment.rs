@@ -98,7 +98,7 @@ mod tests {
 
     fn written() -> Vec<u8> {
         let contract = contract("string-slugify");
-        let assignment = Assignment { contract: &contract, script: None };
+        let assignment = Assignment { contract: &contract, script: None, resume: None };
         serde_json::to_vec(&StubAssignment::of(&assignment).unwrap()).unwrap()
     }
 
@@ -106,7 +106,8 @@ mod tests {
     fn what_is_written_is_what_is_read_for_every_fixture() {
         for fixture in herma_fixtures::all() {
             let contract = contract(fixture.name);
-            let written = StubAssignment::of(&Assignment { contract: &contract, script: None }).unwrap();
+            let written =
+                StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None }).unwrap();
             assert_eq!(written.script.as_deref(), fixture.script("fix"), "{}", fixture.name);
             assert_eq!(written.contract_digest, contract.digest().unwrap());
             let read = StubAssignment::parse(&serde_json::to_vec(&written).unwrap()).unwrap();
@@ -123,7 +124,8 @@ mod tests {
                     model: { provider: p, model: m, fallback: [f], auxiliary: [x] }\ndestination: sandbox\n\
                     egress: [example.org]\ntoolchains: [python]\nneeds: [n]\n---\nDo it, with \u{1} and ü.\n";
         let contract = Contract::parse(text.as_bytes()).unwrap();
-        let written = StubAssignment::of(&Assignment { contract: &contract, script: None }).unwrap();
+        let written =
+            StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None }).unwrap();
         assert_eq!(written.script, None);
         let read = StubAssignment::parse(&serde_json::to_vec(&written).unwrap()).unwrap();
         assert_eq!((read.contract, read.brief), (contract.terms, contract.brief));

@@ -362,7 +362,7 @@ fn each_configured_agent_is_an_engine_and_without_one_there_is_only_the_name() {
     assert!(
         acp.unconfigured().is_some() && acp.version() == "not configured" && acp.identify(&view()).is_none()
     );
-    let assignment = Assignment { contract: &contract("m"), script: None };
+    let assignment = Assignment { contract: &contract("m"), script: None, resume: None };
     for error in [acp.digest().unwrap_err(), acp.launch(&assignment, &view()).unwrap_err()] {
         assert_eq!(
             error.to_string(),
@@ -381,7 +381,7 @@ fn an_agent_is_started_as_the_operator_says() {
     let (tree, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let registry = registry(Some(agent()), Some(tree.path()));
     let (some, contract) = (get(&registry), contract("big/m-1"));
-    let assignment = Assignment { contract: &contract, script: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
     some.prepare(&assignment, dir.path(), &view()).unwrap();
     let config = fs::read_to_string(dir.path().join("agent/deep/config.json")).unwrap();
     assert_eq!(config, r#"{"model":"big/m-1","dir":"/engine/agent","in":"/workspace"}"#);
@@ -402,7 +402,7 @@ fn a_model_whose_name_would_say_more_in_a_file_is_refused() {
     let registry = registry(Some(agent()), Some(dir.path()));
     for model in ["m\"x", "m}", "a b", "é"] {
         let contract = contract(model);
-        let assignment = Assignment { contract: &contract, script: None };
+        let assignment = Assignment { contract: &contract, script: None, resume: None };
         let error = get(&registry).prepare(&assignment, dir.path(), &view()).unwrap_err();
         assert!(matches!(error, EngineError::ModelName { .. }), "{error}");
     }

@@ -122,7 +122,7 @@ fn the_task_goes_by_file_and_the_model_by_configuration() {
     let text = "---\nid: t\ntitle: mend it\ntarget: { repo: ../r }\nstage: 2\nallowed_paths: [src/**]\n\
                 verify: [make check]\nmodel: { provider: p, model: 'big\"m' }\n---\nDo it, quietly.\n";
     let contract = Contract::parse(text.as_bytes()).unwrap();
-    let assignment = Assignment { contract: &contract, script: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
     let (registry, dir) = (registry(Some(Path::new("/programs/ca"))), tempfile::tempdir().unwrap());
     let case = registry.get(&"case".parse().unwrap()).unwrap();
     case.prepare(&assignment, dir.path(), &view()).unwrap();

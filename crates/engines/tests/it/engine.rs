@@ -65,7 +65,8 @@ fn the_script_goes_by_file_and_all_paths_are_those_inside() {
     let dir = tempfile::tempdir().unwrap();
     let contract = contract("{ repo: ../r }");
     let registry = registry("/outside/herma");
-    let assignment = Assignment { contract: &contract, script: Some("steps: [say: secret-plan]") };
+    let assignment =
+        Assignment { contract: &contract, script: Some("steps: [say: secret-plan]"), resume: None };
     fake(&registry).prepare(&assignment, dir.path(), &view()).unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), "steps: [say: secret-plan]");
 
@@ -82,7 +83,9 @@ fn without_a_script_a_fixture_is_fixed() {
     let dir = tempfile::tempdir().unwrap();
     let contract = contract("{ fixture: binary-logo }");
     let registry = registry("/herma");
-    fake(&registry).prepare(&Assignment { contract: &contract, script: None }, dir.path(), &view()).unwrap();
+    fake(&registry)
+        .prepare(&Assignment { contract: &contract, script: None, resume: None }, dir.path(), &view())
+        .unwrap();
     let fix = find("binary-logo").unwrap().script("fix").unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), fix);
 }
@@ -94,7 +97,7 @@ fn what_cannot_be_prepared_is_said_and_nothing_is_written() {
     let error = |target: &str, script: Option<&str>| {
         let contract = contract(target);
         let error = fake(&registry)
-            .prepare(&Assignment { contract: &contract, script }, dir.path(), &view())
+            .prepare(&Assignment { contract: &contract, script, resume: None }, dir.path(), &view())
             .unwrap_err();
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         error.to_string()
@@ -111,7 +114,7 @@ fn a_missing_engine_directory_is_an_error_without_its_path() {
     let registry = registry("/herma");
     let gone = dir.path().join("gone");
     let error = fake(&registry)
-        .prepare(&Assignment { contract: &contract, script: None }, &gone, &view())
+        .prepare(&Assignment { contract: &contract, script: None, resume: None }, &gone, &view())
         .unwrap_err()
         .to_string();
     insta::assert_snapshot!(error, @"`script.yaml` could not be written to the run's engine directory: No such file or directory (os error 2)");

@@ -153,6 +153,7 @@ impl Running {
             script: None,
             keep_workspace: false,
             egress: herma_model::egress::EgressMode::Strict,
+            resumes: None,
             fault: None,
         };
         let watch = turns.begins(&order.engine, &given.contract.terms.id);

@@ -132,6 +132,7 @@ impl<'a> Ground<'a> {
             script: fixture.script(case.script).map(str::to_owned),
             keep_workspace: false,
             egress: herma_model::egress::EgressMode::Strict,
+            resumes: None,
             fault: (case.fault)(),
         };
         // What is critical, or is not ours, cannot even be asked for.

@@ -90,7 +90,8 @@ pub(crate) fn digest() -> Digest {
 /// An assignment with this script, or with none at all.
 pub(crate) fn assignment(script: Option<&str>) -> Vec<u8> {
     let contract = contract();
-    let mut assignment = StubAssignment::of(&Assignment { contract: &contract, script }).unwrap();
+    let mut assignment =
+        StubAssignment::of(&Assignment { contract: &contract, script, resume: None }).unwrap();
     assignment.script = script.map(str::to_owned);
     serde_json::to_vec(&assignment).unwrap()
 }

@@ -30,7 +30,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None, egress: None };
     let view = sandbox.view(&rooms);
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script };
+    let assignment = Assignment { contract: &contract, script, resume: None };
     engine.prepare(&assignment, &engine_dir, &view).unwrap();
     let Launch { argv, env, stdin, .. } = if script.is_some() {
         engine.launch(&assignment, &view).unwrap()

@@ -37,6 +37,7 @@ pub(super) fn request(
         script: None,
         keep_workspace: false,
         egress: herma_model::egress::EgressMode::Strict,
+        resumes: None,
         fault: None,
     };
     let signs = installation.operator.separation_of_duties || args.unlock.approver.is_some();

@@ -86,6 +86,7 @@ fn small_bundle(installation: &Installation) -> Result<PathBuf, Failure> {
         script: None,
         keep_workspace: false,
         egress: herma_model::egress::EgressMode::Strict,
+        resumes: None,
         fault: None,
     };
     Ok(run(installation, &order, &Unwatched)?.bundle)

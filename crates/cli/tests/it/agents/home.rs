@@ -19,11 +19,17 @@ impl Herma {
     pub(crate) fn with_agent(engine: &str, package: &Package) -> Self {
         let mut herma = Self::new();
         herma.let_in_by_token("robin");
+        herma.let_agent_in(engine, package);
+        herma
+    }
+
+    /// Installs the agent of this engine, has it admitted, and switches it on.
+    pub(crate) fn let_agent_in(&self, engine: &str, package: &Package) {
         let tree = installed(engine, package);
-        let place = herma.home().join("installed").join(tree.file_name().unwrap());
+        let place = self.home().join("installed").join(tree.file_name().unwrap());
         link(&tree, &place);
         let identity = package.identity_of(package.version);
-        let drafted = herma.json(&[
+        let drafted = self.json(&[
             "admit",
             "engine",
             engine,
@@ -39,9 +45,8 @@ impl Herma {
             "--review-trigger=digest_change",
         ]);
         assert!(drafted["lacks"].is_null(), "{drafted:#}");
-        assert_eq!(herma.sign("engine", engine)["status"], "admitted");
-        herma.json(&["engines", "enable", engine, "--json"]);
-        herma
+        assert_eq!(self.sign("engine", engine)["status"], "admitted");
+        self.json(&["engines", "enable", engine, "--json"]);
     }
 
     /// Lets the model `rehearsal/m` in, which the script in `case.yaml` answers for; what that one leaves is answered by

@@ -37,6 +37,18 @@ const HEAD: &str = "models: [m]\nmatch: { marker: slugify keeps outer and repeat
 /// Does what the contract asks for.
 pub(super) const FIXES: Row = Row { name: "fixes", turns: FIX, ..USUAL };
 
+/// Leaves what does not pass, and makes it good when it is asked to go on. Which turn comes next is told by the
+/// conversation: one that began anew would only do the first half again.
+pub(super) const HALVES: Row = Row {
+    name: "two-halves",
+    turns: r#"
+  - call: { read: slugify.sh }
+  - call: { write: { path: slugify.sh, text: "slugify() { echo half; }\n" } }
+  - say: It is done.
+FIX"#,
+    blockers: &[Blocker::VerificationFailed],
+};
+
 /// What no agent could do without its model: it fails, and has changed nothing.
 const WITHOUT_A_MODEL: &[Blocker] = &[Blocker::EngineFailed, Blocker::NoDiff];
 

@@ -308,6 +308,7 @@ fn order(named: Option<Engine>, stage: Stage, destination: DestinationKind) -> O
         script: None,
         keep_workspace: false,
         egress: herma_model::egress::EgressMode::Strict,
+        resumes: None,
         fault: None,
     }
 }

@@ -1,0 +1,55 @@
+//! A run that goes on with the session of an earlier one.
+
+use std::fs;
+
+use herma_engines::hermes;
+use herma_model::Blocker;
+
+use super::rows::{FIXES, HALVES};
+use crate::kit::{Herma, Repository};
+
+/// Agents that cannot go on.
+const UNABLE: [&str; 1] = [hermes::NAME];
+
+pub(super) fn it_goes_on_where_it_stopped_or_says_that_it_cannot(herma: &Herma, engine: &str) {
+    if UNABLE.contains(&engine) {
+        let run = super::play(herma, engine, &FIXES).report.run_id.to_string();
+        let refused = herma.run(&["resume", &run]);
+        assert_eq!(refused.code, Some(2), "{refused:#?}");
+        let why = format!("the engine `{engine}` cannot go on with a session");
+        assert!(refused.stderr.contains(&why), "{refused:#?}");
+        return;
+    }
+    let first = super::play(herma, engine, &HALVES);
+    assert_eq!(HALVES.differs(&first), None);
+    let parent = first.report.run_id.to_string();
+    // The model is the same, and knows by its conversation that the second half is next.
+    let resume = ["resume", &parent, "--message", "the words of a person", "--json"];
+    let second = herma.finished_by(|| herma.run_patiently(&resume));
+    second.assert_pass();
+    assert_eq!(second.report.parent_run, Some(first.report.run_id));
+    assert_eq!(second.changed(), ["slugify.sh"]);
+    assert_eq!(second.report.contract_digest, first.report.contract_digest);
+    let events = fs::read_to_string(second.bundle.dir.join("events.jsonl")).unwrap();
+    for said in
+        ["the words of a person", "`verification_failed`", first.report.result_tree.as_deref().unwrap()]
+    {
+        assert!(events.contains(said), "{said}: {events}");
+    }
+    // Of both something is kept to go on with, and nothing of it is in the evidence.
+    for run in [&parent, &second.report.run_id.to_string()] {
+        assert!(herma.home().join("runs").join(run).join("session/session.json").is_file(), "{run}");
+    }
+}
+
+/// What the last run made was made of a base that its target has not any more.
+pub(super) fn it_does_not_go_on_from_another_base(herma: &Herma, engine: &str, target: &Repository) {
+    if UNABLE.contains(&engine) {
+        return;
+    }
+    fs::write(target.dir.join("slugify.sh"), "slugify() { echo another; }\n").unwrap();
+    target.commit("somebody else was faster");
+    let blocked = herma.finished_by(|| herma.run_patiently(&["resume", "last", "--json"]));
+    let blockers: Vec<Blocker> = blocked.report.blockers.iter().map(|record| record.blocker).collect();
+    assert_eq!((blockers, blocked.report.engine_started), (vec![Blocker::DirtyStartingTree], false));
+}

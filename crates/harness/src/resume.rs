@@ -1,0 +1,136 @@
+//! Goes on with an earlier run: a new run of the same contract, whose agent keeps its session and finds its work again.
+
+use std::fmt::Write as _;
+use std::io;
+use std::path::PathBuf;
+
+use herma_engines::Resume;
+use herma_evidence::{layout, report, secrets};
+use herma_model::contract::MAX_BYTES;
+use herma_model::engine::EngineName;
+use herma_model::{Contract, Report, RunId};
+
+use crate::bundle_check::verify_bundle;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::installation::Installation;
+use crate::order::Order;
+use crate::session::Kept;
+
+/// The longest message to an agent.
+const LONGEST_MESSAGE: usize = 16 << 10;
+
+/// The run that another one resumes.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// Which.
+    pub(crate) run: RunId,
+    /// What its agent goes on with.
+    pub(crate) resume: Resume,
+    /// What it made of the base; nothing where it changed nothing, or where its patch was withheld.
+    pub(crate) work: Option<Work>,
+}
+
+/// A patch, and the tree that it makes of the base that it was drawn from.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) patch: PathBuf,
+    pub(crate) tree: String,
+}
+
+/// Why a run cannot be resumed.
+#[derive(Debug, thiserror::Error)]
+pub enum ResumeError {
+    /// Its agent cannot go on with a session.
+    #[error("the engine `{0}` cannot go on with a session")]
+    Unable(EngineName),
+    /// Nothing was kept of it.
+    #[error(
+        "nothing was kept of the session of run {0}: its agent was not started, gave it no name, or was cut off"
+    )]
+    NoSession(RunId),
+    /// What was kept cannot be read.
+    #[error("what was kept of the session of run {0} cannot be read: {1}")]
+    Kept(RunId, String),
+    /// Its evidence does not hold, so that nothing is built on it.
+    #[error("the evidence of run {0} does not hold: {1}")]
+    Evidence(RunId, String),
+    /// What the agent would be told is too long.
+    #[error("the message has {0} bytes, and may have {LONGEST_MESSAGE}")]
+    MessageTooLong(usize),
+    /// What the agent would be told goes into the evidence.
+    #[error("the message holds what looks like a secret ({0}), and it goes into the evidence")]
+    Secret(String),
+}
+
+/// The order by which this run is resumed. Everything that a new run needs is asked for again: gates, admissions, an
+/// approval.
+pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) -> Result<Order, ResumeError> {
+    if let Some(message) = message {
+        check(message)?;
+    }
+    let dirs = installation.home.run(run);
+    let doubt = |why: String| ResumeError::Evidence(run, why);
+    let checks = verify_bundle(&dirs.bundle(), &installation.trust(), None, None);
+    if !checks.ok() {
+        return Err(doubt(format!("`herma verify {}` says why", dirs.bundle().display())));
+    }
+    let read = |name: &str, most: u64| {
+        read_regular(&dirs.bundle().join(name), most).map_err(|e| doubt(format!("{name}: {e}")))
+    };
+    let report = report::parse(&read(layout::REPORT, MAX_RECORD_BYTES)?).map_err(doubt)?;
+    let engine = installation.engines.get(&report.engine);
+    if engine.is_none_or(|engine| engine.sessions().is_empty()) {
+        return Err(ResumeError::Unable(report.engine));
+    }
+    let kept = Kept::of(&dirs).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound => ResumeError::NoSession(run),
+        _ => ResumeError::Kept(run, e.to_string()),
+    })?;
+    let contract_text =
+        String::from_utf8(read(layout::CONTRACT, MAX_BYTES)?).map_err(|e| doubt(e.to_string()))?;
+    let contract = Contract::parse(contract_text.as_bytes()).map_err(|e| doubt(e.to_string()))?;
+    let there = !report.changed_files.is_empty() && report.artifacts.contains_key(layout::PATCH);
+    let changed = report.result_tree.clone().filter(|_| there);
+    let work = changed.map(|tree| Work { patch: dirs.bundle().join(layout::PATCH), tree });
+    let message = told(&report, work.is_some(), message);
+    Ok(Order {
+        contract,
+        contract_text,
+        contract_dir: kept.contract_dir,
+        engine: report.engine,
+        destination: Some(kept.destination),
+        script: None,
+        keep_workspace: false,
+        egress: kept.egress,
+        resumes: Some(Resumed { run, resume: Resume { session: kept.session, message }, work }),
+        fault: None,
+    })
+}
+
+fn check(message: &str) -> Result<(), ResumeError> {
+    if message.len() > LONGEST_MESSAGE {
+        return Err(ResumeError::MessageTooLong(message.len()));
+    }
+    match secrets::scan(message.as_bytes()).first() {
+        Some(finding) => Err(ResumeError::Secret(finding.rule.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// What the agent is told: how its work was judged, how the files lie now, and what a person has to say.
+fn told(report: &Report, work_is_there: bool, message: Option<&str>) -> String {
+    let mut text = format!("# Go on\n\nYour work was checked, and came to `{}`.\n", report.status.as_str());
+    for record in &report.blockers {
+        let _ = writeln!(text, "- `{}`: {}", record.blocker, record.detail);
+    }
+    text.push_str(if work_is_there {
+        "\nThe files are as you left them. "
+    } else {
+        "\nThe files are as they were before you began. "
+    });
+    text.push_str("What may change and what must pass is as before; nobody can answer a question.\n");
+    if let Some(message) = message {
+        let _ = writeln!(text, "\n{}", message.trim());
+    }
+    text
+}
