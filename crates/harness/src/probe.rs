@@ -35,12 +35,14 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
     egress::start(run, &ready.egress)?;
     attempts::plant(run, ready)?;
     let shape = shape(run, ready)?;
+    // Its walls are made while they are tried.
+    let question = identity::prepare(run, ready, &shape)?;
     let confinement = confinement(run, ready, &shape)?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
     if confined {
-        let identity = identity::identity(run, ready, &shape)?;
+        let identity = identity::identity(run, ready, question);
         let identified = !matches!(identity, Finding::Missing(_));
         findings.insert(Gate::EngineIdentity, identity);
         // The model is asked last: that costs something.

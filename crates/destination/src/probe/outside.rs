@@ -151,8 +151,9 @@ impl<'a> Ground<'a> {
         let view = destination.view(&rooms);
         let limits = match small {
             None => shape.limits,
+            // The address space of each would refuse threads before the limit does that is tried here.
             Some(SmallLimits { memory, processes }) => {
-                Limits { total_memory: Bytes(memory), processes, ..shape.limits }
+                Limits { memory: None, total_memory: Bytes(memory), processes, ..shape.limits }
             }
         };
         let plan = view.engine_dir.as_ref().unwrap_or(&engine_dir).join(PLAN);

@@ -30,7 +30,8 @@ fn nothing_in_the_sandbox_survives_a_herma_that_was_killed() {
     assert!(processes_with(&mark) >= 3);
     herma.kill().unwrap();
     herma.wait().unwrap();
-    until("everything is dead", || processes_with(&mark) == 0);
+    // What it started dies by itself, one after the other.
+    until("everything is dead", || processes_with(&mark) == 0 && leftovers::count(run).unwrap() == 0);
     // Its cgroup is left, which this removes.
     assert_eq!(leftovers::kill(run).unwrap(), 0);
 }

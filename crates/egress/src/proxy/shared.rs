@@ -194,11 +194,13 @@ impl Shared {
     }
 
     pub(super) fn counts(&self) -> Counts {
+        // Before the counts: how a tunnel ended is counted before it gives back its place.
+        let open = self.limits.tunnels.saturating_sub(self.tunnels.available_permits());
         let counts = held(&self.counts).clone();
         Counts {
             bytes_out: self.bytes_out.load(Ordering::Relaxed),
             bytes_in: self.bytes_in.load(Ordering::Relaxed),
-            open: self.limits.tunnels.saturating_sub(self.tunnels.available_permits()),
+            open,
             ..counts
         }
     }

@@ -3,18 +3,17 @@
 use std::fs::DirBuilder;
 use std::io::{self, Read};
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use herma_destination::{Destination, Job, Rooms, Stdin};
-use herma_engines::Engine;
+use herma_destination::{Destination, Job, Prepared, Rooms, Stdin};
+use herma_engines::{Engine, Launch};
 use herma_model::blocker::Blocker;
 use herma_model::gate::Finding;
 
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::home::remove_tree;
 use crate::run::Run;
 
 /// How long the program may take to say who it is.
@@ -23,18 +22,38 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// How much it may print meanwhile.
 const OUTPUT_CAP: usize = 64 << 10;
 
-/// The gate: the program says that it is what was admitted.
-pub(super) fn identity(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding, Stop> {
+/// A program that is to be asked. Its walls are made already, and nothing of it runs.
+pub(super) struct Question<'a> {
+    engine: &'a dyn Engine,
+    prepared: Result<Prepared<'a>, String>,
+    /// Its rooms. The run's own are made only after the decision.
+    root: PathBuf,
+}
+
+/// Makes ready to ask the engine who it is; there is nobody to ask where it is part of herma itself.
+pub(super) fn prepare<'a>(
+    run: &Run<'a>,
+    ready: &'a Ready,
+    shape: &Job,
+) -> Result<Option<Question<'a>>, Stop> {
     let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
         return Err(Stop::Internal("the engine is gone".to_owned()));
     };
     if engine.built_in() {
-        return Ok(Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine)));
+        return Ok(None);
     }
-    let said = in_fresh_rooms(&run.dirs.root().join("identity"), |rooms| {
-        ask(engine, ready.destination.as_ref(), shape, rooms, PATIENCE)
-    })?;
-    Ok(compare(said, ready.identity.as_deref()))
+    Question::prepare(engine, ready.destination.as_ref(), shape, run.dirs.root().join("identity")).map(Some)
+}
+
+/// The gate: the program says that it is what was admitted.
+pub(super) fn identity(run: &mut Run<'_>, ready: &Ready, question: Option<Question<'_>>) -> Finding {
+    let Some(question) = question else {
+        return Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine));
+    };
+    let root = question.root.clone();
+    let said = question.ask(PATIENCE);
+    run.remove_aside(root);
+    compare(said, ready.identity.as_deref())
 }
 
 fn compare(said: Result<String, String>, admitted: Option<&str>) -> Finding {
@@ -49,59 +68,55 @@ fn compare(said: Result<String, String>, admitted: Option<&str>) -> Finding {
     }
 }
 
-/// Gives empty rooms for as long as they are used. The run's own are made only after the decision.
-fn in_fresh_rooms<T>(root: &Path, with: impl FnOnce(Rooms) -> T) -> Result<T, Stop> {
-    // No model is asked who an engine is.
-    let rooms = Rooms {
-        workspace: root.join("workspace"),
-        engine_dir: Some(root.join("engine")),
-        router: None,
-        egress: None,
-    };
-    let engine_dir = root.join("engine");
-    for dir in [root, &rooms.workspace, &engine_dir] {
-        DirBuilder::new().mode(0o700).create(dir)?;
-    }
-    let done = with(rooms);
-    remove_tree(root)?;
-    Ok(done)
-}
-
-/// Who the program says that it is, or why that is not known.
-fn ask(
-    engine: &dyn Engine,
-    destination: &dyn Destination,
-    shape: &Job,
-    rooms: Rooms,
-    patience: Duration,
-) -> Result<String, String> {
-    let launch =
-        engine.identify(&destination.view(&rooms)).ok_or_else(|| "there is no way to ask it".to_owned())?;
-    let job =
-        Job { argv: launch.argv, env: launch.env, rooms, stdin: Stdin::Null, herma: false, ..shape.clone() };
-    let mut process = destination.start(&job).map_err(|why| without_path(engine, &why.to_string()))?;
-    let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
-    let ended = process.wait(patience);
-    // What it left behind dies with it; only then do its streams end.
-    process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
-    drop(stderr.join());
-    let output = stdout.join().map_err(|_| "its answer could not be read".to_owned())?;
-    // The size comes first: nobody listens beyond the cap, so how such a program ends depends on who was faster.
-    if output.as_ref().is_ok_and(|bytes| bytes.len() > OUTPUT_CAP) {
-        return Err(format!("it prints more than {OUTPUT_CAP} bytes"));
-    }
-    match ended.map_err(|why| why.to_string())? {
-        None => return Err(format!("no answer within {} seconds", patience.as_secs())),
-        Some(exit) if !exit.success() => {
-            return Err(match exit.code {
-                Some(code) => format!("it ended with exit code {code}"),
-                None => "it was killed".to_owned(),
-            });
+impl<'a> Question<'a> {
+    fn prepare(
+        engine: &'a dyn Engine,
+        destination: &'a dyn Destination,
+        shape: &Job,
+        root: PathBuf,
+    ) -> Result<Self, Stop> {
+        let (workspace, engine_dir) = (root.join("workspace"), root.join("engine"));
+        for dir in [&root, &workspace, &engine_dir] {
+            DirBuilder::new().mode(0o700).create(dir)?;
         }
-        Some(_) => {}
+        // No model is asked who an engine is.
+        let rooms = Rooms { workspace, engine_dir: Some(engine_dir), router: None, egress: None };
+        let launch = engine.identify(&destination.view(&rooms));
+        let prepared = launch.ok_or_else(|| "there is no way to ask it".to_owned()).and_then(|launch| {
+            let Launch { argv, env, .. } = launch;
+            let job = Job { argv, env, rooms, stdin: Stdin::Null, herma: false, ..shape.clone() };
+            Prepared::begin(destination, job).map_err(|why| without_path(engine, &why.to_string()))
+        });
+        Ok(Self { engine, prepared, root })
     }
-    let output = output.map_err(|why| why.to_string())?;
-    engine.identity(&output).ok_or_else(|| "its answer has not the form of one".to_owned())
+
+    /// Who the program says that it is, or why that is not known.
+    fn ask(self, patience: Duration) -> Result<String, String> {
+        let Self { engine, prepared, .. } = self;
+        let mut process = prepared?.start().map_err(|why| without_path(engine, &why.to_string()))?;
+        let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
+        let ended = process.wait(patience);
+        // What it left behind dies with it; only then do its streams end.
+        process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
+        drop(stderr.join());
+        let output = stdout.join().map_err(|_| "its answer could not be read".to_owned())?;
+        // The size comes first: nobody listens beyond the cap, so how such a program ends depends on who was faster.
+        if output.as_ref().is_ok_and(|bytes| bytes.len() > OUTPUT_CAP) {
+            return Err(format!("it prints more than {OUTPUT_CAP} bytes"));
+        }
+        match ended.map_err(|why| why.to_string())? {
+            None => return Err(format!("no answer within {} seconds", patience.as_secs())),
+            Some(exit) if !exit.success() => {
+                return Err(match exit.code {
+                    Some(code) => format!("it ended with exit code {code}"),
+                    None => "it was killed".to_owned(),
+                });
+            }
+            Some(_) => {}
+        }
+        let output = output.map_err(|why| why.to_string())?;
+        engine.identity(&output).ok_or_else(|| "its answer has not the form of one".to_owned())
+    }
 }
 
 /// The message as evidence may show it: where the program lies is this machine's own affair.
@@ -125,8 +140,6 @@ fn listen(stream: Option<Box<dyn Read + Send>>) -> JoinHandle<io::Result<Vec<u8>
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
-    use std::path::PathBuf;
-
     use herma_destination::{Limits, Sandbox};
     use herma_engines::stub::{NAME, Stub};
 
@@ -161,9 +174,8 @@ mod tests {
             herma: false,
         };
         let root = dir.path().join("identity");
-        let patience = Duration::from_secs(2);
-        let said = in_fresh_rooms(&root, |rooms| ask(&engine, &sandbox, &shape, rooms, patience)).unwrap();
-        assert!(!root.exists(), "the rooms are gone");
+        let question = Question::prepare(&engine, &sandbox, &shape, root).unwrap();
+        let said = question.ask(Duration::from_secs(2));
         if let Err(why) = &said {
             assert!(!why.contains(dir.path().to_str().unwrap()), "{why}");
         }
