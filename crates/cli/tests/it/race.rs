@@ -49,7 +49,7 @@ fn started(runs: &[Report]) -> Vec<RunId> {
 #[test]
 fn of_two_runs_that_race_for_an_approval_one_starts_its_engine() {
     let (herma, mut random) = (ready(), Random::new());
-    for round in 0..rounds(8) {
+    for round in 0..rounds(5) {
         let (approval, before) = (herma.approve(), herma.runs());
         let first = start(&herma);
         std::thread::sleep(Duration::from_millis(random.below(HEAD_START)));
@@ -84,7 +84,7 @@ fn of_two_runs_that_race_for_an_approval_one_starts_its_engine() {
 #[test]
 fn a_racer_that_is_killed_never_lets_a_second_engine_start() {
     let (herma, mut random) = (ready(), Random::new());
-    for round in 0..rounds(8) {
+    for round in 0..rounds(5) {
         let (approval, before) = (herma.approve(), herma.runs());
         let mut racing = vec![start(&herma), start(&herma)];
         let victim = racing.remove(usize::try_from(random.below(2)).unwrap());

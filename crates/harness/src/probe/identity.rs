@@ -140,6 +140,7 @@ fn listen(stream: Option<Box<dyn Read + Send>>) -> JoinHandle<io::Result<Vec<u8>
 mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
+
     use herma_destination::{Limits, Sandbox};
     use herma_engines::stub::{NAME, Stub};
 

@@ -9,7 +9,7 @@ use super::{assert_all_closed, assert_no_ground, kept, proof, states};
 use crate::kit::{Herma, Started, processes_of, until};
 
 /// How often a proof is killed.
-const ROUNDS: u64 = 6;
+const ROUNDS: u64 = 4;
 
 /// Up to this long after its start.
 const WITHIN: u64 = 4_000;

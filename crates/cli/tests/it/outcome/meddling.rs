@@ -6,7 +6,7 @@ use herma_model::RunId;
 use serde_json::Value;
 
 use super::{accept, listed, reject};
-use crate::kit::{Ended, Herma, Owned, as_approver, fix_and};
+use crate::kit::{Ended, Herma, Owned, as_approver, fix_and, rounds};
 
 /// Lands a branch; gives the run.
 fn land(herma: &Herma) -> RunId {
@@ -38,7 +38,7 @@ fn refused(herma: &Herma, run: RunId, ended: &Ended, why: &str) {
 #[test]
 fn of_an_accept_and_a_reject_at_once_one_is_heard() {
     let (herma, owned) = Herma::with_target(&[]);
-    for round in 0..10 {
+    for round in 0..rounds(4) {
         let run = land(&herma);
         let id = run.to_string();
         let accepting = as_approver("alice", &["accept", &id]);
