@@ -102,6 +102,9 @@ pub fn probe(
     let full = Ground::begin(destination, shape, grounds, None)?;
     let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
+    for planted in canaries.planted() {
+        destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
+    }
     let limits = destination.limits(&shape.limits);
     let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers();
     let (full, small) = if destination.kind() == DestinationKind::Host {
