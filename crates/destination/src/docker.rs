@@ -248,6 +248,7 @@ impl Destination for Docker {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            certificates: rooms.egress.as_ref().and_then(|_| files::certificates()).map(|(_, place)| place),
             herma: layout::HERMA.into(),
         }
     }

@@ -56,13 +56,17 @@ impl Docker {
         let user = User::inside();
         let second_wall = self.landlock().map(|_| files::second_wall(&self.options.files)).transpose();
         let second_wall = second_wall.map_err(failed)?;
+        let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
+        if job.rooms.egress.is_some() {
+            files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
+        }
         let parts = Parts {
             facts,
             user,
             herma: &self.herma,
             runtime: self.options.runtime.as_deref(),
             held: &facts.held(&job.limits),
-            files: files::lay_out(&self.options.files, user).map_err(failed)?,
+            files,
             second_wall: second_wall.as_deref(),
             // Without the token, which is new every time.
             order: Digest::of(&Order { token: String::new(), ..order.clone() }.bytes()),

@@ -109,6 +109,8 @@ impl Destination for Sandbox {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            // The machine's own are where programs look for them.
+            certificates: None,
             herma: layout::HERMA.into(),
         }
     }
