@@ -40,6 +40,7 @@ pub(super) fn container(mut body: ContainerCreateBody, standing: Standing<Piece>
             host.mounts.iter_mut().for_each(|all| all.retain(kept));
         }
         Piece::User => body.user = Some("0:0".to_owned()),
+        Piece::NoOtherGroup => host.group_add = Some(vec!["4".to_owned()]),
         Piece::PidNamespace => host.pid_mode = of_host(),
         Piece::NetworkNamespace => (host.network_mode, body.network_disabled) = (of_host(), Some(false)),
         Piece::IpcNamespace => host.ipc_mode = of_host(),

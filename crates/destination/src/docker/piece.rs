@@ -20,6 +20,8 @@ pub enum Piece {
     NameServers,
     /// The user inside is not root.
     User,
+    /// The user inside is in no other group.
+    NoOtherGroup,
     /// A pid namespace.
     PidNamespace,
     /// A network namespace without a network.
@@ -109,6 +111,7 @@ pieces! {
     HostFiles, "host_files", Mounts, "the host's /tmp is shown", ByProbe("reach_host_socket");
     NameServers, "name_servers", NetworkNamespace, "the host's name servers are shown", ByProbe("resolve_names");
     User, "user", UserNamespace, "root, without capabilities", ByProbe("share_user_namespace");
+    NoOtherGroup, "no_other_group", UserNamespace, "the user is in a second group of this machine", ByProbe("share_user_namespace");
     PidNamespace, "pid_namespace", PidNamespace, "that of the host", Inside("it is not the first process");
     NetworkNamespace, "network_namespace", NetworkNamespace, "that of the host", ByProbe("connect_host_loopback");
     IpcNamespace, "ipc_namespace", IpcNamespace, "that of the host", ByProbe("share_ipc_namespace");
