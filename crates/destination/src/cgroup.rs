@@ -115,8 +115,9 @@ impl Group {
     }
 }
 
-/// Reads back what another made a group hold of these limits for a process: one that is not so is an error.
-pub(crate) fn confirm(process: i32, held: &[Held]) -> io::Result<()> {
+/// Reads back what another made a group hold of these limits for a process: one that is not so is an error. `swap` says
+/// whether swap was to be limited too; where it could not be, the probe that passes the limit of memory tells.
+pub(crate) fn confirm(process: i32, held: &[Held], swap: bool) -> io::Result<()> {
     let groups = places::of(process)?;
     for Held { name, value, by } in held {
         let controller = match name {
@@ -128,8 +129,10 @@ pub(crate) fn confirm(process: i32, held: &[Held]) -> io::Result<()> {
         let version = if *by == HeldBy::CgroupV2 { Version::Two } else { Version::One };
         let group = groups.iter().find(|group| group.controller == controller && group.version == version);
         let agreed = match group {
-            Some(group) => confirmed(&group.dir, version, controller, *value),
-            None => Err(io::Error::other("its group is not shown")),
+            Some(group) => confirmed(&group.dir, version, controller, *value, swap),
+            None => Err(io::Error::other(
+                "its cgroup is not shown here; herma must run outside of containers, on the daemon's machine",
+            )),
         };
         agreed.map_err(|error| io::Error::other(format!("the limit `{name}` does not hold: {error}")))?;
     }
@@ -137,17 +140,17 @@ pub(crate) fn confirm(process: i32, held: &[Held]) -> io::Result<()> {
 }
 
 /// The same for one limit, in one group.
-fn confirmed(dir: &Path, version: Version, controller: Controller, value: u64) -> io::Result<()> {
+fn confirmed(dir: &Path, version: Version, controller: Controller, value: u64, swap: bool) -> io::Result<()> {
     let quota = value * PERIOD / 100;
     match (controller, version) {
         (Controller::Pids, _) => agree(dir, "pids.max", value),
         (Controller::Memory, Version::Two) => {
             agree(dir, "memory.max", value)?;
-            if_there(agree(dir, "memory.swap.max", 0))
+            if swap { if_there(agree(dir, "memory.swap.max", 0)) } else { Ok(()) }
         }
         (Controller::Memory, Version::One) => {
             agree(dir, "memory.limit_in_bytes", value)?;
-            if_there(agree(dir, "memory.memsw.limit_in_bytes", value))
+            if swap { if_there(agree(dir, "memory.memsw.limit_in_bytes", value)) } else { Ok(()) }
         }
         // The quota comes first; the same quota for a shorter period would be more.
         (Controller::Cpu, Version::Two) => {
@@ -319,6 +322,26 @@ mod tests {
         assert_eq!(said("cpu.max"), "150000 100000");
         let names: Vec<LimitName> = held(&[place], &limits).iter().map(|held| held.name).collect();
         assert_eq!(names, [LimitName::Memory, LimitName::Processes, LimitName::Cpu]);
+    }
+
+    #[test]
+    fn what_another_made_a_group_hold_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let two =
+            |controller, value, swap| confirmed(dir.path(), Version::Two, controller, value, swap).is_ok();
+        let says = |file: &str, text: &str| fs::write(dir.path().join(file), text).unwrap();
+        says("memory.max", "4096\n");
+        assert!(two(Controller::Memory, 4096, true), "a kernel without swap has no limit for it");
+        says("memory.swap.max", "max\n");
+        assert!(!two(Controller::Memory, 4096, true) && two(Controller::Memory, 4096, false));
+        says("memory.swap.max", "0\n");
+        assert!(two(Controller::Memory, 4096, true) && !two(Controller::Memory, 4095, true));
+        for (text, holds) in
+            [("150000 100000", true), ("150000 50000", false), ("max 100000", false), ("150000", false)]
+        {
+            says("cpu.max", text);
+            assert_eq!(two(Controller::Cpu, 150, true), holds, "{text}");
+        }
     }
 
     #[test]

@@ -16,7 +16,7 @@ impl Docker {
         let differs =
             |error: io::Error| StartError::Walls { program: "Docker".to_owned(), said: error.to_string() };
         if self.standing.has(Piece::Groups) {
-            cgroup::confirm(keeper, &facts.held(&job.limits)).map_err(differs)?;
+            cgroup::confirm(keeper, &facts.held(&job.limits), facts.swap).map_err(differs)?;
         }
         let filters = self
             .filters(facts)
