@@ -7,6 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use herma_model::engine::DestinationKind;
 use herma_model::{Digest, RunId};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
@@ -88,7 +89,10 @@ pub(in super::super) fn read_only_system(plan: &ProbePlan) -> Attempt {
         }
         Err(error) => NotDenied(format!("unclear: {}: {error}", place.display())),
     };
-    let places = READ_ONLY.into_iter().map(Path::new).chain(plan.mounts.iter().map(PathBuf::as_path));
+    // A container's runtime makes its own, which belongs to root.
+    let devices = (plan.destination == DestinationKind::Sandbox).then_some("/dev");
+    let system = READ_ONLY.into_iter().chain(devices).map(Path::new);
+    let places = system.chain(plan.mounts.iter().map(PathBuf::as_path));
     all(places.map(read_only), "there is none")
 }
 
