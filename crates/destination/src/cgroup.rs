@@ -115,7 +115,68 @@ impl Group {
     }
 }
 
-/// The same, for the groups that a process sees as its own from inside of a container.
+/// Reads back what another made a group hold of these limits for a process: one that is not so is an error. `swap` says
+/// whether swap was to be limited too; where it could not be, the probe that passes the limit of memory tells.
+pub(crate) fn confirm(process: i32, held: &[Held], swap: bool) -> io::Result<()> {
+    let groups = places::of(process)?;
+    for Held { name, value, by } in held {
+        let controller = match name {
+            LimitName::Memory => Controller::Memory,
+            LimitName::Processes => Controller::Pids,
+            LimitName::Cpu => Controller::Cpu,
+            _ => continue,
+        };
+        let version = if *by == HeldBy::CgroupV2 { Version::Two } else { Version::One };
+        let group = groups.iter().find(|group| group.controller == controller && group.version == version);
+        let agreed = match group {
+            Some(group) => confirmed(&group.dir, version, controller, *value, swap),
+            None => Err(io::Error::other(
+                "its cgroup is not shown here; herma must run outside of containers, on the daemon's machine",
+            )),
+        };
+        agreed.map_err(|error| io::Error::other(format!("the limit `{name}` does not hold: {error}")))?;
+    }
+    Ok(())
+}
+
+/// The same for one limit, in one group.
+fn confirmed(dir: &Path, version: Version, controller: Controller, value: u64, swap: bool) -> io::Result<()> {
+    let quota = value * PERIOD / 100;
+    match (controller, version) {
+        (Controller::Pids, _) => agree(dir, "pids.max", value),
+        (Controller::Memory, Version::Two) => {
+            agree(dir, "memory.max", value)?;
+            if swap { if_there(agree(dir, "memory.swap.max", 0)) } else { Ok(()) }
+        }
+        (Controller::Memory, Version::One) => {
+            agree(dir, "memory.limit_in_bytes", value)?;
+            if swap { if_there(agree(dir, "memory.memsw.limit_in_bytes", value)) } else { Ok(()) }
+        }
+        // The quota comes first; the same quota for a shorter period would be more.
+        (Controller::Cpu, Version::Two) => {
+            agree(dir, "cpu.max", quota)?;
+            let text = fs::read_to_string(dir.join("cpu.max"))?;
+            at_least(text.split_whitespace().nth(1), PERIOD)
+        }
+        (Controller::Cpu, Version::One) => {
+            agree(dir, "cpu.cfs_quota_us", quota)?;
+            at_least(Some(fs::read_to_string(dir.join("cpu.cfs_period_us"))?.trim()), PERIOD)
+        }
+    }
+}
+
+fn at_least(seen: Option<&str>, least: u64) -> io::Result<()> {
+    let number = seen.and_then(|seen| seen.parse::<u64>().ok());
+    let enough = number.is_some_and(|number| number >= least);
+    enough.then_some(()).ok_or_else(|| {
+        io::Error::other(format!(
+            "processor time is dealt out every {} and not every {least}",
+            seen.unwrap_or("?")
+        ))
+    })
+}
+
+/// The limit that something met, by the groups that a process sees as its own from inside of a container.
 pub(crate) fn met_inside() -> Option<LimitName> {
     let root = Path::new("/sys/fs/cgroup");
     met(&[root.to_owned(), root.join("memory"), root.join("pids")])
@@ -261,6 +322,26 @@ mod tests {
         assert_eq!(said("cpu.max"), "150000 100000");
         let names: Vec<LimitName> = held(&[place], &limits).iter().map(|held| held.name).collect();
         assert_eq!(names, [LimitName::Memory, LimitName::Processes, LimitName::Cpu]);
+    }
+
+    #[test]
+    fn what_another_made_a_group_hold_is_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let two =
+            |controller, value, swap| confirmed(dir.path(), Version::Two, controller, value, swap).is_ok();
+        let says = |file: &str, text: &str| fs::write(dir.path().join(file), text).unwrap();
+        says("memory.max", "4096\n");
+        assert!(two(Controller::Memory, 4096, true), "a kernel without swap has no limit for it");
+        says("memory.swap.max", "max\n");
+        assert!(!two(Controller::Memory, 4096, true) && two(Controller::Memory, 4096, false));
+        says("memory.swap.max", "0\n");
+        assert!(two(Controller::Memory, 4096, true) && !two(Controller::Memory, 4095, true));
+        for (text, holds) in
+            [("150000 100000", true), ("150000 50000", false), ("max 100000", false), ("150000", false)]
+        {
+            says("cpu.max", text);
+            assert_eq!(two(Controller::Cpu, 150, true), holds, "{text}");
+        }
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
 use std::process::ExitStatus;
 use std::time::Duration;
 
@@ -31,6 +32,13 @@ pub trait Destination: Send + Sync {
 
     /// Where the rooms and herma itself are, as seen from inside.
     fn view(&self, rooms: &Rooms) -> View;
+
+    /// Gives what was planted on the host to who will be inside, where that is another user: it must be the walls that keep
+    /// it from there, and not its owner.
+    fn lend(&self, planted: &Path) -> io::Result<()> {
+        let _ = planted;
+        Ok(())
+    }
 
     /// Begins what takes a while and needs only that the rooms are there; `None` where there is no such thing. Used
     /// through [`Prepared`].

@@ -5,9 +5,13 @@ mod diagnosis;
 mod files;
 mod image;
 pub mod keeper;
+#[cfg(feature = "test-switches")]
+mod loosened;
 mod making;
 mod owner;
+mod piece;
 mod process;
+mod read_back;
 mod spec;
 mod start;
 mod state;
@@ -33,9 +37,11 @@ use crate::job::{Job, Rooms, Stdin, View};
 use crate::launcher::landlock::Version;
 use crate::launcher::rlimits;
 use crate::limits::{Held, HeldBy, Limits};
-use crate::sandbox::{layout, watch};
+use crate::sandbox::{layout, seccomp, watch};
+use crate::standing::Standing;
 
 pub use image::{ImagePin, UnpinnedImage};
+pub use piece::{Noticed, PIECES, Piece, PieceRow};
 
 /// How long a daemon may take to make a container whose herma is dead; one that is not there by then was never asked for.
 const MAKING: Duration = Duration::from_secs(5);
@@ -61,13 +67,23 @@ pub struct Docker {
     options: DockerOptions,
     daemon: OnceLock<Arc<Daemon>>,
     facts: OnceLock<Facts>,
+    standing: Standing<Piece>,
 }
 
 impl Docker {
     /// Docker as `options` say, with herma's own binary at this path.
     #[must_use]
     pub fn new(herma: PathBuf, options: DockerOptions) -> Self {
-        Self { herma, options, daemon: OnceLock::new(), facts: OnceLock::new() }
+        let standing = Standing::default();
+        Self { herma, options, daemon: OnceLock::new(), facts: OnceLock::new(), standing }
+    }
+
+    /// The same with one piece of its walls left out, so that a test can see who notices.
+    #[cfg(feature = "test-switches")]
+    #[must_use]
+    pub fn without(mut self, piece: Piece) -> Self {
+        self.standing = Standing::without(piece);
+        self
     }
 
     /// The runs that have containers, alive or not, of this and any other herma that uses the daemon.
@@ -131,10 +147,21 @@ impl Docker {
         Version::of_this_kernel().filter(|_| self.options.runtime.is_none())
     }
 
+    /// How many filters of system calls a container's first process is held by; none can be counted from here where the
+    /// runtime has a kernel of its own.
+    fn filters(&self, facts: &Facts) -> Option<usize> {
+        self.options.runtime.is_none().then(|| seccomp::COUNT + usize::from(facts.filter))
+    }
+
     fn walls(&self, facts: &Facts) -> Vec<String> {
         let second = match self.landlock() {
             Some(version) => format!("Landlock {} inside", version.number()),
             None => "no Landlock: this kernel or runtime has none".to_owned(),
+        };
+        let own = match self.filters(facts) {
+            Some(_) if facts.filter => " inside Docker's own",
+            Some(_) => ", and none of Docker's: its daemon has none",
+            None => "",
         };
         let by = |held: Held| {
             let group = if held.by == HeldBy::CgroupV2 { "cgroup v2" } else { "cgroup v1" };
@@ -155,7 +182,7 @@ impl Docker {
             "no network but an empty loopback".to_owned(),
             "no variable and no open file of the caller, and no variable of the image".to_owned(),
             "ends with herma, and is removed then".to_owned(),
-            "herma's filter of system calls inside Docker's own; a foreign architecture kills".to_owned(),
+            format!("herma's filter of system calls{own}; a foreign architecture kills"),
             second,
             format!("limits: {limits}; the rest by rlimits"),
         ]
@@ -221,13 +248,20 @@ impl Destination for Docker {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            certificates: rooms.egress.as_ref().and_then(|_| files::certificates()).map(|(_, place)| place),
             herma: layout::HERMA.into(),
         }
     }
 
+    fn lend(&self, planted: &Path) -> io::Result<()> {
+        owner::give(planted)
+    }
+
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         let mut process = self.make(job)?;
-        let keeper = process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
+        let (keeper, number) =
+            process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
+        self.confirm(number, job)?;
         let watch = watch::Watch::start(&job.rooms, &job.limits, keeper);
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))?;

@@ -59,6 +59,8 @@ pub(crate) fn ways_out(view: &View) -> Vec<(OsString, OsString)> {
     let mut all: Vec<(OsString, OsString)> = router.into_iter().collect();
     if let Some(port) = view.egress_port {
         all.extend(PROXIES.map(|name| (name.into(), at(port))));
+        // OpenSSL's variable, which many others know; an image may have no file of its own.
+        all.extend(view.certificates.iter().map(|file| ("SSL_CERT_FILE".into(), file.into())));
         all.extend(["NO_PROXY", "no_proxy"].map(|name| (name.into(), DIRECT.into())));
     }
     all

@@ -36,6 +36,8 @@ pub struct View {
     pub router_port: Option<u16>,
     /// The port of its own loopback that leads to the egress proxy, where the destination has one.
     pub egress_port: Option<u16>,
+    /// The file with whom programs trust that speak TLS, where they would not find it by themselves.
+    pub certificates: Option<PathBuf>,
     /// herma's own binary.
     pub herma: PathBuf,
 }

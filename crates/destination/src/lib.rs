@@ -20,12 +20,13 @@ mod proc;
 mod running;
 mod sandbox;
 mod spawner;
+mod standing;
 pub mod tool;
 pub mod toolchain;
 mod wall;
 
 pub use destination::{Destination, Exit, Prepared, Process, Readiness, StartError, Unready, Waiting};
-pub use docker::{Docker, DockerOptions, ImagePin, UnpinnedImage, keeper};
+pub use docker::{Docker, DockerOptions, ImagePin, Noticed, PIECES, Piece, PieceRow, UnpinnedImage, keeper};
 pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;
 pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};

@@ -59,7 +59,9 @@ pub enum BadGrant {
         expires: Timestamp,
     },
     /// It lasts too long.
-    #[error("a grant lasts at most 7 days, this one would last until {expires}; choose at most {latest}")]
+    #[error(
+        "a grant lasts at most 7 days, which is `168h`; this one would last until {expires}, and {latest} is the latest"
+    )]
     TooLong {
         /// When it would end.
         expires: Timestamp,

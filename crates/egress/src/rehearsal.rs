@@ -40,6 +40,13 @@ pub fn rehearse(allowlist: &Allowlist, asked: &Asked, now: Timestamp, resolve: b
         addresses: Vec::new(),
         detail: String::new(),
     };
+    if let Host::Address(address) = asked.host
+        && let Err(BadAnswers::Refused { address, kind }) = Checked::check(&[address])
+    {
+        // Before the list, which could not help.
+        let detail = format!("{address} is a {kind} address");
+        return Rehearsed { detail, ..said(Verdict::Denied(Reason::PrivateAddress)) };
+    }
     let (rule, until) = match allowlist.decide(asked, now).listing {
         Listing::Allowed { rule, until } => (Some(rule), until),
         Listing::Denied(reason) => return said(Verdict::Denied(reason)),

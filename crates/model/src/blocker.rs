@@ -95,7 +95,7 @@ blockers! {
         "Raise the limit, or find out why the engine lingers; a run that had to be stopped is never a pass.";
     EgressDenied "egress_denied" Fail
         "The contract needed a host that was denied."
-        "Add the host to the contract's egress list and have it approved; only public hosts can be reached.";
+        "If the host is public, add it to the contract's egress list and have it approved. One with `private_address` or `own_address` is reached by no list and no grant: have the contract do without it.";
     EngineFailed "engine_failed" Fail
         "The engine exited with an error, or said that it failed."
         "Read engine/stderr.log in the bundle.";

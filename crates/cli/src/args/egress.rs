@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use herma_model::admission::Line;
-use herma_model::units::Span;
+use herma_model::units::{BadQuantity, Span};
 
 use crate::unlock::UnlockArgs;
 
@@ -66,6 +66,11 @@ pub struct EgressAdopt {
     pub yes: bool,
 }
 
+/// How long a grant lasts. Who writes days has to be told both: how it is written, and how long it may be.
+fn lasts(text: &str) -> Result<Span, String> {
+    text.parse().map_err(|bad: BadQuantity| format!("{bad}; at most 7 days, which is `168h`"))
+}
+
 /// Arguments of `herma egress grant`.
 #[derive(Debug, Args)]
 pub struct EgressGrant {
@@ -76,7 +81,7 @@ pub struct EgressGrant {
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
     /// For how long, like `2h`; `168h`, which is 7 days, at most
-    #[arg(long = "for", value_name = "TIME")]
+    #[arg(long = "for", value_name = "TIME", value_parser = lasts)]
     pub lasts: Span,
     /// Who grants it.
     #[command(flatten)]

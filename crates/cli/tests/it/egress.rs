@@ -3,12 +3,16 @@
 mod attacks;
 mod lists;
 
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
 use herma_model::contract::Action;
 use herma_model::egress::{EgressMode, EgressUse};
 use herma_model::{Blocker, EventType};
 use serde_json::Value;
 
-use crate::kit::{Bundle, Finished, Herma, contract_text, fix_and};
+use crate::kit::{Bundle, Finished, Herma, contract_text, fix_and, until};
 
 /// What the run's proxy counted.
 fn used(run: &Finished) -> EgressUse {
@@ -41,6 +45,38 @@ fn a_run_that_names_no_host_is_denied_every_one_and_each_attempt_is_recorded() {
     assert_eq!((used.without_an_event, used.bytes_out, used.bytes_in), (0, 0, 0));
     let shown = herma.run(&["show"]).stdout;
     assert!(shown.contains("| egress | strict; 0 allowed, 2 denied (2 not_listed), 0 failed"), "{shown}");
+}
+
+/// What an operator reads at a run's socket; nothing where there is none.
+fn metrics(run: &Path) -> String {
+    let mut text = String::new();
+    if let Ok(mut operator) = UnixStream::connect(run.join("egress/metrics.sock")) {
+        operator.write_all(b"GET /metrics HTTP/1.1\r\nHost: run\r\n\r\n").unwrap();
+        operator.read_to_string(&mut text).unwrap();
+    }
+    text
+}
+
+#[test]
+fn an_operator_reads_the_metrics_of_a_run_while_it_lasts_and_the_agent_cannot() {
+    let herma = Herma::new();
+    let steps = [
+        "- connect: { to: \"example.org:443\" }",
+        "- shell: { command: \"! find / -name metrics.sock 2>/dev/null | grep .\", must: true }",
+        "- shell: { command: \"until rm go 2>/dev/null; do sleep 0.01; done\", must: true }",
+    ];
+    let script = herma.script(&fix_and(&steps));
+    let args = ["run".as_ref(), "fixture:string-slugify".as_ref(), "--script".as_ref(), script.as_os_str()];
+    let run = herma.finished_by(|| {
+        let started = herma.start(&args);
+        let place = || herma.runs().first().map(|run| herma.home().join("runs").join(run.to_string()));
+        let denied = "\nherma_egress_decisions_total{verdict=\"denied\",reason=\"not_listed\"} 1\n";
+        until("the decision is counted", || place().is_some_and(|run| metrics(&run).contains(denied)));
+        std::fs::write(place().unwrap().join("workspace/go"), "").unwrap();
+        started.end()
+    });
+    run.assert_pass();
+    assert_eq!(used(&run).denied.get("not_listed"), Some(&1), "the report says the same");
 }
 
 #[test]

@@ -31,6 +31,14 @@ pub(super) struct Place {
     pub(super) controllers: Vec<Controller>,
 }
 
+/// The group of a process that holds one thing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct GroupOf {
+    pub(super) controller: Controller,
+    pub(super) version: Version,
+    pub(super) dir: PathBuf,
+}
+
 /// One mounted tree of groups.
 #[derive(Debug, PartialEq, Eq)]
 struct Mounted {
@@ -54,6 +62,26 @@ pub(super) fn usable() -> io::Result<Vec<Place>> {
         }
     }
     Ok(found)
+}
+
+/// The groups of another process, as far as this one is shown them.
+pub(super) fn of(process: i32) -> io::Result<Vec<GroupOf>> {
+    let own = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
+    Ok(groups(&mounted(&fs::read_to_string("/proc/self/mountinfo")?), &own))
+}
+
+fn groups(mounts: &[Mounted], own: &str) -> Vec<GroupOf> {
+    let of_one = |mounted: &Mounted, (word, controller): (&str, Controller)| {
+        let version = mounted.version;
+        let path = match version {
+            Version::One if !mounted.options.split(',').any(|option| option == word) => return None,
+            Version::One => path_of(own, |names| names.split(',').any(|name| name == word))?,
+            Version::Two => path_of(own, str::is_empty)?,
+        };
+        Some(GroupOf { controller, version, dir: inside(mounted, &path)? })
+    };
+    let all = [("memory", Controller::Memory), ("pids", Controller::Pids), ("cpu", Controller::Cpu)];
+    mounts.iter().flat_map(|mounted| all.into_iter().filter_map(|one| of_one(mounted, one))).collect()
 }
 
 /// Every group whose name begins like this, wherever it is.
@@ -162,6 +190,19 @@ mod tests {
         assert_eq!(memory.controllers, [Controller::Memory]);
         let cpu = place(&mounts[1], own).unwrap();
         assert_eq!((cpu.dir.as_path(), cpu.controllers.len()), (Path::new("/sys/fs/cgroup/cpu,cpuacct"), 1));
+    }
+
+    #[test]
+    fn the_groups_of_a_process_are_found_in_each_tree() {
+        let of = groups(&mounted(HYBRID), "4:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n0::/y\n");
+        let found = |controller: Controller, version: Version| {
+            let group = of.iter().find(|group| group.controller == controller && group.version == version);
+            group.map(|group| group.dir.to_str().unwrap().to_owned())
+        };
+        assert_eq!(found(Controller::Memory, Version::One).unwrap(), "/sys/fs/cgroup/memory/docker/x");
+        assert_eq!(found(Controller::Cpu, Version::One).unwrap(), "/sys/fs/cgroup/cpu,cpuacct/docker/x");
+        assert_eq!(found(Controller::Pids, Version::One), None);
+        assert_eq!(found(Controller::Pids, Version::Two).unwrap(), "/sys/fs/cgroup/unified/y");
     }
 
     #[test]

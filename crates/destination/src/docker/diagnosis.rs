@@ -28,6 +28,8 @@ pub(super) struct Facts {
     pub(super) image: String,
     /// Docker's version and runtime.
     pub(super) detail: String,
+    /// Whether it puts a filter of system calls of its own around containers.
+    pub(super) filter: bool,
     /// Whether swap can be limited.
     pub(super) swap: bool,
     /// By what Docker holds limits, and which ones.
@@ -118,6 +120,7 @@ pub(super) fn examine(daemon: &Daemon, socket: &Path, options: &DockerOptions) -
     Ok(Facts {
         image: fit(&options.image, image)?,
         detail: format!("Docker {engine}, runtime {runtime}, image {}", options.image),
+        filter: filter(&info),
         swap: info.swap_limit == Some(true),
         by: match info.cgroup_version {
             Some(SystemInfoCgroupVersionEnum::_2) => HeldBy::CgroupV2,
@@ -158,6 +161,15 @@ fn users(info: &SystemInfo) -> Result<(), Unready> {
         "name a daemon that does not: DOCKER_HOST=unix:///var/run/docker.sock; the destination `sandbox` makes a user \
          namespace of its own",
     ))
+}
+
+/// Whether the daemon has a filter of system calls, and has not been told to leave it out.
+fn filter(info: &SystemInfo) -> bool {
+    let mut options = info.security_options.iter().flatten();
+    options.any(|option| {
+        let mut words = option.split(',');
+        words.next() == Some("name=seccomp") && words.all(|word| word != "profile=unconfined")
+    })
 }
 
 fn runtime(info: &SystemInfo, wanted: Option<&str>) -> Result<String, Unready> {

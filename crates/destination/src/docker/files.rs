@@ -30,6 +30,22 @@ pub(super) fn lay_out(dir: &Path, user: User) -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
+/// Where this machine has, in one file, whom programs trust that speak TLS: on Debian and its kin, Fedora and its kin, SUSE.
+const OF_THIS_MACHINE: [&str; 3] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+
+/// Where programs of an image look for such a file, whatever the image is made of.
+const OF_AN_IMAGE: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+
+/// Whom programs trust that have a way out: whom this machine trusts, as in the sandbox. An image may have nobody, and a
+/// certificate that a person added to the machine is not in it. Gives the mounts, and one of their places.
+pub(super) fn certificates() -> Option<(Vec<Mount>, PathBuf)> {
+    // Not the link to it, which leads to another place inside.
+    let host = OF_THIS_MACHINE.into_iter().find_map(|file| fs::canonicalize(file).ok())?;
+    let mounts = OF_AN_IMAGE.map(|inside| Mount { host: host.clone(), inside: inside.into() });
+    Some((mounts.into(), OF_AN_IMAGE[0].into()))
+}
+
 /// The file that only the second wall keeps from being written.
 pub(super) fn second_wall(dir: &Path) -> io::Result<PathBuf> {
     write(dir, "second-wall", "", 0o666)

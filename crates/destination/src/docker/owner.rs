@@ -46,6 +46,16 @@ impl User {
     }
 }
 
+/// Gives one file to who will be inside, where that is not herma's own user.
+pub(super) fn give(file: &Path) -> io::Result<()> {
+    let (own, User { uid, gid }) = (User::own(), User::inside());
+    if own.uid == uid {
+        return Ok(());
+    }
+    let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+    Ok(chownat(CWD, file, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?)
+}
+
 impl Lent {
     /// Lends the rooms to who will be inside, where that is not herma's own user. The sockets are lent for good: they
     /// are the run's own, several containers call them, and herma as root needs no permission.

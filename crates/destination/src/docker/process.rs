@@ -80,7 +80,7 @@ impl Drop for ToCommand {
 
 impl DockerProcess {
     /// Takes hold of the keeper, which waits for the word to go.
-    pub(super) fn take_hold(&mut self) -> io::Result<OwnedFd> {
+    pub(super) fn take_hold(&mut self) -> io::Result<(OwnedFd, i32)> {
         let id = self.id.clone();
         let options = None::<InspectContainerOptions>;
         let seen = self.daemon.ask(|client| async move { client.inspect_container(&id, options).await })?;
@@ -90,7 +90,7 @@ impl DockerProcess {
         match (found, handle) {
             (Some(seen), Some(handle)) if self.is_keeper(&seen) => {
                 self.keeper = Some(handle.try_clone()?);
-                Ok(handle)
+                Ok((handle, seen.number()))
             }
             _ => Err(io::Error::other(
                 "its first process cannot be seen from here: the Docker daemon must run on this machine, and herma \

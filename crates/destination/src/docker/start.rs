@@ -22,6 +22,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
 use super::making::Making;
 use super::owner::{Lent, User};
+use super::piece::Piece;
 use super::process::{DockerProcess, ToCommand};
 use super::spec::{self, Parts};
 use super::state::State;
@@ -50,23 +51,29 @@ impl Docker {
         let daemon = self.daemon()?;
         let failed = |error| StartError::io("cannot prepare the container")(error);
         let order = self.order(job)?;
-        let lent = Lent::lend(&job.rooms)
-            .map_err(StartError::io("cannot lend the rooms to the container's user"))?;
+        let lent = if self.standing.has(Piece::User) { Lent::lend(&job.rooms) } else { Ok(None) };
+        let lent = lent.map_err(StartError::io("cannot lend the rooms to the container's user"))?;
         let user = User::inside();
         let second_wall = self.landlock().map(|_| files::second_wall(&self.options.files)).transpose();
         let second_wall = second_wall.map_err(failed)?;
+        let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
+        if job.rooms.egress.is_some() {
+            files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
+        }
         let parts = Parts {
             facts,
             user,
             herma: &self.herma,
             runtime: self.options.runtime.as_deref(),
             held: &facts.held(&job.limits),
-            files: files::lay_out(&self.options.files, user).map_err(failed)?,
+            files,
             second_wall: second_wall.as_deref(),
             // Without the token, which is new every time.
             order: Digest::of(&Order { token: String::new(), ..order.clone() }.bytes()),
         };
         let body = spec::describe(job, &parts).map_err(failed)?;
+        #[cfg(feature = "test-switches")]
+        let body = super::loosened::container(body, self.standing);
 
         let making = Making::begin(&self.options.files, job.run_id).map_err(failed)?;
         let named =
@@ -147,6 +154,8 @@ impl Docker {
             landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(rooms) }),
             report: Some(keeper::REPORT),
         };
+        #[cfg(feature = "test-switches")]
+        let launch = super::loosened::launch(launch, self.standing);
         let mut env = environment::ways_out(&self.view(rooms));
         for (name, value) in environment::variables(job, Path::new(layout::HOME), Path::new(layout::TMP)) {
             env.retain(|(known, _)| *known != name);

@@ -32,7 +32,7 @@ pub(super) struct Canaries {
     pub(super) udp_port: u16,
     pub(super) abstract_socket: String,
     places: Places<Planted>,
-    _secrets: [Planted; 2],
+    secrets: [Planted; 2],
     tcp: TcpListener,
     udp: UdpSocket,
     sockets: [(&'static str, UnixListener); 3],
@@ -91,11 +91,18 @@ impl Canaries {
             udp_port: udp.local_addr().map_err(listening())?.port(),
             abstract_socket,
             places,
-            _secrets: [herma_secret, home_secret],
+            secrets: [herma_secret, home_secret],
             tcp,
             udp,
             sockets,
         })
+    }
+
+    /// Everything that has a name.
+    pub(super) fn planted(&self) -> impl Iterator<Item = &Path> {
+        let Places { other_run, repository, admin_socket, host_socket } = &self.places;
+        let places = [other_run, repository, admin_socket, host_socket];
+        places.into_iter().chain(&self.secrets).map(Planted::path)
     }
 
     pub(super) fn other_run(&self) -> &Path {

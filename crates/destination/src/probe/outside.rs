@@ -38,6 +38,9 @@ fn small_limits() -> SmallLimits {
     SmallLimits { memory: SMALL_MEMORY + processors * (256 << 10), processes: 24 }
 }
 
+/// The variable of the C library for how many pools of memory its threads have.
+const ARENAS: &str = "MALLOC_ARENA_MAX";
+
 /// herma's namespaces that the inside must not share.
 const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
 
@@ -102,6 +105,9 @@ pub fn probe(
     let full = Ground::begin(destination, shape, grounds, None)?;
     let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
+    for planted in canaries.planted() {
+        destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
+    }
     let limits = destination.limits(&shape.limits);
     let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers();
     let (full, small) = if destination.kind() == DestinationKind::Host {
@@ -157,7 +163,15 @@ impl<'a> Ground<'a> {
             }
         };
         let plan = view.engine_dir.as_ref().unwrap_or(&engine_dir).join(PLAN);
+        let mut env = shape.env.clone();
+        if small.is_some() {
+            // The C library sets address space aside for each thread. Where a contract limits that, a probe that starts many
+            // would die of it before it has its answer.
+            env.retain(|(name, _)| name != ARENAS);
+            env.push((ARENAS.to_owned(), "1".to_owned()));
+        }
         let job = Job {
+            env,
             argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
             rooms,
             stdin: Stdin::Null,

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use herma_model::RunId;
 use herma_model::units::Bytes;
 
-use super::standing::Standing;
 use crate::environment;
 use crate::job::{BadJob, Job, Mount, Rooms, View};
 use crate::limits::{Held, HeldBy, LimitName, Limits};
+use crate::standing::Standing;
 use crate::wall::Wall;
 
 /// A file that is there in every sandbox and nowhere else; it holds the run's name.
@@ -94,7 +94,7 @@ pub(crate) const KERNEL_LISTS: [&str; 8] = [
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
 /// The words that are the same for every job: walls, system, and the private places.
-pub(super) fn walls(standing: Standing, limits: &Limits) -> Vec<OsString> {
+pub(super) fn walls(standing: Standing<Wall>, limits: &Limits) -> Vec<OsString> {
     let mut words = Words(USER.iter().map(OsString::from).collect());
     for (_, of_wall) in WALLS.iter().filter(|(wall, _)| standing.has(*wall)) {
         words.0.extend(of_wall.iter().map(OsString::from));

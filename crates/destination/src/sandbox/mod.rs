@@ -4,7 +4,6 @@ pub(crate) mod layout;
 mod process;
 mod readiness;
 pub(crate) mod seccomp;
-mod standing;
 pub(crate) mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -30,11 +29,11 @@ use crate::launcher::{Launch, WayOut, rlimits};
 use crate::limits::{Held, Limits};
 use crate::running::Running;
 use crate::spawner::Heritage;
+use crate::standing::Standing;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
 use self::process::{Pipes, SandboxProcess};
-use self::standing::Standing;
 
 pub use layout::INSIDE_MARKER;
 
@@ -43,7 +42,7 @@ pub use layout::INSIDE_MARKER;
 pub struct Sandbox {
     herma: PathBuf,
     bwrap: Option<PathBuf>,
-    standing: Standing,
+    standing: Standing<Wall>,
     readiness: OnceLock<Result<Readiness, Unready>>,
 }
 
@@ -110,6 +109,8 @@ impl Destination for Sandbox {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            // The machine's own are where programs look for them.
+            certificates: None,
             herma: layout::HERMA.into(),
         }
     }

@@ -5,12 +5,13 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
 use super::layout;
-use super::standing::Standing;
 use crate::cgroup;
 use crate::destination::{Readiness, Unready};
 use crate::launcher::landlock::Version;
 use crate::limits::{HeldBy, Limits};
+use crate::standing::Standing;
 use crate::tool::Tool;
+use crate::wall::Wall;
 
 /// The first release that can forbid further user namespaces inside.
 const OLDEST: (u32, u32) = (0, 8);
@@ -117,7 +118,7 @@ fn whose(bwrap: &Path) -> Option<String> {
 }
 
 /// Makes the walls once, around a command that does nothing.
-pub(super) fn rehearse(bwrap: &Path, standing: Standing) -> Result<(), Unready> {
+pub(super) fn rehearse(bwrap: &Path, standing: Standing<Wall>) -> Result<(), Unready> {
     let mut words: Vec<OsString> = layout::walls(standing, &Limits::default());
     words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
     let tried = Tool::at("bwrap", bwrap.to_owned()).call().args(words).checked();

@@ -20,4 +20,6 @@ fn no_other_crate_asks_for_the_switches() {
     let (build, tests) = own.split_once("[dev-dependencies]").unwrap();
     assert!(build.contains("test-switches = []") && !build.contains("default ="), "{build}");
     assert!(tests.contains("test-switches"));
+    let docker = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("src/docker.rs")).unwrap();
+    assert!(docker.contains("#[cfg(feature = \"test-switches\")]\nmod loosened;\n"));
 }

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use herma_destination::probe::{self, Grounds, ProbeError};
 use herma_destination::{Confinement, Destination, Host, Job, Mount};
+use herma_model::engine::DestinationKind;
 
 use crate::support::{Ground, host, sandbox};
 
@@ -25,7 +26,11 @@ pub(crate) fn try_probed(
     let readiness = destination.readiness().unwrap();
     let begun = Instant::now();
     let found = probe::probe(destination, &readiness, job, Grounds { scratch, herma_home, user_home });
-    assert!(begun.elapsed().as_secs() < 5, "took {:?}", begun.elapsed());
+    assert!(
+        begun.elapsed().as_secs() < 5 || destination.kind() == DestinationKind::Docker,
+        "took {:?}",
+        begun.elapsed()
+    );
     // That is its caller's to remove, and can be at once.
     fs::remove_dir_all(scratch).unwrap();
     for home in [herma_home, user_home] {

@@ -23,6 +23,20 @@ pub enum Cut {
     Ahead,
 }
 
+impl Cut {
+    /// Its word.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Broken => "broken",
+            Self::Idle => "idle",
+            Self::Lifetime => "lifetime",
+            Self::Bytes => "bytes",
+            Self::Ahead => "ahead",
+        }
+    }
+}
+
 /// What a proxy has counted so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {

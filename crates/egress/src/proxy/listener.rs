@@ -12,6 +12,7 @@ use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
 use super::connection::{self, Stream};
+use super::metrics;
 use super::shared::Shared;
 
 /// Waits after an error of the system that passes by itself, such as too many open files.
@@ -33,6 +34,15 @@ impl std::fmt::Display for Listen {
             Self::Loopback(port) => write!(f, "127.0.0.1:{port}"),
         }
     }
+}
+
+/// Who calls at a listener.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Caller {
+    /// A client, who wants to reach something.
+    Client,
+    /// The operator, who wants to know what was counted.
+    Operator,
 }
 
 /// A listener that is bound.
@@ -79,13 +89,14 @@ impl Listener {
         shared: Arc<Shared>,
         room: Arc<Semaphore>,
         mut ending: watch::Receiver<bool>,
+        caller: Caller,
     ) {
         loop {
             let stop = ending.clone();
             tokio::select! {
                 biased;
                 () = ended(&mut ending) => return,
-                taken = self.take(&shared, &room, stop) => {
+                taken = self.take(&shared, &room, stop, caller) => {
                     if taken.is_err() {
                         tokio::time::sleep(AFTER_ERROR).await;
                     }
@@ -99,17 +110,18 @@ impl Listener {
         shared: &Arc<Shared>,
         room: &Arc<Semaphore>,
         stop: watch::Receiver<bool>,
+        caller: Caller,
     ) -> io::Result<()> {
         let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
                 stream.set_nodelay(true)?;
-                spawn(shared.clone(), stream, place, stop);
+                spawn(shared.clone(), stream, place, stop, caller);
             }
             Self::Unix(listener, _) => {
                 let (stream, _) = listener.accept().await?;
-                spawn(shared.clone(), stream, place, stop);
+                spawn(shared.clone(), stream, place, stop, caller);
             }
         }
         Ok(())
@@ -121,10 +133,17 @@ fn spawn<S: Stream>(
     stream: S,
     place: OwnedSemaphorePermit,
     mut stop: watch::Receiver<bool>,
+    caller: Caller,
 ) {
+    let serve = async move {
+        match caller {
+            Caller::Client => connection::serve(shared, stream).await,
+            Caller::Operator => metrics::serve(shared, stream).await,
+        }
+    };
     tokio::spawn(async move {
         tokio::select! {
-            () = connection::serve(shared, stream) => {}
+            () = serve => {}
             () = ended(&mut stop) => {}
         }
         drop(place);

@@ -26,6 +26,7 @@ mod counts;
 mod head;
 mod limits;
 mod listener;
+mod metrics;
 mod plain;
 mod request;
 mod service;

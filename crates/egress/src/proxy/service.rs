@@ -12,7 +12,8 @@ use tokio::sync::{Semaphore, watch};
 use super::connect::{Connect, Direct};
 use super::counts::Counts;
 use super::limits::Limits;
-use super::listener::{Listen, Listener};
+use super::listener::{Caller, Listen, Listener};
+use super::metrics;
 use super::shared::Shared;
 use crate::decided::Watch;
 use crate::resolver::{Resolve, System};
@@ -20,6 +21,8 @@ use crate::rules::Allowlist;
 
 /// Connections that have no tunnel yet, beside those that have.
 const WAITING: usize = 64;
+/// Operators who ask at once.
+const OPERATORS: usize = 8;
 /// How long the end waits for what cannot be broken off: the system's resolver.
 const AT_END: Duration = Duration::from_millis(200);
 
@@ -131,13 +134,29 @@ impl Service {
 impl Handle {
     /// Listens. Gives where, with the port that the system chose. Not to be called from an asynchronous task.
     pub fn listen(&self, listen: &Listen) -> Result<Listen, StartError> {
+        self.listen_for(listen, Caller::Client, self.room.clone())
+    }
+
+    /// Listens for the operator, who asks there for the metrics (`GET /metrics`). Not where a client could: what is counted
+    /// is no business of a run's. Not to be called from an asynchronous task.
+    pub fn listen_for_operator(&self, listen: &Listen) -> Result<Listen, StartError> {
+        // Apart from the clients' room: also when they have taken all of it, an operator is answered.
+        self.listen_for(listen, Caller::Operator, Arc::new(Semaphore::new(OPERATORS)))
+    }
+
+    fn listen_for(
+        &self,
+        listen: &Listen,
+        caller: Caller,
+        room: Arc<Semaphore>,
+    ) -> Result<Listen, StartError> {
         let failed = |source| StartError::Listen { listen: listen.clone(), source };
         let Some(runtime) = &self.runtime else {
             return Err(failed(io::Error::other("the proxy has ended")));
         };
         let listener = runtime.block_on(Listener::bind(listen)).map_err(failed)?;
         let bound = listener.bound().map_err(failed)?;
-        runtime.spawn(listener.serve(self.shared.clone(), self.room.clone(), self.ending.subscribe()));
+        runtime.spawn(listener.serve(self.shared.clone(), room, self.ending.subscribe(), caller));
         Ok(bound)
     }
 
@@ -150,6 +169,12 @@ impl Handle {
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.counts()
+    }
+
+    /// The same as text for Prometheus.
+    #[must_use]
+    pub fn metrics(&self) -> String {
+        metrics::text(&self.shared.counts())
     }
 
     /// The rules that would have allowed what the mode `learn` let through. A proposal: nothing here takes it over.

@@ -1,4 +1,5 @@
-//! From what is asked to an open connection: list, quotas, resolver, addresses, in this order.
+//! From what is asked to an open connection: list, quotas, resolver, addresses, in this order. An address that stands in
+//! the request itself is looked at first: no list would help it, and who asks is told so.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -26,21 +27,29 @@ pub(super) struct Open {
 }
 
 pub(super) async fn open(shared: &Shared, asked: &Asked) -> Result<Open, No> {
+    if let Host::Address(address) = asked.host {
+        checked(shared, &[address], asked.port)?;
+    }
     let listed = shared.listed(asked)?;
     if !shared.has_bytes() {
         return Err(No::denied(Reason::ByteQuota));
     }
     let place = shared.place()?;
     let answers = answers(shared, &asked.host).await?;
-    let checked = Checked::check_for(&answers, shared.own_network).map_err(|bad| match bad {
+    let checked = checked(shared, &answers, asked.port)?;
+    let (server, address) = connect(shared, &checked, asked.port).await?;
+    Ok(Open { server, address, rule: listed.rule, until: listed.until, _place: place })
+}
+
+/// The addresses, if all of them may be connected to.
+fn checked(shared: &Shared, answers: &[IpAddr], port: u16) -> Result<Checked, No> {
+    Checked::check_for(answers, shared.own_network).map_err(|bad| match bad {
         BadAnswers::None => No::failed(Fault::Unresolved),
         BadAnswers::TooMany => No::denied(Reason::TooManyAddresses),
         BadAnswers::Refused { address, kind } => No::denied(Reason::PrivateAddress)
             .because(format!("it leads to a {kind} address"))
-            .at(SocketAddr::new(address, asked.port)),
-    })?;
-    let (server, address) = connect(shared, &checked, asked.port).await?;
-    Ok(Open { server, address, rule: listed.rule, until: listed.until, _place: place })
+            .at(SocketAddr::new(address, port)),
+    })
 }
 
 /// The addresses of a host. A name is resolved here and nowhere else.

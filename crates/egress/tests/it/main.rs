@@ -14,6 +14,7 @@ mod kit;
 mod large;
 mod learning;
 mod limits;
+mod metrics;
 mod names;
 mod plain;
 mod rules;

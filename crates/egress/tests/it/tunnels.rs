@@ -55,7 +55,6 @@ fn what_is_not_listed_is_denied_with_a_reason_and_a_way_on() {
         ("a.example.org:443", Reason::NotListed),
         ("example.org:444", Reason::PortNotListed),
         ("8.8.8.8:443", Reason::NotListed),
-        ("127.0.0.1:443", Reason::NotListed),
     ];
     for (place, reason) in rows {
         let answer = refused(&proxy, place);
@@ -66,8 +65,17 @@ fn what_is_not_listed_is_denied_with_a_reason_and_a_way_on() {
         assert!(answer.ends_with(&body), "{answer}");
         assert_eq!(proxy.verdicts().last(), Some(&Denied(reason)));
     }
+    // What no list could ever allow says so, and nobody is advised to list it.
+    for place in ["127.0.0.1:443", "10.0.0.1:443"] {
+        let answer = refused(&proxy, place);
+        assert!(
+            answer.ends_with(&format!(" address). {}\n", Reason::PrivateAddress.next_step())),
+            "{answer}"
+        );
+        assert_eq!(proxy.verdicts().last(), Some(&Denied(Reason::PrivateAddress)));
+    }
     assert_eq!(server.connections.load(Ordering::SeqCst), 0);
-    assert_eq!(proxy.handle.counts().denied[&Reason::NotListed], 4);
+    assert_eq!(proxy.handle.counts().denied[&Reason::NotListed], 3);
 }
 
 #[test]

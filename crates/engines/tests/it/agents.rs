@@ -55,6 +55,7 @@ fn view() -> View {
         router: Some("/herma/router.sock".into()),
         router_port: Some(61801),
         egress_port: Some(61802),
+        certificates: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -21,6 +21,8 @@ use crate::run::Run;
 
 /// The socket's name in the run's directory of the proxy.
 const SOCKET: &str = "egress.sock";
+/// The name of the operator's socket beside it. No agent sees it.
+const OPERATORS_SOCKET: &str = "metrics.sock";
 /// The longest path that a socket can be bound to: the system's own limit.
 const LONGEST_PATH: usize = 107;
 
@@ -66,12 +68,13 @@ pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
     let opened = File::open(&dir)?;
     let socket = dir.join(SOCKET);
     // A home may lie deeper than the system takes the path of a socket.
-    let address = if socket.as_os_str().len() > LONGEST_PATH {
-        Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
-    } else {
-        socket.clone()
+    let address = |name: &str| {
+        let path = dir.join(name);
+        let short = Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(name);
+        Listen::Unix(if path.as_os_str().len() > LONGEST_PATH { short } else { path })
     };
-    handle.listen(&Listen::Unix(address)).map_err(internal)?;
+    handle.listen(&address(SOCKET)).map_err(internal)?;
+    handle.listen_for_operator(&address(OPERATORS_SOCKET)).map_err(internal)?;
     run.facts.egress = Some(EgressUse { mode: plan.mode, ..EgressUse::default() });
     run.egress = Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: opened });
     Ok(())

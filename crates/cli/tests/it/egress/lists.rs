@@ -61,6 +61,25 @@ fn the_installations_list_allows_and_a_line_that_is_no_rule_blocks_every_run() {
 }
 
 #[test]
+fn nobody_is_advised_to_list_an_address_that_no_list_opens() {
+    let herma = Herma::new();
+    for host in ["10.0.0.1:443", "127.0.0.1", "http://169.254.169.254", "[::1]:8443"] {
+        let said = herma.run(&["egress", "test", host, "--json"]).json();
+        assert_eq!(
+            (&said["verdict"], &said["reason"]),
+            (&"denied".into(), &"private_address".into()),
+            "{said}"
+        );
+        let next = said["next_step"].as_str().unwrap();
+        assert!(next.contains("no list and no grant") && !next.contains("Add"), "{said}");
+    }
+    let run = herma.play("steps: [{ connect: { to: \"10.0.0.1:443\", must: true } }]", &[]);
+    let record = run.report.blockers.iter().find(|record| record.blocker == Blocker::EgressDenied).unwrap();
+    assert_eq!(record.detail, "the engine was denied 10.0.0.1:443 (private_address)");
+    assert!(record.blocker.next_step().contains("is reached by no list and no grant"), "{record:?}");
+}
+
+#[test]
 fn a_grant_is_signed_counts_for_a_while_and_can_be_taken_back() {
     let herma = Herma::new();
     let nobody = herma.run(&["egress", "grant", "files.example", "--reason", "x", "--for", "2h"]);
@@ -74,7 +93,11 @@ fn a_grant_is_signed_counts_for_a_while_and_can_be_taken_back() {
     let long = as_approver("alice", &["egress", "grant", "a.example", "--reason", "x", "--for", "169h"]);
     let long = herma.run(&long);
     assert_eq!(long.code, Some(2), "{long:#?}");
-    assert!(long.stderr.contains("at most 7 days"), "{long:#?}");
+    assert!(long.stderr.contains("at most 7 days, which is `168h`"), "{long:#?}");
+    let days = herma.run(&["egress", "grant", "a.example", "--reason", "x", "--for", "9d"]);
+    assert_eq!(days.code, Some(2), "{days:#?}");
+    let said = "`9d` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`; at most 7 days, which is `168h`";
+    assert!(days.stderr.contains(said), "{days:#?}");
 
     let revoked = herma.json(&["egress", "revoke", &id, "--json"]);
     assert_eq!(revoked["grant"]["state"], "revoked", "{revoked:#}");

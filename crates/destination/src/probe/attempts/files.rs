@@ -7,8 +7,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use herma_model::engine::DestinationKind;
 use herma_model::{Digest, RunId};
 use rustix::fs::StatVfsMountFlags;
+use rustix::io::Errno;
 
 use super::Attempt::{Denied, NotDenied};
 use super::{ABSENT, Attempt, all, judge};
@@ -31,7 +33,8 @@ const KERNEL_SETTINGS: [&str; 4] = [
 ];
 
 /// What must be mounted for reading only, also where a second wall would refuse a write as well.
-const READ_ONLY: [&str; 4] = ["/", "/usr", "/etc", "/proc/sys"];
+const READ_ONLY: [&str; 8] =
+    ["/", "/usr", "/etc", "/etc/passwd", "/etc/group", "/proc/sys", layout::HERMA, layout::INSIDE_MARKER];
 
 const CONTAINER_SOCKETS: [&str; 4] = [
     "/var/run/docker.sock",
@@ -73,16 +76,24 @@ pub(in super::super) fn write_mounts(plan: &ProbePlan) -> Attempt {
     all(plan.mounts.iter().map(attempt), "there is none")
 }
 
-/// How the kernel has mounted the system, read back.
-pub(in super::super) fn read_only_system() -> Attempt {
-    let attempt = |place: &str| match rustix::fs::statvfs(place) {
+/// How the kernel has mounted the system and what else may only be read, read back.
+pub(in super::super) fn read_only_system(plan: &ProbePlan) -> Attempt {
+    let read_only = |place: &Path| match rustix::fs::statvfs(place) {
         Ok(seen) if seen.f_flag.contains(StatVfsMountFlags::RDONLY) => {
             Denied("all are mounted for reading only".to_owned())
         }
-        Ok(_) => NotDenied(format!("{place} is mounted for writing")),
-        Err(error) => NotDenied(format!("unclear: {place}: {error}")),
+        Ok(_) => NotDenied(format!("{} is mounted for writing", place.display())),
+        // Below a directory of an image that is closed to the user inside, nothing can be written either.
+        Err(Errno::ACCESS) if plan.mounts.iter().any(|mount| mount == place) => {
+            Denied("it cannot be reached".to_owned())
+        }
+        Err(error) => NotDenied(format!("unclear: {}: {error}", place.display())),
     };
-    all(READ_ONLY.into_iter().map(attempt), "there is none")
+    // A container's runtime makes its own, which belongs to root.
+    let devices = (plan.destination == DestinationKind::Sandbox).then_some("/dev");
+    let system = READ_ONLY.into_iter().chain(devices).map(Path::new);
+    let places = system.chain(plan.mounts.iter().map(PathBuf::as_path));
+    all(places.map(read_only), "there is none")
 }
 
 /// A file that the mounts would let be written. Where the kernel has no second wall there is no such file.

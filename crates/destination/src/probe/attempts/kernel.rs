@@ -12,6 +12,7 @@ use rustix::process::{Signal, Uid, parent_process_death_signal};
 use super::Attempt::{Denied, NotDenied};
 use super::{Attempt, FORBIDDEN, all, children, judge, judge_numbers};
 use crate::probe::{ChildTask, ProbePlan};
+use crate::sandbox::seccomp;
 
 pub(in super::super) fn open_files() -> Attempt {
     let entries = match fs::read_dir("/proc/self/fd") {
@@ -70,8 +71,21 @@ pub(in super::super) fn host_user(plan: &ProbePlan) -> Attempt {
     if user.is_root() || rustix::process::geteuid().is_root() {
         return NotDenied(format!("{shared}, as root"));
     }
+    if let Err(why) = only_its_own_group() {
+        return NotDenied(format!("{shared}, {why}"));
+    }
     let unprivileged = Denied(format!("{shared}, as user {} without privileges", user.as_raw()));
     all([capabilities(), new_privileges(), unprivileged].into_iter(), "nothing was tried")
+}
+
+/// Groups are rights on this machine too, and an image or a daemon could add some.
+fn only_its_own_group() -> Result<(), String> {
+    let own = rustix::process::getgid();
+    let others = rustix::process::getgroups().map_err(|error| format!("unclear: {error}"))?;
+    match others.into_iter().chain([own]).find(|group| *group != own || group.is_root()) {
+        Some(group) => Err(format!("in group {}", group.as_raw())),
+        None => Ok(()),
+    }
 }
 
 pub(in super::super) fn mount() -> Attempt {
@@ -114,8 +128,15 @@ pub(in super::super) fn new_privileges() -> Attempt {
     status_is("NoNewPrivs", "1")
 }
 
+/// Whether herma's filters stand around this process, and not just some filter. Kernels before 5.9 do not say how many there
+/// are.
 pub(in super::super) fn filter() -> Attempt {
-    status_is("Seccomp", "2")
+    let mode = status_is("Seccomp", "2");
+    let count = status_field("Seccomp_filters").map(|count| match count.parse::<usize>() {
+        Ok(seen) if seen >= seccomp::COUNT => Denied(format!("{seen} filters stand")),
+        _ => NotDenied(format!("{count} filters stand, and {} must", seccomp::COUNT)),
+    });
+    all([mode].into_iter().chain(count), "nothing was tried")
 }
 
 /// Whether the session is one of this pid namespace: one of outside shows as 0.

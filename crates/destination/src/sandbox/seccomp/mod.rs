@@ -18,10 +18,13 @@ const ARCHITECTURE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: TargetArch = TargetArch::aarch64;
 
+/// How many programs there are.
+pub(crate) const COUNT: usize = 2;
+
 /// Two programs, one for each answer; the kernel asks both. Calls of a foreign architecture kill who makes them: their
 /// numbers mean something else, and the table would not fit.
-pub(super) fn programs() -> io::Result<&'static [Vec<u8>; 2]> {
-    static MADE: OnceLock<Result<[Vec<u8>; 2], BackendError>> = OnceLock::new();
+pub(super) fn programs() -> io::Result<&'static [Vec<u8>; COUNT]> {
+    static MADE: OnceLock<Result<[Vec<u8>; COUNT], BackendError>> = OnceLock::new();
     MADE.get_or_init(make)
         .as_ref()
         .map_err(|error| io::Error::other(format!("the filter of system calls: {error}")))
@@ -37,11 +40,11 @@ pub(crate) fn enforce() -> io::Result<()> {
     Ok(())
 }
 
-fn make() -> Result<[Vec<u8>; 2], BackendError> {
+fn make() -> Result<[Vec<u8>; COUNT], BackendError> {
     both().map(|programs| programs.map(|program| bytes(&program)))
 }
 
-fn both() -> Result<[BpfProgram; 2], BackendError> {
+fn both() -> Result<[BpfProgram; COUNT], BackendError> {
     let mut refusing = compile(Answer::NotPermitted)?;
     refusing.splice(0..0, refuse_x32());
     Ok([refusing, compile(Answer::NotThere)?])

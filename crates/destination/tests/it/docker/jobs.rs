@@ -24,6 +24,7 @@ fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
     it_has_no_network_but_the_way_out(&daemon);
+    who_has_a_way_out_trusts_whom_the_machine_trusts(&daemon);
     its_limits_hold(&daemon);
     every_container_is_new_and_labelled(&daemon);
     what_cannot_be_started_is_an_error(&daemon);
@@ -213,6 +214,29 @@ print(ask(os.environ['HERMA_ROUTER_URL'], b'router'), ask(os.environ['HTTPS_PROX
     let told = tell(&daemon.destination(), &job);
     let unreachable = "Network is unreachable\n";
     assert_eq!(told.stdout, format!("['lo']\n{unreachable}{unreachable}ROUTER EGRESS\n"), "{}", told.stderr);
+}
+
+/// The image has no certificate at all. Who has a way out trusts whom this machine trusts, and cannot change that.
+fn who_has_a_way_out_trusts_whom_the_machine_trusts(daemon: &Daemon) {
+    let ground = Ground::new();
+    let script = "
+import hashlib, os, ssl
+file = '/etc/ssl/certs/ca-certificates.crt'
+print(len(ssl.create_default_context().get_ca_certs()) > 0, os.environ.get('SSL_CERT_FILE') == file)
+for file in file, '/etc/pki/tls/certs/ca-bundle.crt':
+    print(hashlib.sha256(open(file, 'rb').read()).hexdigest() if os.path.exists(file) else 'none')
+    try: open(file, 'ab'); print('opened')
+    except OSError: pass";
+    let mut job = ground.python(script);
+    let said =
+        |told: &crate::support::Told| -> Vec<String> { told.stdout.lines().map(str::to_owned).collect() };
+    let without = tell(&daemon.destination(), &job);
+    assert_eq!(said(&without), ["False False", "none", "none"], "{}", without.stderr);
+    job.rooms.egress = Some(echoing(&ground, "egress.sock"));
+    let own = herma_model::Digest::of(&fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap()).to_string();
+    let own = own.trim_start_matches("sha256:");
+    let with = tell(&daemon.destination(), &job);
+    assert_eq!(said(&with), ["True True", own, own], "{}", with.stderr);
 }
 
 fn its_limits_hold(daemon: &Daemon) {
