@@ -30,6 +30,7 @@ pub mod stage;
 pub mod step;
 pub mod store;
 pub mod units;
+pub mod tool;
 pub mod usage;
 pub mod verdict;
 pub mod visible;
