@@ -57,7 +57,7 @@ impl Nursery<'_> {
             argv: recipe.argv,
             env: recipe.env,
             path: Vec::new(),
-            rooms: Rooms { workspace: dir.to_owned(), engine_dir: None, router: None, egress: None },
+            rooms: Rooms { workspace: dir.to_owned(), engine_dir: None, router: None, egress: None, governance: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),

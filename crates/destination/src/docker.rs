@@ -221,6 +221,7 @@ impl Destination for Docker {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }
@@ -250,7 +251,7 @@ impl Docker {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: workspace.clone(), engine_dir: None, router: None, egress: None },
+            rooms: Rooms { workspace: workspace.clone(), engine_dir: None, router: None, egress: None, governance: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),

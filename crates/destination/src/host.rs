@@ -67,6 +67,7 @@ impl Destination for Host {
             // The loopback here is everybody's, so nothing is forwarded.
             router_port: None,
             egress_port: None,
+            governance: rooms.governance.clone(),
             herma: self.herma.clone(),
         }
     }

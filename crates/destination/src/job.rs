@@ -21,6 +21,8 @@ pub struct Rooms {
     pub router: Option<PathBuf>,
     /// The socket of the run's egress proxy; none where the process has no other way out.
     pub egress: Option<PathBuf>,
+    /// The socket at which tool calls are judged; none where the process asks nobody.
+    pub governance: Option<PathBuf>,
 }
 
 /// The same directories, and herma itself, as seen from inside.
@@ -36,6 +38,8 @@ pub struct View {
     pub router_port: Option<u16>,
     /// The port of its own loopback that leads to the egress proxy, where the destination has one.
     pub egress_port: Option<u16>,
+    /// The socket at which tool calls are judged, where there is one.
+    pub governance: Option<PathBuf>,
     /// herma's own binary.
     pub herma: PathBuf,
 }
@@ -108,7 +112,7 @@ pub enum BadJob {
         /// Its path.
         path: PathBuf,
     },
-    /// The socket of the router or of the egress proxy is not one.
+    /// A socket of the run is not one.
     #[error("{role} `{}` is not a socket", path.display())]
     NoSocket {
         /// Which socket.
@@ -144,6 +148,9 @@ impl Job {
         }
         if let Some(egress) = &self.rooms.egress {
             socket("the egress proxy's socket", egress)?;
+        }
+        if let Some(governance) = &self.rooms.governance {
+            socket("the socket for tool calls", governance)?;
         }
         for mount in &self.mounts {
             plain("the source of a mount", &mount.host)?;
@@ -203,7 +210,7 @@ mod tests {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None, egress: None },
+            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None, egress: None, governance: None },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
@@ -223,7 +230,7 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None, egress: None };
+            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None, egress: None, governance: None };
             assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
         }
         assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
@@ -234,6 +241,8 @@ mod tests {
             assert!(Job { rooms, ..job() }.check().is_err(), "router {path:?}");
             let rooms = Rooms { egress: Some(path.into()), ..job().rooms };
             assert!(Job { rooms, ..job() }.check().is_err(), "egress {path:?}");
+            let rooms = Rooms { governance: Some(path.into()), ..job().rooms };
+            assert!(Job { rooms, ..job() }.check().is_err(), "governance {path:?}");
         }
     }
 

@@ -21,6 +21,7 @@ mod facts;
 pub mod failure_matrix;
 mod file_reading;
 mod gates;
+mod governance;
 mod home;
 mod install;
 mod installation;
@@ -57,6 +58,7 @@ pub use compare::{
     comparison_markdown,
 };
 pub use destinations::{Choice, ChoiceError};
+pub use governance::{POLICY_DIR, PolicyError, read_policies, read_policy};
 pub use egress::{
     Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal,
     SignedBy, check_contract as check_egress,

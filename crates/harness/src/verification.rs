@@ -130,7 +130,7 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
         argv: vec!["sh".into(), "-c".into(), command.into()],
         env: Vec::new(),
         path: toolchains.path.clone(),
-        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None, router: None, egress: None },
+        rooms: Rooms { workspace: run.dirs.verification(), engine_dir: None, router: None, egress: None, governance: None },
         mounts: toolchains.mounts.clone(),
         stdin: Stdin::Null,
         limits: Limits::with_memory(run.contract.terms.limits.memory),

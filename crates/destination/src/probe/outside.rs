@@ -147,7 +147,7 @@ impl<'a> Ground<'a> {
             Some(_) => (None, None),
         };
         let rooms =
-            Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress };
+            Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress, governance: None };
         let view = destination.view(&rooms);
         let limits = match small {
             None => shape.limits,

@@ -110,6 +110,7 @@ impl Destination for Sandbox {
             router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }

@@ -55,6 +55,7 @@ fn view() -> View {
         router: Some("/herma/router.sock".into()),
         router_port: Some(61801),
         egress_port: Some(61802),
+        governance: Some("/herma/governance.sock".into()),
         herma: "/herma/herma".into(),
     }
 }

@@ -108,6 +108,7 @@ fn view() -> View {
         router: Some("/herma/router.sock".into()),
         router_port: Some(61801),
         egress_port: Some(61802),
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -25,6 +25,7 @@ fn view() -> View {
         router: None,
         router_port: None,
         egress_port: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

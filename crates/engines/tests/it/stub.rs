@@ -37,6 +37,7 @@ fn view() -> View {
         router: None,
         router_port: None,
         egress_port: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -57,6 +57,7 @@ fn in_fresh_rooms<T>(root: &Path, with: impl FnOnce(Rooms) -> T) -> Result<T, St
         engine_dir: Some(root.join("engine")),
         router: None,
         egress: None,
+        governance: None,
     };
     let engine_dir = root.join("engine");
     for dir in [root, &rooms.workspace, &engine_dir] {
@@ -148,7 +149,7 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
         let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None, egress: None };
+        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None, egress: None, governance: None };
         let shape = Job {
             run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             argv: Vec::new(),
