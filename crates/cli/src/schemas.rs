@@ -59,6 +59,17 @@ pub const SCHEMAS: &[Published] = &[
         what: "`egress grant` and `egress revoke`",
         make: || schema_for!(output::EgressGrantOutput),
     },
+    Published {
+        name: "policy-check",
+        what: "`policy check`",
+        make: || schema_for!(output::PolicyCheckOutput),
+    },
+    Published { name: "policy-test", what: "`policy test`", make: || schema_for!(output::PolicyTestOutput) },
+    Published {
+        name: "policy-explain",
+        what: "`policy explain`",
+        make: || schema_for!(output::PolicyExplainOutput),
+    },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },

@@ -210,7 +210,13 @@ mod tests {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None, egress: None, governance: None },
+            rooms: Rooms {
+                workspace: "/tmp".into(),
+                engine_dir: None,
+                router: None,
+                egress: None,
+                governance: None,
+            },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
@@ -230,7 +236,13 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None, egress: None, governance: None };
+            let rooms = Rooms {
+                workspace: path.into(),
+                engine_dir: None,
+                router: None,
+                egress: None,
+                governance: None,
+            };
             assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
         }
         assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());

@@ -32,8 +32,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub(crate) const HOOK_SECONDS: u64 = 30;
 
 /// The lines of a patch that name a file.
-const IN_A_PATCH: [&str; 4] =
-    ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+const IN_A_PATCH: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// A call as the agents tell it, each with its own words for the same.
 #[derive(Deserialize)]
@@ -79,11 +78,7 @@ fn read(input: impl Read) -> io::Result<ToolCall> {
         return Err(io::Error::other("it is no JSON object"));
     }
     let Told { tool_name, tool_input } = serde_json::from_slice(&text)?;
-    Ok(ToolCall {
-        action: ToolAction::of_tool(&tool_name),
-        subject: subject(&tool_input),
-        tool: tool_name,
-    })
+    Ok(ToolCall { action: ToolAction::of_tool(&tool_name), subject: subject(&tool_input), tool: tool_name })
 }
 
 /// What a call is about: the files of a patch, a command, a path, an address, or everything.
@@ -134,7 +129,8 @@ mod tests {
 
     #[test]
     fn a_patch_is_about_its_files_and_not_about_what_it_writes() {
-        let patch = "*** Begin Patch\n*** Update File: a.sh\n@@\n+git push\n*** Add File: b\n+x\n*** End Patch";
+        let patch =
+            "*** Begin Patch\n*** Update File: a.sh\n@@\n+git push\n*** Add File: b\n+x\n*** End Patch";
         let text = serde_json::json!({ "tool_name": "apply_patch", "tool_input": { "command": patch } });
         let found = of(&text.to_string());
         assert_eq!(found, Some(("apply_patch".to_owned(), ToolAction::Write, "a.sh\nb".to_owned())));

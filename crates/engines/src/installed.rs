@@ -10,7 +10,9 @@ use herma_model::Digest;
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS};
+use crate::engine::{
+    Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS,
+};
 use crate::hook;
 use crate::package::{Build, Package};
 use crate::tree::TreeDigest;

@@ -49,9 +49,9 @@ pub struct Policies {
 impl Policies {
     /// Compiles what herma ships with the operator's files. Nothing is left out: one file that is wrong makes all of it wrong.
     pub fn compile(operators: &[PolicyFile]) -> Result<Self, Problems> {
-        let (schema, _) =
-            Schema::from_cedarschema_str(SCHEMA).map_err(|error| broken_schema(&error))?;
-        let mut made = Self { schema, set: PolicySet::new(), rules: BTreeMap::new(), digest: digest(operators) };
+        let (schema, _) = Schema::from_cedarschema_str(SCHEMA).map_err(|error| broken_schema(&error))?;
+        let mut made =
+            Self { schema, set: PolicySet::new(), rules: BTreeMap::new(), digest: digest(operators) };
         let mut problems = Vec::new();
         for (name, text) in SHIPPED {
             let file = PolicyFile { name: name.to_owned(), text: text.to_owned() };
@@ -88,8 +88,7 @@ impl Policies {
             }
         };
         let checked = Validator::new(self.schema.clone()).validate(&set, ValidationMode::Strict);
-        let wrong: Vec<_> =
-            checked.validation_errors().map(|error| Problem::of(name, text, error)).collect();
+        let wrong: Vec<_> = checked.validation_errors().map(|error| Problem::of(name, text, error)).collect();
         let doubtful = checked.validation_warnings().map(|warning| Problem::of(name, text, warning));
         let before = problems.len();
         problems.extend(wrong.into_iter().chain(doubtful));

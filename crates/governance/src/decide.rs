@@ -66,11 +66,14 @@ impl Policies {
             );
         }
         let does = herma_policy::actions::classify(&call.subject);
-        let forbidden: Vec<&str> =
-            does.iter().filter(|action| asker.forbidden.contains(action)).map(|action| action.as_str()).collect();
-        let mut decision = self.by_rules(asker, call, does.clone()).unwrap_or_else(|why| {
-            Decision::no(does, format!("herma's policy could not be asked: {why}"))
-        });
+        let forbidden: Vec<&str> = does
+            .iter()
+            .filter(|action| asker.forbidden.contains(action))
+            .map(|action| action.as_str())
+            .collect();
+        let mut decision = self
+            .by_rules(asker, call, does.clone())
+            .unwrap_or_else(|why| Decision::no(does, format!("herma's policy could not be asked: {why}")));
         // The contract's word does not hang on any rule.
         if decision.allowed && !forbidden.is_empty() {
             decision.allowed = false;
@@ -86,8 +89,7 @@ impl Policies {
             return Err(error.to_string());
         }
         let allowed = response.decision() == CedarDecision::Allow;
-        let mut rules: Vec<&Rule> =
-            response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
+        let mut rules: Vec<&Rule> = response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
         rules.sort_by(|one, other| one.id.cmp(&other.id));
         let named: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
         let reason = if rules.is_empty() {
@@ -102,7 +104,12 @@ impl Policies {
         Ok(Decision { allowed, rules, does, reason })
     }
 
-    fn question(&self, asker: &Asker, call: &ToolCall, does: &[Action]) -> Result<(Entities, Request), String> {
+    fn question(
+        &self,
+        asker: &Asker,
+        call: &ToolCall,
+        does: &[Action],
+    ) -> Result<(Entities, Request), String> {
         let text = |text: &str| Value::new_string(text.to_owned());
         let words = |words: &mut dyn Iterator<Item = &Action>| {
             Value::new_set(words.map(|action| text(action.as_str())).collect::<Vec<_>>())

@@ -58,13 +58,13 @@ pub use compare::{
     comparison_markdown,
 };
 pub use destinations::{Choice, ChoiceError};
-pub use governance::{POLICY_DIR, PolicyError, read_policies, read_policy};
 pub use egress::{
     Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal,
     SignedBy, check_contract as check_egress,
 };
 pub use enabled::Enabled;
 pub use error::OrderError;
+pub use governance::{POLICY_DIR, PolicyError, read_policies, read_policy};
 pub use home::{Home, RunDirs};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};

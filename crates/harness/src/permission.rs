@@ -24,8 +24,7 @@ pub(crate) fn judge(run: &Run<'_>, tool: String, command: String) -> Judgement {
     let asker = asker(run);
     let call = ToolCall { action: ToolAction::of_tool(&tool), tool, subject: command };
     let decision = run.policies.decide(&asker, &call);
-    let forbidden =
-        decision.does.iter().copied().filter(|action| asker.forbidden.contains(action)).collect();
+    let forbidden = decision.does.iter().copied().filter(|action| asker.forbidden.contains(action)).collect();
     Judgement { call, decision, forbidden }
 }
 

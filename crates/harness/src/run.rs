@@ -6,8 +6,8 @@ use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
-use herma_governance::Policies;
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
+use herma_governance::Policies;
 use herma_model::approval::Ruling;
 use herma_model::contract::Terms;
 use herma_model::event::Source;

@@ -8,8 +8,8 @@ use herma_engines::{Engine, Said, SessionId, Turn};
 use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::contract::Limits;
-use herma_model::tool::{Asking, ToolUse};
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use herma_model::tool::{Asking, ToolUse};
 use serde_json::json;
 
 use crate::attempts;

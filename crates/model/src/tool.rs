@@ -37,15 +37,21 @@ const TOOLS: &[(ToolAction, &[&str])] = &[
     ),
     (
         ToolAction::Write,
-        &[
-            "write", "edit", "multiedit", "notebookedit", "applypatch", "patch", "writefile", "delete",
-            "move",
-        ],
+        &["write", "edit", "multiedit", "notebookedit", "applypatch", "patch", "writefile", "delete", "move"],
     ),
     (
         ToolAction::Read,
         &[
-            "read", "readfile", "glob", "grep", "ls", "list", "find", "search", "searchfiles", "viewimage",
+            "read",
+            "readfile",
+            "glob",
+            "grep",
+            "ls",
+            "list",
+            "find",
+            "search",
+            "searchfiles",
+            "viewimage",
             "view",
         ],
     ),
@@ -56,8 +62,16 @@ const TOOLS: &[(ToolAction, &[&str])] = &[
     (
         ToolAction::Spawn,
         &[
-            "agent", "task", "spawnagent", "delegatetask", "mixtureofagents", "cronjob", "sendmessage",
-            "schedulewakeup", "croncreate", "workflow",
+            "agent",
+            "task",
+            "spawnagent",
+            "delegatetask",
+            "mixtureofagents",
+            "cronjob",
+            "sendmessage",
+            "schedulewakeup",
+            "croncreate",
+            "workflow",
         ],
     ),
 ];

@@ -61,7 +61,8 @@ pub fn read_policies(dir: &Path) -> Result<Vec<PolicyFile>, PolicyError> {
             Some("yaml") => {}
             // A rule whose file is not read would forbid nothing, and nobody would know.
             _ => {
-                let why = format!("{name} is neither a policy (.cedar) nor a file of cases (.yaml); take it away");
+                let why =
+                    format!("{name} is neither a policy (.cedar) nor a file of cases (.yaml); take it away");
                 return Err(failed(dir, &why));
             }
         }
@@ -75,10 +76,8 @@ pub fn read_policies(dir: &Path) -> Result<Vec<PolicyFile>, PolicyError> {
 
 /// One file of policies, under this name.
 pub fn read_policy(path: &Path, name: String) -> Result<PolicyFile, PolicyError> {
-    let bytes = read_regular(path, MOST_BYTES).map_err(|error| PolicyError::Read {
-        place: path.display().to_string(),
-        why: error.to_string(),
-    })?;
+    let bytes = read_regular(path, MOST_BYTES)
+        .map_err(|error| PolicyError::Read { place: path.display().to_string(), why: error.to_string() })?;
     let text = String::from_utf8(bytes).map_err(|_| {
         let (file, problem) = (name.clone(), "it is not UTF-8".to_owned());
         Problems(vec![Problem { file, line: None, column: None, problem, help: None }])

@@ -131,10 +131,8 @@ impl Desk {
     /// Serves one caller after the other, until the run ends.
     fn serve(&self) {
         loop {
-            let mut ready = [
-                PollFd::new(&self.stopped, PollFlags::IN),
-                PollFd::new(&self.listener, PollFlags::IN),
-            ];
+            let mut ready =
+                [PollFd::new(&self.stopped, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
             let polled = poll(&mut ready, None);
             if !ready[0].revents().is_empty() {
                 return;

@@ -149,7 +149,13 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
         let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None, egress: None, governance: None };
+        let rooms = Rooms {
+            workspace: dir.path().to_owned(),
+            engine_dir: None,
+            router: None,
+            egress: None,
+            governance: None,
+        };
         let shape = Job {
             run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             argv: Vec::new(),
