@@ -9,6 +9,7 @@ use herma_destination::{Mount, View};
 use herma_model::Digest;
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
+use serde_json::Value;
 
 use crate::engine::{
     Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS,
@@ -184,6 +185,13 @@ impl Installed {
     pub(crate) fn hook(&self, view: &View) -> Result<String, EngineError> {
         let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
         Ok(hook::command(&view.herma, socket))
+    }
+
+    /// A script of herma's that asks before each call of a tool, with the way to herma in it.
+    pub(crate) fn hook_script(&self, script: &str, view: &View) -> Result<String, EngineError> {
+        let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
+        let quoted = |path: &Path| Value::from(path.display().to_string()).to_string();
+        Ok(script.replace("HERMA", &quoted(&view.herma)).replace("SOCKET", &quoted(socket)))
     }
 
     fn nothing(&self) -> EngineError {

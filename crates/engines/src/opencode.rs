@@ -33,7 +33,12 @@ pub const PACKAGE: Package = Package {
 /// Its own directory, its configuration and its prompt, in the engine directory.
 const HOME: &str = "opencode";
 const CONFIG: &str = "opencode/opencode.json";
+const PLUG_INS: &str = "opencode/config/opencode/plugins";
+const PLUG_IN: &str = "opencode/config/opencode/plugins/herma.js";
 const PROMPT: &str = "prompt.md";
+
+/// What asks before each call of a tool.
+const ASKS: &str = include_str!("opencode.js");
 
 /// What tells it that everything is installed that plug-ins need: otherwise it asks a registry for it at each start.
 const MODULES: &str = "opencode/config/opencode/node_modules";
@@ -67,6 +72,7 @@ impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -100,8 +106,11 @@ impl Agent for OpenCode {
             } },
         });
         write(engine_dir, HOME, CONFIG, &config.to_string())?;
-        fs::create_dir_all(engine_dir.join(MODULES))
-            .map_err(|source| EngineError::Write { file: MODULES, source })?;
+        for dir in [MODULES, PLUG_INS] {
+            fs::create_dir_all(engine_dir.join(dir))
+                .map_err(|source| EngineError::Write { file: dir, source })?;
+        }
+        write(engine_dir, HOME, PLUG_IN, &installed.hook_script(ASKS, view)?)?;
         let lock =
             json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": PACKAGE.version } } } });
         write(engine_dir, HOME, LOCK, &lock.to_string())?;

@@ -9,7 +9,7 @@ use super::rows;
 use crate::kit::{Finished, Herma};
 
 /// Agents with hooks.
-const ASKING: &[&str] = &["claude", "codex"];
+const ASKING: &[&str] = &["claude", "codex", "hermes", "opencode", "pi"];
 
 /// What the operator forbids here. `ran` is not an allowed path, so that the run would not pass if it were made.
 const POLICY: &str = r#"@id("no-marks")
