@@ -53,7 +53,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// What it would fetch, share, or take from the project and from other agents.
-const OFF: [&str; 9] = [
+const OFF: [&str; 8] = [
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_CLAUDE_CODE",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS",
@@ -62,7 +62,6 @@ const OFF: [&str; 9] = [
     "OPENCODE_DISABLE_MODELS_FETCH",
     "OPENCODE_DISABLE_PROJECT_CONFIG",
     "OPENCODE_DISABLE_SHARE",
-    "OPENCODE_PURE",
 ];
 
 /// The engine `opencode`.
@@ -126,7 +125,7 @@ impl Agent for OpenCode {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
         let mut argv = installed.command()?;
-        argv.extend(["run", "--format", "json", "--pure"].map(Into::into));
+        argv.extend(["run", "--format", "json"].map(Into::into));
         match assignment.resume {
             Some(resume) => argv.extend(["--session".into(), resume.session.to_string().into()]),
             // With a title it does not ask its model for one.

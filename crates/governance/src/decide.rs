@@ -8,7 +8,7 @@ use cedar_policy::{
 };
 use herma_model::contract::Action;
 use herma_model::engine::EngineName;
-use herma_model::tool::{LONGEST_SUBJECT, ToolAnswer, ToolCall};
+use herma_model::tool::{LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
 use herma_model::{RunId, Stage};
 
 use crate::compile::{Policies, Rule};
@@ -65,7 +65,11 @@ impl Policies {
                 format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"),
             );
         }
-        let does = herma_policy::actions::classify(&call.subject);
+        // The subject of a call on files is their names.
+        let does = match call.action {
+            ToolAction::Write | ToolAction::Read => Vec::new(),
+            _ => herma_policy::actions::classify(&call.subject),
+        };
         let forbidden: Vec<&str> = does
             .iter()
             .filter(|action| asker.forbidden.contains(action))
