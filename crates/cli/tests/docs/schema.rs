@@ -30,7 +30,7 @@ impl Schema {
     /// A published one by its name.
     pub(crate) fn named(name: &str) -> Self {
         let published = SCHEMAS.iter().find(|schema| schema.name == name).unwrap();
-        Self::of(&(published.make)())
+        Self::of(&published.schema())
     }
 
     /// One that is read, and not published.

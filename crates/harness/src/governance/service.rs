@@ -56,6 +56,39 @@ pub(crate) struct RunGovernance {
 }
 
 impl RunGovernance {
+    /// Listens in a new directory.
+    fn open(dir: &Path, policies: Arc<Policies>, asker: Asker, events: Arc<EventLog>) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(dir)?;
+        let opened = File::open(dir)?;
+        let socket = dir.join(SOCKET);
+        // A home may lie deeper than the system takes the path of a socket.
+        let address = if socket.as_os_str().len() > LONGEST_PATH {
+            Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
+        } else {
+            socket.clone()
+        };
+        let listener = UnixListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let (stop, stopped) = UnixStream::pair()?;
+        let desk = Arc::new(Desk { listener, stopped, policies, asker, events, tally: Mutex::default() });
+        let serve = |_| {
+            let desk = Arc::clone(&desk);
+            let thread = thread::Builder::new().name("governance".to_owned()).stack_size(STACK);
+            thread.spawn(move || desk.serve())
+        };
+        let threads = (0..THREADS).map(serve).collect::<io::Result<_>>()?;
+        Ok(Self { socket, desk, stop, threads, _dir: opened })
+    }
+
+    /// Ends it; what was asked, all in all.
+    fn close(self) -> Result<Tally, Stop> {
+        drop(self.stop);
+        for thread in self.threads {
+            thread.join().map_err(|_| Stop::panicked("judging tool calls"))?;
+        }
+        Ok(std::mem::take(&mut *self.desk.tally.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
     /// Where the agent's hook calls it, seen from outside of its destination.
     pub(crate) fn socket(&self) -> &Path {
         &self.socket
@@ -79,45 +112,16 @@ pub(crate) fn start(run: &mut Run<'_>) -> Result<(), Stop> {
     if !asks || !run.contract.terms.stage.starts_engine() {
         return Ok(());
     }
-    let dir = run.dirs.governance();
-    DirBuilder::new().mode(0o700).create(&dir)?;
-    let opened = File::open(&dir)?;
-    let socket = dir.join(SOCKET);
-    // A home may lie deeper than the system takes the path of a socket.
-    let address = if socket.as_os_str().len() > LONGEST_PATH {
-        Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
-    } else {
-        socket.clone()
-    };
-    let listener = UnixListener::bind(address)?;
-    listener.set_nonblocking(true)?;
-    let (stop, stopped) = UnixStream::pair()?;
-    let desk = Arc::new(Desk {
-        listener,
-        stopped,
-        policies: Arc::clone(&run.policies),
-        asker: permission::asker(run),
-        events: Arc::clone(&run.events),
-        tally: Mutex::default(),
-    });
-    let mut threads = Vec::new();
-    for _ in 0..THREADS {
-        let desk = Arc::clone(&desk);
-        let thread = thread::Builder::new().name("governance".to_owned()).stack_size(STACK);
-        threads.push(thread.spawn(move || desk.serve())?);
-    }
-    run.governance = Some(RunGovernance { socket, desk, stop, threads, _dir: opened });
+    let (policies, events) = (Arc::clone(&run.policies), Arc::clone(&run.events));
+    run.governance =
+        Some(RunGovernance::open(&run.dirs.governance(), policies, permission::asker(run), events)?);
     Ok(())
 }
 
 /// Closes the socket of the run, if it is still open, and adds up what was asked there. Nothing of the engine may be alive.
 pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
-    let Some(RunGovernance { desk, stop, threads, .. }) = run.governance.take() else { return Ok(()) };
-    drop(stop);
-    for thread in threads {
-        thread.join().map_err(|_| Stop::panicked("judging tool calls"))?;
-    }
-    let tally = std::mem::take(&mut *desk.tally.lock().unwrap_or_else(PoisonError::into_inner));
+    let Some(governance) = run.governance.take() else { return Ok(()) };
+    let tally = governance.close()?;
     run.facts.attempted(tally.attempted.iter().copied());
     run.facts.note_hooked(tally.asked, tally.denied);
     if let Some(failure) = tally.unwritten {
@@ -201,3 +205,7 @@ fn question(caller: &mut UnixStream) -> io::Result<ToolCall> {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "service_tests.rs"]
+mod tests;
