@@ -37,7 +37,13 @@ impl Problem {
     pub(crate) fn of(file: &str, text: &str, diagnostic: &dyn Diagnostic) -> Self {
         let offset = diagnostic.labels().and_then(|mut labels| labels.next()).map(|label| label.offset());
         let help = diagnostic.help().map(|help| help.to_string());
-        Self { help, ..Self::at(file, text, offset, diagnostic.to_string()) }
+        let said = diagnostic.to_string();
+        // Cedar numbers the rules of a file; the line says more.
+        let said = said.strip_prefix("for policy `policy").and_then(|rest| rest.split_once("`, ")).map_or(
+            said.as_str(),
+            |(_, problem)| problem,
+        );
+        Self { help, ..Self::at(file, text, offset, said) }
     }
 
     pub(crate) fn with_help(mut self, help: &str) -> Self {

@@ -35,7 +35,9 @@ impl Schema {
 
     /// One that is read, and not published.
     pub(crate) fn of(schema: &schemars::Schema) -> Self {
-        Self(serde_json::to_value(schema).unwrap())
+        let mut value = serde_json::to_value(schema).unwrap();
+        value.sort_all_objects();
+        Self(value)
     }
 
     /// The keys at the top.
