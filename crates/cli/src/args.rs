@@ -9,6 +9,7 @@ mod egress;
 mod engines;
 mod ladder;
 mod outcome;
+mod policy;
 mod router;
 mod usage;
 
@@ -30,6 +31,7 @@ pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
+pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
 pub use self::router::{ApiArg, Router, RouterCommand};
 pub use self::usage::{Usage, UsageByArg};
 
@@ -103,6 +105,9 @@ pub enum Command {
     /// Show, test and change what runs may reach besides their model
     #[command(subcommand)]
     Egress(Egress),
+    /// Check, test and explain the policies by which tool calls are judged
+    #[command(subcommand)]
+    Policy(Policy),
     /// Serve the one way to a model: admits, bounds, forwards and records every call
     Router(Router),
     /// List the models that are configured or admitted: by which names they are asked, and what they cost

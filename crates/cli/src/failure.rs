@@ -65,6 +65,9 @@ impl From<OrderError> for Failure {
             OrderError::Contract(_) => Self::bad_input(error),
             OrderError::Engine(_) => Self::bad_input(error)
                 .hint("name a built-in fixture as target, or say what `fake` does with --script FILE"),
+            OrderError::Policy(_) => {
+                Self::bad_input(error).hint("mend it; `herma policy check` says whether it is")
+            }
             OrderError::Write(_) => Self::internal(error).hint(
                 "free space or make herma's home writable; the next herma command closes what was left",
             ),

@@ -10,6 +10,7 @@ mod engines;
 mod ladder;
 mod models;
 mod outcome;
+mod policy;
 mod router;
 mod router_probe;
 
@@ -35,6 +36,9 @@ pub use self::engines::{EngineRow, EnginesOutput, InstalledOutput};
 pub use self::ladder::LadderOutput;
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
+pub use self::policy::{
+    CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
+};
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
 use crate::failure::Failure;

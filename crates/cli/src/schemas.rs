@@ -10,6 +10,7 @@ use herma_model::signed::Signed;
 use herma_model::step::TraceLine;
 use herma_model::{Decision, Event, Report};
 use schemars::{Schema, schema_for};
+use serde_json::Value;
 
 use crate::output;
 
@@ -21,6 +22,19 @@ pub struct Published {
     pub what: &'static str,
     /// Makes it.
     pub make: fn() -> Schema,
+}
+
+impl Published {
+    /// The schema as it is published: in an order that does not hang on that of the fields in the code.
+    #[must_use]
+    pub fn schema(&self) -> Schema {
+        let mut schema = (self.make)();
+        if let Some(keys) = schema.as_object_mut() {
+            keys.sort_keys();
+            keys.values_mut().for_each(Value::sort_all_objects);
+        }
+        schema
+    }
 }
 
 /// Every schema that herma publishes.
@@ -58,6 +72,17 @@ pub const SCHEMAS: &[Published] = &[
         name: "egress-grant-shown",
         what: "`egress grant` and `egress revoke`",
         make: || schema_for!(output::EgressGrantOutput),
+    },
+    Published {
+        name: "policy-check",
+        what: "`policy check`",
+        make: || schema_for!(output::PolicyCheckOutput),
+    },
+    Published { name: "policy-test", what: "`policy test`", make: || schema_for!(output::PolicyTestOutput) },
+    Published {
+        name: "policy-explain",
+        what: "`policy explain`",
+        make: || schema_for!(output::PolicyExplainOutput),
     },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },

@@ -58,6 +58,7 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
             engine_dir: None,
             router: None,
             egress: None,
+            governance: None,
         },
         argv: args.collect(),
         env: Vec::new(),

@@ -249,6 +249,7 @@ impl Destination for Docker {
             router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
             certificates: rooms.egress.as_ref().and_then(|_| files::certificates()).map(|(_, place)| place),
+            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }
@@ -284,7 +285,13 @@ impl Docker {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: workspace.clone(), engine_dir: None, router: None, egress: None },
+            rooms: Rooms {
+                workspace: workspace.clone(),
+                engine_dir: None,
+                router: None,
+                egress: None,
+                governance: None,
+            },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),

@@ -68,6 +68,7 @@ impl Destination for Host {
             router_port: None,
             egress_port: None,
             certificates: None,
+            governance: rooms.governance.clone(),
             herma: self.herma.clone(),
         }
     }

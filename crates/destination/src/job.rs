@@ -21,6 +21,8 @@ pub struct Rooms {
     pub router: Option<PathBuf>,
     /// The socket of the run's egress proxy; none where the process has no other way out.
     pub egress: Option<PathBuf>,
+    /// The socket at which tool calls are judged; none where the process asks nobody.
+    pub governance: Option<PathBuf>,
 }
 
 /// The same directories, and herma itself, as seen from inside.
@@ -38,6 +40,8 @@ pub struct View {
     pub egress_port: Option<u16>,
     /// The file with whom programs trust that speak TLS, where they would not find it by themselves.
     pub certificates: Option<PathBuf>,
+    /// The socket at which tool calls are judged, where there is one.
+    pub governance: Option<PathBuf>,
     /// herma's own binary.
     pub herma: PathBuf,
 }
@@ -110,7 +114,7 @@ pub enum BadJob {
         /// Its path.
         path: PathBuf,
     },
-    /// The socket of the router or of the egress proxy is not one.
+    /// A socket of the run is not one.
     #[error("{role} `{}` is not a socket", path.display())]
     NoSocket {
         /// Which socket.
@@ -146,6 +150,9 @@ impl Job {
         }
         if let Some(egress) = &self.rooms.egress {
             socket("the egress proxy's socket", egress)?;
+        }
+        if let Some(governance) = &self.rooms.governance {
+            socket("the socket for tool calls", governance)?;
         }
         for mount in &self.mounts {
             plain("the source of a mount", &mount.host)?;
@@ -205,7 +212,13 @@ mod tests {
             argv: vec!["true".into()],
             env: Vec::new(),
             path: Vec::new(),
-            rooms: Rooms { workspace: "/tmp".into(), engine_dir: None, router: None, egress: None },
+            rooms: Rooms {
+                workspace: "/tmp".into(),
+                engine_dir: None,
+                router: None,
+                egress: None,
+                governance: None,
+            },
             mounts: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
@@ -225,7 +238,13 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms { workspace: path.into(), engine_dir: None, router: None, egress: None };
+            let rooms = Rooms {
+                workspace: path.into(),
+                engine_dir: None,
+                router: None,
+                egress: None,
+                governance: None,
+            };
             assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
         }
         assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
@@ -236,6 +255,8 @@ mod tests {
             assert!(Job { rooms, ..job() }.check().is_err(), "router {path:?}");
             let rooms = Rooms { egress: Some(path.into()), ..job().rooms };
             assert!(Job { rooms, ..job() }.check().is_err(), "egress {path:?}");
+            let rooms = Rooms { governance: Some(path.into()), ..job().rooms };
+            assert!(Job { rooms, ..job() }.check().is_err(), "governance {path:?}");
         }
     }
 

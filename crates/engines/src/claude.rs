@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
+use crate::hook::HOOK_SECONDS;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
@@ -65,6 +66,7 @@ impl Agent for Claude {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Messages;
     const SESSIONS: &'static [&'static str] = &["claude/projects"];
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -74,7 +76,10 @@ impl Agent for Claude {
     ) -> Result<(), EngineError> {
         let (model, _) = installed.way(assignment, view)?;
         let env: Map<String, Value> = MODELS.iter().map(|name| ((*name).to_owned(), model.into())).collect();
-        let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false });
+        // Every tool, and more time than the hook takes itself.
+        let hook = json!({ "type": "command", "command": installed.hook(view)?, "timeout": HOOK_SECONDS });
+        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
+        let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false, "hooks": hooks });
         write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
         write(engine_dir, HOME, PROMPT, &told(assignment))
     }

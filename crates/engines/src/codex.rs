@@ -7,9 +7,11 @@ use herma_destination::View;
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
+use serde_json::json;
 
 use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::fake::TOKEN_VARIABLE;
+use crate::hook::HOOK_SECONDS;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
 use crate::package::{Build, Origin, Package};
@@ -36,19 +38,19 @@ pub const PACKAGE: Package = Package {
 /// Its own directory and its prompt, in the engine directory.
 const HOME: &str = "codex";
 const CONFIG: &str = "codex/config.toml";
+const HOOKS: &str = "codex/hooks.json";
 const PROMPT: &str = "prompt.md";
 
 /// How many calls are remembered that have begun: enough for all that run at once.
 const MOST_BEGUN: usize = 256;
 
 /// Everything that would reach out, start something by itself, or ask somebody.
-const OFF: [&str; 16] = [
+const OFF: [&str; 15] = [
     "apps",
     "browser_use",
     "computer_use",
     "daemon_auto_start",
     "goals",
-    "hooks",
     "image_generation",
     "multi_agent",
     "plugin_discovery_prefetch",
@@ -68,6 +70,7 @@ impl Agent for Codex {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Responses;
     const SESSIONS: &'static [&'static str] = &["codex/sessions"];
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -78,6 +81,10 @@ impl Agent for Codex {
         let (model, port) = installed.way(assignment, view)?;
         let config = config(model, port, &view.workspace.display().to_string());
         write(engine_dir, HOME, CONFIG, &config)?;
+        // Without a matcher it is every tool.
+        let hook = json!({ "type": "command", "command": installed.hook(view)?, "timeout": HOOK_SECONDS });
+        let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } });
+        write(engine_dir, HOME, HOOKS, &hooks.to_string())?;
         write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
@@ -91,8 +98,15 @@ impl Agent for Codex {
         };
         let mut argv = installed.command()?;
         // Its own sandbox would need namespaces, which there are none of inside: herma's walls are around it already.
-        let words =
-            ["exec", "--json", "--strict-config", "--dangerously-bypass-approvals-and-sandbox", "--cd"];
+        let words = [
+            "exec",
+            "--json",
+            "--strict-config",
+            "--dangerously-bypass-approvals-and-sandbox",
+            // It would leave a hook out that nobody has looked at, without a word. Its only one is herma's.
+            "--dangerously-bypass-hook-trust",
+            "--cd",
+        ];
         argv.extend(words.map(Into::into));
         argv.push(view.workspace.clone().into_os_string());
         if let Some(resume) = assignment.resume {

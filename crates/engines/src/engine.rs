@@ -23,6 +23,9 @@ pub const STRUCTURED_EVENTS: &str = "structured_events";
 /// The capability of going on with the session of an earlier run.
 pub const RESUME: &str = "resume";
 
+/// The capability of asking before each call of a tool, by a hook that herma installs in the agent's configuration.
+pub const TOOL_HOOKS: &str = "tool_hooks";
+
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
     /// The name that people choose it by.
@@ -285,6 +288,9 @@ pub enum EngineError {
         "the engine `{0}` asks a model: name one in the contract, and run it where a port leads to the router"
     )]
     NoModel(EngineName),
+    /// There is nobody whom it could ask about its tool calls.
+    #[error("the engine `{0}` asks before each call of a tool, and its destination shows no socket for that")]
+    NoHook(EngineName),
     /// The program that runs could not be read.
     #[error("the program of the engine `{engine}` could not be read to take its digest: {source}")]
     Digest {

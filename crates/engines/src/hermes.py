@@ -3,17 +3,22 @@
 Its own headless mode wants the prompt as an argument, and says nothing before its last word. Here the prompt comes by
 standard input, and each call of a tool is told when it begins.
 
-Called as: python3 -I -B hermes.py PACKAGES
+Before each call of a tool herma is asked whether it may be made. Whatever is not a clear yes is a no.
+
+Called as: python3 -I -B hermes.py HERMA SOCKET PACKAGES
 """
 
 import json
 import os
+import subprocess
 import sys
 import threading
 
 # Only what is told here goes to the real standard output; what Hermes prints goes to standard error.
 TOLD = os.fdopen(os.dup(1), "w", encoding="utf-8", errors="replace")
 TELLING = threading.Lock()
+# Where herma is, and where it is asked.
+HERMA, SOCKET = sys.argv[1:3]
 os.dup2(2, 1)
 
 
@@ -24,11 +29,36 @@ def tell(kind, **what):
         TOLD.flush()
 
 
+def denial(tool, arguments):
+    """Why a call may not be made; nothing where it may."""
+    try:
+        call = json.dumps({"tool": tool, "args": arguments}, default=str)
+        asked = subprocess.run(
+            [HERMA, "hook", SOCKET], input=call, text=True, capture_output=True, timeout=30, check=False
+        )
+        return None if asked.returncode == 0 else asked.stderr.strip() or "herma denied this tool call"
+    except Exception as error:
+        return f"herma denied this tool call: it could not be asked: {error}"
+
+
+def ask_before_each_call():
+    """Hermes looks this up each time that it is about to call a tool."""
+    from hermes_cli import plugins
+
+    own = plugins.resolve_pre_tool_block
+
+    def resolve_pre_tool_block(tool_name, args, *more, **named):
+        return denial(tool_name, args) or own(tool_name, args, *more, **named)
+
+    plugins.resolve_pre_tool_block = resolve_pre_tool_block
+
+
 def converse(prompt):
     with open(os.path.join(os.environ["HERMES_HOME"], "config.yaml"), encoding="utf-8") as file:
         model = json.load(file)["model"]
     from run_agent import AIAgent
 
+    ask_before_each_call()
     agent = AIAgent(
         base_url=model["base_url"],
         api_key=os.environ["HERMA_ROUTER_TOKEN"],
@@ -53,7 +83,7 @@ def converse(prompt):
 def main():
     # The interpreter has its library by now; what Hermes starts is to find that of the machine.
     os.environ.pop("LD_LIBRARY_PATH", None)
-    sys.path.insert(0, sys.argv[1])
+    sys.path.insert(0, sys.argv[3])
     try:
         ended = converse(sys.stdin.read())
     except BaseException as error:  # Whatever it is, it is a failure, and it is told.

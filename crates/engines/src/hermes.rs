@@ -50,6 +50,7 @@ pub(crate) enum Hermes {}
 impl Agent for Hermes {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -91,7 +92,11 @@ impl Agent for Hermes {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
-        let mut launch = python(installed, [engine_dir.join(SCRIPT).into_os_string()])?;
+        let Some(socket) = &view.governance else {
+            return Err(EngineError::NoHook(installed.name.clone()));
+        };
+        let words = [engine_dir.join(SCRIPT), view.herma.clone(), socket.clone()];
+        let mut launch = python(installed, words.map(Into::into))?;
         let home = engine_dir.join(HOME).display().to_string();
         let own = [
             ("HERMES_HOME", home.as_str()),

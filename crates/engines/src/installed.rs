@@ -9,8 +9,12 @@ use herma_destination::{Mount, View};
 use herma_model::Digest;
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
+use serde_json::Value;
 
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS};
+use crate::engine::{
+    Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS,
+};
+use crate::hook;
 use crate::package::{Build, Package};
 use crate::tree::TreeDigest;
 
@@ -28,6 +32,9 @@ pub(crate) trait Agent: 'static {
     const DOOR: Door;
     /// Where it keeps its session; nothing for one that cannot go on with it.
     const SESSIONS: &'static [&'static str] = &[];
+
+    /// Whether it asks before each call of a tool.
+    const HOOKS: bool = false;
 
     /// Writes its configuration and its prompt.
     fn prepare(
@@ -87,7 +94,12 @@ impl<A: Agent> Engine for AgentEngine<A> {
     }
 
     fn capabilities(&self) -> &[&str] {
-        if A::SESSIONS.is_empty() { &[STRUCTURED_EVENTS] } else { &[RESUME, STRUCTURED_EVENTS] }
+        match (A::SESSIONS.is_empty(), A::HOOKS) {
+            (true, false) => &[STRUCTURED_EVENTS],
+            (true, true) => &[STRUCTURED_EVENTS, TOOL_HOOKS],
+            (false, false) => &[RESUME, STRUCTURED_EVENTS],
+            (false, true) => &[RESUME, STRUCTURED_EVENTS, TOOL_HOOKS],
+        }
     }
 
     fn sessions(&self) -> &[&str] {
@@ -167,6 +179,19 @@ impl Installed {
     ) -> Result<(&'a str, u16), EngineError> {
         let model = assignment.contract.terms.model.as_ref().map(|choice| choice.model.as_str());
         model.zip(view.router_port).ok_or_else(|| EngineError::NoModel(self.name.clone()))
+    }
+
+    /// The command by which it asks before each call of a tool.
+    pub(crate) fn hook(&self, view: &View) -> Result<String, EngineError> {
+        let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
+        Ok(hook::command(&view.herma, socket))
+    }
+
+    /// A script of herma's that asks before each call of a tool, with the way to herma in it.
+    pub(crate) fn hook_script(&self, script: &str, view: &View) -> Result<String, EngineError> {
+        let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
+        let quoted = |path: &Path| Value::from(path.display().to_string()).to_string();
+        Ok(script.replace("HERMA", &quoted(&view.herma)).replace("SOCKET", &quoted(socket)))
     }
 
     fn nothing(&self) -> EngineError {

@@ -10,6 +10,7 @@ mod digest;
 mod engine;
 pub mod fake;
 pub mod hermes;
+pub mod hook;
 mod installed;
 mod json_lines;
 mod lines;
@@ -26,7 +27,9 @@ mod tree;
 
 pub use conversation::{Conversation, Question, Turn};
 pub use digest::program_digest;
-pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said};
+pub use engine::{
+    Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said, TOOL_HOOKS,
+};
 pub use lines::{LineSplitter, MAX_LINE};
 pub use package::{Build, Origin, PYTHON_HOME, PYTHON_PACKAGES, Package};
 pub use prompt::prompt;

@@ -33,7 +33,12 @@ pub const PACKAGE: Package = Package {
 /// Its own directory, its configuration and its prompt, in the engine directory.
 const HOME: &str = "opencode";
 const CONFIG: &str = "opencode/opencode.json";
+const PLUG_INS: &str = "opencode/config/opencode/plugins";
+const PLUG_IN: &str = "opencode/config/opencode/plugins/herma.js";
 const PROMPT: &str = "prompt.md";
+
+/// What asks before each call of a tool.
+const ASKS: &str = include_str!("opencode.js");
 
 /// What tells it that everything is installed that plug-ins need: otherwise it asks a registry for it at each start.
 const MODULES: &str = "opencode/config/opencode/node_modules";
@@ -48,7 +53,7 @@ const PLACES: [(&str, &str); 4] = [
 ];
 
 /// What it would fetch, share, or take from the project and from other agents.
-const OFF: [&str; 9] = [
+const OFF: [&str; 8] = [
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_CLAUDE_CODE",
     "OPENCODE_DISABLE_DEFAULT_PLUGINS",
@@ -57,7 +62,6 @@ const OFF: [&str; 9] = [
     "OPENCODE_DISABLE_MODELS_FETCH",
     "OPENCODE_DISABLE_PROJECT_CONFIG",
     "OPENCODE_DISABLE_SHARE",
-    "OPENCODE_PURE",
 ];
 
 /// The engine `opencode`.
@@ -67,6 +71,7 @@ impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -100,8 +105,11 @@ impl Agent for OpenCode {
             } },
         });
         write(engine_dir, HOME, CONFIG, &config.to_string())?;
-        fs::create_dir_all(engine_dir.join(MODULES))
-            .map_err(|source| EngineError::Write { file: MODULES, source })?;
+        for dir in [MODULES, PLUG_INS] {
+            fs::create_dir_all(engine_dir.join(dir))
+                .map_err(|source| EngineError::Write { file: dir, source })?;
+        }
+        write(engine_dir, HOME, PLUG_IN, &installed.hook_script(ASKS, view)?)?;
         let lock =
             json!({ "packages": { "": { "dependencies": { "@opencode-ai/plugin": PACKAGE.version } } } });
         write(engine_dir, HOME, LOCK, &lock.to_string())?;
@@ -117,7 +125,7 @@ impl Agent for OpenCode {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
         let mut argv = installed.command()?;
-        argv.extend(["run", "--format", "json", "--pure"].map(Into::into));
+        argv.extend(["run", "--format", "json"].map(Into::into));
         match assignment.resume {
             Some(resume) => argv.extend(["--session".into(), resume.session.to_string().into()]),
             // With a title it does not ask its model for one.

@@ -43,7 +43,11 @@ pub const PACKAGE: Package = Package {
 const HOME: &str = "pi";
 const MODELS: &str = "pi/models.json";
 const SETTINGS: &str = "pi/settings.json";
+const EXTENSION: &str = "pi/herma.js";
 const PROMPT: &str = "prompt.md";
+
+/// What asks before each call of a tool.
+const ASKS: &str = include_str!("pi.js");
 
 /// What its configuration calls the router.
 const NAME_OF_PROVIDER: &str = "herma";
@@ -55,6 +59,7 @@ impl Agent for Pi {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["pi/sessions"];
+    const HOOKS: bool = true;
 
     fn prepare(
         installed: &Installed,
@@ -72,6 +77,7 @@ impl Agent for Pi {
         let settings = json!({ "defaultProvider": NAME_OF_PROVIDER, "defaultModel": model });
         write(engine_dir, HOME, MODELS, &models.to_string())?;
         write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
+        write(engine_dir, HOME, EXTENSION, &installed.hook_script(ASKS, view)?)?;
         write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
@@ -97,6 +103,8 @@ impl Agent for Pi {
             "--no-themes",
         ];
         argv.extend(words.map(Into::into));
+        // The one that is named is loaded all the same.
+        argv.extend(["--extension".into(), engine_dir.join(EXTENSION).into_os_string()]);
         if let Some(resume) = assignment.resume {
             argv.extend(["--session".into(), resume.session.to_string().into()]);
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use herma_model::Report;
-use herma_model::report::{ChangedFile, EgressUse, Usage, Verification, VerificationStatus};
+use herma_model::report::{ChangedFile, EgressUse, ToolUse, Usage, Verification, VerificationStatus};
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
@@ -34,6 +34,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     }
     if let Some(used) = &report.egress {
         writeln!(out, "| egress | {} |", egress(used))?;
+    }
+    if let Some(used) = &report.tools {
+        writeln!(out, "| tool calls | {} |", tools(used))?;
     }
     writeln!(out, "| started | {} |", report.run_started_at)?;
     writeln!(out, "| herma | {} |", cell(&report.herma_version))?;
@@ -74,6 +77,15 @@ fn egress(used: &EgressUse) -> String {
         used.bytes_out,
         used.bytes_in
     )
+}
+
+fn tools(used: &ToolUse) -> String {
+    let ToolUse { asking, asked, denied, unasked, .. } = used;
+    let unasked = match unasked {
+        0 => String::new(),
+        calls => format!("; {calls} made without asking"),
+    };
+    format!("{}: {asked} asked about, {denied} denied{unasked}", asking.as_str())
 }
 
 fn blockers(report: &Report, out: &mut String) -> std::fmt::Result {

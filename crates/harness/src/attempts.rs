@@ -83,6 +83,7 @@ pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
         engine_dir: Some(run.dirs.engine()),
         router: None,
         egress: None,
+        governance: None,
     };
     let Some(engine) = ready.destination.view(&rooms).engine_dir else { return Ok(()) };
     for (name, telltale) in outward::programs() {
@@ -152,11 +153,7 @@ pub(crate) fn read(run: &mut Run<'_>) -> Result<(), Stop> {
         let of_terms = |terms| herma_policy::actions::forbidden(terms, &actions);
         let forbidden: BTreeSet<_> =
             if stayed_inside { BTreeSet::new() } else { run.every_terms().flat_map(of_terms).collect() };
-        for action in &forbidden {
-            if !run.facts.actions.contains(action) {
-                run.facts.actions.push(*action);
-            }
-        }
+        run.facts.attempted(forbidden.iter().copied());
         events += 1;
         if events > MOST_EVENTS {
             continue;

@@ -238,6 +238,7 @@ impl Closing<'_> {
             outcome_due: facts.outcome_due,
             usage: facts.usage,
             egress: facts.egress.clone(),
+            tools: facts.tools.clone(),
             blockers: verdict.blockers().iter().map(without_secrets).collect(),
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),

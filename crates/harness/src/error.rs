@@ -8,6 +8,8 @@ use herma_evidence::{AttestError, WriteError};
 use herma_git::GitError;
 use herma_model::store::StoreError;
 
+use crate::governance::PolicyError;
+
 /// Why there is no run, or one that could not be closed.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
@@ -17,6 +19,9 @@ pub enum OrderError {
     /// The engine cannot be used.
     #[error(transparent)]
     Engine(#[from] EngineError),
+    /// The policies for tool calls cannot be used.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// The home or the bundle cannot be written: the run has no trace but this message.
     #[error("artifact_write_failure: {0}")]
     Write(String),

@@ -11,6 +11,7 @@ use herma_model::contract::Action;
 use herma_model::egress::EgressUse;
 use herma_model::engine::EngineExit;
 use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
+use herma_model::tool::ToolUse;
 use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
@@ -47,6 +48,9 @@ pub(crate) struct Facts {
     /// None until the paths were judged.
     pub(crate) violations: Option<Vec<PathViolation>>,
     pub(crate) actions: Vec<Action>,
+    /// What the engine asked about of its tool calls; none for one that does not ask.
+    #[serde(default)]
+    pub(crate) tools: Option<ToolUse>,
     pub(crate) secret: Option<String>,
     pub(crate) verification: Vec<Verification>,
     pub(crate) verification_with_baseline_tests: Vec<Verification>,
@@ -84,6 +88,38 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
+    /// Takes down forbidden actions that were attempted, each once.
+    pub(crate) fn attempted(&mut self, actions: impl IntoIterator<Item = Action>) {
+        for action in actions {
+            if !self.actions.contains(&action) {
+                self.actions.push(action);
+            }
+        }
+    }
+
+    /// Takes down that the engine asked about tool calls, and how often it was told no.
+    pub(crate) fn note_asked(&mut self, asked: u64, denied: u64) {
+        if let Some(tools) = &mut self.tools {
+            tools.asked += asked;
+            tools.denied += denied;
+        }
+    }
+
+    /// Takes down that the engine told of a tool call that it had not asked about in a dialogue.
+    pub(crate) fn note_told(&mut self) {
+        if let Some(tools) = &mut self.tools {
+            tools.unasked += 1;
+        }
+    }
+
+    /// Takes down what a hook asked. Beside it the agent told of those calls too.
+    pub(crate) fn note_hooked(&mut self, asked: u64, denied: u64) {
+        self.note_asked(asked, denied);
+        if let Some(tools) = &mut self.tools {
+            tools.unasked = tools.unasked.saturating_sub(asked);
+        }
+    }
+
     /// Saves them for a process that has to close the run after this one died. After a power cut they may be lost;
     /// then what depends on them is left out of the bundle.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {

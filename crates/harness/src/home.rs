@@ -251,6 +251,12 @@ impl RunDirs {
         self.root.join("egress")
     }
 
+    /// Where the run's engine asks about tool calls.
+    #[must_use]
+    pub fn governance(&self) -> PathBuf {
+        self.root.join("governance")
+    }
+
     /// What the confinement probes work in.
     #[must_use]
     pub fn probes(&self) -> PathBuf {

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use herma_engines::Registry;
 use herma_evidence::{InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
+use herma_governance::Policies;
 use herma_model::Clock;
 use herma_model::budget::Leases;
 use herma_model::store::StoreError;
@@ -16,6 +17,7 @@ use herma_store::SqliteStore;
 use crate::admissions::Admissions;
 use crate::approvers::Approvers;
 use crate::egress::EgressFiles;
+use crate::governance::{PolicyError, policies};
 use crate::home::Home;
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
@@ -114,6 +116,11 @@ impl Installation {
     #[must_use]
     pub fn egress(&self) -> EgressFiles {
         EgressFiles::open(self.home.egress())
+    }
+
+    /// What tool calls are judged by: herma's policies and the operator's.
+    pub fn policies(&self) -> Result<Policies, PolicyError> {
+        policies(&self.home)
     }
 
     /// Whose signatures count here: this installation's on evidence, its approvers' on outcomes.

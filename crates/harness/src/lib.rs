@@ -21,6 +21,7 @@ mod facts;
 pub mod failure_matrix;
 mod file_reading;
 mod gates;
+mod governance;
 mod home;
 mod install;
 mod installation;
@@ -63,6 +64,7 @@ pub use egress::{
 };
 pub use enabled::Enabled;
 pub use error::OrderError;
+pub use governance::{POLICY_DIR, PolicyError, read_policies, read_policy};
 pub use home::{Home, RunDirs};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};

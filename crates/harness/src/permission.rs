@@ -1,32 +1,43 @@
-//! Whether an agent may do what it says or asks. This is the one place where that is judged: a policy that knows more than the
-//! contract's forbidden actions is asked here.
+//! Whether an agent may do what it says or asks. This is the one place where that is judged, for what an agent's hook asks as
+//! for what is read in its stream: by the policies, under which the contract's forbidden actions are forbidden whatever they
+//! say.
 
 use std::collections::BTreeSet;
 
+use herma_governance::{Asker, Decision};
 use herma_model::contract::Action;
+use herma_model::tool::{ToolAction, ToolCall};
 
 use crate::run::Run;
 
 /// What herma makes of a tool call.
 #[derive(Debug)]
 pub(crate) struct Judgement {
-    /// What it would do to the world.
-    pub(crate) actions: Vec<Action>,
-    /// What of that is forbidden.
+    pub(crate) call: ToolCall,
+    pub(crate) decision: Decision,
+    /// What of that which it would do is forbidden by contract or admission.
     pub(crate) forbidden: BTreeSet<Action>,
 }
 
-impl Judgement {
-    /// Whether an agent that asks is told yes. The walls are around what is allowed too.
-    pub(crate) fn allows(&self) -> bool {
-        self.forbidden.is_empty()
-    }
+/// Judges a tool call by the rules that the run stands under.
+pub(crate) fn judge(run: &Run<'_>, tool: String, command: String) -> Judgement {
+    let asker = asker(run);
+    let call = ToolCall { action: ToolAction::of_tool(&tool), tool, subject: command };
+    let decision = run.policies.decide(&asker, &call);
+    let forbidden = decision.does.iter().copied().filter(|action| asker.forbidden.contains(action)).collect();
+    Judgement { call, decision, forbidden }
 }
 
-/// Judges a tool call by the rules that the run stands under.
-pub(crate) fn judge(run: &Run<'_>, command: &str) -> Judgement {
-    let actions = herma_policy::actions::classify(command);
-    let forbidden =
-        run.every_terms().flat_map(|terms| herma_policy::actions::forbidden(terms, &actions)).collect();
-    Judgement { actions, forbidden }
+/// The run, as policies know it.
+pub(crate) fn asker(run: &Run<'_>) -> Asker {
+    let terms = &run.contract.terms;
+    let forbidden = run.every_terms().flat_map(|terms| herma_policy::actions::forbidden(terms, &Action::ALL));
+    Asker {
+        run: Some(run.plan.run_id),
+        engine: run.plan.engine.clone(),
+        contract: terms.id.to_string(),
+        stage: terms.stage,
+        forbidden: forbidden.collect(),
+        network: !terms.egress.is_empty(),
+    }
 }

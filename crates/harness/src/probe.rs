@@ -18,6 +18,7 @@ use crate::attempts;
 use crate::egress;
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
+use crate::governance;
 use crate::models;
 use crate::program;
 use crate::run::{Run, pretty};
@@ -33,6 +34,7 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
     }
     models::start(run, ready.router.as_ref())?;
     egress::start(run, &ready.egress)?;
+    governance::start(run)?;
     attempts::plant(run, ready)?;
     let shape = shape(run, ready)?;
     // Its walls are made while they are tried.

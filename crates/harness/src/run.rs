@@ -7,6 +7,7 @@ use std::thread::{JoinHandle, ScopedJoinHandle};
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
+use herma_governance::Policies;
 use herma_model::approval::Ruling;
 use herma_model::contract::Terms;
 use herma_model::event::Source;
@@ -24,6 +25,7 @@ use crate::egress::{self, RunEgress};
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
 use crate::gates::{self, Gates};
+use crate::governance::{self, RunGovernance};
 use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::land;
@@ -72,8 +74,12 @@ pub(crate) fn run_on(
         // A run that stopped early still has its router and its egress proxy, whose records are part of the evidence too.
         let unrecorded = models::end(&mut run).err();
         let undecided = egress::end(&mut run).err();
-        let internal_error =
-            run.note_stop(stopped).or(run.note_stop(unrecorded)).or(run.note_stop(undecided));
+        let unjudged = governance::end(&mut run).err();
+        let internal_error = run
+            .note_stop(stopped)
+            .or(run.note_stop(unrecorded))
+            .or(run.note_stop(undecided))
+            .or(run.note_stop(unjudged));
         run.witness_once_more();
         close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
     })
@@ -102,6 +108,10 @@ pub(crate) struct Run<'a> {
     pub(crate) router: Option<RunRouter>,
     /// The run's egress proxy, while it may be asked.
     pub(crate) egress: Option<RunEgress>,
+    /// What its tool calls are judged by.
+    pub(crate) policies: Arc<Policies>,
+    /// Where its engine asks about tool calls, while it may.
+    pub(crate) governance: Option<RunGovernance>,
     /// The repository that was made for the run, where its stage makes one.
     pub(crate) disposable: Option<SourceRepo>,
     /// Trees that are being removed.
@@ -151,6 +161,7 @@ impl<'a> Run<'a> {
         supervise::engine(self, engine, staged)?;
         models::end(self)?;
         egress::end(self)?;
+        governance::end(self)?;
         attempts::read(self)?;
 
         self.step(Step::Collect)?;
@@ -183,6 +194,7 @@ impl<'a> Run<'a> {
         watch: &'a dyn Progress,
     ) -> Result<Self, OrderError> {
         let contract = &order.contract;
+        let policies = Arc::new(installation.policies()?);
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
         let clock = Arc::clone(&installation.clock);
@@ -220,6 +232,8 @@ impl<'a> Run<'a> {
             admitted_terms: None,
             router: None,
             egress: None,
+            policies,
+            governance: None,
             disposable: None,
             removals: Vec::new(),
             watch,

@@ -1,6 +1,5 @@
 //! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
 
-use std::fmt::Write as _;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
@@ -10,12 +9,14 @@ use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::contract::Limits;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use herma_model::tool::{Asking, ToolUse};
 use serde_json::json;
 
 use crate::attempts;
 use crate::dialogue::{Listener, Voice};
 use crate::error::Stop;
 use crate::gates::Ready;
+use crate::governance::{Seen, bounded, data};
 use crate::models::RunRouter;
 use crate::permission::{self, Judgement};
 use crate::program;
@@ -30,8 +31,6 @@ const LINGER: Duration = Duration::from_secs(10);
 const GRACE: Duration = Duration::from_secs(2);
 /// How many of the things that an engine says have an event of their own: it can talk without end.
 const MOST_TOLD: u64 = 20_000;
-/// How much of one text an event holds.
-const MOST_TEXT: usize = 64 << 10;
 /// How many items of a plan an event holds.
 const MOST_ITEMS: usize = 256;
 /// How often a process is looked at that holds its streams open.
@@ -64,6 +63,10 @@ pub(crate) fn engine(run: &mut Run<'_>, engine: &dyn Engine, staged: Staged<'_>)
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
     let mut process = prepared.start()?;
     run.facts.engine_started = true;
+    if run.governance.is_some() || listener.speaks() {
+        let (asking, policy) = (Asking::Courtesy, run.policies.digest());
+        run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0 });
+    }
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
     run.settle()?;
 
@@ -92,6 +95,7 @@ pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
         engine_dir: Some(run.dirs.engine()),
         router: run.router.as_ref().map(|router| router.socket().to_owned()),
         egress: run.egress.as_ref().map(|egress| egress.socket().to_owned()),
+        governance: run.governance.as_ref().map(|governance| governance.socket().to_owned()),
     }
 }
 
@@ -237,11 +241,9 @@ impl<'a> Watch<'a> {
         let said = match turn {
             Turn::Say(line) => self.voice.say(&line),
             Turn::Answer(question) => {
-                let (tool, command) = (question.tool, question.command);
-                let judgement = permission::judge(run, &command);
-                let yes = question.yes.filter(|_| judgement.allows());
-                let permission = if yes.is_some() { "allowed" } else { "denied" };
-                self.evaluated(run, tool, command, &judgement, Some(permission))?;
+                let judgement = permission::judge(run, question.tool, question.command);
+                let yes = question.yes.filter(|_| judgement.decision.allowed);
+                self.evaluated(run, &judgement, Seen::Dialogue, yes.is_some())?;
                 self.voice.say(&yes.unwrap_or(question.no))
             }
             Turn::Farewell(line) => {
@@ -278,8 +280,8 @@ impl<'a> Watch<'a> {
                 self.tell(run, EventType::PlanUpdated, json!({ "items": items }))
             }
             Said::Tool { name, command } => {
-                let judgement = permission::judge(run, &command);
-                self.evaluated(run, name, command, &judgement, None)
+                let judgement = permission::judge(run, name, command);
+                self.evaluated(run, &judgement, Seen::Told, true)
             }
             Said::Result(result) => {
                 // The worst word counts: an engine cannot take back that it failed.
@@ -302,25 +304,24 @@ impl Watch<'_> {
         if self.has_room() { run.record_said(kind, data) } else { Ok(()) }
     }
 
-    /// Records a tool call, and what is to be said of it; `permission` is what the agent was told, where it asked.
+    /// Records a tool call, and what is to be said of it; `allowed` is what the agent was told, where it asked.
     fn evaluated(
         &mut self,
         run: &mut Run<'_>,
-        tool: String,
-        command: String,
         judgement: &Judgement,
-        permission: Option<&str>,
+        seen: Seen,
+        allowed: bool,
     ) -> Result<(), Stop> {
-        let Judgement { actions, forbidden } = judgement;
-        let (tool, command) = (bounded(tool), bounded(command));
-        let mut data =
-            json!({ "tool": tool, "command": command, "actions": actions, "forbidden": forbidden });
-        if let Some(permission) = permission {
-            data["permission"] = permission.into();
-        }
+        let Judgement { call, decision, forbidden } = judgement;
+        let data = data(call, decision, forbidden, seen, allowed);
         let told = if forbidden.is_empty() { self.has_room() } else { true };
         // That it was kept from doing it does not make it as if it had not tried.
-        run.facts.actions.extend(forbidden.iter().copied());
+        run.facts.attempted(forbidden.iter().copied());
+        if seen.asked() {
+            run.facts.note_asked(1, u64::from(!allowed));
+        } else {
+            run.facts.note_told();
+        }
         if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
     }
 
@@ -329,16 +330,6 @@ impl Watch<'_> {
         self.told += 1;
         self.told <= MOST_TOLD
     }
-}
-
-/// A text as an event holds it.
-fn bounded(mut text: String) -> String {
-    if text.len() > MOST_TEXT {
-        let more = text.len() - MOST_TEXT;
-        text.truncate(text.floor_char_boundary(MOST_TEXT));
-        let _ = write!(text, " [{more} bytes more]");
-    }
-    text
 }
 
 /// The exit of a process that was lost from sight: nobody can say what it was.

@@ -16,6 +16,7 @@ use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
+pub use crate::tool::{Asking, ToolUse};
 pub use crate::usage::Usage;
 use crate::verdict::Status;
 
@@ -119,6 +120,9 @@ pub struct Report {
     /// What its egress proxy decided; none for a run that had none.
     #[serde(default)]
     pub egress: Option<EgressUse>,
+    /// What its engine asked about of its tool calls; none for one that does not ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolUse>,
     /// Why it is not a pass.
     pub blockers: Vec<BlockerRecord>,
     /// What does not apply to this run, with the reason.

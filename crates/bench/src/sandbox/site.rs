@@ -59,6 +59,7 @@ impl<'a> Site<'a> {
                 engine_dir: Some(self.engine.clone()),
                 router: None,
                 egress: None,
+                governance: None,
             },
             mounts: Vec::new(),
             stdin: Stdin::Null,

@@ -37,6 +37,6 @@ pub struct Ladder {
     pub engine: Option<EngineName>,
 }
 
-fn parse_stage(text: &str) -> Result<Stage, String> {
+pub(super) fn parse_stage(text: &str) -> Result<Stage, String> {
     text.parse::<u8>().map_err(|e| e.to_string()).and_then(Stage::try_from)
 }

@@ -10,7 +10,7 @@ use herma_bench::sandbox::{source, tunnel};
 use herma_bench::{proxy, upstream};
 use herma_destination::probe::{self, ProbePlan};
 use herma_destination::{forward, keeper, launcher};
-use herma_engines::fake;
+use herma_engines::{fake, hook};
 
 use crate::environment;
 
@@ -27,6 +27,9 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
     }
     if first == forward::SUBCOMMAND {
         return Some(forward::run(args));
+    }
+    if first == hook::SUBCOMMAND {
+        return Some(ask(Path::new(&args.next()?)));
     }
     if first == keeper::SUBCOMMAND {
         return Some(keeper::run());
@@ -51,6 +54,16 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
         return Some(ended(&tunnel::run(args)));
     }
     None
+}
+
+/// Asks about a tool call, and tells the agent by the exit code.
+fn ask(socket: &Path) -> ExitCode {
+    let answer = hook::ask(std::io::stdin().lock(), socket);
+    if answer.allowed {
+        return ExitCode::SUCCESS;
+    }
+    let _ = writeln!(std::io::stderr(), "{}", hook::in_words(&answer));
+    ExitCode::from(hook::DENIED)
 }
 
 /// Says why a server ended, which should have gone on until it is killed.

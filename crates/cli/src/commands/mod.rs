@@ -20,6 +20,7 @@ mod ladder;
 mod logs;
 mod models;
 mod outcome;
+mod policy;
 mod probe;
 mod resume;
 pub(crate) mod router;
@@ -72,6 +73,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Egress(command) => egress::egress(command, environment, screen),
+        Command::Policy(command) => policy::policy(command, environment, screen),
         Command::Router(args) => router::router(args, environment, screen),
         Command::Models => models::models(environment, screen),
         Command::Usage(args) => usage::usage(args, environment, screen),

@@ -16,7 +16,7 @@ pub(crate) fn schema(args: &args::Schema, screen: &Screen) -> Ended {
                 Failure::bad_input(format!("there is no schema `{name}`"))
                     .hint("`herma schema` lists the names")
             })?;
-            screen.value(&(schema.make)())?;
+            screen.value(&schema.schema())?;
         }
         None if screen.is_json() => {
             let schemas = SCHEMAS.iter().map(|s| (s.name, s.what)).collect();

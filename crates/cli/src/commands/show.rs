@@ -23,7 +23,8 @@ pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Scre
         screen.value(&report)?;
     } else {
         screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
-        let called = calls::read(&dirs.bundle());
+        let all_asked = report.tools.as_ref().is_some_and(|tools| tools.asked > 0 && tools.unasked == 0);
+        let called = calls::read(&dirs.bundle(), all_asked);
         if !called.lines.is_empty() {
             screen.line("\n## What the engine called\n");
             for line in &called.lines {

@@ -5,6 +5,7 @@ use std::path::Path;
 use herma_engines::fake::Script;
 use herma_harness::OperatorSettings;
 use herma_model::Contract;
+use herma_model::policy_case::PolicyCases;
 use herma_router::config::Config;
 use herma_router::scripted::Scripted;
 
@@ -73,6 +74,11 @@ fn check(block: &Block) -> Result<(), String> {
         "yaml" if block.text.lines().any(|line| line.starts_with("turns:")) => {
             Scripted::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e))
         }
+        "yaml" if block.text.starts_with("cases:") => {
+            PolicyCases::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e))
+        }
+        // A `console` block of its page says whether it is a policy.
+        "cedar" if block.file.is_some() => Ok(()),
         "yaml" if block.text.starts_with("acp:") => OperatorSettings::parse(&block.text).map(drop),
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),

@@ -28,7 +28,7 @@ fn files() -> Vec<(String, String)> {
         files.push((format!("docs/blockers/{blocker}.md"), blockers::page(*blocker)));
     }
     for schema in SCHEMAS {
-        let text = serde_json::to_string_pretty(&(schema.make)()).unwrap();
+        let text = serde_json::to_string_pretty(&schema.schema()).unwrap();
         files.push((format!("docs/schemas/{}.json", schema.name), text + "\n"));
     }
     files

@@ -30,12 +30,14 @@ impl Schema {
     /// A published one by its name.
     pub(crate) fn named(name: &str) -> Self {
         let published = SCHEMAS.iter().find(|schema| schema.name == name).unwrap();
-        Self::of(&(published.make)())
+        Self::of(&published.schema())
     }
 
     /// One that is read, and not published.
     pub(crate) fn of(schema: &schemars::Schema) -> Self {
-        Self(serde_json::to_value(schema).unwrap())
+        let mut value = serde_json::to_value(schema).unwrap();
+        value.sort_all_objects();
+        Self(value)
     }
 
     /// The keys at the top.

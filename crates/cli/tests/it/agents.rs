@@ -4,6 +4,7 @@
 mod acp;
 mod adding;
 mod comparing;
+mod governing;
 mod home;
 mod overhead;
 mod resuming;
@@ -109,6 +110,7 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
         wrong.extend(row.differs(&play(&herma, engine, row)));
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+    governing::what_policy_denies_is_not_done_and_the_model_is_told(&herma, engine);
     resuming::it_goes_on_where_it_stopped_or_says_that_it_cannot(&herma, engine);
     a_project_brings_nothing_that_is_run(&herma, engine);
     // Where the agents of the user keep their own, nobody looked, and nothing was written.
@@ -118,17 +120,21 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
 
 /// Plays one row, and looks at what must hold for every one of them. The bundle is verified on the way.
 fn play(herma: &Herma, engine: &str, row: &Row) -> Finished {
+    play_script(herma, engine, row.name, &row.script())
+}
+
+fn play_script(herma: &Herma, engine: &str, name: &str, script: &str) -> Finished {
     let place = |text: &str| text.replace("CANARY", herma.at("user/canary").to_str().unwrap());
-    fs::write(herma.home().join("case.yaml"), place(&row.script())).unwrap();
+    fs::write(herma.home().join("case.yaml"), place(script)).unwrap();
     let contract =
         herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", rows::LIMITS)]);
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
     let finished = herma.finished_by(|| herma.run_patiently(&args));
     let run = finished.report.run_id;
-    assert_eq!(processes_of(run), [0_u32; 0], "{}: something is left", row.name);
-    for (name, (_, bytes)) in everything_below(&finished.bundle.dir) {
+    assert_eq!(processes_of(run), [0_u32; 0], "{}: something is left", name);
+    for (file, (_, bytes)) in everything_below(&finished.bundle.dir) {
         let text = String::from_utf8_lossy(&bytes);
-        assert!(!text.contains(CANARY), "{}: {} holds the canary", row.name, name.display());
+        assert!(!text.contains(CANARY), "{}: {} holds the canary", name, file.display());
     }
     finished
 }

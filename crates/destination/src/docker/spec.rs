@@ -118,7 +118,11 @@ fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
         job.mounts.iter().chain(&parts.files).map(|mount| (mount.host.as_path(), mount.inside.as_path()));
     let rooms = &job.rooms;
     // A socket can be called through a mount that cannot be written.
-    let sockets = [(&rooms.router, layout::ROUTER), (&rooms.egress, layout::EGRESS)];
+    let sockets = [
+        (&rooms.router, layout::ROUTER),
+        (&rooms.egress, layout::EGRESS),
+        (&rooms.governance, layout::GOVERNANCE),
+    ];
     let sockets = sockets.iter().filter_map(|(host, inside)| Some((host.as_deref()?, Path::new(*inside))));
     let read_only = read_only.chain([(parts.herma, Path::new(layout::HERMA))]).chain(sockets);
     let writable = [

@@ -152,8 +152,13 @@ impl<'a> Ground<'a> {
             None => (shape.rooms.router.clone(), shape.rooms.egress.clone()),
             Some(_) => (None, None),
         };
-        let rooms =
-            Rooms { workspace: workspace.clone(), engine_dir: Some(engine_dir.clone()), router, egress };
+        let rooms = Rooms {
+            workspace: workspace.clone(),
+            engine_dir: Some(engine_dir.clone()),
+            router,
+            egress,
+            governance: None,
+        };
         let view = destination.view(&rooms);
         let limits = match small {
             None => shape.limits,

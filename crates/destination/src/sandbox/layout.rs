@@ -22,6 +22,8 @@ pub(crate) const HERMA: &str = "/herma/herma";
 pub(crate) const ROUTER: &str = "/herma/router.sock";
 /// Where the egress proxy's socket appears inside, for jobs that have a way out.
 pub(crate) const EGRESS: &str = "/herma/egress.sock";
+/// Where the socket appears inside at which tool calls are judged.
+pub(crate) const GOVERNANCE: &str = "/herma/governance.sock";
 /// Where the workspace appears inside.
 pub(crate) const WORKSPACE: &str = "/workspace";
 /// Where the engine's own directory appears inside.
@@ -178,6 +180,9 @@ pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     // A socket can be called through a mount that cannot be written. To the egress proxy leads its port alone.
     if let Some(socket) = &job.rooms.router {
         words.three("--ro-bind", socket, ROUTER);
+    }
+    if let Some(socket) = &job.rooms.governance {
+        words.three("--ro-bind", socket, GOVERNANCE);
     }
     for name in CERTIFICATES.iter().filter(|_| job.rooms.egress.is_some()) {
         words.three("--ro-bind-try", name, name);

@@ -111,6 +111,7 @@ impl Destination for Sandbox {
             egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
             // The machine's own are where programs look for them.
             certificates: None,
+            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }

@@ -70,6 +70,7 @@ impl Ground {
                 engine_dir: Some(self.dir.path().join("engine")),
                 router: None,
                 egress: None,
+                governance: None,
             },
             mounts: Vec::new(),
             stdin: Stdin::Null,

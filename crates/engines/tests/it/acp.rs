@@ -190,14 +190,14 @@ fn a_question_has_two_answers_and_a_yes_is_for_this_once() {
     assert_eq!((all.tool.as_str(), all.command.as_str()), ("shell", "git push"));
     let answer = |choice: &str| {
         format!(
-            r#"{{"id":"q-7","jsonrpc":"2.0","result":{{"outcome":{{"optionId":"{choice}","outcome":"selected"}}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"q-7","result":{{"outcome":{{"outcome":"selected","optionId":"{choice}"}}}}}}"#
         )
     };
     assert_eq!((all.yes, all.no), (Some(answer("o-allow_once")), answer("o-reject_once")));
     let always = question(&["allow_always", "reject_always"]);
     assert_eq!((always.yes, always.no), (None, answer("o-reject_always")));
     let none = question(&[]);
-    let cancelled = r#"{"id":"q-7","jsonrpc":"2.0","result":{"outcome":{"outcome":"cancelled"}}}"#;
+    let cancelled = r#"{"jsonrpc":"2.0","id":"q-7","result":{"outcome":{"outcome":"cancelled"}}}"#;
     assert_eq!((none.yes, none.no.as_str()), (None, cancelled));
 }
 
@@ -326,6 +326,7 @@ fn view() -> View {
         router_port: Some(61801),
         egress_port: Some(61802),
         certificates: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -56,6 +56,7 @@ fn view() -> View {
         router_port: Some(61801),
         egress_port: Some(61802),
         certificates: None,
+        governance: Some("/herma/governance.sock".into()),
         herma: "/herma/herma".into(),
     }
 }

@@ -109,6 +109,7 @@ fn view() -> View {
         router_port: Some(61801),
         egress_port: Some(61802),
         certificates: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

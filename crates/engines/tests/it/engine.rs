@@ -26,6 +26,7 @@ fn view() -> View {
         router_port: None,
         egress_port: None,
         certificates: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

@@ -38,6 +38,7 @@ fn view() -> View {
         router_port: None,
         egress_port: None,
         certificates: None,
+        governance: None,
         herma: "/herma/herma".into(),
     }
 }

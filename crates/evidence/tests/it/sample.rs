@@ -221,6 +221,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         outcome_due: None,
         usage: Usage::NONE,
         egress: None,
+        tools: None,
         blockers: Vec::new(),
         not_applicable: [
             (layout::CONFINEMENT.to_owned(), "the destination is host".to_owned()),

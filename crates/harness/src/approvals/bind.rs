@@ -6,6 +6,7 @@ use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Contract, Digest};
 use herma_policy::policy_digest;
+use serde_json::json;
 
 /// What a binding is made of, besides the rules.
 pub(crate) struct BindingInput<'a> {
@@ -23,6 +24,8 @@ pub(crate) struct BindingInput<'a> {
     pub(crate) destination: DestinationKind,
     /// What its containers are made of, where there are some.
     pub(crate) image: Option<String>,
+    /// The digest of the policies for tool calls, herma's and the operator's.
+    pub(crate) governance_digest: Digest,
     /// The digest of everything that the run may reach: by the contract, the installation and grants.
     pub(crate) egress_digest: Digest,
 }
@@ -43,9 +46,14 @@ pub(crate) fn bind(input: &BindingInput<'_>) -> Binding {
         stage: terms.stage,
         destination: input.destination,
         image: input.image.clone(),
-        policy_digest: policy_digest(),
+        policy_digest: rules(input.governance_digest),
         egress_digest: input.egress_digest,
     }
+}
+
+/// The digest over all rules: those for paths and actions, and those for tool calls.
+fn rules(governance: Digest) -> Digest {
+    Digest::of(json!(["herma.rules/v1", policy_digest(), governance]).to_string().as_bytes())
 }
 
 /// Every model that the contract names, in one line: `provider/model, fallback: a, b, auxiliary: c`.

@@ -59,19 +59,25 @@ struct Coded<'a> {
 impl Packet {
     /// The packet of an approval. `evidence` is what is known of the engine so far, one sentence each. Only a signature
     /// that counts makes the name of who asks more than a word.
-    /// `reached_by_all` is what the installation lets every run reach, one entry each.
+    /// `reached_by_all` is what the installation lets every run reach, one entry each, and `governance` the digest of the
+    /// policies that hold now.
     pub fn of(
         approval: &Approval,
         approvers: &Approvers,
         evidence: Vec<String>,
         reached_by_all: Vec<String>,
+        governance: Digest,
     ) -> Result<Self, BadRequest> {
-        let packet = Self::new(approval.request.clone(), evidence)?;
+        let packet = Self::new(approval.request.clone(), evidence, governance)?;
         Ok(Self { asker_signed: asker_signed(approval, approvers), reached_by_all, ..packet })
     }
 
     /// The packet of a request that nobody signed.
-    pub(super) fn new(request: ApprovalRequest, evidence: Vec<String>) -> Result<Self, BadRequest> {
+    pub(super) fn new(
+        request: ApprovalRequest,
+        evidence: Vec<String>,
+        governance: Digest,
+    ) -> Result<Self, BadRequest> {
         let contract = Contract::parse(request.contract_text.as_bytes())
             .map_err(|bad| BadRequest::Contract(bad.problem))?;
         let texts = [
@@ -95,6 +101,7 @@ impl Packet {
             purpose: asked.purpose,
             destination: contract.terms.destination.unwrap_or(asked.destination),
             image: asked.image.clone(),
+            governance_digest: governance,
             // The contract's hosts are part of its digest. What the installation allows changes by itself, as grants end;
             // a run under other rules than these is void.
             egress_digest: asked.egress_digest,

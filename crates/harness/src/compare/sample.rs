@@ -129,6 +129,7 @@ pub(super) fn report() -> Report {
         outcome_due: None,
         usage: Usage::NONE,
         egress: None,
+        tools: None,
         blockers: Vec::new(),
         not_applicable: [(layout::MODEL_CALLS.to_owned(), "the contract names no model".to_owned())].into(),
         artifacts: there.map(|name| (name.to_owned(), artifact())).collect(),

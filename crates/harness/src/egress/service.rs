@@ -88,7 +88,7 @@ pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
     let noted = recorder.noted();
     let recorded = run.events.count(EventType::EgressDecided);
     let used = used(mode, &counts, recorded);
-    run.facts.actions.extend(noted.attempted);
+    run.facts.attempted(noted.attempted);
     run.facts.egress_denied = noted.denied;
     run.facts.egress = Some(used.clone());
     // Such a run is never a pass; what the engine did is looked at all the same.

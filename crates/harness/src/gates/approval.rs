@@ -62,6 +62,7 @@ pub(super) fn bind(
     engine_digest: Digest,
     target: &FoundTarget,
     egress: &EgressPlan,
+    governance_digest: Digest,
 ) -> Binding {
     approvals::bind(&approvals::BindingInput {
         contract: &case.order.contract,
@@ -74,6 +75,7 @@ pub(super) fn bind(
         purpose: case.occasion.purpose,
         destination: case.order.destination(),
         image: case.image(),
+        governance_digest,
         egress_digest: egress_digest(&case.order.contract.terms, &egress.rules),
     })
 }
@@ -95,7 +97,11 @@ pub(super) fn look(
         ));
     };
     let installation = case.installation;
-    let binding = bind(case, engine_digest, target, egress);
+    let governance = match installation.policies() {
+        Ok(policies) => policies.digest(),
+        Err(why) => return ApprovalSeen::Absent(Blocker::ApprovalVoid.because(why.to_string())),
+    };
+    let binding = bind(case, engine_digest, target, egress, governance);
     let found = approvals::look(
         &installation.store,
         &installation.approvers(),

@@ -160,7 +160,8 @@ pub(crate) fn binding(
     })?;
     let target = target::find(case).found?;
     let egress = egress::look(installation, order)?;
-    Ok(approval::bind(case, digest, &target, &egress))
+    let policies = installation.policies().map_err(|e| Blocker::ApprovalVoid.because(e.to_string()))?;
+    Ok(approval::bind(case, digest, &target, &egress, policies.digest()))
 }
 
 /// Whether everything that people let in is still let in, and the person who said yes still counts. It is asked again

@@ -60,6 +60,7 @@ pub(super) fn fetch(
         engine_dir: Some(dirs.engine()),
         router: None,
         egress: Some(dirs.egress().join(SOCKET)),
+        governance: None,
     };
     let view = destination.view(&rooms);
     let mut process = destination.start(&Job {

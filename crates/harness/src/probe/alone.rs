@@ -34,6 +34,7 @@ pub fn probe_alone(
             engine_dir: Some(dirs.engine()),
             router: None,
             egress: None,
+            governance: None,
         },
         mounts: Vec::new(),
         stdin: Stdin::Null,

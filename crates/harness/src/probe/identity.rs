@@ -80,7 +80,8 @@ impl<'a> Question<'a> {
             DirBuilder::new().mode(0o700).create(dir)?;
         }
         // No model is asked who an engine is.
-        let rooms = Rooms { workspace, engine_dir: Some(engine_dir), router: None, egress: None };
+        let rooms =
+            Rooms { workspace, engine_dir: Some(engine_dir), router: None, egress: None, governance: None };
         let launch = engine.identify(&destination.view(&rooms));
         let prepared = launch.ok_or_else(|| "there is no way to ask it".to_owned()).and_then(|launch| {
             let Launch { argv, env, .. } = launch;
@@ -162,7 +163,13 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
         let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms { workspace: dir.path().to_owned(), engine_dir: None, router: None, egress: None };
+        let rooms = Rooms {
+            workspace: dir.path().to_owned(),
+            engine_dir: None,
+            router: None,
+            egress: None,
+            governance: None,
+        };
         let shape = Job {
             run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
             argv: Vec::new(),

@@ -27,7 +27,13 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let (workspace, engine_dir) = (dir.path().join("workspace"), dir.path().join("engine"));
     fs::create_dir(&workspace).unwrap();
     fs::create_dir(&engine_dir).unwrap();
-    let rooms = Rooms { workspace, engine_dir: Some(engine_dir.clone()), router: None, egress: None };
+    let rooms = Rooms {
+        workspace,
+        engine_dir: Some(engine_dir.clone()),
+        router: None,
+        egress: None,
+        governance: None,
+    };
     let view = sandbox.view(&rooms);
     let contract = contract();
     let assignment = Assignment { contract: &contract, script, resume: None };

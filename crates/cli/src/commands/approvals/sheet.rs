@@ -48,6 +48,7 @@ impl Sheet {
             &installation.approvers(),
             evidence,
             reached_by_all(installation, &approval.request),
+            installation.policies().map_err(Failure::bad_input)?.digest(),
         )
         .map_err(|why| why.to_string());
         let state = approval.state_at(SystemClock.now());

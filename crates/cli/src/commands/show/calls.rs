@@ -13,6 +13,9 @@ const MOST: usize = 200;
 /// The most characters of one command that are shown.
 const LONGEST: usize = 100;
 
+/// What herma's own witness is called where it tells of a call.
+const WITNESS: &str = "witness";
+
 /// What a run called, one line each.
 pub(super) struct Calls {
     pub(super) lines: Vec<String>,
@@ -21,13 +24,17 @@ pub(super) struct Calls {
 }
 
 /// Reads the calls of a run. What cannot be read is for `herma verify` to say.
-pub(super) fn read(bundle: &Path) -> Calls {
+///
+/// `all_asked` says that the agent asked about each tool call: then what it told of them is nothing new.
+pub(super) fn read(bundle: &Path, all_asked: bool) -> Calls {
     let mut calls = Calls { lines: Vec::new(), more: 0 };
     let Ok(file) = File::open(bundle.join(layout::EVENTS)) else { return calls };
     for line in BufReader::new(file).lines().map_while(Result::ok) {
-        let Some(told) = serde_json::from_str(&line).ok().and_then(|event: Event| tell(&event)) else {
+        let Ok(event) = serde_json::from_str::<Event>(&line) else { continue };
+        if all_asked && is_told_again(&event) {
             continue;
-        };
+        }
+        let Some(told) = tell(&event) else { continue };
         if calls.lines.len() < MOST {
             calls.lines.push(told);
         } else {
@@ -43,8 +50,11 @@ fn tell(event: &Event) -> Option<String> {
     match event.kind {
         EventType::ToolEvaluated => {
             let forbidden = words(event.data.get("forbidden"));
-            let verdict =
+            let mut verdict =
                 if forbidden.is_empty() { String::new() } else { format!("  FORBIDDEN: {forbidden}") };
+            if text("permission") == "denied" {
+                verdict = format!("{verdict}  DENIED: {}", text("reason"));
+            }
             Some(format!("tool    {}  {}{verdict}", text("tool"), short(text("command"))))
         }
         EventType::ModelCalled => {
@@ -63,6 +73,13 @@ fn tell(event: &Event) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// Whether the agent told of a call about which its hook asked before.
+fn is_told_again(event: &Event) -> bool {
+    event.kind == EventType::ToolEvaluated
+        && event.data.get("permission").is_none()
+        && event.data.get("tool").and_then(Value::as_str) != Some(WITNESS)
 }
 
 fn words(list: Option<&Value>) -> String {

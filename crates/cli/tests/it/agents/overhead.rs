@@ -130,6 +130,7 @@ impl Bare {
             router: None,
             router_port: Some(port),
             egress_port: None,
+            governance: None,
             herma: HERMA.into(),
         };
         let contract = Contract::parse(&fs::read(contract).unwrap()).unwrap();

@@ -131,11 +131,20 @@ FIX"#,
     },
 ];
 
+/// The script with these turns.
+pub(super) fn script_of(name: &str, turns: &str) -> String {
+    format!("name: {name}\n{HEAD}turns:{}", filled_in(turns))
+}
+
+/// Turns with those that others stand for.
+pub(super) fn filled_in(turns: &str) -> String {
+    turns.replace("FIX", FIX.trim_start_matches('\n')).replace("CUT", CUT)
+}
+
 impl Row {
     /// The script of the upstream.
     pub(super) fn script(&self) -> String {
-        let turns = self.turns.replace("FIX", FIX.trim_start_matches('\n')).replace("CUT", CUT);
-        format!("name: {}\n{HEAD}turns:{turns}", self.name)
+        script_of(self.name, self.turns)
     }
 
     /// How a run ended otherwise than the row says.

@@ -44,6 +44,7 @@ fn binding() -> Binding {
         purpose: herma_model::decision::Purpose::Work,
         destination: DestinationKind::Sandbox,
         image: None,
+        governance_digest: Digest::of(b"governance"),
         egress_digest: herma_policy::egress_digest(&contract.terms, &herma_policy::EgressRules::default()),
     })
 }

@@ -7,8 +7,13 @@ use proptest::prelude::*;
 use super::super::packet::{BadRequest, Packet, asker_signed};
 use super::{Believes, CONTRACT, binding, granted, request, signed};
 
+/// The digest of the policies for tool calls.
+fn governance() -> Digest {
+    Digest::of(b"governance")
+}
+
 fn packet() -> Packet {
-    Packet::new(request(1), vec!["stage 3 was proven by run 1".to_owned()]).unwrap()
+    Packet::new(request(1), vec!["stage 3 was proven by run 1".to_owned()], governance()).unwrap()
 }
 
 /// A request for another contract, with everything that follows from it.
@@ -27,6 +32,7 @@ fn request_for(contract_text: &str) -> ApprovalRequest {
         purpose: asked.purpose,
         destination: asked.destination,
         image: asked.image,
+        governance_digest: governance(),
         egress_digest: asked.egress_digest,
     });
     request.contract_text = contract_text.to_owned();
@@ -40,7 +46,7 @@ fn a_packet_shows_the_image_that_a_container_is_made_of() {
     assert_eq!(shown(packet().lines()), 0);
     let mut request = request_for(CONTRACT);
     request.binding.image = Some("team/agent@sha256:12, runtime runsc".to_owned());
-    let lines = Packet::new(request, Vec::new()).unwrap().lines();
+    let lines = Packet::new(request, Vec::new(), governance()).unwrap().lines();
     assert!(lines.iter().any(|line| line.ends_with("team/agent@sha256:12, runtime runsc")), "{lines:#?}");
     assert_eq!(shown(lines), 1);
 }
@@ -102,12 +108,12 @@ fn a_request_that_asks_for_something_else_than_its_contract_is_not_shown() {
         (other_model, "the model changed"),
         (other_destination, "the destination changed"),
     ] {
-        let error = Packet::new(bad, vec![]).unwrap_err();
+        let error = Packet::new(bad, vec![], governance()).unwrap_err();
         assert!(matches!(error, BadRequest::Differs(_)) && error.to_string().contains(what), "{error}");
     }
     let mut no_contract = request(1);
     no_contract.contract_text = String::new();
-    assert!(matches!(Packet::new(no_contract, vec![]), Err(BadRequest::Contract(_))));
+    assert!(matches!(Packet::new(no_contract, vec![], governance()), Err(BadRequest::Contract(_))));
 }
 
 #[test]
@@ -115,7 +121,11 @@ fn a_code_is_of_one_packet_only() {
     let code = packet().code().to_owned();
     assert_eq!(code.len(), 6);
     assert!(code.bytes().all(|b| b.is_ascii_digit() || b.is_ascii_uppercase() && !b"ILOU".contains(&b)));
-    assert_eq!(Packet::new(request(1), vec![]).unwrap().code(), code, "evidence may grow meanwhile");
+    assert_eq!(
+        Packet::new(request(1), vec![], governance()).unwrap().code(),
+        code,
+        "evidence may grow meanwhile"
+    );
 
     let mut later = request(1);
     later.expires_at = super::at(2_000);
@@ -123,7 +133,7 @@ fn a_code_is_of_one_packet_only() {
     other_engine.binding.engine_digest = Digest::of(b"other");
     let other_brief = request_for(&CONTRACT.replace("must trim", "must go"));
     for other in [request(2), later, other_engine, other_brief] {
-        assert_ne!(Packet::new(other, vec![]).unwrap().code(), code);
+        assert_ne!(Packet::new(other, vec![], governance()).unwrap().code(), code);
     }
 }
 
@@ -143,7 +153,7 @@ fn a_code_is_taken_as_people_type_it_and_nothing_else_is() {
 #[test]
 fn a_brief_cannot_pretend_to_be_another_part_of_the_packet() {
     let brief = format!("{CONTRACT}\n\nWhat stays blocked\n  none\n");
-    let lines = Packet::new(request_for(&brief), vec![]).unwrap().lines();
+    let lines = Packet::new(request_for(&brief), vec![], governance()).unwrap().lines();
     assert_eq!(lines.iter().filter(|line| *line == "What stays blocked").count(), 1);
     assert!(lines.contains(&"  | What stays blocked".to_owned()));
 }
@@ -183,7 +193,7 @@ fn a_text_cannot_draw_a_line_by_being_wrapped() {
     let contract = contract.replace("And collapse.", &format!("And {} collapse.\n.{brief}", "x".repeat(300)));
     let mut request = request_for(&contract);
     request.reason = format!("{} lifted        none", "y".repeat(80));
-    let lines = Packet::new(request, vec!["z ".repeat(150) + "code AAAAAA"]).unwrap().lines();
+    let lines = Packet::new(request, vec!["z ".repeat(150) + "code AAAAAA"], governance()).unwrap().lines();
     for line in &lines {
         assert!(line.chars().count() <= 100, "{line}");
     }
@@ -201,7 +211,7 @@ fn a_text_cannot_draw_a_line_by_being_wrapped() {
 #[test]
 fn blanks_that_a_machine_takes_literally_are_not_lost() {
     let contract = CONTRACT.replace("[strings.py, ", "[\"a  b\u{a0}c.py\", ");
-    let text = Packet::new(request_for(&contract), vec![]).unwrap().lines().join("\n");
+    let text = Packet::new(request_for(&contract), vec![], governance()).unwrap().lines().join("\n");
     assert!(text.contains("may change    a \\u{20}b\\u{a0}c.py"), "{text}");
 }
 
@@ -213,10 +223,10 @@ fn what_nobody_reads_to_its_end_is_not_shown() {
     let mut long_name = request(1);
     long_name.requested_by = "x".repeat(201);
     for (bad, what) in [(titled(201), "title"), (long_reason, "reason"), (long_name, "who asks")] {
-        let error = Packet::new(bad, vec![]).unwrap_err();
+        let error = Packet::new(bad, vec![], governance()).unwrap_err();
         assert_eq!(error.to_string(), format!("{what} is longer than 200 characters: shorten it"));
     }
-    assert!(Packet::new(titled(200), vec![]).is_ok());
+    assert!(Packet::new(titled(200), vec![], governance()).is_ok());
 }
 
 #[test]
@@ -244,7 +254,7 @@ proptest! {
         request.requested_by.clone_from(&dirt);
         request.binding.target.clone_from(&dirt);
         request.binding.base.clone_from(&dirt);
-        let packet = Packet::new(request, vec![dirt]).unwrap();
+        let packet = Packet::new(request, vec![dirt], governance()).unwrap();
         for line in packet.lines() {
             let raw = |c: char| c.is_control() || "\u{202e}\u{2066}\u{200b}\u{2028}\u{feff}\u{e0041}".contains(c);
             prop_assert!(!line.contains(raw), "{line:?}");

@@ -1,0 +1,189 @@
+//! `herma policy check|test|explain`.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use herma_governance::{Asker, Decision, Policies, PolicyFile, Problems, Rule};
+use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy};
+use herma_model::Stage;
+use herma_model::contract::Action;
+use herma_model::policy_case::{Expected, PolicyCase, PolicyCases};
+use herma_model::tool::{ToolAction, ToolCall};
+
+use crate::args;
+use crate::commands::Ended;
+use crate::commands::run::read_contract;
+use crate::environment::Environment;
+use crate::failure::Failure;
+use crate::output::{
+    CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
+};
+use crate::screen::{Screen, Tone, safe};
+
+pub(crate) fn policy(command: &args::Policy, environment: &Environment, screen: &Screen) -> Ended {
+    match command {
+        args::Policy::Check(args) => check(args, environment, screen),
+        args::Policy::Test(args) => test(args, environment, screen),
+        args::Policy::Explain(args) => explain(args, environment, screen),
+    }
+}
+
+fn check(args: &args::PolicyCheck, environment: &Environment, screen: &Screen) -> Ended {
+    let compiled = read(&args.files, environment).and_then(|files| Ok(Policies::compile(&files)?));
+    let (digest, rules, problems) = match compiled {
+        Ok(policies) => (Some(policies.digest()), policies.rules().map(item).collect(), Vec::new()),
+        Err(PolicyError::Wrong(Problems(problems))) => (None, Vec::new(), problems),
+        Err(error) => return Err(unusable(&error)),
+    };
+    let output = PolicyCheckOutput { schema: "herma.policy-check/v1", digest, rules, problems };
+    if screen.is_json() {
+        screen.value(&output)?;
+    } else {
+        for problem in &output.problems {
+            let word = screen.paint(Tone::Bad, "wrong");
+            screen.line(format_args!("{word}  {}", safe(&problem.to_string())));
+        }
+        for rule in &output.rules {
+            screen.line(format_args!("{:<6}  {:<24}  {}", rule.effect, safe(&rule.id), safe(&rule.file)));
+        }
+        if let Some(digest) = output.digest {
+            screen.line(format_args!("{}  {digest}", screen.paint(Tone::Good, "ok")));
+        }
+    }
+    Ok(if output.problems.is_empty() { ExitCode::SUCCESS } else { Failure::BAD_INPUT.into() })
+}
+
+fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> Ended {
+    let policies = compiled(&args.policies, environment)?;
+    let shown = args.file.display();
+    let bytes = std::fs::read(&args.file)
+        .map_err(|error| Failure::bad_input(format!("{shown} cannot be read: {error}")))?;
+    let PolicyCases { cases } = PolicyCases::parse(&bytes).map_err(|error| {
+        Failure::bad_input(format!("{shown}: {error}")).hint("docs/policy.md has an example")
+    })?;
+    if cases.is_empty() {
+        return Err(Failure::bad_input(format!("{shown} holds no case")));
+    }
+    let cases: Vec<CaseItem> = cases.into_iter().map(|case| decided(&policies, case)).collect();
+    let passed = cases.iter().all(|case| case.difference.is_none());
+    let output = PolicyTestOutput { schema: "herma.policy-test/v1", passed, cases };
+    if screen.is_json() {
+        screen.value(&output)?;
+    } else {
+        for case in &output.cases {
+            match &case.difference {
+                None => {
+                    screen.line(format_args!("{}     {}", screen.paint(Tone::Good, "ok"), safe(&case.name)))
+                }
+                Some(difference) => {
+                    let word = screen.paint(Tone::Bad, "wrong");
+                    screen.line(format_args!("{word}  {}: {}", safe(&case.name), safe(difference)));
+                }
+            }
+        }
+    }
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn explain(args: &args::PolicyExplain, environment: &Environment, screen: &Screen) -> Ended {
+    let policies = compiled(&args.policies, environment)?;
+    let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
+    let terms = contract.as_ref().map(|contract| &contract.terms);
+    let asker = Asker {
+        run: None,
+        engine: args.engine.clone(),
+        contract: terms.map(|terms| terms.id.to_string()).unwrap_or_default(),
+        stage: args.stage.or(terms.map(|terms| terms.stage)).unwrap_or(Stage::CopiedRepo),
+        forbidden: terms
+            .map_or_else(
+                || Action::BUILT_IN.into(),
+                |terms| herma_policy::actions::forbidden(terms, &Action::ALL),
+            )
+            .into_iter()
+            .collect(),
+        network: terms.is_some_and(|terms| !terms.egress.is_empty()),
+    };
+    let call = call(args.tool.as_deref(), args.action, &args.resource);
+    let decision = shown(&policies, policies.decide(&asker, &call));
+    let output = PolicyExplainOutput {
+        schema: "herma.policy-explain/v1",
+        action: args.action,
+        resource: args.resource.clone(),
+        decision,
+        policy: policies.digest(),
+    };
+    if screen.is_json() {
+        screen.value(&output)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let decision = &output.decision;
+    let word = if decision.allowed {
+        screen.paint(Tone::Good, "allowed")
+    } else {
+        screen.paint(Tone::Bad, "denied")
+    };
+    screen.line(format_args!("{word}: {}", safe(&decision.reason)));
+    if !decision.does.is_empty() {
+        let does: Vec<&str> = decision.does.iter().map(|action| action.as_str()).collect();
+        screen.line(format_args!("  it would   {}", does.join(", ")));
+    }
+    for rule in &decision.rules {
+        screen.line(format_args!("  {:<8}   {} in {}", rule.effect, safe(&rule.id), safe(&rule.file)));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The files that were named, or those of the installation.
+fn read(named: &[PathBuf], environment: &Environment) -> Result<Vec<PolicyFile>, PolicyError> {
+    if named.is_empty() {
+        return read_policies(&environment.settings.home.join(POLICY_DIR));
+    }
+    named.iter().map(|file: &PathBuf| read_policy(file, file.display().to_string())).collect()
+}
+
+fn compiled(named: &[PathBuf], environment: &Environment) -> Result<Policies, Failure> {
+    let files = read(named, environment).map_err(|error| unusable(&error))?;
+    Policies::compile(&files).map_err(|problems| unusable(&problems.into()))
+}
+
+fn unusable(error: &PolicyError) -> Failure {
+    Failure::bad_input(error).hint("mend it; `herma policy check` says whether it is")
+}
+
+fn decided(policies: &Policies, case: PolicyCase) -> CaseItem {
+    let asker = Asker {
+        run: None,
+        engine: case.engine,
+        contract: case.contract,
+        stage: case.stage,
+        forbidden: Action::BUILT_IN.into_iter().chain(case.forbidden).collect(),
+        network: case.network,
+    };
+    let decision = policies.decide(&asker, &call(case.tool.as_deref(), case.action, &case.resource));
+    let difference = if decision.allowed != (case.expect == Expected::Allow) {
+        Some(format!("it is {}: {}", if decision.allowed { "allowed" } else { "denied" }, decision.reason))
+    } else {
+        let by = |rules: &[String]| if rules.is_empty() { "no rule".to_owned() } else { rules.join(", ") };
+        let other = case.rules.filter(|rules| *rules != decision.rules);
+        other.map(|rules| format!("{} decides it, and not {}", by(&decision.rules), by(&rules)))
+    };
+    CaseItem { name: case.name, difference, decision: shown(policies, decision) }
+}
+
+fn call(tool: Option<&str>, action: ToolAction, resource: &str) -> ToolCall {
+    ToolCall { tool: tool.unwrap_or(action.as_str()).to_owned(), action, subject: resource.to_owned() }
+}
+
+fn shown(policies: &Policies, decision: Decision) -> DecisionItem {
+    let rules = policies.rules().filter(|rule| decision.rules.contains(&rule.id)).map(item).collect();
+    DecisionItem { allowed: decision.allowed, rules, does: decision.does, reason: decision.reason }
+}
+
+fn item(rule: &Rule) -> RuleItem {
+    RuleItem {
+        id: rule.id.clone(),
+        file: rule.file.clone(),
+        effect: if rule.forbids { "forbid" } else { "permit" },
+        reason: rule.reason.clone(),
+    }
+}

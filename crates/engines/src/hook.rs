@@ -1,0 +1,172 @@
+//! `herma hook SOCKET`: what an agent runs before it calls a tool. It reads the call, asks the run's herma whether it may be
+//! made, and tells the agent by its exit code. Whatever is not a clear yes is a no.
+//!
+//! It runs once for each call of a tool, so it does nothing else: no configuration, no runtime, one socket.
+
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::Duration;
+
+use herma_model::tool::{ToolAction, ToolAnswer, ToolCall};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::json_lines::about;
+
+/// The subcommand of herma.
+pub const SUBCOMMAND: &str = "hook";
+
+/// The exit code that every agent here takes for a no.
+pub const DENIED: u8 = 2;
+
+/// The most that is read of a call: what a tool writes is part of it.
+const MOST_INPUT: u64 = 32 << 20;
+/// The most that is read of an answer.
+const MOST_ANSWER: u64 = 64 << 10;
+/// How long herma has for each of reading and answering.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How long an agent waits for the hook: longer than all that it waits for.
+pub(crate) const HOOK_SECONDS: u64 = 30;
+
+/// The lines of a patch that name a file.
+const IN_A_PATCH: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
+
+/// A call as the agents tell it, each with its own words for the same.
+#[derive(Deserialize)]
+struct Told {
+    #[serde(alias = "tool", alias = "toolName")]
+    tool_name: String,
+    #[serde(alias = "args", alias = "input")]
+    tool_input: Value,
+}
+
+/// Reads the call from `input` and asks at `socket`.
+#[must_use]
+pub fn ask(input: impl Read, socket: &Path) -> ToolAnswer {
+    match read(input) {
+        Ok(call) => asked(&call, socket)
+            .unwrap_or_else(|why| ToolAnswer::no(format!("herma could not be asked: {why}"))),
+        Err(why) => ToolAnswer::no(format!("herma does not understand the call: {why}")),
+    }
+}
+
+/// What the agent is told of a no, for its model to read.
+#[must_use]
+pub fn in_words(answer: &ToolAnswer) -> String {
+    format!("herma denied this tool call: {}. Do not try it in another way.", answer.reason)
+}
+
+/// The command line that an agent's configuration has as its hook. That it ends without a word, as when somebody kills it,
+/// is a no too.
+#[must_use]
+pub(crate) fn command(herma: &Path, socket: &Path) -> String {
+    let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
+    format!("{} {SUBCOMMAND} {} || exit {DENIED}", quoted(herma), quoted(socket))
+}
+
+fn read(input: impl Read) -> io::Result<ToolCall> {
+    let mut text = Vec::new();
+    input.take(MOST_INPUT + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MOST_INPUT {
+        return Err(io::Error::other(format!("it is longer than {MOST_INPUT} bytes")));
+    }
+    // An array would be read too, its items in the order of the fields.
+    if !text.trim_ascii_start().starts_with(b"{") {
+        return Err(io::Error::other("it is no JSON object"));
+    }
+    let Told { tool_name, tool_input } = serde_json::from_slice(&text)?;
+    Ok(ToolCall { action: ToolAction::of_tool(&tool_name), subject: subject(&tool_input), tool: tool_name })
+}
+
+/// What a call is about: the files of a patch, a command, a path, an address, or everything.
+fn subject(input: &Value) -> String {
+    let text = about(input);
+    let patched: Vec<&str> = text
+        .filter(|text| text.trim_start().starts_with("*** Begin Patch"))
+        .into_iter()
+        .flat_map(str::lines)
+        .filter_map(|line| IN_A_PATCH.iter().find_map(|start| line.strip_prefix(start)))
+        .collect();
+    if !patched.is_empty() {
+        return patched.join("\n");
+    }
+    text.map_or_else(|| input.to_string(), ToOwned::to_owned)
+}
+
+fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {
+    let mut herma = UnixStream::connect(socket)?;
+    herma.set_read_timeout(Some(PATIENCE))?;
+    herma.set_write_timeout(Some(PATIENCE))?;
+    herma.write_all(&serde_json::to_vec(call)?)?;
+    herma.shutdown(Shutdown::Write)?;
+    let mut answer = Vec::new();
+    herma.take(MOST_ANSWER).read_to_end(&mut answer)?;
+    Ok(serde_json::from_slice(&answer)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(text: &str) -> Option<(String, ToolAction, String)> {
+        read(text.as_bytes()).ok().map(|call| (call.tool, call.action, call.subject))
+    }
+
+    #[test]
+    fn a_call_is_read_in_the_words_of_every_agent() {
+        let shell = Some(("bash".to_owned(), ToolAction::Shell, "git push".to_owned()));
+        for text in [
+            r#"{"hook_event_name":"PreToolUse","tool_name":"bash","tool_input":{"command":"git push"},"cwd":"/"}"#,
+            r#"{"tool":"bash","args":{"command":"git push"}}"#,
+            r#"{"toolName":"bash","input":{"command":"git push"}}"#,
+        ] {
+            assert_eq!(of(text), shell, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_patch_is_about_its_files_and_not_about_what_it_writes() {
+        let patch =
+            "*** Begin Patch\n*** Update File: a.sh\n@@\n+git push\n*** Add File: b\n+x\n*** End Patch";
+        let text = serde_json::json!({ "tool_name": "apply_patch", "tool_input": { "command": patch } });
+        let found = of(&text.to_string());
+        assert_eq!(found, Some(("apply_patch".to_owned(), ToolAction::Write, "a.sh\nb".to_owned())));
+    }
+
+    #[test]
+    fn what_is_not_a_call_is_not_read() {
+        for text in [
+            "",
+            "{",
+            "[\"bash\",{}]",
+            "\"bash\"",
+            "{}",
+            r#"{"tool_name":"bash"}"#,
+            r#"{"tool_name":1,"tool_input":{}}"#,
+            r#"{"tool_name":"read","tool":"bash","tool_input":{}}"#,
+            "\u{0}",
+        ] {
+            assert_eq!(of(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn nobody_at_the_socket_and_nonsense_from_it_is_a_no() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let call = br#"{"tool_name":"bash","tool_input":{"command":"ls"}}"#;
+        assert!(!ask(&call[..], &socket).allowed);
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        for said in ["", "yes", "{\"allowed\":true}", "{\"allowed\":1,\"reason\":\"\"}", "\0\0"] {
+            std::thread::scope(|scope| {
+                scope.spawn(|| listener.accept().unwrap().0.write_all(said.as_bytes()).unwrap());
+                let answer = ask(&call[..], &socket);
+                assert!(!answer.allowed, "{said}");
+                assert!(answer.reason.starts_with("herma could not be asked"), "{}", answer.reason);
+            });
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The decision about one tool call.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+
+use cedar_policy::{
+    Authorizer, Context, Decision as CedarDecision, Entities, Entity, EntityId, EntityTypeName, EntityUid,
+    Request, RestrictedExpression as Value,
+};
+use herma_model::contract::Action;
+use herma_model::engine::EngineName;
+use herma_model::tool::{LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
+use herma_model::{RunId, Stage};
+
+use crate::compile::{Policies, Rule};
+
+/// Who asks: the run.
+#[derive(Clone, Debug)]
+pub struct Asker {
+    /// Its name; none where somebody asks what would be decided.
+    pub run: Option<RunId>,
+    /// Its engine.
+    pub engine: EngineName,
+    /// The name of its contract.
+    pub contract: String,
+    /// Its stage.
+    pub stage: Stage,
+    /// What is forbidden to it.
+    pub forbidden: BTreeSet<Action>,
+    /// Whether its contract names a host.
+    pub network: bool,
+}
+
+/// What was decided, and by which rules.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Whether the call may be made.
+    pub allowed: bool,
+    /// The rules that decided; none where nothing permits it, or it could not be decided.
+    pub rules: Vec<String>,
+    /// What the call would do to the world, as herma reads it.
+    pub does: Vec<Action>,
+    /// Why not; why it may, where it may.
+    pub reason: String,
+}
+
+impl Decision {
+    /// As the agent is told.
+    #[must_use]
+    pub fn answer(&self) -> ToolAnswer {
+        ToolAnswer { allowed: self.allowed, reason: self.reason.clone() }
+    }
+
+    fn no(does: Vec<Action>, reason: impl Into<String>) -> Self {
+        Self { allowed: false, rules: Vec::new(), does, reason: reason.into() }
+    }
+}
+
+impl Policies {
+    /// Decides. What cannot be decided is denied.
+    #[must_use]
+    pub fn decide(&self, asker: &Asker, call: &ToolCall) -> Decision {
+        if call.subject.len() > LONGEST_SUBJECT || call.tool.len() > LONGEST_SUBJECT {
+            return Decision::no(
+                Vec::new(),
+                format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"),
+            );
+        }
+        // The subject of a call on files is their names.
+        let does = match call.action {
+            ToolAction::Write | ToolAction::Read => Vec::new(),
+            _ => herma_policy::actions::classify(&call.subject),
+        };
+        let forbidden: Vec<&str> = does
+            .iter()
+            .filter(|action| asker.forbidden.contains(action))
+            .map(|action| action.as_str())
+            .collect();
+        let mut decision = self
+            .by_rules(asker, call, does.clone())
+            .unwrap_or_else(|why| Decision::no(does, format!("herma's policy could not be asked: {why}")));
+        // The contract's word does not hang on any rule.
+        if decision.allowed && !forbidden.is_empty() {
+            decision.allowed = false;
+            decision.reason = format!("the contract forbids it ({})", forbidden.join(", "));
+        }
+        decision
+    }
+
+    fn by_rules(&self, asker: &Asker, call: &ToolCall, does: Vec<Action>) -> Result<Decision, String> {
+        let (entities, request) = self.question(asker, call, &does)?;
+        let response = Authorizer::new().is_authorized(&request, &self.set, &entities);
+        if let Some(error) = response.diagnostics().errors().next() {
+            return Err(error.to_string());
+        }
+        let allowed = response.decision() == CedarDecision::Allow;
+        let mut rules: Vec<&Rule> = response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
+        rules.sort_by(|one, other| one.id.cmp(&other.id));
+        let named: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+        let reason = if rules.is_empty() {
+            format!("no rule permits `{}` at stage {}", call.action, asker.stage)
+        } else if allowed {
+            format!("permitted by {}", named.join(", "))
+        } else {
+            let why: Vec<String> = rules.iter().map(|rule| why(rule)).collect();
+            why.join("; ")
+        };
+        let rules = rules.into_iter().map(|rule| rule.id.clone()).collect();
+        Ok(Decision { allowed, rules, does, reason })
+    }
+
+    fn question(
+        &self,
+        asker: &Asker,
+        call: &ToolCall,
+        does: &[Action],
+    ) -> Result<(Entities, Request), String> {
+        let text = |text: &str| Value::new_string(text.to_owned());
+        let words = |words: &mut dyn Iterator<Item = &Action>| {
+            Value::new_set(words.map(|action| text(action.as_str())).collect::<Vec<_>>())
+        };
+        let engine = uid("Engine", asker.engine.as_str())?;
+        let contract = uid("Contract", &asker.contract)?;
+        let run = uid("Run", &asker.run.map_or_else(|| "-".to_owned(), |run| run.to_string()))?;
+        let resource = uid("Call", "-")?;
+        let of_run = HashMap::from([
+            ("stage".to_owned(), Value::new_long(i64::from(u8::from(asker.stage)))),
+            ("forbidden".to_owned(), words(&mut asker.forbidden.iter())),
+            ("network".to_owned(), Value::new_bool(asker.network)),
+        ]);
+        let of_call = HashMap::from([
+            ("tool".to_owned(), text(&call.tool)),
+            ("subject".to_owned(), text(&call.subject)),
+            ("does".to_owned(), words(&mut does.iter())),
+        ]);
+        let parents = HashSet::from([engine.clone(), contract.clone()]);
+        let all = [
+            Entity::new(run.clone(), of_run, parents).map_err(said)?,
+            Entity::new(resource.clone(), of_call, HashSet::new()).map_err(said)?,
+            Entity::new_no_attrs(engine, HashSet::new()),
+            Entity::new_no_attrs(contract, HashSet::new()),
+        ];
+        let entities = Entities::from_entities(all, Some(&self.schema)).map_err(said)?;
+        let action = uid("Action", call.action.as_str())?;
+        let request =
+            Request::new(run, action, resource, Context::empty(), Some(&self.schema)).map_err(said)?;
+        Ok((entities, request))
+    }
+}
+
+/// What a rule that forbids tells the model.
+fn why(rule: &Rule) -> String {
+    let reason = rule.reason.as_deref().unwrap_or("the operator's policy forbids it");
+    format!("{reason} (rule {})", rule.id)
+}
+
+fn uid(kind: &str, id: &str) -> Result<EntityUid, String> {
+    let kind: EntityTypeName = kind.parse().map_err(said)?;
+    Ok(EntityUid::from_type_name_and_id(kind, EntityId::new(id)))
+}
+
+fn said(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}

@@ -1,0 +1,12 @@
+//! Whether a tool may be called: policies in Cedar, those that herma ships and those of the operator, who can only narrow
+//! what herma ships. Values come in, decisions go out; nothing here knows files, clocks or processes.
+
+mod compile;
+mod decide;
+mod problem;
+mod shipped;
+
+pub use compile::{Policies, PolicyFile, Rule};
+pub use decide::{Asker, Decision};
+pub use problem::{Problem, Problems};
+pub use shipped::{SCHEMA, SHIPPED};

@@ -1,0 +1,104 @@
+//! What is decided.
+
+use herma_governance::{Asker, Policies};
+use herma_model::contract::Action;
+use herma_model::tool::{LONGEST_SUBJECT, ToolAction as A};
+use proptest::prelude::*;
+
+use crate::kit::{asker, call, decide, file};
+
+#[test]
+fn each_stage_permits_what_it_is_for_and_nothing_else() {
+    let policies = Policies::compile(&[]).unwrap();
+    for stage in 1..=6 {
+        for action in A::ALL {
+            let work = matches!(action, A::Shell | A::Write | A::Read | A::Other);
+            let decision = decide(&policies, stage, action, "x");
+            assert_eq!(decision.allowed, work && stage > 1, "{action} at {stage}: {decision:?}");
+            let with_hosts = policies.decide(&Asker { network: true, ..asker(stage) }, &call(action, "x"));
+            let expected = (work || action == A::Fetch) && stage > 1;
+            assert_eq!(with_hosts.allowed, expected, "{action} at {stage} with hosts: {with_hosts:?}");
+        }
+    }
+}
+
+#[test]
+fn what_the_contract_forbids_is_denied_by_its_rule() {
+    let policies = Policies::compile(&[]).unwrap();
+    for command in ["git push origin main", "cd x && git -C . push", "sh -c 'gh pr create'"] {
+        let decision = decide(&policies, 3, A::Shell, command);
+        assert_eq!(
+            (decision.allowed, decision.rules),
+            (false, vec!["herma.contract".to_owned()]),
+            "{command}"
+        );
+        assert_eq!(decision.reason, "the contract forbids it (rule herma.contract)");
+    }
+    // A file is not made by what it is called.
+    assert!(decide(&policies, 3, A::Write, "git push").allowed);
+    let tag = |stage| decide(&policies, stage, A::Shell, "git tag v1").allowed;
+    assert_eq!((tag(3), tag(4), tag(5)), (true, false, false));
+    let contract = Asker { forbidden: [Action::Tag].into(), ..asker(3) };
+    assert!(!policies.decide(&contract, &call(A::Shell, "git tag v1")).allowed);
+}
+
+#[test]
+fn what_is_too_long_to_be_judged_is_denied() {
+    let policies = Policies::compile(&[]).unwrap();
+    assert!(decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT)).allowed);
+    let decision = decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT + 1));
+    assert!(!decision.allowed && decision.rules.is_empty(), "{}", decision.reason);
+}
+
+#[test]
+fn a_rule_that_cannot_be_evaluated_denies() {
+    let overflows = "@id(\"a\") forbid (principal, action, resource)\n\
+                     when { principal.stage + 9223372036854775807 == 1 };";
+    let policies = Policies::compile(&[file(overflows)]).unwrap();
+    let decision = decide(&policies, 3, A::Read, "x");
+    assert!(!decision.allowed, "{decision:?}");
+    assert!(decision.reason.starts_with("herma's policy could not be asked"), "{}", decision.reason);
+}
+
+#[test]
+fn an_operators_rule_names_engine_contract_tool_and_subject() {
+    for (condition, hits) in [
+        ("principal in Engine::\"claude\"", true),
+        ("principal in Engine::\"codex\"", false),
+        ("principal in Contract::\"fix-it\"", true),
+        ("principal in Contract::\"another\"", false),
+        ("resource.tool == \"read\"", true),
+        ("resource.subject like \"*.env\"", true),
+        ("resource.subject like \"*.pem\"", false),
+    ] {
+        let rule = format!(
+            "@id(\"a\") @reason(\"not here\") forbid (principal, action, resource) when {{ {condition} }};"
+        );
+        let policies = Policies::compile(&[file(&rule)]).unwrap();
+        let decision = decide(&policies, 3, A::Read, "config/.env");
+        assert_eq!(decision.allowed, !hits, "{condition}");
+        if hits {
+            assert_eq!(decision.reason, "not here (rule a)");
+        }
+    }
+}
+
+proptest! {
+    /// Whatever is asked, an operator's rule never allows what herma's own do not, and no text is too strange.
+    #[test]
+    fn an_operator_only_narrows(
+        stage in 1_u8..=6,
+        action in proptest::sample::select(&A::ALL[..]),
+        subject in "\\PC{0,40}|(git|gh|npm) (push|tag|publish|pr create)",
+        pattern in "[a-z ]{0,4}",
+    ) {
+        let rule = format!(
+            "@id(\"a\") forbid (principal, action, resource) when {{ resource.subject like \"*{pattern}*\" }};"
+        );
+        let own = Policies::compile(&[]).unwrap();
+        let narrowed = Policies::compile(&[file(&rule)]).unwrap();
+        let (before, after) = (decide(&own, stage, action, &subject), decide(&narrowed, stage, action, &subject));
+        prop_assert!(before.allowed || !after.allowed);
+        prop_assert_eq!(after.allowed, before.allowed && !subject.contains(&pattern));
+    }
+}

@@ -1,0 +1,29 @@
+//! What the tests ask with.
+
+use herma_governance::{Asker, Decision, Policies, PolicyFile};
+use herma_model::Stage;
+use herma_model::contract::Action;
+use herma_model::tool::{ToolAction, ToolCall};
+
+pub(crate) fn file(text: &str) -> PolicyFile {
+    PolicyFile { name: "own.cedar".to_owned(), text: text.to_owned() }
+}
+
+pub(crate) fn asker(stage: u8) -> Asker {
+    Asker {
+        run: None,
+        engine: "claude".parse().unwrap(),
+        contract: "fix-it".to_owned(),
+        stage: Stage::try_from(stage).unwrap(),
+        forbidden: Action::BUILT_IN.into(),
+        network: false,
+    }
+}
+
+pub(crate) fn call(action: ToolAction, subject: &str) -> ToolCall {
+    ToolCall { tool: action.as_str().to_owned(), action, subject: subject.to_owned() }
+}
+
+pub(crate) fn decide(policies: &Policies, stage: u8, action: ToolAction, subject: &str) -> Decision {
+    policies.decide(&asker(stage), &call(action, subject))
+}

@@ -1,0 +1,211 @@
+//! The socket at which an agent's hook asks: one call for each connection, judged, written down, answered.
+//!
+//! Whoever is inside can ask, and nothing else: there is no other word. It may ask as often as it likes and hold as many
+//! connections open as it likes; a fixed number of threads serves them, each call has its time, and the log of events has
+//! a limit for what an agent makes herma write.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use herma_engines::{Engine, TOOL_HOOKS};
+use herma_evidence::{EventLog, layout};
+use herma_governance::{Asker, Policies};
+use herma_model::EventType;
+use herma_model::event::Source;
+use herma_model::tool::{ToolAnswer, ToolCall};
+use rustix::event::{PollFd, PollFlags, poll};
+
+use super::record::{self, Seen, Tally};
+use crate::error::Stop;
+use crate::permission;
+use crate::run::{Run, into_map};
+
+/// The socket's name in the run's directory for it.
+const SOCKET: &str = "governance.sock";
+/// The longest path that a socket can be bound to: the system's own limit.
+const LONGEST_PATH: usize = 107;
+/// How many are served at once. More wait in the kernel's queue.
+const THREADS: usize = 4;
+/// The most of a question: a subject of the greatest length, every character of it escaped.
+const MOST_QUESTION: u64 = 1 << 20;
+/// How long one question may take to come.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Until the next try where the system has no file left for a caller.
+const PAUSE: Duration = Duration::from_millis(50);
+/// How many denials have an event that counts as herma's own: what an agent floods the log with does not push them out.
+const MOST_DENIALS: u64 = 500;
+/// A thread that judges: Cedar recurses as deep as a policy does.
+const STACK: usize = 4 << 20;
+
+/// The socket of a run, while it may be asked.
+pub(crate) struct RunGovernance {
+    socket: PathBuf,
+    desk: Arc<Desk>,
+    /// Closed to end the threads.
+    stop: UnixStream,
+    threads: Vec<JoinHandle<()>>,
+    /// Where it listens may be named by this.
+    _dir: File,
+}
+
+impl RunGovernance {
+    /// Listens in a new directory.
+    fn open(dir: &Path, policies: Arc<Policies>, asker: Asker, events: Arc<EventLog>) -> io::Result<Self> {
+        DirBuilder::new().mode(0o700).create(dir)?;
+        let opened = File::open(dir)?;
+        let socket = dir.join(SOCKET);
+        // A home may lie deeper than the system takes the path of a socket.
+        let address = if socket.as_os_str().len() > LONGEST_PATH {
+            Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
+        } else {
+            socket.clone()
+        };
+        let listener = UnixListener::bind(address)?;
+        listener.set_nonblocking(true)?;
+        let (stop, stopped) = UnixStream::pair()?;
+        let desk = Arc::new(Desk { listener, stopped, policies, asker, events, tally: Mutex::default() });
+        let serve = |_| {
+            let desk = Arc::clone(&desk);
+            let thread = thread::Builder::new().name("governance".to_owned()).stack_size(STACK);
+            thread.spawn(move || desk.serve())
+        };
+        let threads = (0..THREADS).map(serve).collect::<io::Result<_>>()?;
+        Ok(Self { socket, desk, stop, threads, _dir: opened })
+    }
+
+    /// Ends it; what was asked, all in all.
+    fn close(self) -> Result<Tally, Stop> {
+        drop(self.stop);
+        for thread in self.threads {
+            thread.join().map_err(|_| Stop::panicked("judging tool calls"))?;
+        }
+        Ok(std::mem::take(&mut *self.desk.tally.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Where the agent's hook calls it, seen from outside of its destination.
+    pub(crate) fn socket(&self) -> &Path {
+        &self.socket
+    }
+}
+
+/// Who judges.
+struct Desk {
+    listener: UnixListener,
+    stopped: UnixStream,
+    policies: Arc<Policies>,
+    asker: Asker,
+    events: Arc<EventLog>,
+    tally: Mutex<Tally>,
+}
+
+/// Opens the socket of the run, where its engine has hooks that ask.
+pub(crate) fn start(run: &mut Run<'_>) -> Result<(), Stop> {
+    let engine = run.installation.engines.get(&run.plan.engine);
+    let asks = engine.is_some_and(|engine: &dyn Engine| engine.capabilities().contains(&TOOL_HOOKS));
+    if !asks || !run.contract.terms.stage.starts_engine() {
+        return Ok(());
+    }
+    let (policies, events) = (Arc::clone(&run.policies), Arc::clone(&run.events));
+    run.governance =
+        Some(RunGovernance::open(&run.dirs.governance(), policies, permission::asker(run), events)?);
+    Ok(())
+}
+
+/// Closes the socket of the run, if it is still open, and adds up what was asked there. Nothing of the engine may be alive.
+pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
+    let Some(governance) = run.governance.take() else { return Ok(()) };
+    let tally = governance.close()?;
+    run.facts.attempted(tally.attempted.iter().copied());
+    run.facts.note_hooked(tally.asked, tally.denied);
+    if let Some(failure) = tally.unwritten {
+        run.installation.home.release_reserve();
+        run.facts.write_failures.push(failure);
+    }
+    Ok(run.facts.save(&run.dirs.facts())?)
+}
+
+impl Desk {
+    /// Serves one caller after the other, until the run ends.
+    fn serve(&self) {
+        loop {
+            let mut ready =
+                [PollFd::new(&self.stopped, PollFlags::IN), PollFd::new(&self.listener, PollFlags::IN)];
+            let polled = poll(&mut ready, None);
+            if !ready[0].revents().is_empty() {
+                return;
+            }
+            let caller = polled.map_err(io::Error::from).and_then(|_| self.listener.accept());
+            match caller {
+                Ok((caller, _)) => self.receive(caller),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => thread::sleep(PAUSE),
+            }
+        }
+    }
+
+    /// Hears one question and answers it. Who goes before the answer has asked all the same.
+    fn receive(&self, mut caller: UnixStream) {
+        let answer = match question(&mut caller) {
+            Ok(call) => self.judge(&call),
+            Err(why) => ToolAnswer::no(format!("the question cannot be read: {why}")),
+        };
+        let Ok(answer) = serde_json::to_vec(&answer) else { return };
+        let _ = caller.set_write_timeout(Some(PATIENCE));
+        let _ = caller.write_all(&answer);
+    }
+
+    /// Judges a call. What cannot be written down is denied.
+    fn judge(&self, call: &ToolCall) -> ToolAnswer {
+        let decision = self.policies.decide(&self.asker, call);
+        let forbidden =
+            decision.does.iter().copied().filter(|action| self.asker.forbidden.contains(action)).collect();
+        let data = record::data(call, &decision, &forbidden, Seen::Hook, decision.allowed);
+        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        tally.asked += 1;
+        tally.denied += u64::from(!decision.allowed);
+        tally.attempted.extend(forbidden);
+        let own = !decision.allowed && tally.denied <= MOST_DENIALS;
+        drop(tally);
+        let source = if own { Source::Harness } else { Source::Agent };
+        match self.events.append(source, EventType::ToolEvaluated, into_map(data)) {
+            Ok(()) => decision.answer(),
+            Err(error) => {
+                let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.unwritten.get_or_insert_with(|| format!("{}: {error}", layout::EVENTS));
+                ToolAnswer::no("it could not be recorded")
+            }
+        }
+    }
+}
+
+/// The question of a caller: all of it, in its time.
+fn question(caller: &mut UnixStream) -> io::Result<ToolCall> {
+    caller.set_nonblocking(false)?;
+    let until = Instant::now() + PATIENCE;
+    let (mut text, mut part) = (Vec::new(), vec![0; 64 << 10]);
+    loop {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        caller.set_read_timeout(Some(left))?;
+        match caller.read(&mut part)? {
+            0 => return Ok(serde_json::from_slice(&text)?),
+            read => text.extend_from_slice(&part[..read]),
+        }
+        if text.len() as u64 > MOST_QUESTION {
+            return Err(io::Error::other(format!("it is longer than {MOST_QUESTION} bytes")));
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "service_tests.rs"]
+mod tests;

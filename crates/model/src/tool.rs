@@ -1,0 +1,232 @@
+//! A tool call of an agent, as policy is asked about it and answers.
+
+use std::fmt;
+use std::str::FromStr;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The most that a call may be about, in bytes. A shell takes no longer command, and what is longer is not judged but denied.
+pub const LONGEST_SUBJECT: usize = 128 << 10;
+
+/// What a tool call does, in the words of policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum ToolAction {
+    /// Run a command.
+    Shell,
+    /// Make, change or delete a file.
+    Write,
+    /// Read or list files.
+    Read,
+    /// Ask something outside: a page, a search.
+    Fetch,
+    /// Call a tool of a server that speaks MCP.
+    Mcp,
+    /// Start another agent, or something that goes on by itself.
+    Spawn,
+    /// Anything else: a plan, a tool that is not known.
+    Other,
+}
+
+/// Tools by their names in the agents that herma drives, without case, `_` and `-`.
+const TOOLS: &[(ToolAction, &[&str])] = &[
+    (
+        ToolAction::Shell,
+        &["shell", "bash", "execcommand", "localshell", "writestdin", "terminal", "process", "execute"],
+    ),
+    (
+        ToolAction::Write,
+        &["write", "edit", "multiedit", "notebookedit", "applypatch", "patch", "writefile", "delete", "move"],
+    ),
+    (
+        ToolAction::Read,
+        &[
+            "read",
+            "readfile",
+            "glob",
+            "grep",
+            "ls",
+            "list",
+            "find",
+            "search",
+            "searchfiles",
+            "viewimage",
+            "view",
+        ],
+    ),
+    (
+        ToolAction::Fetch,
+        &["fetch", "webfetch", "websearch", "webextract", "webcrawl", "browser", "browsernavigate"],
+    ),
+    (
+        ToolAction::Spawn,
+        &[
+            "agent",
+            "task",
+            "spawnagent",
+            "delegatetask",
+            "mixtureofagents",
+            "cronjob",
+            "sendmessage",
+            "schedulewakeup",
+            "croncreate",
+            "workflow",
+        ],
+    ),
+];
+
+impl ToolAction {
+    /// All of them.
+    pub const ALL: [Self; 7] =
+        [Self::Shell, Self::Write, Self::Read, Self::Fetch, Self::Mcp, Self::Spawn, Self::Other];
+
+    /// What the tool of this name does.
+    #[must_use]
+    pub fn of_tool(name: &str) -> Self {
+        let plain: String =
+            name.chars().filter(|c| !matches!(c, '_' | '-')).map(|c| c.to_ascii_lowercase()).collect();
+        if plain.starts_with("mcp") {
+            return Self::Mcp;
+        }
+        if plain.starts_with("kanban") {
+            return Self::Spawn;
+        }
+        let known = TOOLS.iter().find(|(_, names)| names.contains(&plain.as_str()));
+        known.map_or(Self::Other, |(action, _)| *action)
+    }
+
+    /// The name as policies and files have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Shell => "shell",
+            Self::Write => "write",
+            Self::Read => "read",
+            Self::Fetch => "fetch",
+            Self::Mcp => "mcp",
+            Self::Spawn => "spawn",
+            Self::Other => "other",
+        }
+    }
+}
+
+impl fmt::Display for ToolAction {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for ToolAction {
+    type Err = String;
+
+    fn from_str(name: &str) -> Result<Self, String> {
+        let all = Self::ALL.map(Self::as_str).join(", ");
+        let found = Self::ALL.into_iter().find(|action| action.as_str() == name);
+        found.ok_or_else(|| format!("`{name}` is no action of a tool; there are {all}"))
+    }
+}
+
+/// A tool call that an agent is about to make.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolCall {
+    /// The tool, by the agent's name for it.
+    pub tool: String,
+    /// What it does.
+    pub action: ToolAction,
+    /// What it is about: the command, the path, the address, or all arguments.
+    pub subject: String,
+}
+
+/// What policy says of a tool call.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ToolAnswer {
+    /// Whether it may be made.
+    pub allowed: bool,
+    /// Why not, for the model to read.
+    pub reason: String,
+}
+
+impl ToolAnswer {
+    /// A no, with its reason.
+    #[must_use]
+    pub fn no(reason: impl Into<String>) -> Self {
+        Self { allowed: false, reason: reason.into() }
+    }
+}
+
+/// Who asks an engine's tool calls to be judged, and how much that holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Asking {
+    /// The agent asks by its own mechanism, and honours the answer; whoever controls the agent can skip it. The walls hold.
+    Courtesy,
+}
+
+impl Asking {
+    /// The name as files have it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Courtesy => "courtesy",
+        }
+    }
+}
+
+/// What is known of an engine's tool calls.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolUse {
+    /// How much it holds that the agent asks.
+    pub asking: Asking,
+    /// The digest of the policies that it was answered by.
+    pub policy: crate::Digest,
+    /// How many calls it asked about.
+    pub asked: u64,
+    /// How many of them were denied.
+    pub denied: u64,
+    /// How many calls it told of that it had not asked about.
+    pub unasked: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tool_is_two_things_and_every_name_is_read_back() {
+        let mut seen = std::collections::BTreeSet::new();
+        for (action, names) in TOOLS {
+            for name in *names {
+                assert!(seen.insert(*name), "{name}");
+                assert_eq!(ToolAction::of_tool(&name.to_uppercase()), *action);
+            }
+        }
+        for action in ToolAction::ALL {
+            assert_eq!(action.as_str().parse(), Ok(action));
+        }
+        assert!("push".parse::<ToolAction>().is_err());
+    }
+
+    #[test]
+    fn the_names_that_agents_use_are_known() {
+        use ToolAction as A;
+        for (name, action) in [
+            ("Bash", A::Shell),
+            ("exec_command", A::Shell),
+            ("apply_patch", A::Write),
+            ("NotebookEdit", A::Write),
+            ("read_file", A::Read),
+            ("WebFetch", A::Fetch),
+            ("mcp__files__delete", A::Mcp),
+            ("delegate_task", A::Spawn),
+            ("kanban_create", A::Spawn),
+            ("TodoWrite", A::Other),
+            ("", A::Other),
+        ] {
+            assert_eq!(ToolAction::of_tool(name), action, "{name}");
+        }
+    }
+}
