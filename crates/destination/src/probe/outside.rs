@@ -38,9 +38,6 @@ fn small_limits() -> SmallLimits {
     SmallLimits { memory: SMALL_MEMORY + processors * (256 << 10), processes: 24 }
 }
 
-/// The variable of the C library for how many pools of memory its threads have.
-const ARENAS: &str = "MALLOC_ARENA_MAX";
-
 /// herma's namespaces that the inside must not share.
 const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
 
@@ -162,21 +159,14 @@ impl<'a> Ground<'a> {
         let view = destination.view(&rooms);
         let limits = match small {
             None => shape.limits,
-            // The address space of each would refuse threads before the limit does that is tried here.
+            // Not the address space of each: the C library sets some aside for each thread, and the probe would die of it
+            // before it has its answer.
             Some(SmallLimits { memory, processes }) => {
                 Limits { memory: None, total_memory: Bytes(memory), processes, ..shape.limits }
             }
         };
         let plan = view.engine_dir.as_ref().unwrap_or(&engine_dir).join(PLAN);
-        let mut env = shape.env.clone();
-        if small.is_some() {
-            // The C library sets address space aside for each thread. Where a contract limits that, a probe that starts many
-            // would die of it before it has its answer.
-            env.retain(|(name, _)| name != ARENAS);
-            env.push((ARENAS.to_owned(), "1".to_owned()));
-        }
         let job = Job {
-            env,
             argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
             rooms,
             stdin: Stdin::Null,
