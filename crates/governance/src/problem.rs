@@ -39,10 +39,10 @@ impl Problem {
         let help = diagnostic.help().map(|help| help.to_string());
         let said = diagnostic.to_string();
         // Cedar numbers the rules of a file; the line says more.
-        let said = said.strip_prefix("for policy `policy").and_then(|rest| rest.split_once("`, ")).map_or(
-            said.as_str(),
-            |(_, problem)| problem,
-        );
+        let said = said
+            .strip_prefix("for policy `policy")
+            .and_then(|rest| rest.split_once("`, "))
+            .map_or(said.as_str(), |(_, problem)| problem);
         Self { help, ..Self::at(file, text, offset, said) }
     }
 

@@ -6,6 +6,7 @@ mod adding;
 mod comparing;
 mod governing;
 mod home;
+mod hook_cost;
 mod overhead;
 mod resuming;
 mod rows;
