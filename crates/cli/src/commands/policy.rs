@@ -73,7 +73,7 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
         for case in &output.cases {
             match &case.difference {
                 None => {
-                    screen.line(format_args!("{}     {}", screen.paint(Tone::Good, "ok"), safe(&case.name)))
+                    screen.line(format_args!("{}     {}", screen.paint(Tone::Good, "ok"), safe(&case.name)));
                 }
                 Some(difference) => {
                     let word = screen.paint(Tone::Bad, "wrong");
@@ -160,12 +160,14 @@ fn decided(policies: &Policies, case: PolicyCase) -> CaseItem {
         network: case.network,
     };
     let decision = policies.decide(&asker, &call(case.tool.as_deref(), case.action, &case.resource));
-    let difference = if decision.allowed != (case.expect == Expected::Allow) {
-        Some(format!("it is {}: {}", if decision.allowed { "allowed" } else { "denied" }, decision.reason))
-    } else {
+    let as_expected = decision.allowed == (case.expect == Expected::Allow);
+    let difference = if as_expected {
         let by = |rules: &[String]| if rules.is_empty() { "no rule".to_owned() } else { rules.join(", ") };
         let other = case.rules.filter(|rules| *rules != decision.rules);
         other.map(|rules| format!("{} decides it, and not {}", by(&decision.rules), by(&rules)))
+    } else {
+        let word = if decision.allowed { "allowed" } else { "denied" };
+        Some(format!("it is {word}: {}", decision.reason))
     };
     CaseItem { name: case.name, difference, decision: shown(policies, decision) }
 }

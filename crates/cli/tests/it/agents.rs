@@ -6,6 +6,7 @@ mod adding;
 mod comparing;
 mod governing;
 mod home;
+mod hook_cost;
 mod overhead;
 mod resuming;
 mod rows;
@@ -131,7 +132,7 @@ fn play_script(herma: &Herma, engine: &str, name: &str, script: &str) -> Finishe
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
     let finished = herma.finished_by(|| herma.run_patiently(&args));
     let run = finished.report.run_id;
-    assert_eq!(processes_of(run), [0_u32; 0], "{}: something is left", name);
+    assert_eq!(processes_of(run), [0_u32; 0], "{name}: something is left");
     for (file, (_, bytes)) in everything_below(&finished.bundle.dir) {
         let text = String::from_utf8_lossy(&bytes);
         assert!(!text.contains(CANARY), "{}: {} holds the canary", name, file.display());

@@ -141,7 +141,10 @@ fn what_is_missing_for_a_run_with_an_agent_is_said_with_the_command_that_mends_i
     ];
     assert_eq!(found, expected);
     assert_eq!(herma.run(&["doctor", "no-such-engine"]).code, Some(2));
-    assert_eq!(row(&herma, "codex")["capabilities"], serde_json::json!(["resume", "structured_events"]));
+    assert_eq!(
+        row(&herma, "codex")["capabilities"],
+        serde_json::json!(["resume", "structured_events", "tool_hooks"])
+    );
 }
 
 #[test]

@@ -34,6 +34,7 @@ mod limits;
 mod models;
 mod outcome;
 mod paths;
+mod policy;
 mod race;
 mod router;
 mod tamper;

@@ -66,3 +66,19 @@ fn model_line(terms: &Terms) -> Option<String> {
     let (fallback, auxiliary) = (more("fallback", &choice.fallback), more("auxiliary", &choice.auxiliary));
     Some(format!("{}/{}{fallback}{auxiliary}", choice.provider, choice.model))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_policy_for_tool_calls_is_another_policy() {
+        let policies = |files: &[herma_governance::PolicyFile]| {
+            rules(herma_governance::Policies::compile(files).unwrap().digest())
+        };
+        let text = "@id(\"a\") forbid (principal, action == Action::\"fetch\", resource);".to_owned();
+        let own = herma_governance::PolicyFile { name: "own.cedar".to_owned(), text };
+        assert_ne!(policies(&[]), policies(&[own]));
+        assert_ne!(policies(&[]), policy_digest());
+    }
+}

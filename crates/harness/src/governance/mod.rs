@@ -6,7 +6,8 @@ mod record;
 mod service;
 
 pub use files::{POLICY_DIR, PolicyError, read_policies, read_policy};
+pub use service::RunGovernance;
 
 pub(crate) use files::policies;
 pub(crate) use record::{Seen, bounded, data};
-pub(crate) use service::{RunGovernance, end, start};
+pub(crate) use service::{end, start};

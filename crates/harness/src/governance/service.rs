@@ -45,7 +45,7 @@ const MOST_DENIALS: u64 = 500;
 const STACK: usize = 4 << 20;
 
 /// The socket of a run, while it may be asked.
-pub(crate) struct RunGovernance {
+pub struct RunGovernance {
     socket: PathBuf,
     desk: Arc<Desk>,
     /// Closed to end the threads.
@@ -57,7 +57,12 @@ pub(crate) struct RunGovernance {
 
 impl RunGovernance {
     /// Listens in a new directory.
-    fn open(dir: &Path, policies: Arc<Policies>, asker: Asker, events: Arc<EventLog>) -> io::Result<Self> {
+    pub fn open(
+        dir: &Path,
+        policies: Arc<Policies>,
+        asker: Asker,
+        events: Arc<EventLog>,
+    ) -> io::Result<Self> {
         DirBuilder::new().mode(0o700).create(dir)?;
         let opened = File::open(dir)?;
         let socket = dir.join(SOCKET);
@@ -90,7 +95,8 @@ impl RunGovernance {
     }
 
     /// Where the agent's hook calls it, seen from outside of its destination.
-    pub(crate) fn socket(&self) -> &Path {
+    #[must_use]
+    pub fn socket(&self) -> &Path {
         &self.socket
     }
 }

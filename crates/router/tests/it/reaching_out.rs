@@ -311,6 +311,6 @@ fn a_way_out_is_refused_in_words_that_help() {
     assert_eq!(error.status, 403);
     assert_eq!(
         error.body(Responses),
-        r#"{"error":{"code":null,"message":"`tools[0]` (web_search) is a tool that is not run by the client; remove it, or have it admitted","param":"tools[0]","type":"permission_error"}}"#
+        r#"{"error":{"message":"`tools[0]` (web_search) is a tool that is not run by the client; remove it, or have it admitted","type":"permission_error","param":"tools[0]","code":null}}"#
     );
 }

@@ -54,11 +54,11 @@ fn a_chat_request_is_read_whole() {
         calls: ["call_1", "call_2", "call_3"].map(String::from).to_vec(),
         last_tool_results: vec![result("call_3", "a\nb\"\n")],
     };
-    // A JSON value has its keys in the order of their names.
+    // In the order of the body.
     let tools = vec![
-        function("old_way", json!({})),
         function("bash", schema),
         Tool { name: "apply_patch".into(), kind: ToolKind::Custom },
+        function("old_way", json!({})),
     ];
     let expected = Asked {
         model: "gpt-5".into(),
@@ -101,9 +101,9 @@ fn a_responses_request_is_read_whole() {
         text: "You are Codex.\nrules\nfix it\ndone 1\ndone 2\nfiles\nout\nerr".into(),
         answered: 2,
         calls: ["call_1", "call_2", "call_3"].map(String::from).to_vec(),
-        last_tool_results: vec![result("call_3", "files"), result("call_4", "err\nout")],
+        last_tool_results: vec![result("call_3", "files"), result("call_4", "out\nerr")],
     };
-    // The order of keys in a JSON value is by name, so `input` comes before `instructions`.
+    // Where the instructions stand among the turns does not matter.
     let sorted = |turns: &Turns| {
         let mut lines: Vec<String> = turns.text.lines().map(str::to_owned).collect();
         lines.sort();
@@ -143,7 +143,7 @@ fn a_messages_request_is_read_whole() {
     });
     let asked = asked(Dialect::Messages, &body);
     let turns = Turns {
-        text: "hello\npage\nfiles\n<system-reminder>\nYou are Claude Code.".into(),
+        text: "You are Claude Code.\nhello\npage\nfiles\n<system-reminder>".into(),
         answered: 1,
         calls: vec!["toolu_1".into(), "toolu_2".into()],
         last_tool_results: vec![result("toolu_1", "page"), result("toolu_2", "files")],

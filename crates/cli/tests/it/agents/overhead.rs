@@ -79,6 +79,17 @@ fn script() -> String {
     )
 }
 
+/// Takes the hooks away again: nobody asks a bare agent to ask.
+fn without_hooks(engine_dir: &Path) {
+    let _ = fs::remove_file(engine_dir.join("codex/hooks.json"));
+    let settings = engine_dir.join("claude/settings.json");
+    if let Ok(text) = fs::read(&settings) {
+        let mut value: serde_json::Value = serde_json::from_slice(&text).unwrap();
+        value.as_object_mut().unwrap().remove("hooks").unwrap();
+        fs::write(settings, value.to_string()).unwrap();
+    }
+}
+
 /// The agent by itself, with the settings that its engine gives it, and a router that serves it the same script.
 struct Bare {
     repository: Repository,
@@ -131,12 +142,13 @@ impl Bare {
             router_port: Some(port),
             egress_port: None,
             certificates: None,
-            governance: None,
+            governance: Some("/nobody/is/asked".into()),
             herma: HERMA.into(),
         };
         let contract = Contract::parse(&fs::read(contract).unwrap()).unwrap();
         let assignment = Assignment { contract: &contract, script: None, resume: None };
         adapter.prepare(&assignment, &engine_dir, &view).unwrap();
+        without_hooks(&engine_dir);
         let pristine = herma.at("bare/pristine");
         fs::rename(&engine_dir, &pristine).unwrap();
         let launch = adapter.launch(&assignment, &view).unwrap();

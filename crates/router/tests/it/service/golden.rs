@@ -30,6 +30,7 @@ fn through(provider: &str, (path, body): (&str, &str)) -> String {
     for key in ["first_byte_us", "latency_us", "prev", "request", "response", "time"] {
         record.as_object_mut().unwrap().remove(key);
     }
+    record.sort_all_objects();
     format!(
         "--- the client sends\n{path}\n{body}\n\n--- the upstream gets\n{}\n\n--- the client gets\n{}\n{}\n{}\n\
          --- the record\n{}\n",

@@ -1,0 +1,82 @@
+//! `herma policy`, and that no run starts under a policy that is wrong.
+
+use std::fs;
+
+use crate::kit::Herma;
+
+const RULE: &str = "@id(\"no-env\")\nforbid (principal, action == Action::\"read\", resource)\n\
+                    when { resource.subject like \"*.env\" };\n";
+
+fn with_policy(name: &str, text: &str) -> Herma {
+    let herma = Herma::new();
+    let dir = herma.home().join("policy");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join(name), text).unwrap();
+    herma
+}
+
+#[test]
+fn no_run_starts_under_a_policy_that_is_wrong() {
+    let permits = RULE.replace("forbid", "permit");
+    for (name, text, said) in [
+        ("own.cedar", "forbid (", "own.cedar:1:"),
+        ("own.cedar", permits.as_str(), "the rule `no-env` permits"),
+        ("own.ceder", RULE, "own.ceder is neither a policy"),
+    ] {
+        let herma = with_policy(name, text);
+        let ended = herma.run(&["run", "fixture:string-slugify", "--destination", "host"]);
+        assert_eq!(ended.code, Some(2), "{ended:#?}");
+        assert!(ended.stderr.contains(said), "{ended:#?}");
+        assert!(ended.stderr.contains("next: mend it; `herma policy check`"), "{ended:#?}");
+        assert_eq!(herma.json(&["runs", "--json"])["runs"], serde_json::json!([]), "{name}");
+        assert_eq!(herma.run(&["policy", "check"]).code, Some(2));
+    }
+    let herma = with_policy("own.cedar", RULE);
+    assert_eq!(herma.run(&["policy", "check"]).code, Some(0));
+    let ended = herma.run(&["run", "fixture:string-slugify", "--destination", "host"]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+}
+
+#[test]
+fn the_policies_of_the_installation_decide_and_a_case_that_differs_is_named() {
+    let herma = with_policy("own.cedar", RULE);
+    let asked = ["policy", "explain", "--action", "read", "--resource", "a/.env", "--json"];
+    let explained = herma.json(&asked);
+    assert_eq!(explained["decision"]["allowed"], false);
+    assert_eq!(explained["decision"]["rules"][0]["id"], "no-env");
+    assert_eq!(explained["policy"], herma.json(&["policy", "check", "--json"])["digest"]);
+
+    let cases = |expect: &str, rules: &str| {
+        format!("cases:\n- {{ name: a, action: read, resource: x.env, expect: {expect}, rules: {rules} }}\n")
+    };
+    for (text, code, said) in [
+        (cases("deny", "[no-env]"), 0, "ok     a"),
+        (cases("allow", "[]"), 1, "wrong  a: it is denied: the operator's policy forbids it (rule no-env)"),
+        (cases("deny", "[other]"), 1, "wrong  a: no-env decides it, and not other"),
+        ("cases: []\n".to_owned(), 2, "holds no case"),
+        (cases("perhaps", "[]"), 2, "line 2, column"),
+        (cases("deny", "[no-env], stagee: 3"), 2, "unknown key `stagee`"),
+    ] {
+        let file = herma.file("cases.yaml", &text);
+        let ended = herma.run(&["policy", "test", file.to_str().unwrap()]);
+        assert_eq!(ended.code, Some(code), "{ended:#?}");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(said), "{ended:#?}");
+    }
+}
+
+#[test]
+fn a_contract_brings_its_stage_its_hosts_and_what_it_forbids() {
+    let herma = Herma::new();
+    let contract = herma.contract(&[("forbidden_actions", "[tag]"), ("egress", "[example.com]")]);
+    let decided = |action: &str, resource: &str, with: &[&str]| {
+        let args =
+            [&["policy", "explain", "--action", action, "--resource", resource, "--json"], with].concat();
+        herma.json(&args)["decision"]["allowed"].clone()
+    };
+    let under = ["--contract", contract.to_str().unwrap()];
+    assert_eq!(
+        (decided("shell", "git tag v1", &[]), decided("shell", "git tag v1", &under)),
+        (true.into(), false.into())
+    );
+    assert_eq!((decided("fetch", "x", &[]), decided("fetch", "x", &under)), (false.into(), true.into()));
+}
