@@ -44,7 +44,7 @@ pub use image::{ImagePin, UnpinnedImage};
 pub use piece::{Noticed, PIECES, Piece, PieceRow};
 
 /// How long a daemon may take to make a container whose herma is dead; one that is not there by then was never asked for.
-const MAKING: Duration = Duration::from_secs(5);
+const MAKING: Duration = Duration::from_secs(10);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(50);
 
