@@ -62,7 +62,7 @@ pub fn in_words(answer: &ToolAnswer) -> String {
 /// The command line that an agent's configuration has as its hook. That it ends without a word, as when somebody kills it,
 /// is a no too.
 #[must_use]
-pub(crate) fn command(herma: &Path, socket: &Path) -> String {
+pub fn command(herma: &Path, socket: &Path) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
     format!("{} {SUBCOMMAND} {} || exit {DENIED}", quoted(herma), quoted(socket))
 }

@@ -54,7 +54,7 @@ event_types! {
     ConfinementProbed "confinement.probed" "The probes ran inside the destination; `confinement.json` holds them.";
     EngineStarted "engine.started" "The engine's process was started in the destination.";
     EngineMessage "engine.message" "The engine said something.";
-    ToolEvaluated "tool.evaluated" "A tool call that the engine reported, or that a witness saw, was judged.";
+    ToolEvaluated "tool.evaluated" "A tool call that the engine reported or asked about, or that a witness saw, was judged.";
     ModelCalled "model.called" "The engine called a model through the router.";
     EgressDecided "egress.decided" "A connection was allowed or denied.";
     PatchApplied "patch.applied" "The engine is dead, its tree was walked, hashed and recorded as one commit.";

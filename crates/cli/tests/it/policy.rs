@@ -1,8 +1,15 @@
 //! `herma policy`, and that no run starts under a policy that is wrong.
 
-use std::fs;
+#![allow(clippy::disallowed_types, reason = "a hook is started as an agent starts it")]
 
-use crate::kit::Herma;
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use herma_engines::hook;
+
+use crate::kit::{HERMA, Herma};
 
 const RULE: &str = "@id(\"no-env\")\nforbid (principal, action == Action::\"read\", resource)\n\
                     when { resource.subject like \"*.env\" };\n";
@@ -79,4 +86,29 @@ fn a_contract_brings_its_stage_its_hosts_and_what_it_forbids() {
         (true.into(), false.into())
     );
     assert_eq!((decided("fetch", "x", &[]), decided("fetch", "x", &under)), (false.into(), true.into()));
+}
+
+/// How the command of an agent's configuration ends, with nothing to read.
+fn hooked(program: &Path, socket: &Path) -> Output {
+    let command = hook::command(program, socket);
+    Command::new("/bin/sh").args(["-c", &command]).stdin(Stdio::null()).output().unwrap()
+}
+
+#[test]
+fn a_hook_that_is_killed_fails_or_is_not_there_is_a_no() {
+    let herma = Herma::new();
+    let socket = herma.at("no ' socket");
+    for (text, code) in [("kill -9 $$", 2), ("exit 1", 2), ("exit 139", 2), ("exit 0", 0)] {
+        let program = herma.file("a 'hook", format!("#!/bin/sh\n{text}\n"));
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        assert_eq!(hooked(&program, &socket).status.code(), Some(code), "{text}");
+    }
+    assert_eq!(hooked(&herma.at("gone"), &socket).status.code(), Some(2));
+    let ended = hooked(Path::new(HERMA), &socket);
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert!(said.starts_with("herma denied this tool call: herma does not understand the call"), "{said}");
+    // Without a socket at all it is no hook, and a no all the same.
+    let ended = Command::new(HERMA).arg("hook").stdin(Stdio::null()).output().unwrap();
+    assert_eq!(ended.status.code(), Some(2), "{ended:?}");
 }

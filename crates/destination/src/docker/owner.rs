@@ -81,7 +81,7 @@ impl Lent {
         }
         let lent = Self { rooms: all };
         lent.hand_to(User::inside())?;
-        for socket in [&rooms.router, &rooms.egress].into_iter().flatten() {
+        for socket in [&rooms.router, &rooms.egress, &rooms.governance].into_iter().flatten() {
             own(CWD, socket, User::inside())?;
         }
         Ok(Some(lent))

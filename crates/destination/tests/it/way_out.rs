@@ -50,6 +50,26 @@ fn client(ground: &Ground, script: &str) -> Job {
 }
 
 #[test]
+fn the_socket_for_tool_calls_is_called_by_its_path_and_cannot_be_taken_away() {
+    let ground = Ground::new();
+    let script = "
+import os, socket
+for attempt in lambda: os.unlink(PATH), lambda: os.rename(PATH, '/tmp/x'), lambda: os.chmod(PATH, 0), lambda: open(PATH, 'w'):
+    try: attempt(); print('done')
+    except OSError: pass
+s = socket.socket(socket.AF_UNIX); s.connect(PATH)
+s.sendall(b'tool'); s.shutdown(socket.SHUT_WR); print(s.recv(100).decode())";
+    let mut job = ground.shell("ls /herma/governance.sock");
+    assert_eq!(tell(&sandbox(), &job).stdout, "");
+    job.rooms.governance = Some(echoing(&ground, "governance.sock"));
+    let path = sandbox().view(&job.rooms).governance.unwrap();
+    let rooms = job.rooms;
+    let job = Job { rooms, ..ground.python(&script.replace("PATH", &format!("'{}'", path.display()))) };
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "TOOL\n", "{}", told.stderr);
+}
+
+#[test]
 fn both_sockets_are_reached_through_the_ports_that_the_variables_name() {
     let ground = Ground::new();
     let script = "

@@ -4,10 +4,10 @@
 //! connections open as it likes; a fixed number of threads serves them, each call has its time, and the log of events has
 //! a limit for what an agent makes herma write.
 
-use std::fs::{DirBuilder, File};
+use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,7 +72,8 @@ impl RunGovernance {
         } else {
             socket.clone()
         };
-        let listener = UnixListener::bind(address)?;
+        let listener = UnixListener::bind(&address)?;
+        fs::set_permissions(&address, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         let (stop, stopped) = UnixStream::pair()?;
         let desk = Arc::new(Desk { listener, stopped, policies, asker, events, tally: Mutex::default() });

@@ -207,13 +207,23 @@ def ask(url, words):
     s = socket.create_connection((host, int(port)), 20)
     s.sendall(words); s.shutdown(socket.SHUT_WR)
     return b''.join(iter(lambda: s.recv(1 << 16), b'')).decode()
-print(ask(os.environ['HERMA_ROUTER_URL'], b'router'), ask(os.environ['HTTPS_PROXY'], b'egress'))";
+print(ask(os.environ['HERMA_ROUTER_URL'], b'router'), ask(os.environ['HTTPS_PROXY'], b'egress'))
+s = socket.socket(socket.AF_UNIX); s.connect('/herma/governance.sock')
+s.sendall(b'tool'); s.shutdown(socket.SHUT_WR); print(s.recv(100).decode())
+try: os.unlink('/herma/governance.sock')
+except OSError: print('stays')";
     let mut job = ground.python(script);
+    job.rooms.governance = Some(echoing(&ground, "governance.sock"));
     job.rooms.router = Some(echoing(&ground, "router.sock"));
     job.rooms.egress = Some(echoing(&ground, "egress.sock"));
     let told = tell(&daemon.destination(), &job);
     let unreachable = "Network is unreachable\n";
-    assert_eq!(told.stdout, format!("['lo']\n{unreachable}{unreachable}ROUTER EGRESS\n"), "{}", told.stderr);
+    assert_eq!(
+        told.stdout,
+        format!("['lo']\n{unreachable}{unreachable}ROUTER EGRESS\nTOOL\nstays\n"),
+        "{}",
+        told.stderr
+    );
 }
 
 /// The image has no certificate at all. Who has a way out trusts whom this machine trusts, and cannot change that.
