@@ -179,6 +179,7 @@ impl<'a> Ground<'a> {
             env,
             argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
             rooms,
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits,
             herma: true,
