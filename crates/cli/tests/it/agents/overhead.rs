@@ -130,6 +130,7 @@ impl Bare {
             router: None,
             router_port: Some(port),
             egress_port: None,
+            certificates: None,
             governance: None,
             herma: HERMA.into(),
         };
