@@ -65,6 +65,7 @@ impl Nursery<'_> {
                 governance: None,
             },
             mounts: Vec::new(),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: false,

@@ -64,6 +64,7 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
         env: Vec::new(),
         path: Vec::new(),
         mounts: Vec::new(),
+        hidden: Vec::new(),
         stdin: Stdin::Null,
         limits: Limits::default(),
         herma: false,

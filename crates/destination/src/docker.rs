@@ -293,6 +293,7 @@ impl Docker {
                 governance: None,
             },
             mounts: Vec::new(),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: true,

@@ -12,7 +12,7 @@ use rustix::process::Signal;
 
 use crate::destination::{Destination, Exit, Process, Readiness, StartError, Unready};
 use crate::environment;
-use crate::job::{Job, Rooms, View};
+use crate::job::{BadJob, Job, Rooms, View};
 use crate::launcher::{Launch, rlimits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
@@ -75,6 +75,9 @@ impl Destination for Host {
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         job.check()?;
+        if let Some(name) = job.hidden.first() {
+            return Err(BadJob::Hidden { name: name.clone(), why: "the host has no walls" }.into());
+        }
         self.readiness()?;
         let home = job.rooms.engine_dir.as_ref().unwrap_or(&job.rooms.workspace);
         let launch = Launch {

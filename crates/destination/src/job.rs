@@ -81,6 +81,8 @@ pub struct Job {
     pub rooms: Rooms,
     /// What it may read beyond the system.
     pub mounts: Vec<Mount>,
+    /// Directories at the top of the workspace, by their names, which it sees as empty and cannot write. They are there.
+    pub hidden: Vec<String>,
     /// What it reads on standard input.
     pub stdin: Stdin,
     /// How much it may use.
@@ -130,6 +132,14 @@ pub enum BadJob {
         /// The place that it would cover or lie in.
         taken: &'static str,
     },
+    /// Something is to be hidden that is no directory at the top of the workspace, or where nothing can be hidden.
+    #[error("`{name}` cannot be hidden from who is inside: {why}")]
+    Hidden {
+        /// Its name.
+        name: String,
+        /// Why not.
+        why: &'static str,
+    },
     /// A variable cannot be set.
     #[error("the variable `{0}` cannot be set: {1}")]
     BadVariable(String, &'static str),
@@ -158,6 +168,7 @@ impl Job {
             plain("the source of a mount", &mount.host)?;
             plain("the place of a mount", &mount.inside)?;
         }
+        self.hidden.iter().try_for_each(|name| hidden(&self.rooms.workspace, name))?;
         for dir in &self.path {
             plain("a directory of PATH", dir)?;
             if dir.as_os_str().as_bytes().contains(&b':') {
@@ -186,6 +197,20 @@ fn socket(role: &'static str, path: &Path) -> Result<(), BadJob> {
     plain(role, path)?;
     let there = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
     there.then_some(()).ok_or_else(|| BadJob::NoSocket { role, path: path.to_owned() })
+}
+
+/// One directory by its own name: what is mounted over a link covers what the link leads to, and that may be anywhere.
+fn hidden(workspace: &Path, name: &str) -> Result<(), BadJob> {
+    let bad = |why| Err(BadJob::Hidden { name: name.to_owned(), why });
+    let mut steps = Path::new(name).components();
+    if !matches!((steps.next(), steps.next()), (Some(Component::Normal(only)), None) if only == name) {
+        return bad("it is not one plain name");
+    }
+    match workspace.join(name).symlink_metadata() {
+        Ok(meta) if meta.is_dir() => Ok(()),
+        Ok(_) => bad("it is no directory"),
+        Err(_) => bad("it is not there"),
+    }
 }
 
 fn variable(name: &str, value: &str) -> Result<(), BadJob> {
@@ -220,6 +245,7 @@ mod tests {
                 governance: None,
             },
             mounts: Vec::new(),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: false,
@@ -257,6 +283,23 @@ mod tests {
             assert!(Job { rooms, ..job() }.check().is_err(), "egress {path:?}");
             let rooms = Rooms { governance: Some(path.into()), ..job().rooms };
             assert!(Job { rooms, ..job() }.check().is_err(), "governance {path:?}");
+        }
+    }
+
+    #[test]
+    fn only_a_directory_of_the_workspace_is_hidden() {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(dir.path().join("there/below")).unwrap();
+        std::fs::write(dir.path().join("file"), "").unwrap();
+        std::os::unix::fs::symlink("there", dir.path().join("link")).unwrap();
+        let hiding = |name: &str| {
+            let rooms = Rooms { workspace: dir.path().to_owned(), ..job().rooms };
+            Job { rooms, hidden: vec![name.to_owned()], ..job() }.check()
+        };
+        assert_eq!(hiding("there"), Ok(()));
+        for name in ["", ".", "..", "/", "/there", "there/", "there/below", "a\0", "file", "link", "nothing"]
+        {
+            assert!(matches!(hiding(name), Err(BadJob::Hidden { .. })), "{name:?}");
         }
     }
 

@@ -96,10 +96,16 @@ pub trait Engine: Send + Sync {
         &[]
     }
 
+    /// Directories at the top of the workspace that an agent would run code from by itself. Where the project has one, the
+    /// agent sees it as empty, and cannot write there.
+    fn hidden_paths(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Where in the engine directory the agent keeps its session: what a later run needs to go on with it. One that
     /// names nothing cannot.
-    fn sessions(&self) -> &[&str] {
-        &[]
+    fn sessions(&self) -> Vec<&str> {
+        Vec::new()
     }
 
     /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
@@ -200,6 +206,8 @@ pub enum Said {
         /// With what, as one would type it.
         command: String,
     },
+    /// It offers no way to go on with its session later.
+    NoWayBack,
     /// How many tokens it says that it used; what it really used is in the router's record.
     Used {
         /// What went in.

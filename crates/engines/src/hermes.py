@@ -5,11 +5,14 @@ standard input, and each call of a tool is told when it begins.
 
 Before each call of a tool herma is asked whether it may be made. Whatever is not a clear yes is a no.
 
-Called as: python3 -I -B hermes.py HERMA SOCKET PACKAGES
+What was said is kept in a database of its own, and an earlier conversation is gone on with as `hermes --resume` does.
+
+Called as: python3 -I -B hermes.py HERMA SOCKET PACKAGES [SESSION]
 """
 
 import json
 import os
+import pathlib
 import subprocess
 import sys
 import threading
@@ -53,13 +56,33 @@ def ask_before_each_call():
     plugins.resolve_pre_tool_block = resolve_pre_tool_block
 
 
-def converse(prompt):
-    with open(os.path.join(os.environ["HERMES_HOME"], "config.yaml"), encoding="utf-8") as file:
-        model = json.load(file)["model"]
+def what_was_said(kept, session):
+    """The session that holds the conversation by now, and what was said in it."""
+    if kept.get_session(session) is None:
+        raise LookupError(f"the session {session} is not there")
+    # A conversation that became too long goes on in another one.
+    session = kept.resolve_resume_session_id(session) or session
+    said = kept.get_messages_as_conversation(session, repair_alternation=True)
+    kept.reopen_session(session)
+    return session, [message for message in said if message.get("role") != "session_meta"]
+
+
+def converse(prompt, session=None):
+    home = pathlib.Path(os.environ["HERMES_HOME"])
+    model = json.loads((home / "config.yaml").read_text(encoding="utf-8"))["model"]
+    from hermes_state import SessionDB
     from run_agent import AIAgent
+
+    sessions = home / "conversations"
+    sessions.mkdir(exist_ok=True)
+    kept, said = SessionDB(sessions / "state.db"), None
+    if session is not None:
+        session, said = what_was_said(kept, session)
 
     ask_before_each_call()
     agent = AIAgent(
+        session_id=session,
+        session_db=kept,
         base_url=model["base_url"],
         api_key=os.environ["HERMA_ROUTER_TOKEN"],
         provider=model["provider"],
@@ -77,7 +100,7 @@ def converse(prompt):
         clarify_callback=lambda *_, **__: "Nobody can answer.",
     )
     tell("session", id=agent.session_id)
-    return agent.run_conversation(prompt)
+    return agent.run_conversation(prompt, conversation_history=said)
 
 
 def main():
@@ -85,7 +108,7 @@ def main():
     os.environ.pop("LD_LIBRARY_PATH", None)
     sys.path.insert(0, sys.argv[3])
     try:
-        ended = converse(sys.stdin.read())
+        ended = converse(sys.stdin.read(), *sys.argv[4:5])
     except BaseException as error:  # Whatever it is, it is a failure, and it is told.
         ended = {"failed": True, "error": f"{type(error).__name__}: {error}"}
     if ended.get("final_response"):

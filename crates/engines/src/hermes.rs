@@ -13,7 +13,7 @@ use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::installed::{Agent, Installed, inside, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, PYTHON_PACKAGES, Package};
-use crate::prompt::prompt;
+use crate::prompt::told;
 
 /// The engine's name.
 pub const NAME: &str = "hermes";
@@ -50,6 +50,7 @@ pub(crate) enum Hermes {}
 impl Agent for Hermes {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
+    const SESSIONS: &'static [&'static str] = &["hermes/conversations"];
     const HOOKS: bool = true;
 
     fn prepare(
@@ -78,7 +79,7 @@ impl Agent for Hermes {
         });
         write(engine_dir, HOME, CONFIG, &config.to_string())?;
         write(engine_dir, HOME, SCRIPT, STARTS)?;
-        write(engine_dir, HOME, PROMPT, &prompt(assignment.contract))
+        write(engine_dir, HOME, PROMPT, &told(assignment))
     }
 
     fn identify(installed: &Installed) -> Result<Launch, EngineError> {
@@ -88,7 +89,11 @@ impl Agent for Hermes {
         python(installed, ["-c".into(), ask.into()])
     }
 
-    fn launch(installed: &Installed, _: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
+    fn launch(
+        installed: &Installed,
+        assignment: &Assignment<'_>,
+        view: &View,
+    ) -> Result<Launch, EngineError> {
         let Some(engine_dir) = &view.engine_dir else {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
@@ -97,6 +102,7 @@ impl Agent for Hermes {
         };
         let words = [engine_dir.join(SCRIPT), view.herma.clone(), socket.clone()];
         let mut launch = python(installed, words.map(Into::into))?;
+        launch.argv.extend(assignment.resume.map(|resume| resume.session.to_string().into()));
         let home = engine_dir.join(HOME).display().to_string();
         let own = [
             ("HERMES_HOME", home.as_str()),

@@ -33,6 +33,9 @@ pub(crate) trait Agent: 'static {
     /// Where it keeps its session; nothing for one that cannot go on with it.
     const SESSIONS: &'static [&'static str] = &[];
 
+    /// What it would run of the project, whatever its switches say.
+    const HIDDEN: &'static [&'static str] = &[];
+
     /// Whether it asks before each call of a tool.
     const HOOKS: bool = false;
 
@@ -102,8 +105,12 @@ impl<A: Agent> Engine for AgentEngine<A> {
         }
     }
 
-    fn sessions(&self) -> &[&str] {
-        A::SESSIONS
+    fn sessions(&self) -> Vec<&str> {
+        A::SESSIONS.to_vec()
+    }
+
+    fn hidden_paths(&self) -> Vec<&str> {
+        A::HIDDEN.to_vec()
     }
 
     fn asks(&self) -> Option<Door> {

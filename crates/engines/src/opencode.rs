@@ -71,6 +71,8 @@ impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
+    // It runs the plug-ins that lie there, and none of its switches keeps it from that.
+    const HIDDEN: &'static [&'static str] = &[".opencode"];
     const HOOKS: bool = true;
 
     fn prepare(

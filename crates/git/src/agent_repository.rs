@@ -54,13 +54,14 @@ impl ControlFiles {
 /// Makes `.git` in a workspace whose files are laid out, so that the agent can diff and commit as it is used to.
 ///
 /// The objects are copied into a pack of its own: a hard link or an alternate would let an agent write to, or read
-/// more than, what it was given. What the agent does to this directory is never read back.
+/// more than, what it was given. Directories that are `hidden` from it do not look as if somebody had removed them. What the agent does to this directory is never read back.
 pub fn make_agent_repository(
     git_dir: &GitDir,
     baseline: &Baseline,
     entries: &[TreeEntry],
     workspace: &Path,
     scratch_paths: &[&str],
+    hidden: &[&str],
 ) -> Result<(), GitError> {
     let own = workspace.join(".git");
     skeleton(&own, git_dir.format(), false)?;
@@ -79,5 +80,5 @@ pub fn make_agent_repository(
         .stdin(format!("{}\n", baseline.commit).into_bytes())
         .checked()?;
     let file = own.join("index");
-    std::fs::write(&file, index(git_dir.format(), entries)).map_err(GitError::file("write", file))
+    std::fs::write(&file, index(git_dir.format(), entries, hidden)).map_err(GitError::file("write", file))
 }

@@ -60,6 +60,14 @@ pub struct TreeEntry {
     pub entry: Entry,
 }
 
+impl TreeEntry {
+    /// Whether it lies in the directory of this name at the top of the tree.
+    #[must_use]
+    pub fn lies_below(&self, dir: &str) -> bool {
+        self.path.as_bytes().strip_prefix(dir.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    }
+}
+
 impl GitDir {
     /// Makes the directory. `objects_of` is another repository's object directory that may be read from.
     ///

@@ -1,4 +1,4 @@
-//! git's index file, version 2, without what git fills in itself when it first looks at the files.
+//! git's index file, version 2, or 3 where something is not to be looked for, without what git fills in itself when it first looks at the files.
 
 use herma_model::report::Mode;
 
@@ -8,12 +8,19 @@ use crate::object::ObjectFormat;
 /// Times, device, inode, owner and size: zero, so that git compares contents on its first look.
 const UNKNOWN_STAT: [u8; 24] = [0; 24];
 
-/// The index that lists these entries, which must be in order of path.
-pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry]) -> Vec<u8> {
+/// That more flags follow, and the one by which git does not look for the file.
+const EXTENDED: u16 = 0x4000;
+const SKIP_WORKTREE: u16 = 0x4000;
+
+/// The index that lists these entries, which must be in order of path. What lies below the `hidden` directories is listed as
+/// what git neither looks for nor misses.
+pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry], hidden: &[&str]) -> Vec<u8> {
+    let is_hidden = |entry: &TreeEntry| hidden.iter().any(|dir| entry.lies_below(dir));
     let mut bytes = b"DIRC".to_vec();
-    bytes.extend(2u32.to_be_bytes());
+    let version: u32 = if entries.iter().any(is_hidden) { 3 } else { 2 };
+    bytes.extend(version.to_be_bytes());
     bytes.extend(u32::try_from(entries.len()).unwrap_or(u32::MAX).to_be_bytes());
-    for TreeEntry { path, entry } in entries {
+    for listed @ TreeEntry { path, entry } in entries {
         let start = bytes.len();
         let mode: u32 = match entry.mode {
             Mode::File => 0o100_644,
@@ -26,7 +33,13 @@ pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry]) -> Vec<u8> {
         bytes.extend([0; 12]);
         bytes.extend(hex::decode(&entry.id).unwrap_or_default());
         let name = path.as_bytes();
-        bytes.extend(u16::try_from(name.len().min(0xfff)).unwrap_or(0xfff).to_be_bytes());
+        let flags = u16::try_from(name.len().min(0xfff)).unwrap_or(0xfff);
+        if is_hidden(listed) {
+            bytes.extend((flags | EXTENDED).to_be_bytes());
+            bytes.extend(SKIP_WORKTREE.to_be_bytes());
+        } else {
+            bytes.extend(flags.to_be_bytes());
+        }
         bytes.extend(name);
         // At least one NUL ends the name, and entries start at multiples of eight.
         let padding = 8 - (bytes.len() - start) % 8;

@@ -53,7 +53,15 @@ pub(crate) fn workspace<'a>(
     {
         return Err(dirty(run, format!("the session of run {parent} cannot be taken up: {why}"))?);
     }
-    let staged = supervise::stage(run, engine, ready)?;
+    let hidden = match to_hide(&engine.hidden_paths(), start.as_ref().unwrap_or(entries)) {
+        Ok(hidden) => hidden,
+        Err(name) => return Err(dirty(run, leads_elsewhere(engine, name))?),
+    };
+    for name in &hidden {
+        // What is laid over it has to lie over something, and the files come later.
+        DirBuilder::new().create(workspace.join(name))?;
+    }
+    let staged = supervise::stage(run, engine, ready, &hidden)?;
     let scratch = engine.scratch_paths();
     std::thread::scope(|scope| {
         let files = scope.spawn(|| match &start {
@@ -62,7 +70,7 @@ pub(crate) fn workspace<'a>(
                 lay_out(git_dir, entries, &[&fresh]).and_then(|()| lay_out(git_dir, start, &[&workspace]))
             }
         });
-        let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch);
+        let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch, &hidden);
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
         repository.map_err(Stop::from)
     })?;
@@ -100,6 +108,26 @@ fn start(run: &mut Run<'_>, ground: &Ground) -> Result<Option<Vec<TreeEntry>>, S
     Err(dirty(run, format!("what run {parent} made cannot be laid on the base: {why}"))?)
 }
 
+/// Which of these directories the tree has, or the one that it has as a link: what an agent finds behind that could lie
+/// anywhere in the tree. A file of that name holds nothing that would be run.
+fn to_hide<'a>(names: &[&'a str], tree: &[TreeEntry]) -> Result<Vec<&'a str>, &'a str> {
+    let is_link = |name: &&&str| {
+        tree.iter().any(|there| there.path.as_bytes() == name.as_bytes() && there.entry.mode == Mode::Symlink)
+    };
+    match names.iter().find(is_link) {
+        Some(name) => Err(name),
+        None => Ok(names.iter().copied().filter(|name| tree.iter().any(|e| e.lies_below(name))).collect()),
+    }
+}
+
+fn leads_elsewhere(engine: &dyn Engine, name: &str) -> String {
+    format!(
+        "`{name}` is a link, and the engine `{}` would run code from where it leads: make it a directory, which is hidden \
+         from the agent, or remove it",
+        engine.name()
+    )
+}
+
 /// Takes down that the agent cannot start from what it should start from.
 fn dirty(run: &mut Run<'_>, why: String) -> Result<Stop, Stop> {
     let dirty = Blocker::DirtyStartingTree.because(why);
@@ -125,4 +153,31 @@ fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result
         .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));
     let nothing_else = found.specials.is_empty() && found.nested_repositories.is_empty();
     Ok(nothing_else && found.entries.iter().eq(expected.map(|there| (&there.path, &there.entry))))
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_model::RepoPath;
+    use herma_model::report::Entry;
+
+    use super::*;
+
+    fn tree(paths: &[(&str, Mode)]) -> Vec<TreeEntry> {
+        let entry = |&(path, mode): &(&str, Mode)| TreeEntry {
+            path: RepoPath::new(path).unwrap(),
+            entry: Entry { mode, id: String::new() },
+        };
+        paths.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn a_directory_is_hidden_and_a_link_is_refused() {
+        let hide = |tree: &[TreeEntry]| to_hide(&[".agent"], tree).map(|names| names.len());
+        assert_eq!(hide(&tree(&[(".agent/plugins/x.js", Mode::File)])), Ok(1));
+        assert_eq!(hide(&tree(&[(".agent", Mode::Symlink), ("b/x.js", Mode::File)])), Err(".agent"));
+        // Nothing is run from a file, from what is empty, or from what only begins like it.
+        for there in [(".agent", Mode::File), (".agent", Mode::Submodule), (".agents/x.js", Mode::File)] {
+            assert_eq!(hide(&tree(&[there])), Ok(0), "{there:?}");
+        }
+    }
 }

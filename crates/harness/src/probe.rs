@@ -74,6 +74,7 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
             .chain(program::mounts(run, engine))
             .chain(attempts::mount(run))
             .collect(),
+        hidden: Vec::new(),
         stdin: Stdin::Null,
         limits: Limits::with_memory(run.contract.terms.limits.memory),
         herma: true,

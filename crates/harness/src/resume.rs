@@ -45,7 +45,8 @@ pub enum ResumeError {
     Unable(EngineName),
     /// Nothing was kept of it.
     #[error(
-        "nothing was kept of the session of run {0}: its agent was not started, gave it no name, or was cut off"
+        "nothing was kept of the session of run {0}: its agent was not started, gave it no name, \
+         offers no way to go on with it, or was cut off; `herma run` begins anew"
     )]
     NoSession(RunId),
     /// What was kept cannot be read.

@@ -51,7 +51,7 @@ pub(crate) fn keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &F
 fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &Facts) -> io::Result<()> {
     let Some(session) = facts.session.clone() else { return Ok(()) };
     let places: Vec<_> =
-        engine.sessions().iter().filter(|place| is_directory(&dirs.engine(), place)).collect();
+        engine.sessions().into_iter().filter(|place| is_directory(&dirs.engine(), place)).collect();
     if places.is_empty() {
         return Ok(());
     }
@@ -75,7 +75,7 @@ fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &Facts
 /// Puts a session that was kept where the agent of another run will look for it.
 pub(crate) fn take_up(kept: &RunDirs, engine: &dyn Engine, engine_dir: &Path) -> io::Result<()> {
     let mut left = Left { bytes: MOST_BYTES, entries: MOST_ENTRIES };
-    for place in engine.sessions().iter().filter(|place| is_directory(&kept.session(), place)) {
+    for place in engine.sessions().into_iter().filter(|place| is_directory(&kept.session(), place)) {
         let to = engine_dir.join(place);
         DirBuilder::new().mode(0o700).recursive(true).create(to.parent().unwrap_or(engine_dir))?;
         copy(&kept.session().join(place), &to, &mut left)?;

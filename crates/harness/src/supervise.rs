@@ -47,11 +47,19 @@ pub(crate) struct Staged<'a> {
     listener: Listener,
 }
 
-/// Makes ready to start the engine, which has been prepared in its directory.
-pub(crate) fn stage<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready) -> Result<Staged<'a>, Stop> {
+/// Makes ready to start the engine, which has been prepared in its directory. It will not see what is in the `hidden`
+/// directories of its workspace.
+pub(crate) fn stage<'a>(
+    run: &Run<'_>,
+    engine: &dyn Engine,
+    ready: &'a Ready,
+    hidden: &[&str],
+) -> Result<Staged<'a>, Stop> {
     let destination = ready.destination.as_ref();
     let listener = Listener::of(run, engine, &destination.view(&rooms(run)));
-    let prepared = Prepared::begin(destination, job(run, engine, ready, &listener)?)?;
+    let hidden = hidden.iter().map(|&name| name.to_owned()).collect();
+    let job = Job { hidden, ..job(run, engine, ready, &listener)? };
+    let prepared = Prepared::begin(destination, job)?;
     Ok(Staged { prepared, listener })
 }
 
@@ -126,6 +134,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
             .chain(program::mounts(run, engine))
             .chain(attempts::mount(run))
             .collect(),
+        hidden: Vec::new(),
         stdin: if listener.speaks() { Stdin::Pipe } else { file },
         limits: JobLimits::with_memory(run.contract.terms.limits.memory),
         herma: engine.built_in(),
@@ -268,6 +277,11 @@ impl<'a> Watch<'a> {
             Said::Session(session) => {
                 run.facts.session = SessionId::try_from(session.clone()).ok();
                 self.tell(run, EventType::EngineMessage, json!({ "session": bounded(session) }))
+            }
+            Said::NoWayBack => {
+                // What would be kept of it could not be used.
+                run.facts.session = None;
+                Ok(())
             }
             Said::Used { input, output } => self.tell(
                 run,

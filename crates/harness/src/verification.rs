@@ -138,6 +138,7 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
             governance: None,
         },
         mounts: toolchains.mounts.clone(),
+        hidden: Vec::new(),
         stdin: Stdin::Null,
         limits: Limits::with_memory(run.contract.terms.limits.memory),
         herma: false,

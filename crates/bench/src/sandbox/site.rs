@@ -62,6 +62,7 @@ impl<'a> Site<'a> {
                 governance: None,
             },
             mounts: Vec::new(),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: true,

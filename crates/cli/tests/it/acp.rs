@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use herma_model::{Blocker, EventType};
 use serde_json::Value;
 
-use crate::kit::{Finished, Herma, processes_of};
+use crate::kit::{Finished, Herma, Repository, processes_of};
 
 const SETTINGS: &str = "\
 acp:
@@ -28,9 +28,13 @@ const PRESENT: &str = "name: present\nmodels: [m]\nrepeat: true\nturns: [say: I 
 
 /// A home where the stand-in is configured, admitted and switched on, and where a script is the model `rehearsal/m`.
 fn home() -> Herma {
+    home_with(SETTINGS)
+}
+
+fn home_with(settings: &str) -> Herma {
     let mut herma = Herma::new();
     herma.let_in_by_token("robin");
-    herma.settings(SETTINGS);
+    herma.settings(settings);
     let program = herma.file("home/programs/stand-in", include_str!("acp/stand_in.py"));
     fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let program = program.to_str().unwrap();
@@ -58,10 +62,15 @@ fn home() -> Herma {
 
 /// A run in which the model takes these turns.
 fn played(herma: &Herma, turns: &str, limits: &str) -> Finished {
+    played_with(herma, turns, limits, &[])
+}
+
+fn played_with(herma: &Herma, turns: &str, limits: &str, terms: &[(&str, &str)]) -> Finished {
     let head =
         "name: case\nmodels: [m]\nmatch: { marker: slugify keeps outer and repeated whitespace }\nturns:\n";
     herma.file("home/case.yaml", format!("{head}{turns}"));
-    let contract = herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", limits)]);
+    let contract = herma
+        .contract(&[&[("model", "{ provider: rehearsal, model: m }"), ("limits", limits)], terms].concat());
     let args = ["run", contract.to_str().unwrap(), "--engine", ENGINE, "--json"];
     let finished = herma.finished_by(|| herma.run_patiently(&args));
     assert_eq!(processes_of(finished.report.run_id), [0_u32; 0]);
@@ -89,10 +98,7 @@ const FIX: &str = r#"
 #[test]
 fn an_agent_that_only_the_settings_know_earns_its_stages_and_is_answered_by_herma() {
     let herma = home();
-    for stage in ["1", "2"] {
-        let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
-        assert_eq!(proven.code, Some(0), "{proven:#?}");
-    }
+    prove(&herma, &["1", "2"]);
 
     // A push is refused, the model hears of it, and that it was tried stays in the verdict.
     let turns = format!("  - call: {{ shell: ls }}\n  - call: {{ shell: git push origin main }}{FIX}");
@@ -120,6 +126,11 @@ fn an_agent_that_only_the_settings_know_earns_its_stages_and_is_answered_by_herm
     let found: Vec<Blocker> = failed.report.blockers.iter().map(|record| record.blocker).collect();
     assert_eq!(found, [Blocker::EngineFailed, Blocker::NoDiff]);
 
+    // Its settings name no place for sessions, so nothing was kept of it.
+    let refused = herma.run(&["resume", &failed.report.run_id.to_string()]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("the engine `acp-stand-in` cannot go on with a session"), "{refused:#?}");
+
     // At a limit it is told to stop, before anything is killed.
     let endless =
         played(&herma, "  - { say: On and on., forever: ping }\n", "{ total: 3s, startup: 1m, idle: 1m }");
@@ -133,6 +144,75 @@ fn an_agent_that_only_the_settings_know_earns_its_stages_and_is_answered_by_herm
     let found: Vec<Blocker> = changed.report.blockers.iter().map(|record| record.blocker).collect();
     assert!(found.contains(&Blocker::EngineDigestMismatch), "{found:?}");
     assert!(!changed.report.engine_started);
+}
+
+/// Leaves what does not pass, and then mends it: which comes next is told by the conversation.
+const HALVES: &str = r#"
+  - call: { write: { path: slugify.sh, text: "slugify() { echo half; }\n" } }
+  - say: It is half done.
+"#;
+
+#[test]
+fn an_agent_goes_on_with_its_session_where_it_can_and_the_settings_say_where_it_lies() {
+    let kept = SETTINGS.replace("env: { ", "sessions: [kept]\n    env: { LOADS: 'yes', ");
+    let herma = home_with(&kept);
+    prove(&herma, &["1", "2"]);
+    let first = played(&herma, &format!("{HALVES}{FIX}"), PATIENT);
+    first.assert_only(Blocker::VerificationFailed);
+    let run = first.report.run_id.to_string();
+    let resume = ["resume", &run, "--message", "the words of a person", "--json"];
+    let second = herma.finished_by(|| herma.run_patiently(&resume));
+    second.assert_pass();
+    assert_eq!(second.report.parent_run, Some(first.report.run_id));
+    let said = data_of(&second, EventType::EngineMessage);
+    let texts: Vec<&str> = said.iter().filter_map(|said| said["text"].as_str()).collect();
+    assert_eq!(texts, ["It is done. "], "what it told again is not told twice");
+
+    // One that does not offer it has nothing to go on with.
+    let herma = home_with(&kept.replace("LOADS: 'yes'", "LOADS: 'no'"));
+    prove(&herma, &["1", "2"]);
+    let run = played(&herma, FIX, PATIENT).report.run_id.to_string();
+    let refused = herma.run(&["resume", &run]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("offers no way to go on with it"), "{refused:#?}");
+}
+
+#[test]
+fn what_an_agent_would_run_of_the_project_is_hidden_from_it_and_is_not_missed() {
+    let herma = home_with(&SETTINGS.replace("asks:", "hides: [.own]\n    asks:"));
+    prove(&herma, &["1", "2", "3"]);
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    let own = repository.dir.join(".own");
+    fs::create_dir_all(own.join("plugins")).unwrap();
+    fs::write(own.join("plugins/x.js"), "runs\n").unwrap();
+    repository.commit("what the agent would run");
+    // It leaves a file that it may not, unless the directory is empty, cannot be written, and its own git misses nothing.
+    let look = r#"'test -z "$(ls -A .own)" && ! touch .own/x && test -z "$(git status --porcelain)" || touch wrong'"#;
+    let fix = format!("  - call: {{ shell: {look} }}{FIX}");
+    let target = [("target", "{ repo: ../repo }"), ("stage", "3")];
+    let hidden = played_with(&herma, &fix, PATIENT, &target);
+    hidden.assert_pass();
+    assert_eq!(hidden.changed(), ["slugify.sh"]);
+
+    // Behind a link could lie anything of the tree.
+    fs::rename(&own, repository.dir.join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &own).unwrap();
+    repository.commit("the same behind a link");
+    let blocked = played_with(&herma, FIX, PATIENT, &target);
+    blocked.assert_only(Blocker::DirtyStartingTree);
+    assert!(!blocked.report.engine_started);
+    assert!(
+        blocked.report.blockers[0].detail.starts_with("`.own` is a link"),
+        "{:?}",
+        blocked.report.blockers
+    );
+}
+
+fn prove(herma: &Herma, stages: &[&str]) {
+    for stage in stages {
+        let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
+        assert_eq!(proven.code, Some(0), "{proven:#?}");
+    }
 }
 
 #[test]

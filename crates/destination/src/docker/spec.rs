@@ -6,7 +6,8 @@ use std::path::Path;
 
 use bollard::models::{
     ContainerCreateBody, HealthConfig, HostConfig, HostConfigCgroupnsModeEnum, HostConfigLogConfig,
-    Mount as DockerMount, MountBindOptions, MountType, RestartPolicy, RestartPolicyNameEnum,
+    Mount as DockerMount, MountBindOptions, MountTmpfsOptions, MountType, RestartPolicy,
+    RestartPolicyNameEnum,
 };
 use herma_model::Digest;
 use herma_model::units::Bytes;
@@ -145,7 +146,23 @@ fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
             ..DockerMount::default()
         });
     }
+    all.extend(job.hidden.iter().map(|name| hiding(name)));
     Ok(all)
+}
+
+/// What lies over a directory of the workspace that is not to be seen: nothing, which nobody can write.
+fn hiding(name: &str) -> DockerMount {
+    DockerMount {
+        typ: Some(MountType::TMPFS),
+        target: Some(layout::inside_workspace(name)),
+        read_only: Some(true),
+        tmpfs_options: Some(MountTmpfsOptions {
+            size_bytes: i64::try_from(layout::NOTHING.0).ok(),
+            mode: Some(0o555),
+            ..MountTmpfsOptions::default()
+        }),
+        ..DockerMount::default()
+    }
 }
 
 fn text(path: &Path) -> io::Result<String> {

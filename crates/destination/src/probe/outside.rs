@@ -169,6 +169,7 @@ impl<'a> Ground<'a> {
         let job = Job {
             argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
             rooms,
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits,
             herma: true,

@@ -134,6 +134,14 @@ pub(super) fn walls(standing: Standing<Wall>, limits: &Limits) -> Vec<OsString> 
     words.0
 }
 
+/// What lies over a directory that is hidden holds nothing. A size of zero would mean without limit.
+pub(crate) const NOTHING: Bytes = Bytes(4096);
+
+/// Where something at the top of the workspace is seen inside.
+pub(crate) fn inside_workspace(name: &str) -> String {
+    format!("{WORKSPACE}/{name}")
+}
+
 /// Where the second wall lets be written.
 pub(crate) fn writable(rooms: &Rooms) -> Vec<PathBuf> {
     let engine = rooms.engine_dir.as_ref().map(|_| ENGINE);
@@ -188,6 +196,11 @@ pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
         words.three("--ro-bind-try", name, name);
     }
     words.three("--bind", &job.rooms.workspace, WORKSPACE);
+    for name in &job.hidden {
+        let place = inside_workspace(name);
+        words.sized(&place, NOTHING);
+        words.two("--remount-ro", &place);
+    }
     if let Some(dir) = &job.rooms.engine_dir {
         words.three("--bind", dir, ENGINE);
     }

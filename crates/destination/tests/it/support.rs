@@ -5,7 +5,10 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_destination::{Destination, Exit, Host, Job, LimitName, Limits, Process, Rooms, Sandbox, Stdin};
+use herma_destination::{
+    BadJob, Destination, Exit, Host, Job, LimitName, Limits, Prepared, Process, Rooms, Sandbox, StartError,
+    Stdin,
+};
 use herma_model::RunId;
 use herma_model::engine::DestinationKind;
 use tempfile::TempDir;
@@ -73,6 +76,7 @@ impl Ground {
                 governance: None,
             },
             mounts: Vec::new(),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: false,
@@ -99,7 +103,10 @@ pub(crate) struct Told {
 
 /// Runs the job to its end.
 pub(crate) fn tell(destination: &dyn Destination, job: &Job) -> Told {
-    let mut process = destination.start(job).unwrap();
+    to_the_end(destination.start(job).unwrap())
+}
+
+fn to_the_end(mut process: Box<dyn Process>) -> Told {
     let mut read = streams(process.as_mut());
     let exit = process.wait(LONG).map(|exit| exit.expect("it ends in time"));
     process.kill_all().unwrap();
@@ -140,6 +147,39 @@ pub(crate) fn processes_with(text: &str) -> usize {
         !zombie && !dir.ends_with(&own) && String::from_utf8_lossy(&said).contains(text)
     };
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_one(&entry.path())).count()
+}
+
+/// A directory of the workspace that is hidden: from inside it is empty, and nobody there can fill it, replace it or get
+/// behind it; outside it is what it was.
+pub(crate) fn hides(destination: &dyn Destination, ground: &Ground) {
+    let (dir, file) = (ground.workspace().join(".own"), ground.workspace().join(".own/plugins/x.js"));
+    std::fs::create_dir(&dir).unwrap();
+    let script = "
+import os, shutil
+os.mkdir('new')
+for attempt in (lambda: open('.own/plugins/x.js'), lambda: open('.own/new', 'w'), lambda: os.mkdir('.own/plugins'),
+                lambda: os.rmdir('.own'), lambda: shutil.rmtree('.own'), lambda: os.rename('.own', 'away'),
+                lambda: os.rename('new', '.own'), lambda: os.chmod('.own', 0o777)):
+    try: attempt(); print('done')
+    except OSError: pass
+print(sorted(os.listdir('.')), os.listdir('.own'))";
+    let job = Job { hidden: vec![".own".to_owned()], ..ground.python(script) };
+    // As for a run: it is made ready first, and its files come then.
+    let prepared = Prepared::begin(destination, job).unwrap();
+    std::fs::create_dir(dir.join("plugins")).unwrap();
+    std::fs::write(&file, "theirs").unwrap();
+    let told = to_the_end(prepared.start().unwrap());
+    assert_eq!(told.stdout, "['.own', 'new'] []\n", "{:?}: {}", destination.kind(), told.stderr);
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs");
+    std::fs::remove_dir(ground.workspace().join("new")).unwrap();
+
+    // A link is not followed, and what is not there is not made.
+    std::os::unix::fs::symlink(".own", ground.workspace().join("link")).unwrap();
+    for name in ["link", "nothing", ".own/plugins", "../engine"] {
+        let job = Job { hidden: vec![name.to_owned()], ..ground.shell("true") };
+        assert!(matches!(destination.start(&job), Err(StartError::BadJob(BadJob::Hidden { .. }))), "{name}");
+    }
+    assert!(!ground.workspace().join("nothing").exists());
 }
 
 /// A dialogue line by line; then the end of the input, which ends the process.

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use herma_destination::{Destination as _, Job, Limits, Mount, Sandbox, StartError, Stdin};
 use herma_model::units::Bytes;
 
-use crate::support::{Ground, both, helper, host, sandbox, talks, tell};
+use crate::support::{Ground, both, helper, hides, host, sandbox, talks, tell};
 
 #[test]
 fn nothing_of_the_callers_environment_is_inside() {
@@ -149,6 +149,17 @@ fn mounts_are_readable_and_not_writable() {
     let told = tell(&sandbox(), &job);
     assert_eq!((told.stdout.as_str(), told.exit.success()), ("content", false));
     assert!(!tree.join("new").exists());
+}
+
+#[test]
+fn a_hidden_directory_is_empty_inside_and_as_it_was_outside() {
+    hides(&sandbox(), &Ground::new());
+    // Where there are no walls nothing is hidden, so nothing is started.
+    let ground = Ground::new();
+    fs::create_dir(ground.workspace().join("dir")).unwrap();
+    let job = Job { hidden: vec!["dir".to_owned()], ..ground.shell("true") };
+    let refused = host().start(&job).err().map(|error| error.to_string());
+    assert_eq!(refused.as_deref(), Some("`dir` cannot be hidden from who is inside: the host has no walls"));
 }
 
 #[test]

@@ -35,6 +35,13 @@ pub struct AcpAgent {
     /// Files that it finds in its own directory, by their paths there.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
+    /// Directories in its own directory where it keeps its sessions, so that a later run can go on with one.
+    // Left out where there are none: what was admitted before there was such a key is what it was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sessions: Vec<String>,
+    /// Directories at the top of the workspace that it would run code from: it sees them as empty.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub hides: Vec<String>,
 }
 
 fn version_flag() -> Vec<String> {
@@ -52,6 +59,22 @@ impl AcpAgent {
         }
         for file in self.files.keys() {
             below("a file", file)?;
+        }
+        for (at, place) in self.sessions.iter().enumerate() {
+            below("a directory for sessions", place)?;
+            let lies_in = |other: &String| Path::new(other).starts_with(place);
+            let twice = self.sessions.iter().enumerate().any(|(other, path)| other != at && lies_in(path));
+            if twice || self.files.keys().any(lies_in) {
+                return Err(format!("`{place}` is for sessions only: no file and no other place lies in it"));
+            }
+        }
+        for name in &self.hides {
+            below("a hidden directory", name)?;
+            if name.contains('/') {
+                return Err(format!(
+                    "`{name}` cannot be hidden: only what lies at the top of the workspace can"
+                ));
+            }
         }
         for name in self.env.keys().chain(&self.token) {
             let sound = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
@@ -107,6 +130,8 @@ mod tests {
             token: None,
             env: BTreeMap::new(),
             files: BTreeMap::new(),
+            sessions: Vec::new(),
+            hides: Vec::new(),
         }
     }
 
@@ -118,6 +143,22 @@ mod tests {
             assert_eq!(filled(same, &words), same);
         }
         assert_eq!(filled("{{model}}", &words), "{{router}}");
+    }
+
+    #[test]
+    fn sessions_have_places_of_their_own_and_what_is_hidden_lies_at_the_top() {
+        let with = |sessions: &[&str], files: &[&str], hides: &[&str]| {
+            let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
+            let files = files.iter().map(|&name| (name.to_owned(), String::new())).collect();
+            AcpAgent { sessions: all(sessions), files, hides: all(hides), ..agent() }.check()
+        };
+        assert_eq!(with(&["data", "state/own"], &["state/config", "data.json"], &[".opencode"]), Ok(()));
+        assert!(with(&["data"], &["data/config"], &[]).is_err());
+        assert!(with(&["data", "data"], &[], &[]).is_err() && with(&["a/b", "a"], &[], &[]).is_err());
+        for path in ["", "/data", "../data", "."] {
+            assert!(with(&[path], &[], &[]).is_err() && with(&[], &[], &[path]).is_err(), "{path:?}");
+        }
+        assert!(with(&[], &[], &["a/b"]).is_err());
     }
 
     #[test]

@@ -15,6 +15,10 @@ use crate::json_lines::malformed;
 /// How much of a message is gathered before it is told: agents say theirs in pieces of a word.
 const MOST_TEXT: usize = 64 << 10;
 
+/// What is told of an agent that is to go on and cannot.
+const CANNOT_LOAD: &str = "error: it does not offer `loadSession`, so that it cannot go on with a session: begin anew with \
+                           `herma run`";
+
 /// How far the dialogue is. The number is that of the request whose answer is awaited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Awaited {
@@ -30,6 +34,10 @@ enum Awaited {
 pub struct AcpConversation {
     prompt: String,
     workspace: String,
+    /// The session that it goes on with, where it does not begin a new one.
+    earlier: Option<String>,
+    /// Whether it offers to go on with this one later.
+    loads: bool,
     awaited: Awaited,
     /// The message that the agent is saying.
     message: String,
@@ -47,7 +55,21 @@ impl AcpConversation {
     /// A dialogue in which the agent is told this, to work in this directory.
     #[must_use]
     pub fn new(prompt: String, workspace: String) -> Self {
-        Self { prompt, workspace, awaited: Awaited::Nothing, message: String::new(), calls: Calls::default() }
+        Self {
+            prompt,
+            workspace,
+            earlier: None,
+            loads: false,
+            awaited: Awaited::Nothing,
+            message: String::new(),
+            calls: Calls::default(),
+        }
+    }
+
+    /// The same in a session that the agent has from an earlier run.
+    #[must_use]
+    pub fn going_on(self, session: String) -> Self {
+        Self { earlier: Some(session), ..self }
     }
 
     fn read(&mut self, message: Incoming) -> Result<Outcome, String> {
@@ -79,27 +101,41 @@ impl AcpConversation {
         if let Some(problem) = error {
             return Ok(self.failed(problem.in_words()));
         }
-        let result = result.ok_or("an answer has neither a result nor an error")?;
+        // Who goes on with a session has nothing to say of it.
+        let loaded = self.awaited == Awaited::Session && self.earlier.is_some();
+        let nothing = loaded.then_some(Value::Null);
+        let result = result.or(nothing).ok_or("an answer has neither a result nor an error")?;
         match self.awaited {
             Awaited::Initialized => {
-                let Initialized { protocol_version } = parse(result)?;
+                let Initialized { protocol_version, agent_capabilities } = parse(result)?;
                 if protocol_version != wire::VERSION {
                     let why = format!("error: it speaks version {protocol_version} of the protocol, herma 1");
                     return Ok(self.failed(why));
                 }
+                self.loads = agent_capabilities.load_session;
+                let number = Awaited::Session as u64;
+                let ask = match &self.earlier {
+                    None => wire::new_session(number, &self.workspace),
+                    Some(session) if self.loads => wire::load_session(number, session, &self.workspace),
+                    Some(_) => return Ok(self.failed(CANNOT_LOAD.to_owned())),
+                };
                 self.awaited = Awaited::Session;
-                let ask = wire::new_session(Awaited::Session as u64, &self.workspace);
                 Ok(Outcome { said: vec![Said::Hello], turns: vec![Turn::Say(ask)] })
             }
             Awaited::Session => {
-                let NewSession { session_id } = parse(result)?;
+                let session_id = match self.earlier.take() {
+                    Some(session) => session,
+                    None => parse::<NewSession>(result)?.session_id,
+                };
                 self.awaited = Awaited::Prompted;
                 let prompt = mem::take(&mut self.prompt);
                 let turns = vec![
                     Turn::Farewell(wire::cancel(&session_id)),
                     Turn::Say(wire::prompt(Awaited::Prompted as u64, &session_id, &prompt)),
                 ];
-                Ok(Outcome { said: vec![Said::Session(session_id)], turns })
+                let mut said = vec![Said::Session(session_id)];
+                said.extend((!self.loads).then_some(Said::NoWayBack));
+                Ok(Outcome { said, turns })
             }
             _ => {
                 let Prompted { stop_reason, usage } = parse(result)?;
@@ -115,6 +151,10 @@ impl AcpConversation {
 
     fn notified(&mut self, params: Value) -> Result<Outcome, String> {
         let Notified { update } = parse(params)?;
+        if self.awaited == Awaited::Session && self.earlier.is_some() {
+            // It tells again what was said and done before.
+            return Ok(Outcome::default());
+        }
         let mut said = Vec::new();
         match update {
             Update::AgentMessageChunk { content } => {

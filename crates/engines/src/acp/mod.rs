@@ -24,9 +24,9 @@ pub use conversation::AcpConversation;
 use self::config::filled;
 use crate::conversation::Conversation;
 use crate::digest::{ProgramDigest, program_digest};
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, STRUCTURED_EVENTS, Said};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said};
 use crate::installed::{INSIDE, one_line};
-use crate::prompt::prompt;
+use crate::prompt::told;
 use crate::tree::TreeDigest;
 
 /// The engine's name, and what the name of each configured agent's engine begins with.
@@ -46,6 +46,8 @@ pub struct Acp {
     name: EngineName,
     agent: Option<AcpAgent>,
     program: Option<Program>,
+    /// Where it keeps its sessions, in the engine directory.
+    sessions: Vec<String>,
 }
 
 /// What was admitted.
@@ -79,7 +81,9 @@ impl Acp {
                 Program::File(ProgramDigest::of(path))
             }
         });
-        Self { name, agent, program }
+        let sessions = agent.iter().flat_map(|agent| &agent.sessions);
+        let sessions = sessions.map(|place| format!("{HOME}/{place}")).collect();
+        Self { name, agent, program, sessions }
     }
 
     fn agent(&self) -> Result<&AcpAgent, EngineError> {
@@ -198,7 +202,15 @@ impl Engine for Acp {
     }
 
     fn capabilities(&self) -> &[&str] {
-        &[STRUCTURED_EVENTS]
+        if self.sessions.is_empty() { &[STRUCTURED_EVENTS] } else { &[RESUME, STRUCTURED_EVENTS] }
+    }
+
+    fn sessions(&self) -> Vec<&str> {
+        self.sessions.iter().map(String::as_str).collect()
+    }
+
+    fn hidden_paths(&self) -> Vec<&str> {
+        self.agent.iter().flat_map(|agent| &agent.hides).map(String::as_str).collect()
     }
 
     fn prepare(
@@ -237,7 +249,11 @@ impl Engine for Acp {
 
     fn conversation(&self, assignment: &Assignment<'_>, view: &View) -> Option<Box<dyn Conversation>> {
         let workspace = view.workspace.display().to_string();
-        Some(Box::new(AcpConversation::new(prompt(assignment.contract), workspace)))
+        let new = AcpConversation::new(told(assignment), workspace);
+        Some(Box::new(match assignment.resume {
+            Some(resume) => new.going_on(resume.session.to_string()),
+            None => new,
+        }))
     }
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {

@@ -37,6 +37,17 @@ pub(super) struct Problem {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Initialized {
     pub(super) protocol_version: u64,
+    #[serde(default)]
+    pub(super) agent_capabilities: Capabilities,
+}
+
+/// What it offers.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Capabilities {
+    /// To go on with an earlier session.
+    #[serde(default)]
+    pub(super) load_session: bool,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +151,11 @@ pub(super) fn initialize(id: u64) -> String {
 
 pub(super) fn new_session(id: u64, workspace: &str) -> String {
     request(id, "session/new", &json!({ "cwd": workspace, "mcpServers": [] }))
+}
+
+pub(super) fn load_session(id: u64, session: &str, workspace: &str) -> String {
+    let params = json!({ "sessionId": session, "cwd": workspace, "mcpServers": [] });
+    request(id, "session/load", &params)
 }
 
 pub(super) fn prompt(id: u64, session: &str, text: &str) -> String {

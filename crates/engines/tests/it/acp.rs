@@ -344,6 +344,8 @@ fn agent() -> AcpAgent {
             r#"{"model":"{model}","dir":"{home}","in":"{workspace}"}"#.to_owned(),
         )]
         .into(),
+        sessions: Vec::new(),
+        hides: Vec::new(),
     }
 }
 
@@ -376,6 +378,10 @@ fn each_configured_agent_is_an_engine_and_without_one_there_is_only_the_name() {
     let some = get(&one);
     assert!(!some.built_in() && !some.may_run_on(DestinationKind::Host) && some.asks() == Some(Door::Chat));
     assert!(matches!(some.digest(), Err(EngineError::NoProgram { .. })));
+    assert!(some.sessions().is_empty() && some.hidden_paths().is_empty());
+    let (sessions, hides) = (vec!["data".to_owned()], vec![".some".to_owned()]);
+    let more = registry(Some(AcpAgent { sessions, hides, ..agent() }), None);
+    assert_eq!((get(&more).sessions(), get(&more).hidden_paths()), (vec!["agent/data"], vec![".some"]));
 }
 
 #[test]
@@ -425,6 +431,8 @@ fn the_same_program_with_another_configuration_is_another_engine() {
         AcpAgent { env: BTreeMap::new(), ..file.clone() },
         AcpAgent { files: BTreeMap::new(), ..file.clone() },
         AcpAgent { token: None, ..file.clone() },
+        AcpAgent { sessions: vec!["data".to_owned()], ..file.clone() },
+        AcpAgent { hides: vec![".some".to_owned()], ..file.clone() },
     ] {
         assert_ne!(digest(&other), before, "{other:?}");
     }

@@ -9,6 +9,7 @@
 #![allow(clippy::disallowed_types, reason = "tests run the fixtures' own verification commands and git")]
 
 mod acp;
+mod acp_sessions;
 mod agents;
 mod asking;
 mod bad_scripts;

@@ -20,6 +20,6 @@ pub fn make_disposable(
     std::fs::create_dir(dir).map_err(GitError::file("make", dir))?;
     let entries = git_dir.entries(&baseline.tree)?;
     lay_out(git_dir, &entries, &[dir])?;
-    make_agent_repository(git_dir, baseline, &entries, dir, &[])?;
+    make_agent_repository(git_dir, baseline, &entries, dir, &[], &[])?;
     SourceRepo::open(git, dir, "the disposable repository", None)
 }

@@ -71,12 +71,32 @@ fn the_agent_finds_a_clean_repository_with_one_parentless_commit() {
         let entries = git_dir.entries(&baseline.tree).unwrap();
         let workspace = scene.make("workspace");
         lay_out(&git_dir, &entries, &[&workspace]).unwrap();
-        make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
+        make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &[]).unwrap();
         assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
         assert_eq!(git_in(&workspace, &["rev-list", "--parents", "--all"]).trim(), baseline.commit);
         git_in(&workspace, &["fsck", "--strict"]);
         assert_eq!(git_in(&workspace, &["remote"]), "");
         assert!(!workspace.join(".git/objects/info/alternates").exists());
+    }
+}
+
+#[test]
+fn what_is_hidden_from_the_agent_does_not_look_removed() {
+    for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
+        let scene = Scene::new();
+        let (git_dir, baseline) = import(&scene, format);
+        let entries = git_dir.entries(&baseline.tree).unwrap();
+        let workspace = scene.make("workspace");
+        lay_out(&git_dir, &entries, &[&workspace]).unwrap();
+        make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &["a", "missing"]).unwrap();
+        fs::remove_dir_all(workspace.join("a")).unwrap();
+        fs::create_dir(workspace.join("a")).unwrap();
+        assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
+        fs::write(workspace.join("README.md"), "changed\n").unwrap();
+        git_in(&workspace, &["add", "-A"]);
+        git_in(&workspace, &["commit", "-qam", "all of it"]);
+        assert_eq!(git_in(&workspace, &["show", "--format=", "--name-status"]), "M\tREADME.md\n");
+        git_in(&workspace, &["fsck", "--strict"]);
     }
 }
 
@@ -87,7 +107,7 @@ fn a_commit_leaves_the_control_files_alone_and_a_setting_does_not() {
     let entries = git_dir.entries(&baseline.tree).unwrap();
     let workspace = scene.make("workspace");
     lay_out(&git_dir, &entries, &[&workspace]).unwrap();
-    make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[]).unwrap();
+    make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &[]).unwrap();
     let before = ControlFiles::read(&workspace).unwrap();
     fs::write(workspace.join("README.md"), "changed\n").unwrap();
     git_in(&workspace, &["commit", "-qam", "one"]);

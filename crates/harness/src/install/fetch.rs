@@ -70,6 +70,7 @@ pub(super) fn fetch(
         path: fetcher.path().to_vec(),
         rooms,
         mounts: fetcher.mounts().to_vec(),
+        hidden: Vec::new(),
         stdin: Stdin::Null,
         limits: Limits::default(),
         herma: false,

@@ -37,6 +37,7 @@ pub fn probe_alone(
             governance: None,
         },
         mounts: Vec::new(),
+        hidden: Vec::new(),
         stdin: Stdin::Null,
         limits: Limits::default(),
         herma: true,

@@ -177,6 +177,7 @@ mod tests {
             path: Vec::new(),
             rooms,
             mounts: engine.mounts(engine.program().unwrap()),
+            hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
             herma: false,

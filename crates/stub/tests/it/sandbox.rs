@@ -50,6 +50,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
         path: Vec::new(),
         rooms,
         mounts: engine.mounts(engine.program().unwrap()),
+        hidden: Vec::new(),
         stdin: stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
         limits: Limits::default(),
         herma: false,

@@ -15,6 +15,9 @@ TOOLS = [
     for name, keys in [("bash", ["command"]), ("write", ["path", "content"]), ("read", ["path"])]
 ]
 answers, told, turn = {}, threading.Condition(), {}
+# Where it keeps what was said, and whether it offers to go on with it.
+KEPT, LOADS = os.environ.get("HOME", "") + "/kept/stand-in.json", os.environ.get("LOADS") == "yes"
+said_before = []
 
 
 def say(message):
@@ -65,7 +68,7 @@ def work(name, text):
     # herma offers no files of its own, and says so.
     assert ask("file", "fs/read_text_file", {"path": "/etc/passwd"})["error"]["code"] == -32601
     update(sessionUpdate="plan", entries=[{"content": "mend it", "priority": "high", "status": "pending"}])
-    messages = [{"role": "user", "content": text}]
+    messages = [*said_before, {"role": "user", "content": text}]
     while True:
         try:
             answer = model(messages)
@@ -80,6 +83,9 @@ def work(name, text):
         for one in answer["tool_calls"]:
             result = call(one["function"]["name"], json.loads(one["function"]["arguments"]), one["id"])
             messages.append({"role": "tool", "tool_call_id": one["id"], "content": result})
+    os.makedirs(os.path.dirname(KEPT), exist_ok=True)
+    with open(KEPT, "w") as file:
+        json.dump(messages, file)
     say({"id": name, "result": {"stopReason": "end_turn", "usage": {"inputTokens": 7, "outputTokens": 5}}})
     # Once more, which says nothing more.
     say({"id": name, "result": {"stopReason": "end_turn"}})
@@ -92,10 +98,16 @@ def hear(message):
             answers[name] = message
             told.notify_all()
     elif method == "initialize":
-        say({"id": name, "result": {"protocolVersion": 1, "agentInfo": {"name": "stand-in", "version": "1"}}})
+        say({"id": name, "result": {"protocolVersion": 1, "agentInfo": {"name": "stand-in", "version": "1"},
+                                    "agentCapabilities": {"loadSession": LOADS}}})
     elif method == "session/new":
         assert message["params"]["cwd"] == os.getcwd()
         say({"id": name, "result": {"sessionId": "stand-in"}})
+    elif method == "session/load":
+        assert LOADS and message["params"]["sessionId"] == "stand-in"
+        said_before.extend(json.load(open(KEPT)))
+        update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": "Said before."})
+        say({"id": name, "result": None})
     elif method == "session/prompt":
         turn["id"] = name
         text = message["params"]["prompt"][0]["text"]

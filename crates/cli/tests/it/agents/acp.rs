@@ -25,6 +25,8 @@ acp:
     program: {program}
     args: [acp, --pure]
     asks: chat
+    sessions: [data]
+    hides: [.opencode]
     env:
       OPENCODE_CONFIG: '{{home}}/opencode.json'
       XDG_CONFIG_HOME: '{{home}}/config'

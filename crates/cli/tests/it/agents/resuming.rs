@@ -2,24 +2,12 @@
 
 use std::fs;
 
-use herma_engines::hermes;
 use herma_model::Blocker;
 
-use super::rows::{FIXES, HALVES};
+use super::rows::HALVES;
 use crate::kit::{Herma, Repository};
 
-/// Agents that cannot go on.
-const UNABLE: [&str; 1] = [hermes::NAME];
-
-pub(super) fn it_goes_on_where_it_stopped_or_says_that_it_cannot(herma: &Herma, engine: &str) {
-    if UNABLE.contains(&engine) {
-        let run = super::play(herma, engine, &FIXES).report.run_id.to_string();
-        let refused = herma.run(&["resume", &run]);
-        assert_eq!(refused.code, Some(2), "{refused:#?}");
-        let why = format!("the engine `{engine}` cannot go on with a session");
-        assert!(refused.stderr.contains(&why), "{refused:#?}");
-        return;
-    }
+pub(super) fn it_goes_on_where_it_stopped(herma: &Herma, engine: &str) {
     let first = super::play(herma, engine, &HALVES);
     assert_eq!(HALVES.differs(&first), None);
     let parent = first.report.run_id.to_string();
@@ -43,10 +31,7 @@ pub(super) fn it_goes_on_where_it_stopped_or_says_that_it_cannot(herma: &Herma, 
 }
 
 /// What the last run made was made of a base that its target has not any more.
-pub(super) fn it_does_not_go_on_from_another_base(herma: &Herma, engine: &str, target: &Repository) {
-    if UNABLE.contains(&engine) {
-        return;
-    }
+pub(super) fn it_does_not_go_on_from_another_base(herma: &Herma, target: &Repository) {
     fs::write(target.dir.join("slugify.sh"), "slugify() { echo another; }\n").unwrap();
     target.commit("somebody else was faster");
     let blocked = herma.finished_by(|| herma.run_patiently(&["resume", "last", "--json"]));

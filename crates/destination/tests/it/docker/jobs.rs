@@ -15,7 +15,7 @@ use herma_destination::{
 use herma_model::units::Bytes;
 
 use super::daemon::Daemon;
-use crate::support::{Ground, LONG, helper, run_id, streams, talks, tell};
+use crate::support::{Ground, LONG, helper, hides, run_id, streams, talks, tell};
 
 #[test]
 fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
@@ -23,6 +23,7 @@ fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
     exit_codes_and_streams_come_back(&daemon);
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
+    hides(&daemon.destination(), &Ground::new());
     it_has_no_network_but_the_way_out(&daemon);
     who_has_a_way_out_trusts_whom_the_machine_trusts(&daemon);
     its_limits_hold(&daemon);
@@ -322,6 +323,8 @@ fn every_container_is_new_and_labelled(daemon: &Daemon) {
     specs.push(seen(&|job| job.limits.tmp = Bytes(1 << 20)).1);
     specs.push(seen(&|job| job.env.push(("A".into(), "1".into()))).1);
     specs.push(seen(&|job| job.mounts.push(Mount { host: "/usr/share".into(), inside: "/opt/x".into() })).1);
+    fs::create_dir(ground.workspace().join("own")).unwrap();
+    specs.push(seen(&|job| job.hidden.push("own".into())).1);
     specs.push(seen(&|job| job.argv.push("x".into())).1);
     let count = specs.len();
     specs.sort_unstable();

@@ -1,0 +1,99 @@
+//! The engine `acp` in a session of an earlier run.
+
+use herma_engines::acp::AcpConversation;
+use herma_engines::{Conversation as _, Said, Turn};
+use herma_model::engine::EngineResult;
+use serde_json::{Value, json};
+
+fn hello(loads: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 1, "result": { "protocolVersion": 1, "agentCapabilities": loads } })
+}
+
+fn chunk(text: &str) -> Value {
+    let update =
+        json!({ "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": text } });
+    json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s-1", "update": update } })
+}
+
+fn push() -> Value {
+    let update = json!({ "sessionUpdate": "tool_call", "toolCallId": "c", "kind": "execute",
+        "rawInput": { "command": "git push" } });
+    json!({ "jsonrpc": "2.0", "method": "session/update", "params": { "sessionId": "s-1", "update": update } })
+}
+
+fn answers(id: u64, result: &Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// What comes of these messages: what was said, and the methods that herma called with their parameters.
+fn told(session: Option<&str>, messages: &[Value]) -> (Vec<Said>, Vec<(String, Value)>) {
+    let mut dialogue = AcpConversation::new("Go on.".to_owned(), "/workspace".to_owned());
+    if let Some(session) = session {
+        dialogue = dialogue.going_on(session.to_owned());
+    }
+    let (mut said, mut turns) = (Vec::new(), dialogue.open());
+    for message in messages {
+        let (heard, more) = dialogue.hear(message.to_string().as_bytes());
+        turns.extend(more);
+        match heard {
+            Some(Said::All(all)) => said.extend(all),
+            other => panic!("{other:?}"),
+        }
+    }
+    let calls = turns.iter().filter_map(|turn| match turn {
+        Turn::Say(line) => {
+            let message: Value = serde_json::from_str(line).unwrap();
+            Some((message["method"].as_str()?.to_owned(), message["params"].clone()))
+        }
+        _ => None,
+    });
+    (said, calls.collect())
+}
+
+#[test]
+fn an_agent_goes_on_with_its_session_and_what_it_tells_again_is_not_told_twice() {
+    let offers = json!({ "loadSession": true });
+    // Some answer with nothing, some with an object.
+    for loaded in [Value::Null, json!({}), json!({ "modes": null })] {
+        let messages = [
+            hello(&offers),
+            chunk("of before"),
+            push(),
+            answers(2, &loaded),
+            chunk("of now"),
+            answers(3, &json!({ "stopReason": "end_turn" })),
+        ];
+        let (said, calls) = told(Some("s-1"), &messages);
+        let expected = [
+            Said::Hello,
+            Said::Session("s-1".to_owned()),
+            Said::Message("of now".to_owned()),
+            Said::Result(EngineResult::Completed),
+        ];
+        assert_eq!(said, expected);
+        let methods: Vec<&str> = calls.iter().map(|(method, _)| method.as_str()).collect();
+        assert_eq!(methods, ["initialize", "session/load", "session/prompt"]);
+        assert_eq!(calls[1].1, json!({ "sessionId": "s-1", "cwd": "/workspace", "mcpServers": [] }));
+        assert_eq!(calls[2].1["sessionId"], "s-1");
+    }
+}
+
+#[test]
+fn an_agent_that_cannot_go_on_is_not_asked_to_and_begins_nothing_else() {
+    for offers in [json!({}), json!({ "loadSession": false })] {
+        let (said, calls) = told(Some("s-1"), &[hello(&offers)]);
+        assert!(
+            matches!(&said[..], [Said::Message(why), Said::Result(EngineResult::Failed)] if why.contains("loadSession")),
+            "{said:?}"
+        );
+        assert_eq!(calls.len(), 1, "{calls:?}");
+        // That it could not is known before somebody asks for it.
+        let (said, _) = told(None, &[hello(&offers), answers(2, &json!({ "sessionId": "s-1" }))]);
+        assert_eq!(said, [Said::Hello, Said::Session("s-1".to_owned()), Said::NoWayBack]);
+    }
+    // One that refuses its session has failed.
+    let refused =
+        json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no such session" } });
+    let (said, calls) = told(Some("s-1"), &[hello(&json!({ "loadSession": true })), refused]);
+    assert!(said.contains(&Said::Result(EngineResult::Failed)) && calls.len() == 2, "{said:?} {calls:?}");
+}
