@@ -29,7 +29,7 @@ pub(crate) fn exit_codes() -> String {
         "fail: something was checked and found wrong",
         "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing; `admissions check`: \
          something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
-         run",
+         run; `policy test`: a case is decided otherwise than it expects",
     ]);
     text += &row(&[
         "`2`",
