@@ -69,7 +69,8 @@ impl Agent for Hermes {
                 "context_length": CONTEXT,
             },
             "fallback_providers": [],
-            "agent": { "api_max_retries": 1 },
+            // After its last word it would have its model look at its files once more. herma looks at them itself.
+            "agent": { "api_max_retries": 1, "verify_on_stop": false },
             "approvals": { "mode": "off" },
             "checkpoints": { "enabled": false },
             "hooks": {},

@@ -109,6 +109,16 @@ fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
     assert_eq!(blockers(&pushed), [Blocker::NoDiff, Blocker::ForbiddenAction]);
     let denied = |event: &Event| event.data.get("permission").is_some_and(|said| said == "denied");
     assert!(pushed.bundle.events().iter().any(denied));
+    // It goes on with its session, which lies where the settings say.
+    let first = played(&herma, &rows::HALVES.script());
+    assert_eq!(blockers(&first), [Blocker::VerificationFailed]);
+    let run = first.report.run_id.to_string();
+    let second = herma.finished_by(|| herma.run_patiently(&["resume", &run, "--json"]));
+    assert_eq!(blockers(&second), []);
+    assert_eq!(
+        (second.report.parent_run, second.changed()),
+        (Some(first.report.run_id), vec!["slugify.sh".to_owned()])
+    );
     // Without a model it fails, whatever it ends with.
     let turns = "\n  - error: 401\nafterwards: none\n";
     let head = rows::FIXES.script().split("turns:").next().unwrap().to_owned();
