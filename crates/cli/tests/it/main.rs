@@ -35,6 +35,7 @@ mod models;
 mod outcome;
 mod paths;
 mod race;
+mod recursion;
 mod router;
 mod tamper;
 mod targets;
