@@ -15,9 +15,9 @@ use herma_model::report::{ChangedFile, Verification, VerificationStatus};
 use herma_model::{EventType, RunId};
 use serde_json::json;
 
+use crate::children::hand_over;
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::children::hand_over;
 use crate::run::{Ground, Run};
 use crate::supervise::{Ending, HOLDERS, PATIENCE};
 

@@ -45,9 +45,8 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
             None => Err(no_way_out()),
         }),
         Command::Demo(_) | Command::Resume(_) | Command::Prove(_) | Command::Compare(_) => {
-            Some(Err(Failure::blocked("this herma is inside a run, where none is started").hint(
-                "start it from outside; inside, `herma run CONTRACT` asks for a child run",
-            )))
+            Some(Err(Failure::blocked("this herma is inside a run, where none is started")
+                .hint("start it from outside; inside, `herma run CONTRACT` asks for a child run")))
         }
         _ => None,
     }
@@ -108,7 +107,9 @@ fn take_over(report: &Report, files: Option<Vec<HandedFile>>, around: &RunAround
         Failure::blocked(format!("what the child made was not taken over: {why}"))
             .hint(format!("it is in the evidence of run {}", report.run_id))
     };
-    let Some(workspace) = &around.workspace else { return Err(kept("the workspace is not known".to_owned())) };
+    let Some(workspace) = &around.workspace else {
+        return Err(kept("the workspace is not known".to_owned()));
+    };
     let Some(files) = files else { return Err(kept("it is too much".to_owned())) };
     for file in &files {
         if !is_still(&at(workspace, file), file.old.as_ref()) {

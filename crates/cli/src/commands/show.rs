@@ -20,7 +20,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
     let installation = open(environment, screen)?;
     let (_, dirs) = find_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
-    let tree = tree::around(&installation, &report)?;
+    let tree = tree::around(&installation, &report);
     if args.tree {
         return show_tree(&report, tree, screen);
     }

@@ -6,7 +6,9 @@ use herma_model::{Blocker, EventType, RunId, Status, Step};
 use serde_json::Value;
 
 use crate::crash::assert_closed;
-use crate::kit::{Bundle, Ended, Herma, ON_REPOSITORY, Repository, contract_text, fix_and, processes_of, until};
+use crate::kit::{
+    Bundle, Ended, Herma, ON_REPOSITORY, Repository, contract_text, fix_and, processes_of, until,
+};
 
 /// The child's contract as an agent would write it: on the workspace, and within the parent's time.
 const CHILD: [(&str, &str); 3] =
@@ -44,7 +46,8 @@ fn family(herma: &Herma, script: &str, terms: &[(&str, &str)]) -> (Ended, Vec<Bu
 
 /// The reasons for which this run was refused a child.
 fn refusals(bundle: &Bundle) -> Vec<String> {
-    let asked = bundle.events().into_iter().filter(|event| event.data.get("tool") == Some(&"herma run".into()));
+    let asked =
+        bundle.events().into_iter().filter(|event| event.data.get("tool") == Some(&"herma run".into()));
     asked.filter_map(|event| Some(event.data.get("reason")?.as_str()?.to_owned())).collect()
 }
 
@@ -56,9 +59,14 @@ fn said(bundle: &Bundle) -> String {
 fn a_child_works_on_the_workspace_as_it_is_and_its_work_is_taken_over() {
     let herma = Herma::new();
     let child = fix_and(&["- shell: { command: grep -q from-the-parent slugify.sh.seen, must: true }"]);
-    let child = child.replace("steps:\n", "steps:\n  - shell: cp slugify.sh slugify.sh.seen\n") + "  - delete: slugify.sh.seen\n";
+    let child = child.replace("steps:\n", "steps:\n  - shell: cp slugify.sh slugify.sh.seen\n")
+        + "  - delete: slugify.sh.seen\n";
     let ask = format!("- shell: {{ command: {ASK}, must: true }}");
-    let script = asking(&contract_text(&CHILD), &child, &["- append: { path: slugify.sh, text: \"# from-the-parent\\n\" }", &ask]);
+    let script = asking(
+        &contract_text(&CHILD),
+        &child,
+        &["- append: { path: slugify.sh, text: \"# from-the-parent\\n\" }", &ask],
+    );
     let (ended, bundles) = family(&herma, &script, &PARENT);
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     let [parent, child] = &bundles[..] else { panic!("{ended:#?}") };
@@ -118,8 +126,14 @@ fn lies_about_where_it_is_only_block_a_herma_inside() {
         "env HERMA_SOCKET=/herma/inside",
         "env HERMA_DEPTH=0 HERMA_RUN= HERMA_SOCKET=",
     ];
-    let mut steps: Vec<String> = lies.iter().map(|lie| format!("- shell: {lie} {ASK}; echo code $?")).collect();
-    for command in ["demo", "resume last", "prove --engine fake --stage 1", "compare --engines fake,stub --contract fixture:string-slugify"] {
+    let mut steps: Vec<String> =
+        lies.iter().map(|lie| format!("- shell: {lie} {ASK}; echo code $?")).collect();
+    for command in [
+        "demo",
+        "resume last",
+        "prove --engine fake --stage 1",
+        "compare --engines fake,stub --contract fixture:string-slugify",
+    ] {
         steps.push(format!("- shell: /herma/herma {command}; echo code $?"));
     }
     let garbage = r#"- shell: "python3 -c \"import socket,os; s=socket.socket(socket.AF_UNIX); s.connect(os.environ['HERMA_SOCKET']); s.sendall(b'{\\\"child_run\\\":{\\\"contract\\\":\\\"\\\",\\\"engine\\\":\\\"fake\\\",\\\"depth\\\":0}}'); s.shutdown(1); print(s.recv(9999))\"""#;
@@ -131,16 +145,26 @@ fn lies_about_where_it_is_only_block_a_herma_inside() {
     let said = said(parent);
     assert_eq!(said.matches("code 3").count(), lies.len() + 4, "{said}");
     assert!(said.contains("unknown field `depth`"), "{said}");
-    assert!(refusals(parent).iter().any(|why| why.contains("unknown field `depth`")), "{:?}", refusals(parent));
+    assert!(
+        refusals(parent).iter().any(|why| why.contains("unknown field `depth`")),
+        "{:?}",
+        refusals(parent)
+    );
 }
 
 #[test]
 fn more_than_five_deep_is_blocked_and_nobody_inside_counts() {
     let herma = Herma::new();
     let repository = Repository::of_fixture(&herma, "string-slugify");
-    let own = [("allowed_paths", "[level]"), ("verify", "['true']"), ("limits", "{ total: 900s, idle: 900s }")];
+    let own =
+        [("allowed_paths", "[level]"), ("verify", "['true']"), ("limits", "{ total: 900s, idle: 900s }")];
     let terms: Vec<_> = ON_REPOSITORY.into_iter().chain(own).collect();
-    let next: Vec<_> = terms.iter().copied().filter(|(key, _)| *key != "target").chain([("target", "{ repo: . }")]).collect();
+    let next: Vec<_> = terms
+        .iter()
+        .copied()
+        .filter(|(key, _)| *key != "target")
+        .chain([("target", "{ repo: . }")])
+        .collect();
     let script = "steps:
   - shell: |
       n=$(cat level); echo $((n + 1)) > level
@@ -153,7 +177,8 @@ fn more_than_five_deep_is_blocked_and_nobody_inside_counts() {
     repository.commit("what each level begins with");
     let (ended, bundles) = family(&herma, script, &terms);
     assert_eq!(ended.code, Some(0), "{ended:#?}");
-    let depths: Vec<Option<u64>> = bundles.iter().map(|b| b.events()[0].data.get("depth").and_then(Value::as_u64)).collect();
+    let depths: Vec<Option<u64>> =
+        bundles.iter().map(|b| b.events()[0].data.get("depth").and_then(Value::as_u64)).collect();
     assert_eq!(depths, [None, Some(1), Some(2), Some(3), Some(4), Some(5), Some(6)]);
     let reports: Vec<_> = bundles.iter().map(Bundle::report).collect();
     for pair in reports.windows(2) {
@@ -172,9 +197,10 @@ fn endless(contract: &str, step: &str) -> String {
 }
 
 fn child_at_work(herma: &Herma) -> [RunId; 2] {
-    until("the child works", || {
-        matches!(herma.runs()[..], [_, child] if herma.said(child, "engine.started") && !processes_of(child).is_empty())
-    });
+    until(
+        "the child works",
+        || matches!(herma.runs()[..], [_, child] if herma.said(child, "engine.started") && !processes_of(child).is_empty()),
+    );
     let runs = herma.runs();
     [runs[0], runs[1]]
 }
@@ -197,7 +223,8 @@ fn a_parent_that_is_killed_takes_its_child_along_and_both_are_closed() {
 fn a_child_ends_with_the_engine_that_asked_for_it() {
     let herma = Herma::new();
     let terms = [("limits", "{ total: 20s, idle: 20s }")];
-    let child: Vec<_> = CHILD.into_iter().map(|(k, v)| if k == "limits" { (k, "{ total: 15s }") } else { (k, v) }).collect();
+    let child: Vec<_> =
+        CHILD.into_iter().map(|(k, v)| if k == "limits" { (k, "{ total: 15s }") } else { (k, v) }).collect();
     let script = endless(&contract_text(&child), &format!("- daemon: {ASK}")) + "  - sleep: 6s\n";
     let (_, bundles) = family(&herma, &script, &terms);
     let [_, child] = &bundles[..] else { panic!("{bundles:?}") };

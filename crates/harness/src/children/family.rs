@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
 use herma_model::contract::Terms;
 use herma_model::egress::EgressMode;
@@ -27,6 +28,9 @@ use crate::run::{Finished, Run, into_map, run_on};
 
 /// How many runs may lie one in the other below the one that a person started.
 pub(crate) const MOST_DEEP: u8 = 5;
+
+/// How many children a run may have: each leaves a bundle, and an agent could ask without end.
+const MOST_CHILDREN: usize = 64;
 
 /// Where a child's contract lies: nowhere, so that no path in it leads anywhere.
 const NO_DIRECTORY: &str = "/dev/null";
@@ -76,7 +80,7 @@ impl<'a> Family<'a> {
     /// The run, whose engine is about to start.
     pub(crate) fn of(run: &Run<'a>) -> Self {
         let engine = run.installation.engines.get(&run.plan.engine);
-        let scratch = engine.map(|engine| engine.scratch_paths()).unwrap_or_default();
+        let scratch = engine.map(Engine::scratch_paths).unwrap_or_default();
         let root = run.occasion.child_of.map_or_else(
             || (run.contract.clone(), run.order.contract_dir.clone()),
             |child_of| child_of.root.clone(),
@@ -126,9 +130,12 @@ impl<'a> Family<'a> {
     }
 
     fn serve(&self, wanted: &Receiver<Wanted>) {
+        let mut had = 0;
         while let Ok(Wanted { ask, answer }) = wanted.recv() {
+            let answered = if had < MOST_CHILDREN { self.child(&ask) } else { Err(too_many()) };
+            had += usize::from(answered.is_ok());
             // Who asked may be gone by now; the child's evidence is there all the same.
-            let _ = answer.send(self.child(&ask).unwrap_or_else(ChildAnswer::Refused));
+            let _ = answer.send(answered.unwrap_or_else(ChildAnswer::Refused));
         }
     }
 
@@ -149,8 +156,8 @@ impl<'a> Family<'a> {
         };
         let occasion = Occasion { child_of: Some(&self.parent), ..Occasion::default() };
         let link = Link { family: self, contract: order.contract.terms.id.to_string() };
-        let finished =
-            run_on(self.installation, &order, occasion, &link).map_err(|why| self.placeless(why.to_string()))?;
+        let finished = run_on(self.installation, &order, occasion, &link)
+            .map_err(|why| self.placeless(&why.to_string()))?;
         let Finished { report, handed, .. } = finished;
         let files = handed.filter(|_| report.status == Status::Pass);
         Ok(ChildAnswer::Ended { report: Box::new(report), files })
@@ -175,9 +182,13 @@ impl<'a> Family<'a> {
     }
 
     /// What goes inside names no place of this machine.
-    fn placeless(&self, text: String) -> String {
+    fn placeless(&self, text: &str) -> String {
         text.replace(&self.installation.home.root().display().to_string(), "herma's home")
     }
+}
+
+fn too_many() -> String {
+    format!("this run has had {MOST_CHILDREN} children, which is the most")
 }
 
 /// Ends the children with the work of their parent, however that ends.

@@ -140,7 +140,9 @@ mod tests {
 
     fn terms(changed: &[(&str, &str)]) -> Terms {
         let kept = PARENT.iter().filter(|(key, _)| !changed.iter().any(|(new, _)| new == key));
-        let lines: String = kept.chain(changed).map(|(key, value)| format!("{key}: {value}\n")).collect();
+        let lines: Vec<String> =
+            kept.chain(changed).map(|(key, value)| format!("{key}: {value}\n")).collect();
+        let lines = lines.concat();
         Contract::parse(format!("---\n{lines}---\nbrief\n").as_bytes()).unwrap().terms
     }
 

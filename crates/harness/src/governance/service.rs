@@ -170,9 +170,7 @@ impl Desk {
         let answer = match question(&mut caller) {
             Ok(Question::Tool(call)) => serde_json::to_vec(&self.judge(&call)),
             Ok(Question::Child(ask)) => serde_json::to_vec(&self.child(ask)),
-            Err(why) => {
-                serde_json::to_vec(&ToolAnswer::no(format!("the question cannot be read: {why}")))
-            }
+            Err(why) => serde_json::to_vec(&ToolAnswer::no(format!("the question cannot be read: {why}"))),
         };
         let Ok(answer) = answer else { return };
         let _ = caller.set_write_timeout(Some(PATIENCE));

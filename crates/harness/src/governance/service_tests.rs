@@ -192,5 +192,7 @@ fn a_child_that_is_asked_for_in_vain_is_refused_and_written_down() {
     }
     let (tally, events) = world.close();
     assert_eq!((tally.asked, tally.refused, events.len()), (0, 4, 4));
-    assert!(events.iter().all(|event| event.data["permission"] == "denied" && event.source == Source::Harness));
+    assert!(
+        events.iter().all(|event| event.data["permission"] == "denied" && event.source == Source::Harness)
+    );
 }

@@ -7,9 +7,9 @@ use herma_evidence::layout;
 use herma_harness::Installation;
 use herma_model::event::Source;
 use herma_model::{Event, EventType, Report, RunId};
+use serde_json::Value;
 
 use crate::commands::show::read_report;
-use crate::failure::Failure;
 use crate::output::TreeNode;
 
 /// How far a tree is followed up and down.
@@ -18,7 +18,7 @@ const FARTHEST: usize = 16;
 const MOST: usize = 200;
 
 /// The tree around this run, from its topmost run down.
-pub(super) fn around(installation: &Installation, run: &Report) -> Result<TreeNode, Failure> {
+pub(super) fn around(installation: &Installation, run: &Report) -> TreeNode {
     let mut top = run.clone();
     for _ in 0..FARTHEST {
         let Some(parent) = top.parent_run else { break };
@@ -26,18 +26,19 @@ pub(super) fn around(installation: &Installation, run: &Report) -> Result<TreeNo
         let Ok(parent) = read_report(&installation.home.run(parent).bundle()) else { break };
         top = parent;
     }
-    Ok(node(installation, top, 0, Some(run)))
+    node(installation, top, 0, Some(run))
 }
 
 fn node(installation: &Installation, report: Report, below: usize, shown: Option<&Report>) -> TreeNode {
     let events = events(installation, report.run_id);
-    let number = |key: &str| events.first().and_then(|event| event.data.get(key)).and_then(|v| v.as_u64());
+    let number = |key: &str| events.first().and_then(|event| event.data.get(key)).and_then(Value::as_u64);
     let depth = number("depth").and_then(|depth| u8::try_from(depth).ok()).unwrap_or(0);
     let named = events.iter().filter(|e| e.kind == EventType::ToolEvaluated && e.source == Source::Harness);
     let asked = named.filter_map(|event| event.data.get("child")?.as_str()?.parse::<RunId>().ok());
     let is_child = |child: &Report| child.parent_run == Some(report.run_id);
     let read = |child: RunId| read_report(&installation.home.run(child).bundle()).ok().filter(is_child);
-    let mut below_it: Vec<Report> = if below < FARTHEST { asked.take(MOST).filter_map(read).collect() } else { Vec::new() };
+    let mut below_it: Vec<Report> =
+        if below < FARTHEST { asked.take(MOST).filter_map(read).collect() } else { Vec::new() };
     // A run that resumes another one is named by itself only.
     if let Some(shown) = shown.filter(|shown| is_child(shown))
         && !below_it.iter().any(|child| child.run_id == shown.run_id)
@@ -56,7 +57,9 @@ fn node(installation: &Installation, report: Report, below: usize, shown: Option
 }
 
 fn events(installation: &Installation, run: RunId) -> Vec<Event> {
-    let Ok(file) = File::open(installation.home.run(run).bundle().join(layout::EVENTS)) else { return Vec::new() };
+    let Ok(file) = File::open(installation.home.run(run).bundle().join(layout::EVENTS)) else {
+        return Vec::new();
+    };
     let lines = BufReader::new(file).lines().map_while(Result::ok);
     lines.map_while(|line| serde_json::from_str(&line).ok()).collect()
 }
