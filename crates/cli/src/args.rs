@@ -61,7 +61,7 @@ pub enum Command {
     /// List runs, newest first
     Runs(Runs),
     /// Show a run's report
-    Show(OneRun),
+    Show(Show),
     /// Show what a run changed
     Diff(OneRun),
     /// Show what the engine and the verification commands printed
@@ -254,6 +254,17 @@ impl From<StatusArg> for Status {
             StatusArg::Blocked => Self::Blocked,
         }
     }
+}
+
+/// Arguments of `herma show`.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The run: its name, the start of it, its last eight digits, or `last`
+    #[arg(default_value = "last")]
+    pub run: String,
+    /// Only the tree of runs that it stands in: where it came from, and the children that it asked for
+    #[arg(long)]
+    pub tree: bool,
 }
 
 /// A command about one run.

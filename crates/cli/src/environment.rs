@@ -6,8 +6,9 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herma_destination::RUN_VARIABLE;
 use herma_engines::fake;
-use herma_harness::{SecretSource, Settings};
+use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_model::Fault;
 use herma_model::secret::Secret;
 
@@ -57,6 +58,15 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable { name: fake::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
     Variable {
+        name: RUN_VARIABLE,
+        what: "the run that this process belongs to, set by herma. A herma that finds it starts no run by itself",
+    },
+    Variable {
+        name: SOCKET_VARIABLE,
+        what: "where a herma inside a run asks the one outside for a child run, set by herma",
+    },
+    Variable { name: WORKSPACE_VARIABLE, what: "where the workspace of the run is, set in the same way" },
+    Variable {
         name: "DOCKER_HOST",
         what: "where Docker listens, for the destination `docker`: a Unix socket of this machine, as in \
                `unix:///var/run/docker.sock`, which it is if this is not set",
@@ -82,6 +92,19 @@ pub struct Environment {
     pub fault: Option<Fault>,
     /// The key of an approver, for automation.
     pub approver_token: Option<Secret<String>>,
+    /// The run that this process is inside of, as far as the variables say that.
+    pub around: RunAround,
+}
+
+/// What the variables say of a run around this process. They may lie: whoever believes them asks, and decides nothing.
+#[derive(Clone, Debug)]
+pub struct RunAround {
+    /// Whether one is named.
+    pub named: bool,
+    /// Where it can be asked for a child run.
+    pub socket: Option<PathBuf>,
+    /// Its workspace.
+    pub workspace: Option<PathBuf>,
 }
 
 impl Environment {
@@ -118,6 +141,11 @@ impl Environment {
             user,
             fault,
             approver_token,
+            around: RunAround {
+                named: set(RUN_VARIABLE).is_some(),
+                socket: set(SOCKET_VARIABLE).map(PathBuf::from),
+                workspace: set(WORKSPACE_VARIABLE).map(PathBuf::from),
+            },
         })
     }
 }

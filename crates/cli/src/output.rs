@@ -13,6 +13,7 @@ mod outcome;
 mod policy;
 mod router;
 mod router_probe;
+mod tree;
 
 use std::collections::BTreeMap;
 
@@ -41,6 +42,7 @@ pub use self::policy::{
 };
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
+pub use self::tree::{TreeNode, TreeOutput};
 use crate::failure::Failure;
 
 /// A command that did not work.

@@ -41,6 +41,7 @@ impl Published {
 pub const SCHEMAS: &[Published] = &[
     Published { name: "contract", what: "the front matter of a contract", make: || schema_for!(Terms) },
     Published { name: "report", what: "report.json; `run`, `demo` and `show`", make: || schema_for!(Report) },
+    Published { name: "tree", what: "`show --tree`", make: || schema_for!(output::TreeOutput) },
     Published { name: "event", what: "a line of events.jsonl", make: || schema_for!(Event) },
     Published { name: "trace", what: "a line of trace.jsonl", make: || schema_for!(TraceLine) },
     Published { name: "decision", what: "decision.json", make: || schema_for!(Decision) },

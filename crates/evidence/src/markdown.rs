@@ -20,7 +20,7 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "| | |\n| --- | --- |")?;
     writeln!(out, "| run | {} |", report.run_id)?;
     if let Some(parent) = report.parent_run {
-        writeln!(out, "| resumes | {parent} |")?;
+        writeln!(out, "| parent run | {parent} |")?;
     }
     writeln!(out, "| contract | {} |", report.contract_digest)?;
     writeln!(out, "| engine | {} {} |", report.engine, cell(&report.engine_version))?;

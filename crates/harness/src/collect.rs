@@ -57,7 +57,7 @@ pub(crate) fn collect(
 }
 
 /// What differs from the baseline, and which paths are new.
-fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) {
+pub(crate) fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) {
     let mut changes = Vec::new();
     let mut known = BTreeSet::new();
     for old in &ground.entries {
@@ -107,7 +107,7 @@ fn submodules(ground: &Ground) -> Vec<RepoPath> {
 }
 
 /// The name of the tree that the changes make of the baseline, by herma's own reckoning.
-fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String {
+pub(crate) fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String {
     let mut tree: BTreeMap<&RepoPath, &Entry> = ground.entries.iter().map(|e| (&e.path, &e.entry)).collect();
     for change in changes {
         match &change.new {

@@ -7,6 +7,7 @@ mod ask;
 mod attempts;
 mod bundle_check;
 mod checks;
+mod children;
 mod clock;
 mod close;
 mod collect;
@@ -52,6 +53,7 @@ pub use approvals::{BadRequest, Packet, not_too_long};
 pub use approvers::{Approver, ApproverError, Approvers, KnownApprover};
 pub use ask::{AskError, Asker, ask, rule};
 pub use bundle_check::verify_bundle;
+pub use children::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSPACE_VARIABLE};
 pub use clock::SystemClock;
 pub use compare::{
     CompareError, ComparisonError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare,

@@ -1,6 +1,7 @@
 //! What is asked of a run: flags, defaults and the contract, compiled into one form before anything starts.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use herma_engines::Assignment;
 use herma_model::decision::Purpose;
@@ -10,6 +11,7 @@ use herma_model::units::Span;
 use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use serde::{Deserialize, Serialize};
 
+use crate::children::ChildOf;
 use crate::resume::Resumed;
 
 /// What is asked of a run.
@@ -37,12 +39,14 @@ pub struct Order {
     pub fault: Option<Fault>,
 }
 
-/// What a run is for. Only herma itself can say that it is a proof: no flag and no contract leads there.
+/// What a run is for. Only herma itself can say that it is a proof, or whose child: no flag and no contract leads there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Occasion {
+pub(crate) struct Occasion<'a> {
     pub(crate) purpose: Purpose,
     /// How long the operator has, where that is not what the settings say.
     pub(crate) outcome_within: Option<Span>,
+    /// The run that asked for this one.
+    pub(crate) child_of: Option<&'a Arc<ChildOf>>,
 }
 
 impl Order {
@@ -67,9 +71,12 @@ impl Order {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
     pub(crate) run_id: RunId,
-    /// The run that it resumes.
+    /// The run that it resumes, or that asked for it.
     #[serde(default)]
     pub(crate) parent_run: Option<RunId>,
+    /// How many runs it lies in.
+    #[serde(default)]
+    pub(crate) depth: u8,
     pub(crate) started_at: Timestamp,
     pub(crate) contract_text: String,
     pub(crate) contract_digest: Digest,
@@ -83,10 +90,18 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(order: &Order, run_id: RunId, started_at: Timestamp, contract_digest: Digest) -> Self {
+    pub(crate) fn new(
+        order: &Order,
+        occasion: Occasion<'_>,
+        run_id: RunId,
+        started_at: Timestamp,
+        contract_digest: Digest,
+    ) -> Self {
+        let resumed = order.resumes.as_ref().map(|resumed| resumed.run);
         Self {
             run_id,
-            parent_run: order.resumes.as_ref().map(|resumed| resumed.run),
+            parent_run: occasion.child_of.map(|parent| parent.run).or(resumed),
+            depth: occasion.child_of.map_or(0, |parent| parent.depth),
             started_at,
             contract_text: order.contract_text.clone(),
             contract_digest,

@@ -75,6 +75,7 @@ pub(crate) fn workspace<'a>(
         repository.map_err(Stop::from)
     })?;
     run.facts.baseline_commit = Some(baseline.commit.clone());
+    run.base_tree = Some(baseline.tree.clone());
     let mut prepared =
         json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() });
     if let Some(Resumed { run: parent, resume, work }) = &run.order.resumes {

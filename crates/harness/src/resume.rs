@@ -8,16 +8,18 @@ use herma_engines::Resume;
 use herma_evidence::{layout, report, secrets};
 use herma_model::contract::MAX_BYTES;
 use herma_model::engine::EngineName;
-use herma_model::{Contract, Report, RunId};
+use herma_model::{Contract, Event, Report, RunId};
 
 use crate::bundle_check::verify_bundle;
-use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};
 use crate::installation::Installation;
 use crate::order::Order;
 use crate::session::Kept;
 
 /// The longest message to an agent.
 const LONGEST_MESSAGE: usize = 16 << 10;
+/// The most of the first event.
+const FIRST_EVENT: u64 = 64 << 10;
 
 /// The run that another one resumes.
 #[derive(Clone, Debug)]
@@ -52,6 +54,9 @@ pub enum ResumeError {
     /// What was kept cannot be read.
     #[error("what was kept of the session of run {0} cannot be read: {1}")]
     Kept(RunId, String),
+    /// It was asked for by another run, whose workspace it began with.
+    #[error("run {0} is the child of another run, and what it began with is gone")]
+    Child(RunId),
     /// Its evidence does not hold, so that nothing is built on it.
     #[error("the evidence of run {0} does not hold: {1}")]
     Evidence(RunId, String),
@@ -83,6 +88,10 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
     if engine.is_none_or(|engine| engine.sessions().is_empty()) {
         return Err(ResumeError::Unable(report.engine));
     }
+    let events = read_start(&dirs.bundle().join(layout::EVENTS), FIRST_EVENT);
+    if is_child(&events.map_err(|e| doubt(format!("{}: {e}", layout::EVENTS)))?) {
+        return Err(ResumeError::Child(run));
+    }
     let kept = Kept::of(&dirs).map_err(|e| match e.kind() {
         io::ErrorKind::NotFound => ResumeError::NoSession(run),
         _ => ResumeError::Kept(run, e.to_string()),
@@ -106,6 +115,13 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
         resumes: Some(Resumed { run, resume: Resume { session: kept.session, message }, work }),
         fault: None,
     })
+}
+
+/// Whether the first event says that it lies in another run.
+fn is_child(events: &[u8]) -> bool {
+    let first = events.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let event: Option<Event> = serde_json::from_slice(first).ok();
+    event.is_none_or(|event| event.data.contains_key("depth"))
 }
 
 fn check(message: &str) -> Result<(), ResumeError> {

@@ -19,6 +19,7 @@ use serde_json::{Map, Value, json};
 
 use crate::attempts;
 use crate::checks;
+use crate::children::HandedFile;
 use crate::close;
 use crate::collect;
 use crate::egress::{self, RunEgress};
@@ -46,6 +47,8 @@ pub struct Finished {
     pub bundle: PathBuf,
     /// The error inside herma that ended it early, if one did.
     pub internal_error: Option<String>,
+    /// What a child made, for its parent.
+    pub(crate) handed: Option<Vec<HandedFile>>,
 }
 
 /// Takes a contract through every gate, lets the engine work, checks the result, and leaves the evidence.
@@ -59,7 +62,7 @@ pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> 
 pub(crate) fn run_on(
     installation: &Installation,
     order: &Order,
-    occasion: Occasion,
+    occasion: Occasion<'_>,
     watch: &dyn Progress,
 ) -> Result<Finished, OrderError> {
     std::thread::scope(|scope| {
@@ -81,7 +84,8 @@ pub(crate) fn run_on(
             .or(run.note_stop(undecided))
             .or(run.note_stop(unjudged));
         run.witness_once_more();
-        close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error })
+        let handed = run.handed.take();
+        close::close(run).map(|(report, bundle)| Finished { report, bundle, internal_error, handed })
     })
 }
 
@@ -90,7 +94,7 @@ pub(crate) struct Run<'a> {
     pub(crate) installation: &'a Installation,
     pub(crate) contract: &'a Contract,
     pub(crate) order: &'a Order,
-    pub(crate) occasion: Occasion,
+    pub(crate) occasion: Occasion<'a>,
     pub(crate) plan: Plan,
     pub(crate) dirs: RunDirs,
     pub(crate) active: ActiveRun,
@@ -114,6 +118,10 @@ pub(crate) struct Run<'a> {
     pub(crate) governance: Option<RunGovernance>,
     /// The repository that was made for the run, where its stage makes one.
     pub(crate) disposable: Option<SourceRepo>,
+    /// The tree that the workspace began with.
+    pub(crate) base_tree: Option<String>,
+    /// What it made, where it is the child of another run.
+    pub(crate) handed: Option<Vec<HandedFile>>,
     /// Trees that are being removed.
     pub(crate) removals: Vec<JoinHandle<()>>,
     pub(crate) watch: &'a dyn Progress,
@@ -189,7 +197,7 @@ impl<'a> Run<'a> {
     fn start(
         installation: &'a Installation,
         order: &'a Order,
-        occasion: Occasion,
+        occasion: Occasion<'a>,
         digest: Digest,
         watch: &'a dyn Progress,
     ) -> Result<Self, OrderError> {
@@ -200,7 +208,7 @@ impl<'a> Run<'a> {
         let clock = Arc::clone(&installation.clock);
         let started_at = clock.now();
         let run_id = RunId::new(started_at, entropy);
-        let mut plan = Plan::new(order, run_id, started_at, digest);
+        let mut plan = Plan::new(order, occasion, run_id, started_at, digest);
         if let Some(engine) = installation.engines.get(&order.engine) {
             engine.version().clone_into(&mut plan.engine_version);
             engine.check(&order.assignment())?;
@@ -235,6 +243,8 @@ impl<'a> Run<'a> {
             policies,
             governance: None,
             disposable: None,
+            base_tree: None,
+            handed: None,
             removals: Vec::new(),
             watch,
         };
@@ -273,6 +283,10 @@ impl<'a> Run<'a> {
     /// Writes that a step is about to be taken.
     pub(crate) fn step(&mut self, step: Step) -> Result<(), Stop> {
         self.watch.step(step);
+        if (Step::Probe..Step::Report).contains(&step) && self.is_orphan() {
+            self.facts.interrupted = Some("the engine of the run that asked for it has ended".to_owned());
+            return Err(Stop::Blocked);
+        }
         // The trace is sealed by the report; the steps after it show in which files are there.
         if step <= Step::Report {
             self.trace.append(step)?;
@@ -282,6 +296,11 @@ impl<'a> Run<'a> {
             let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
         }
         Ok(())
+    }
+
+    /// Whether it is a child whose parent's engine has ended: nobody waits for it any more.
+    pub(crate) fn is_orphan(&self) -> bool {
+        self.occasion.child_of.is_some_and(|parent| parent.is_over())
     }
 
     /// Makes steps and events so far durable, before something is done that is not undone by a power cut.
@@ -323,10 +342,11 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// The rules that this run stands under: the contract's, and those of the target's admission, which can only
-    /// narrow them.
+    /// The rules that this run stands under: the contract's first, then those of the target's admission and those of the
+    /// run that asked for it, which can only narrow them.
     pub(crate) fn every_terms(&self) -> impl Iterator<Item = &Terms> {
-        std::iter::once(&self.contract.terms).chain(&self.admitted_terms)
+        let above = self.occasion.child_of.into_iter().flat_map(|parent| &parent.terms);
+        std::iter::once(&self.contract.terms).chain(&self.admitted_terms).chain(above)
     }
 
     /// The repository that this run lands in, where its stage lands in one.
@@ -379,12 +399,16 @@ fn meanwhile<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() -
 
 /// The events that every run begins with.
 pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [(EventType, Value); 2] {
-    let started = json!({
+    let mut started = json!({
         "herma_version": plan.herma_version,
         "engine": plan.engine,
         "destination": plan.destination,
         "stage": contract.terms.stage,
     });
+    if plan.depth > 0 {
+        started["parent_run"] = json!(plan.parent_run);
+        started["depth"] = plan.depth.into();
+    }
     let created = json!({
         "contract_id": contract.terms.id,
         "contract_digest": plan.contract_digest,

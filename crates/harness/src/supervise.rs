@@ -1,10 +1,11 @@
 //! Starts the engine in its destination and holds it to its limits, until nothing of it is alive.
 
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use herma_destination::{Exit, Job, Limits as JobLimits, Prepared, Process, Rooms, Stdin, leftovers};
-use herma_engines::{Engine, Said, SessionId, Turn};
+use herma_engines::{Engine, Said, SessionId, TOOL_HOOKS, Turn};
 use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::contract::Limits;
@@ -13,10 +14,11 @@ use herma_model::tool::{Asking, ToolUse};
 use serde_json::json;
 
 use crate::attempts;
+use crate::children::{self, ChildDoor, Family};
 use crate::dialogue::{Listener, Voice};
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::governance::{Seen, bounded, data};
+use crate::governance::{RunGovernance, Seen, bounded, data};
 use crate::models::RunRouter;
 use crate::permission::{self, Judgement};
 use crate::program;
@@ -63,15 +65,27 @@ pub(crate) fn stage<'a>(
     Ok(Staged { prepared, listener })
 }
 
-/// Runs the engine. When this returns, every process of it is dead and its logs are written.
+/// Runs the engine. When this returns, every process of it is dead, its logs are written, and no child of the run is left.
 pub(crate) fn engine(run: &mut Run<'_>, engine: &dyn Engine, staged: Staged<'_>) -> Result<(), Stop> {
+    let Some(door) = run.governance.as_ref().map(RunGovernance::children) else {
+        return attend(run, engine, staged, None);
+    };
+    Family::of(run).while_served(&door, || attend(run, engine, staged, Some(&door)))
+}
+
+fn attend(
+    run: &mut Run<'_>,
+    engine: &dyn Engine,
+    staged: Staged<'_>,
+    children: Option<&Arc<ChildDoor>>,
+) -> Result<(), Stop> {
     let Staged { prepared, mut listener } = staged;
     let redactor = run.router.as_ref().map_or_else(Redactor::default, RunRouter::redactor);
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
     let mut process = prepared.start()?;
     run.facts.engine_started = true;
-    if run.governance.is_some() || listener.speaks() {
+    if engine.capabilities().contains(&TOOL_HOOKS) || listener.speaks() {
         let (asking, policy) = (Asking::Courtesy, run.policies.digest());
         run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0 });
     }
@@ -80,7 +94,7 @@ pub(crate) fn engine(run: &mut Run<'_>, engine: &dyn Engine, staged: Staged<'_>)
 
     let (to_us, heard) = channel();
     let limits = &run.contract.terms.limits;
-    let mut watch = Watch::new(limits, Voice::new(process.take_stdin()));
+    let mut watch = Watch::new(limits, Voice::new(process.take_stdin()), children);
     listener.open().into_iter().try_for_each(|turn| watch.take(run, turn))?;
     let stdout = pump(process.take_stdout(), stdout_log, Some(listener), to_us.clone());
     let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
@@ -114,12 +128,15 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
     let launch = engine.launch(&run.order.assignment(), &view)?;
     // The way to the model is known to the agent's process only.
     let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
+    let socket = view.governance.as_ref().map(|path| (children::SOCKET_VARIABLE, path));
+    let family = socket.into_iter().chain([(children::WORKSPACE_VARIABLE, &view.workspace)]);
+    let family = family.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()));
     let token = router.zip(launch.token).map(|(router, name)| router.token_in(&name));
     let file = launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name)));
     Ok(Job {
         run_id: run.plan.run_id,
         argv: launch.argv,
-        env: launch.env.into_iter().chain(way.into_iter().flatten()).chain(token).collect(),
+        env: launch.env.into_iter().chain(family).chain(way.into_iter().flatten()).chain(token).collect(),
         path: attempts::path(run)
             .into_iter()
             .chain(launch.path)
@@ -144,6 +161,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
 /// Holds an engine to its limits.
 struct Watch<'a> {
     limits: &'a Limits,
+    children: Option<&'a Arc<ChildDoor>>,
     voice: Voice,
     started: Instant,
     last_life: Option<Instant>,
@@ -157,10 +175,11 @@ struct Watch<'a> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(limits: &'a Limits, voice: Voice) -> Self {
+    fn new(limits: &'a Limits, voice: Voice, children: Option<&'a Arc<ChildDoor>>) -> Self {
         let started = Instant::now();
         Self {
             limits,
+            children,
             voice,
             started,
             last_life: None,
@@ -196,7 +215,9 @@ impl<'a> Watch<'a> {
                 self.reason = reason;
                 return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN)));
             }
-            if let Some(limit) = self.over() {
+            self.wait_for_children();
+            let orphan = run.is_orphan().then_some(EndedBy::TotalLimit);
+            if let Some(limit) = self.over().or(orphan) {
                 if self.voice.farewell() {
                     // Told to stop, and that nothing more will be said. How it takes that does not matter.
                     let _ = process.wait(GRACE);
@@ -217,6 +238,15 @@ impl<'a> Watch<'a> {
             }
         }
         Err(Stop::Internal("something holds the engine's output open and cannot be found".to_owned()))
+    }
+
+    /// Who waits for a child is not idle.
+    fn wait_for_children(&mut self) {
+        if self.children.is_some_and(|door| door.is_busy())
+            && let Some(life) = &mut self.last_life
+        {
+            *life = Instant::now();
+        }
     }
 
     /// The limit that is over, if one is.

@@ -1,6 +1,7 @@
 //! The target of a contract, found and read.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use herma_fixtures::Fixture;
 use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState, is_plain};
@@ -10,6 +11,7 @@ use herma_model::contract::{Risk, Target, Terms};
 use herma_model::{Contract, Digest, RepoPath, Stage};
 
 use crate::admissions::Found;
+use crate::children::{self, ChildOf};
 use crate::installation::Installation;
 
 /// The target of a contract, found.
@@ -18,6 +20,8 @@ pub(crate) enum FoundTarget {
     Fixture(&'static Fixture),
     /// A local repository.
     Repo(Box<FoundRepo>),
+    /// The workspace of the run that asked for this one.
+    Workspace(Arc<ChildOf>),
 }
 
 /// A local repository that was found, with what it was before the run.
@@ -45,9 +49,7 @@ impl FoundTarget {
         admission: Option<Found<TargetAdmission>>,
     ) -> Result<Self, BlockerRecord> {
         let terms = &contract.terms;
-        if terms.risk == Risk::Critical {
-            return Err(Blocker::CriticalRepository.because("the contract's risk is critical"));
-        }
+        not_critical(contract)?;
         match &terms.target {
             Target::Fixture(name) if terms.stage == Stage::OwnedRepo => Err(Blocker::TargetNotAdmitted
                 .because(format!("stage 5 lands in an admitted repository, and `{name}` is a fixture"))),
@@ -69,6 +71,12 @@ impl FoundTarget {
                 Self::open(installation, &path, repo.as_str(), base.as_deref(), Some(admitted))
             }
         }
+    }
+
+    /// The target of a child: what its parent works on.
+    pub(crate) fn of_parent(contract: &Contract, parent: &Arc<ChildOf>) -> Result<Self, BlockerRecord> {
+        not_critical(contract)?;
+        Ok(Self::Workspace(Arc::clone(parent)))
     }
 
     fn open(
@@ -100,13 +108,14 @@ impl FoundTarget {
         match self {
             Self::Fixture(fixture) => format!("fixture:{}", fixture.name),
             Self::Repo(repo) => repo.name.clone(),
+            Self::Workspace(parent) => format!("workspace:{}", parent.run),
         }
     }
 
     /// The digest of the record by which it was let in.
     pub(crate) fn admission_digest(&self) -> Option<Digest> {
         match self {
-            Self::Fixture(_) => None,
+            Self::Fixture(_) | Self::Workspace(_) => None,
             Self::Repo(repo) => repo.admission.as_ref()?.digest,
         }
     }
@@ -116,6 +125,7 @@ impl FoundTarget {
         match self {
             Self::Fixture(fixture) => fixture_digest(fixture).to_string(),
             Self::Repo(repo) => repo.source.base_commit().to_owned(),
+            Self::Workspace(parent) => parent.base_tree.clone(),
         }
     }
 
@@ -144,8 +154,16 @@ impl FoundTarget {
                 Ok((git_dir, baseline))
             }
             Self::Repo(repo) => repo.source.make_git_dir(git_dir),
+            Self::Workspace(parent) => children::baseline(installation, git_dir, parent),
         }
     }
+}
+
+fn not_critical(contract: &Contract) -> Result<(), BlockerRecord> {
+    if contract.terms.risk == Risk::Critical {
+        return Err(Blocker::CriticalRepository.because("the contract's risk is critical"));
+    }
+    Ok(())
 }
 
 /// The contract's repository, for a process that did not start the run. It is looked for where it was then: a record

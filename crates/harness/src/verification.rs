@@ -15,6 +15,7 @@ use herma_model::report::{ChangedFile, Verification, VerificationStatus};
 use herma_model::{EventType, RunId};
 use serde_json::json;
 
+use crate::children::hand_over;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::run::{Ground, Run};
@@ -47,6 +48,9 @@ pub(crate) fn verify(
     }
     let format = ground.git_dir.format();
     copy_changes(&run.dirs.workspace(), format, &run.facts.changed_files, &run.dirs.verification())?;
+    if run.occasion.child_of.is_some() {
+        run.handed = hand_over(&run.dirs.workspace(), &run.facts.changed_files);
+    }
     if !run.plan.keep_workspace {
         run.remove_aside(run.dirs.workspace());
     }
@@ -63,7 +67,7 @@ pub(crate) fn verify(
                     Some(prepared) => prepared.start(),
                     None => destination.start(&job(run, command, toolchains)),
                 };
-                one(process?, run.plan.run_id, command, started, deadline, &log)
+                one(process?, run, command, started, deadline, &log)
             })
             .collect()
     };
@@ -147,7 +151,7 @@ fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
 
 fn one(
     mut process: Box<dyn Process>,
-    run: RunId,
+    run: &Run<'_>,
     command: &str,
     started: Instant,
     deadline: Instant,
@@ -168,11 +172,11 @@ fn one(
         .collect();
     drop(open);
     let left = deadline.saturating_duration_since(started);
-    let ended = process.wait(left);
+    let ended = wait(process.as_mut(), run, deadline);
     let Ending { exit, reason } = Ending::of(ended, process.as_ref());
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
-    until_silence(&closed, run)?;
+    until_silence(&closed, run.plan.run_id)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
@@ -182,6 +186,20 @@ fn one(
     write(log, ending(status, exit_code, reason.as_deref(), left).as_bytes());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Verification { command: command.to_owned(), status, exit_code, reason, duration_ms })
+}
+
+/// Waits for its end until the deadline; not so long where nobody waits for the run any more.
+fn wait(process: &mut dyn Process, run: &Run<'_>, deadline: Instant) -> std::io::Result<Option<Exit>> {
+    if run.occasion.child_of.is_none() {
+        return process.wait(deadline.saturating_duration_since(Instant::now()));
+    }
+    loop {
+        let left = deadline.saturating_duration_since(Instant::now());
+        let ended = process.wait(left.min(HOLDERS));
+        if !matches!(ended, Ok(None)) || left.is_zero() || run.is_orphan() {
+            return ended;
+        }
+    }
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.

@@ -5,6 +5,7 @@ mod admit;
 mod approvals;
 mod approver;
 mod bench;
+mod child;
 mod compare;
 mod completions;
 mod contract;
@@ -48,6 +49,9 @@ pub(crate) type Ended = Result<ExitCode, Failure>;
 
 /// Does what was asked.
 pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Screen) -> Ended {
+    if let Some(ended) = child::in_place_of(command, environment, screen) {
+        return ended;
+    }
     match command {
         Command::Demo(args) => demo::demo(args, environment, screen),
         Command::Init(args) => init::init(args, screen),

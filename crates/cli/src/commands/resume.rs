@@ -26,6 +26,7 @@ impl From<ResumeError> for Failure {
             ResumeError::Unable(_) => {
                 "run its contract again with `herma run`; `herma engines` lists which engines can `resume`"
             }
+            ResumeError::Child(_) => "run the contract that asked for it again with `herma run`",
             ResumeError::NoSession(_) | ResumeError::Kept(..) => "run its contract again with `herma run`",
             ResumeError::Evidence(..) => "nothing is built on it: run its contract again with `herma run`",
             ResumeError::MessageTooLong(_) => {

@@ -207,7 +207,7 @@ pub(crate) fn find_fixture(name: &str) -> Result<&'static Fixture, Failure> {
 }
 
 /// A script of the contract's fixture by name, or a file.
-fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
+pub(crate) fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
     if let Target::Fixture(fixture) = &contract.terms.target
         && let Some(script) = find_fixture(fixture.as_str())?.script(named)
     {
@@ -221,8 +221,14 @@ fn find_script(contract: &Contract, named: &str) -> Result<String, Failure> {
     })
 }
 
-/// The verdict as a person reads it.
+/// The verdict as a person reads it, and where the evidence lies.
 pub(crate) fn show_verdict(report: &Report, bundle: &Path, screen: &Screen) {
+    show_result(report, screen);
+    screen.line(format_args!("  evidence {}", bundle.display()));
+}
+
+/// The verdict as a person reads it.
+pub(crate) fn show_result(report: &Report, screen: &Screen) {
     screen.line(format_args!(
         "{}  {}  {}",
         screen.status(report.status),
@@ -254,5 +260,4 @@ pub(crate) fn show_verdict(report: &Report, bundle: &Path, screen: &Screen) {
         let code = check.exit_code.map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
         screen.line(format_args!("  verify   {}  ({code}, {} ms)", safe(&check.command), check.duration_ms));
     }
-    screen.line(format_args!("  evidence {}", bundle.display()));
 }

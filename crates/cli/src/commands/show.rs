@@ -1,6 +1,7 @@
 //! `herma show`: a run's report, and what its engine called.
 
 mod calls;
+mod tree;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -12,13 +13,17 @@ use crate::args;
 use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::OutcomeWordNow;
+use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
 use crate::screen::{Screen, safe};
 
-pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
+pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (_, dirs) = find_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
+    let tree = tree::around(&installation, &report);
+    if args.tree {
+        return show_tree(&report, tree, screen);
+    }
     if screen.is_json() {
         screen.value(&report)?;
     } else {
@@ -35,6 +40,13 @@ pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Scre
                 screen.line(format_args!("    and {} more: herma logs {run} --only events", called.more));
             }
         }
+        let lines = tree::lines(&tree, report.run_id);
+        if lines.len() > 1 {
+            screen.line("\n## The runs around it\n");
+            for line in &lines {
+                screen.line(format_args!("    {}", safe(line)));
+            }
+        }
         if let Some(outcome) = outcome::standing(&installation, &report)? {
             screen.line(format_args!("\nOutcome: {}", outcome::in_words(&outcome)));
             if outcome.state == OutcomeWordNow::Pending {
@@ -43,6 +55,18 @@ pub(crate) fn show(args: &args::OneRun, environment: &Environment, screen: &Scre
             }
         }
         screen.line(format_args!("\nThe evidence lies in {}", dirs.bundle().display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The tree alone.
+fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
+    if screen.is_json() {
+        screen.value(&TreeOutput { schema: "herma.tree/v1", run_id: report.run_id, tree })?;
+    } else {
+        for line in tree::lines(&tree, report.run_id) {
+            screen.line(safe(&line));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

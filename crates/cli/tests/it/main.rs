@@ -36,6 +36,7 @@ mod outcome;
 mod paths;
 mod policy;
 mod race;
+mod recursion;
 mod router;
 mod tamper;
 mod targets;

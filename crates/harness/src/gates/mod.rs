@@ -22,6 +22,7 @@ use herma_model::{Contract, Digest};
 pub(crate) use approval::{ApprovalSeen, used};
 
 use crate::approvals::Witness;
+use crate::children::MOST_DEEP;
 use crate::destinations::{Choice, ChoiceError};
 use crate::egress::{self, EgressPlan};
 use crate::installation::Installation;
@@ -65,7 +66,7 @@ pub(crate) struct Ready {
 struct Case<'a> {
     installation: &'a Installation,
     order: &'a Order,
-    occasion: Occasion,
+    occasion: Occasion<'a>,
     contract_digest: Digest,
     /// Read once: what was approved is what is started.
     choice: &'a Result<Option<Choice>, ChoiceError>,
@@ -89,10 +90,14 @@ type Judged = Result<Finding, BlockerRecord>;
 pub(crate) fn evaluate(
     installation: &Installation,
     order: &Order,
-    occasion: Occasion,
+    occasion: Occasion<'_>,
     contract_digest: Digest,
 ) -> Gates {
-    let choice = &installation.choice_for(&order.contract, &order.contract_dir);
+    // What a child's contract calls its target is no place of this machine.
+    let choice = &match occasion.child_of {
+        Some(parent) => installation.choice_for(&parent.root.0, &parent.root.1),
+        None => installation.choice_for(&order.contract, &order.contract_dir),
+    };
     let case = Case { installation, order, occasion, contract_digest, choice };
     let contract = &order.contract;
     let toolchains = destination::find_toolchains(installation, contract);
@@ -115,7 +120,7 @@ pub(crate) fn evaluate(
     found(Gate::EngineRegistered, engine.registered);
     found(Gate::EngineEnabled, engine.enabled);
     found(Gate::StageProven, engine.proven);
-    found(Gate::Depth, depth());
+    found(Gate::Depth, depth(occasion));
     found(Gate::EngineAdmitted, engine.admitted);
     found(Gate::ModelAdmitted, model.admitted);
     found(Gate::ProviderConfigured, model.configured);
@@ -199,9 +204,18 @@ fn complete(contract: &Contract, missing_toolchain: Option<&BlockerRecord>) -> J
     }
 }
 
-fn depth() -> Judged {
+fn depth(occasion: Occasion<'_>) -> Judged {
     if inside_a_run() {
         return Err(Blocker::RecursionDepth.because("this herma was started inside a run"));
+    }
+    // Counted from run to run by this herma: nothing that is said inside sets it.
+    let depth = occasion.child_of.map_or(0, |parent| parent.depth);
+    if depth > MOST_DEEP {
+        return Err(BlockerRecord {
+            next_step: "Do the work in the run that asks for it.".to_owned(),
+            ..Blocker::RecursionDepth
+                .because(format!("it would lie {depth} runs deep, and {MOST_DEEP} are the most"))
+        });
     }
     Ok(Finding::Passed)
 }

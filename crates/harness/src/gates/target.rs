@@ -18,6 +18,9 @@ pub(super) struct TargetSeen {
 
 pub(super) fn find(case: Case<'_>) -> TargetSeen {
     let Case { installation, order, .. } = case;
+    if let Some(parent) = case.occasion.child_of {
+        return TargetSeen { found: FoundTarget::of_parent(&order.contract, parent), seen: None };
+    }
     let terms = &order.contract.terms;
     let admission = match &terms.target {
         Target::Repo { repo, .. } if !repo.is_path() => {
@@ -44,6 +47,9 @@ pub(super) fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Judged
     match (&contract.terms.target, target) {
         (Target::Fixture(_), _) => {
             Ok(Finding::NotApplicable("a fixture is built in and cannot be dirty".to_owned()))
+        }
+        (Target::Repo { .. }, Some(FoundTarget::Workspace(_))) => {
+            Ok(Finding::NotApplicable("a child starts from its parent's workspace as it is".to_owned()))
         }
         (Target::Repo { .. }, Some(FoundTarget::Repo(found))) if found.before.clean => Ok(Finding::Passed),
         (Target::Repo { repo, .. }, Some(_)) => Err(Blocker::DirtyStartingTree

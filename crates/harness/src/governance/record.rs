@@ -34,6 +34,8 @@ impl Seen {
 pub(crate) struct Tally {
     pub(crate) asked: u64,
     pub(crate) denied: u64,
+    /// How many child runs were refused.
+    pub(crate) refused: u64,
     /// What was attempted that is forbidden: that it was denied does not make it as if it had not been tried.
     pub(crate) attempted: BTreeSet<Action>,
     /// Why something could not be written down.

@@ -1,6 +1,6 @@
 //! The socket at which an agent's hook asks: one call for each connection, judged, written down, answered.
 //!
-//! Whoever is inside can ask, and nothing else: there is no other word. It may ask as often as it likes and hold as many
+//! Whoever is inside can ask, about a tool call or for a child run, and nothing else: there is no other word. It may ask as often as it likes and hold as many
 //! connections open as it likes; a fixed number of threads serves them, each call has its time, and the log of events has
 //! a limit for what an agent makes herma write.
 
@@ -10,19 +10,20 @@ use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_engines::{Engine, TOOL_HOOKS};
 use herma_evidence::{EventLog, layout};
 use herma_governance::{Asker, Policies};
 use herma_model::EventType;
 use herma_model::event::Source;
 use herma_model::tool::{ToolAnswer, ToolCall};
 use rustix::event::{PollFd, PollFlags, poll};
+use serde_json::{Value, json};
 
 use super::record::{self, Seen, Tally};
+use crate::children::{self, ChildAnswer, ChildAsk, ChildDoor};
 use crate::error::Stop;
 use crate::permission;
 use crate::run::{Run, into_map};
@@ -48,6 +49,7 @@ const STACK: usize = 4 << 20;
 pub struct RunGovernance {
     socket: PathBuf,
     desk: Arc<Desk>,
+    children: Arc<ChildDoor>,
     /// Closed to end the threads.
     stop: UnixStream,
     threads: Vec<JoinHandle<()>>,
@@ -76,14 +78,23 @@ impl RunGovernance {
         fs::set_permissions(&address, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         let (stop, stopped) = UnixStream::pair()?;
-        let desk = Arc::new(Desk { listener, stopped, policies, asker, events, tally: Mutex::default() });
+        let children = Arc::new(ChildDoor::default());
+        let desk = Arc::new(Desk {
+            listener,
+            stopped,
+            policies,
+            asker,
+            events,
+            children: Arc::clone(&children),
+            tally: Mutex::default(),
+        });
         let serve = |_| {
             let desk = Arc::clone(&desk);
             let thread = thread::Builder::new().name("governance".to_owned()).stack_size(STACK);
             thread.spawn(move || desk.serve())
         };
         let threads = (0..THREADS).map(serve).collect::<io::Result<_>>()?;
-        Ok(Self { socket, desk, stop, threads, _dir: opened })
+        Ok(Self { socket, desk, children, stop, threads, _dir: opened })
     }
 
     /// Ends it; what was asked, all in all.
@@ -93,6 +104,11 @@ impl RunGovernance {
             thread.join().map_err(|_| Stop::panicked("judging tool calls"))?;
         }
         Ok(std::mem::take(&mut *self.desk.tally.lock().unwrap_or_else(PoisonError::into_inner)))
+    }
+
+    /// Where child runs are asked for.
+    pub(crate) fn children(&self) -> Arc<ChildDoor> {
+        Arc::clone(&self.children)
     }
 
     /// Where the agent's hook calls it, seen from outside of its destination.
@@ -109,14 +125,13 @@ struct Desk {
     policies: Arc<Policies>,
     asker: Asker,
     events: Arc<EventLog>,
+    children: Arc<ChildDoor>,
     tally: Mutex<Tally>,
 }
 
-/// Opens the socket of the run, where its engine has hooks that ask.
+/// Opens the socket of the run, where an engine will be at work: for its hooks, if it has any, and for child runs.
 pub(crate) fn start(run: &mut Run<'_>) -> Result<(), Stop> {
-    let engine = run.installation.engines.get(&run.plan.engine);
-    let asks = engine.is_some_and(|engine: &dyn Engine| engine.capabilities().contains(&TOOL_HOOKS));
-    if !asks || !run.contract.terms.stage.starts_engine() {
+    if !run.contract.terms.stage.starts_engine() {
         return Ok(());
     }
     let (policies, events) = (Arc::clone(&run.policies), Arc::clone(&run.events));
@@ -160,12 +175,52 @@ impl Desk {
     /// Hears one question and answers it. Who goes before the answer has asked all the same.
     fn receive(&self, mut caller: UnixStream) {
         let answer = match question(&mut caller) {
-            Ok(call) => self.judge(&call),
-            Err(why) => ToolAnswer::no(format!("the question cannot be read: {why}")),
+            Ok(Question::Tool(call)) => serde_json::to_vec(&self.judge(&call)),
+            Ok(Question::Child(ask)) => serde_json::to_vec(&self.child(ask)),
+            Err(why) => serde_json::to_vec(&ToolAnswer::no(format!("the question cannot be read: {why}"))),
         };
-        let Ok(answer) = serde_json::to_vec(&answer) else { return };
+        let Ok(answer) = answer else { return };
         let _ = caller.set_write_timeout(Some(PATIENCE));
         let _ = caller.write_all(&answer);
+    }
+
+    /// Has a child run, or says why not. That it was asked for in vain is written down.
+    fn child(&self, ask: Result<ChildAsk, String>) -> ChildAnswer {
+        let answer = match ask {
+            Ok(ask) => self.children.ask(ask),
+            Err(why) => ChildAnswer::Refused(format!("the question cannot be read: {why}")),
+        };
+        if let ChildAnswer::Refused(why) = &answer {
+            let data = json!({
+                "tool": children::TOOL,
+                "command": "",
+                "action": "spawn",
+                "actions": [],
+                "forbidden": [],
+                "permission": "denied",
+                "reason": record::bounded(why.clone()),
+            });
+            let mut tally = self.tally();
+            tally.refused += 1;
+            let own = tally.refused <= MOST_DENIALS;
+            drop(tally);
+            self.write(own, data);
+        }
+        answer
+    }
+
+    fn tally(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes down what was judged; whether that worked.
+    fn write(&self, own: bool, data: Value) -> bool {
+        let source = if own { Source::Harness } else { Source::Agent };
+        let written = self.events.append(source, EventType::ToolEvaluated, into_map(data));
+        if let Err(error) = &written {
+            self.tally().unwritten.get_or_insert_with(|| format!("{}: {error}", layout::EVENTS));
+        }
+        written.is_ok()
     }
 
     /// Judges a call. What cannot be written down is denied.
@@ -174,26 +229,34 @@ impl Desk {
         let forbidden =
             decision.does.iter().copied().filter(|action| self.asker.forbidden.contains(action)).collect();
         let data = record::data(call, &decision, &forbidden, Seen::Hook, decision.allowed);
-        let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut tally = self.tally();
         tally.asked += 1;
         tally.denied += u64::from(!decision.allowed);
         tally.attempted.extend(forbidden);
         let own = !decision.allowed && tally.denied <= MOST_DENIALS;
         drop(tally);
-        let source = if own { Source::Harness } else { Source::Agent };
-        match self.events.append(source, EventType::ToolEvaluated, into_map(data)) {
-            Ok(()) => decision.answer(),
-            Err(error) => {
-                let mut tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.unwritten.get_or_insert_with(|| format!("{}: {error}", layout::EVENTS));
-                ToolAnswer::no("it could not be recorded")
-            }
+        if self.write(own, data) { decision.answer() } else { ToolAnswer::no("it could not be recorded") }
+    }
+}
+
+/// What a caller asks.
+enum Question {
+    Tool(ToolCall),
+    /// A child run; or why that cannot be understood.
+    Child(Result<ChildAsk, String>),
+}
+
+impl Question {
+    fn read(text: &[u8]) -> io::Result<Self> {
+        match children::question(text) {
+            Some(ask) => Ok(Self::Child(ask)),
+            None => Ok(Self::Tool(serde_json::from_slice(text)?)),
         }
     }
 }
 
 /// The question of a caller: all of it, in its time.
-fn question(caller: &mut UnixStream) -> io::Result<ToolCall> {
+fn question(caller: &mut UnixStream) -> io::Result<Question> {
     caller.set_nonblocking(false)?;
     let until = Instant::now() + PATIENCE;
     let (mut text, mut part) = (Vec::new(), vec![0; 64 << 10]);
@@ -204,7 +267,7 @@ fn question(caller: &mut UnixStream) -> io::Result<ToolCall> {
         }
         caller.set_read_timeout(Some(left))?;
         match caller.read(&mut part)? {
-            0 => return Ok(serde_json::from_slice(&text)?),
+            0 => return Question::read(&text),
             read => text.extend_from_slice(&part[..read]),
         }
         if text.len() as u64 > MOST_QUESTION {

@@ -177,3 +177,22 @@ fn what_cannot_be_written_down_is_denied() {
     let (tally, _) = world.close();
     assert!(tally.unwritten.unwrap().starts_with("events.jsonl"));
 }
+
+#[test]
+fn a_child_that_is_asked_for_in_vain_is_refused_and_written_down() {
+    let world = world(None);
+    for (text, why) in [
+        (r#"{"child_run":{"contract":"","engine":"fake"}}"#, "no engine of this run is at work"),
+        (r#"{"child_run":{"contract":"","engine":"fake","depth":0}}"#, "unknown field `depth`"),
+        (r#"{"child_run":{"contract":"","engine":"fake"},"parent_run":"x"}"#, "unknown field `parent_run`"),
+        (r#"{"child_run":7}"#, "invalid type"),
+    ] {
+        let answer = world.say(text.as_bytes());
+        assert!(answer.starts_with("{\"refused\"") && answer.contains(why), "{text}: {answer}");
+    }
+    let (tally, events) = world.close();
+    assert_eq!((tally.asked, tally.refused, events.len()), (0, 4, 4));
+    assert!(
+        events.iter().all(|event| event.data["permission"] == "denied" && event.source == Source::Harness)
+    );
+}

@@ -214,7 +214,7 @@ impl Proving<'_> {
         let meddler = Meddler::new(&self.installation.home, self.stage, ground.repository());
         let watch: &dyn Progress = if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
         let no_time = (case.world == World::NoOutcome).then_some(Span(0));
-        let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time };
+        let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time, child_of: None };
         let finished = run_on(self.installation, &order, occasion, watch)
             .map_err(|e| ProveError::new("start a run", e))?;
         let judged = self.judge(case, &finished).and_then(|detail| self.settle(case, &finished, detail));

@@ -1,0 +1,103 @@
+//! What is said at the run's socket about child runs.
+
+use herma_model::engine::EngineName;
+use herma_model::report::Entry;
+use herma_model::{RepoPath, Report};
+use serde::{Deserialize, Serialize};
+
+/// The variable that says where the run's socket is, seen from inside. Who changes it reaches nobody, or somebody inside.
+pub const SOCKET_VARIABLE: &str = "HERMA_SOCKET";
+/// The variable that says where the workspace is, seen from inside.
+pub const WORKSPACE_VARIABLE: &str = "HERMA_WORKSPACE";
+
+/// What events call the tool by which a child is asked for.
+pub(crate) const TOOL: &str = "herma run";
+
+/// A child run that is asked for. There is no word for a parent or a depth: the outer herma knows them.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ChildAsk {
+    /// The contract's text.
+    pub contract: String,
+    /// The engine.
+    pub engine: EngineName,
+    /// What `fake` does.
+    pub script: Option<String>,
+}
+
+/// The question at the socket.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Question {
+    child_run: ChildAsk,
+}
+
+impl ChildAsk {
+    /// The question as it goes over the socket.
+    pub fn to_question(self) -> serde_json::Result<Vec<u8>> {
+        serde_json::to_vec(&Question { child_run: self })
+    }
+}
+
+/// Reads the question, where it is one about a child run.
+pub(crate) fn question(text: &[u8]) -> Option<Result<ChildAsk, String>> {
+    let asked: Result<Question, _> = serde_json::from_slice(text);
+    match asked {
+        Ok(question) => Some(Ok(question.child_run)),
+        Err(why) => {
+            let named = text.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
+            named.starts_with(b"\"child_run\"").then(|| Err(why.to_string()))
+        }
+    }
+}
+
+/// What the outer herma says to it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChildAnswer {
+    /// There is no such run, for this reason.
+    Refused(String),
+    /// The run has ended.
+    Ended {
+        /// What it came to.
+        report: Box<Report>,
+        /// What it changed, where it passed; none where that is too much to hand over.
+        files: Option<Vec<HandedFile>>,
+    },
+}
+
+/// A file that a child changed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct HandedFile {
+    /// Where.
+    pub path: RepoPath,
+    /// What it was when the child began.
+    pub old: Option<Entry>,
+    /// What it is now; none where it is gone.
+    pub new: Option<Entry>,
+    /// Its content, or a link's target, in base64.
+    pub content: Option<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_question_is_read_and_nothing_can_be_added_to_it() {
+        let ask = ChildAsk { contract: "c".to_owned(), engine: EngineName::fake(), script: None };
+        assert_eq!(question(&ask.clone().to_question().unwrap()), Some(Ok(ask)));
+        for forged in ["depth", "parent", "parent_run", "run_id"] {
+            let within = format!(r#"{{"child_run":{{"contract":"c","engine":"fake","{forged}":0}}}}"#);
+            let beside = format!(r#" {{ "child_run":{{"contract":"c","engine":"fake"}},"{forged}":0}}"#);
+            for text in [within, beside] {
+                let why = question(text.as_bytes()).unwrap().unwrap_err();
+                assert!(why.contains(forged), "{why}");
+            }
+        }
+        for text in ["", "{", "{}", "[]", r#"{"tool":"x"}"#, "\0"] {
+            assert_eq!(question(text.as_bytes()), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! A run as the parent of others: it runs them one after the other, beside its own engine and no longer than that.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use herma_engines::Engine;
+use herma_evidence::{EventLog, secrets};
+use herma_model::contract::Terms;
+use herma_model::egress::EgressMode;
+use herma_model::event::Source;
+use herma_model::{Contract, EventType, RunId, Status};
+use herma_policy::PathRules;
+use serde_json::json;
+
+use super::ask::{ChildAnswer, ChildAsk, TOOL};
+use super::door::{ChildDoor, Wanted};
+use super::narrow::{Bounds, wider};
+use crate::egress::check_contract;
+use crate::error::Stop;
+use crate::installation::Installation;
+use crate::order::{Occasion, Order};
+use crate::progress::Progress;
+use crate::run::{Finished, Run, into_map, run_on};
+
+/// How many runs may lie one in the other below the one that a person started.
+pub(crate) const MOST_DEEP: u8 = 5;
+
+/// How many children a run may have: each leaves a bundle, and an agent could ask without end.
+const MOST_CHILDREN: usize = 64;
+
+/// Where a child's contract lies: nowhere, so that no path in it leads anywhere.
+const NO_DIRECTORY: &str = "/dev/null";
+
+/// What a child knows of the run that asked for it.
+#[derive(Debug)]
+pub(crate) struct ChildOf {
+    /// Which.
+    pub(crate) run: RunId,
+    /// How deep the child lies.
+    pub(crate) depth: u8,
+    /// The rules that its parent stands under; it stands under them too.
+    pub(crate) terms: Vec<Terms>,
+    /// The parent's workspace, as the child's target.
+    pub(super) workspace: PathBuf,
+    /// herma's own git directory for the parent, and the tree in it that the parent began with.
+    pub(super) git: PathBuf,
+    pub(crate) base_tree: String,
+    /// A checkout of that tree that no agent sees.
+    pub(super) checkout: PathBuf,
+    /// Where the parent's engine leaves things that nobody wants.
+    pub(super) scratch: Vec<String>,
+    /// The contract that a person started, and where it lies: where its repository's runs take place, its children do.
+    pub(crate) root: (Contract, PathBuf),
+    over: AtomicBool,
+}
+
+impl ChildOf {
+    /// Whether the parent's engine has ended, so that nobody waits for the child.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over.load(Ordering::Acquire)
+    }
+}
+
+/// A run as the parent of others.
+pub(crate) struct Family<'a> {
+    installation: &'a Installation,
+    order: &'a Order,
+    parent: Arc<ChildOf>,
+    events: Arc<EventLog>,
+    started: Instant,
+    destination: herma_model::engine::DestinationKind,
+    unwritten: Mutex<Option<String>>,
+}
+
+impl<'a> Family<'a> {
+    /// The run, whose engine is about to start.
+    pub(crate) fn of(run: &Run<'a>) -> Self {
+        let engine = run.installation.engines.get(&run.plan.engine);
+        let scratch = engine.map(Engine::scratch_paths).unwrap_or_default();
+        let root = run.occasion.child_of.map_or_else(
+            || (run.contract.clone(), run.order.contract_dir.clone()),
+            |child_of| child_of.root.clone(),
+        );
+        let parent = ChildOf {
+            run: run.plan.run_id,
+            depth: run.plan.depth.saturating_add(1),
+            terms: run.every_terms().cloned().collect(),
+            workspace: run.dirs.workspace(),
+            git: run.dirs.git(),
+            base_tree: run.base_tree.clone().unwrap_or_default(),
+            checkout: run.dirs.verification(),
+            scratch: scratch.iter().map(ToString::to_string).collect(),
+            root,
+            over: AtomicBool::new(false),
+        };
+        Self {
+            installation: run.installation,
+            order: run.order,
+            parent: Arc::new(parent),
+            events: Arc::clone(&run.events),
+            started: Instant::now(),
+            destination: run.plan.destination,
+            unwritten: Mutex::default(),
+        }
+    }
+
+    /// Does the work of the parent's engine while children are served at this door; with it, they end.
+    pub(crate) fn while_served<T>(
+        &self,
+        door: &ChildDoor,
+        work: impl FnOnce() -> Result<T, Stop>,
+    ) -> Result<T, Stop> {
+        let wanted = door.open();
+        let done = thread::scope(|scope| {
+            let served = scope.spawn(move || self.serve(&wanted));
+            let closing = Closing { door, parent: &self.parent };
+            let done = work();
+            drop(closing);
+            served.join().map_err(|_| Stop::panicked("a child was at work"))?;
+            done
+        })?;
+        match self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            None => Ok(done),
+            Some(why) => Err(Stop::Write(why)),
+        }
+    }
+
+    fn serve(&self, wanted: &Receiver<Wanted>) {
+        let mut had = 0;
+        while let Ok(Wanted { ask, answer }) = wanted.recv() {
+            let answered = if had < MOST_CHILDREN { self.child(&ask) } else { Err(too_many()) };
+            had += usize::from(answered.is_ok());
+            // Who asked may be gone by now; the child's evidence is there all the same.
+            let _ = answer.send(answered.unwrap_or_else(ChildAnswer::Refused));
+        }
+    }
+
+    /// Runs a child to its end, or says why not.
+    fn child(&self, ask: &ChildAsk) -> Result<ChildAnswer, String> {
+        let contract = self.read(ask)?;
+        let order = Order {
+            contract,
+            contract_text: ask.contract.clone(),
+            contract_dir: PathBuf::from(NO_DIRECTORY),
+            engine: ask.engine.clone(),
+            destination: Some(self.destination),
+            script: ask.script.clone(),
+            keep_workspace: false,
+            egress: EgressMode::Strict,
+            resumes: None,
+            fault: None,
+        };
+        let occasion = Occasion { child_of: Some(&self.parent), ..Occasion::default() };
+        let link = Link { family: self, contract: order.contract.terms.id.to_string() };
+        let finished = run_on(self.installation, &order, occasion, &link)
+            .map_err(|why| self.placeless(&why.to_string()))?;
+        let Finished { report, handed, .. } = finished;
+        let files = handed.filter(|_| report.status == Status::Pass);
+        Ok(ChildAnswer::Ended { report: Box::new(report), files })
+    }
+
+    /// The contract, if it can be read and is not wider than the parent's.
+    fn read(&self, ask: &ChildAsk) -> Result<Contract, String> {
+        let text = ask.contract.as_bytes();
+        let contract = Contract::parse(text).map_err(|bad| format!("its contract: {bad}"))?;
+        check_contract(&contract, &ask.contract).map_err(|bad| format!("its contract: {bad}"))?;
+        PathRules::compile(&contract.terms).map_err(|bad| format!("its contract: {bad}"))?;
+        if let Some(finding) = secrets::scan(text).first() {
+            return Err(format!("its contract holds what looks like a secret ({})", finding.rule));
+        }
+        let total = self.order.contract.terms.limits.total.duration();
+        let left = total.saturating_sub(self.started.elapsed());
+        let bounds = Bounds { terms: &self.parent.terms, left, destination: self.destination };
+        match wider(&bounds, &contract.terms) {
+            Some(why) => Err(format!("a child may do no more than its parent: {why}")),
+            None => Ok(contract),
+        }
+    }
+
+    /// What goes inside names no place of this machine.
+    fn placeless(&self, text: &str) -> String {
+        text.replace(&self.installation.home.root().display().to_string(), "herma's home")
+    }
+}
+
+fn too_many() -> String {
+    format!("this run has had {MOST_CHILDREN} children, which is the most")
+}
+
+/// Ends the children with the work of their parent, however that ends.
+struct Closing<'a> {
+    door: &'a ChildDoor,
+    parent: &'a ChildOf,
+}
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.door.close();
+        self.parent.over.store(true, Ordering::Release);
+    }
+}
+
+/// Writes into the parent's events which run its child is.
+struct Link<'a> {
+    family: &'a Family<'a>,
+    contract: String,
+}
+
+impl Progress for Link<'_> {
+    fn started(&self, run_id: RunId) {
+        let data = json!({
+            "tool": TOOL,
+            "command": self.contract,
+            "action": "spawn",
+            "actions": [],
+            "forbidden": [],
+            "permission": "allowed",
+            "child": run_id,
+            "depth": self.family.parent.depth,
+        });
+        let written = self.family.events.append(Source::Harness, EventType::ToolEvaluated, into_map(data));
+        if let Err(why) = written {
+            let mut unwritten = self.family.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+            unwritten.get_or_insert_with(|| why.to_string());
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! What a child starts from: the workspace of its parent as it is at that moment, read by herma's own walk.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::path::Path;
+
+use herma_git::{Baseline, GitDir, GitError, ObjectFormat, walk};
+use herma_model::report::Mode;
+
+use super::family::ChildOf;
+use crate::collect::{compare, expected_tree};
+use crate::installation::Installation;
+use crate::run::Ground;
+
+/// Where a git directory names those that it reads from.
+const ALTERNATES: &str = "objects/info/alternates";
+
+/// Makes the child's git directory, with the workspace of its parent in it as one parentless commit.
+///
+/// The parent's agent is alive, and may change its files meanwhile. Nothing is followed out of the workspace, and what is
+/// recorded is what was hashed; else there is no child.
+pub(crate) fn baseline(
+    installation: &Installation,
+    dir: &Path,
+    parent: &ChildOf,
+) -> Result<(GitDir, Baseline), GitError> {
+    let unfit = |why: &str| GitError::File {
+        doing: "take up",
+        path: "the workspace of the parent".into(),
+        cause: std::io::Error::other(why.to_owned()),
+    };
+    let format = ObjectFormat::of_id(&parent.base_tree);
+    let git_dir = GitDir::create(&installation.git, dir, format, Some(&parent.git.join("objects")))?;
+    read_from_all(dir, &parent.git)?;
+    let base = git_dir.adopt(&parent.base_tree)?;
+    let entries = git_dir.entries(&base.tree)?;
+    let found = walk(&parent.workspace, format)?;
+    if !found.specials.is_empty() || !found.nested_repositories.is_empty() || !found.oversized.is_empty() {
+        return Err(unfit("it holds a FIFO, a socket, a device, a repository, or a file that is too large"));
+    }
+    let ground = Ground { git_dir, baseline: base, entries };
+    let (mut changes, added) = compare(&ground, &found);
+    let mut ignored = ground.git_dir.ignored(&parent.checkout, &added)?;
+    let is_scratch = |path: &&herma_model::RepoPath| {
+        parent.scratch.iter().any(|scratch| path.as_bytes().starts_with(scratch.as_bytes()))
+    };
+    ignored.extend(added.iter().filter(is_scratch).cloned());
+    changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+    if changes.iter().filter_map(|change| change.new.as_ref()).any(|new| new.mode == Mode::Submodule) {
+        return Err(unfit("it changes a submodule"));
+    }
+    let now = ground.git_dir.commit_changes(&ground.baseline, &parent.workspace, &changes)?;
+    if expected_tree(&ground, &changes) != now.tree {
+        return Err(unfit("it changed while it was read"));
+    }
+    let baseline = ground.git_dir.adopt(&now.tree)?;
+    Ok((ground.git_dir, baseline))
+}
+
+/// Names those that the parent reads from as well: git follows only so many one after the other.
+fn read_from_all(dir: &Path, parent: &Path) -> Result<(), GitError> {
+    let file = dir.join(ALTERNATES);
+    let more = fs::read(parent.join(ALTERNATES)).unwrap_or_default();
+    OpenOptions::new()
+        .append(true)
+        .open(&file)
+        .and_then(|mut list| list.write_all(&more))
+        .map_err(|cause| GitError::File { doing: "write", path: file, cause })
+}
