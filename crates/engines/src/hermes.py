@@ -5,7 +5,7 @@ standard input, and each call of a tool is told when it begins.
 
 Before each call of a tool herma is asked whether it may be made. Whatever is not a clear yes is a no.
 
-What was said is kept in a database of its own, and an earlier conversation is gone on with as `hermes --resume` does.
+What was said is kept when it ends, and an earlier conversation is given to it as its own command line does.
 
 Called as: python3 -I -B hermes.py HERMA SOCKET PACKAGES [SESSION]
 """
@@ -56,33 +56,26 @@ def ask_before_each_call():
     plugins.resolve_pre_tool_block = resolve_pre_tool_block
 
 
-def what_was_said(kept, session):
-    """The session that holds the conversation by now, and what was said in it."""
-    if kept.get_session(session) is None:
-        raise LookupError(f"the session {session} is not there")
-    # A conversation that became too long goes on in another one.
-    session = kept.resolve_resume_session_id(session) or session
-    said = kept.get_messages_as_conversation(session, repair_alternation=True)
-    kept.reopen_session(session)
-    return session, [message for message in said if message.get("role") != "session_meta"]
+def place_of(session):
+    """Where a conversation is kept: as what it said and heard, and not in the store of all that Hermes ever did."""
+    return pathlib.Path(os.environ["HERMES_HOME"], "conversations", f"{session}.json")
+
+
+def keep(session, said):
+    place = place_of(session)
+    place.parent.mkdir(exist_ok=True)
+    place.write_text(json.dumps(said, default=str), encoding="utf-8")
 
 
 def converse(prompt, session=None):
-    home = pathlib.Path(os.environ["HERMES_HOME"])
-    model = json.loads((home / "config.yaml").read_text(encoding="utf-8"))["model"]
-    from hermes_state import SessionDB
+    with open(os.path.join(os.environ["HERMES_HOME"], "config.yaml"), encoding="utf-8") as file:
+        model = json.load(file)["model"]
+    said = json.loads(place_of(session).read_text(encoding="utf-8")) if session else None
     from run_agent import AIAgent
-
-    sessions = home / "conversations"
-    sessions.mkdir(exist_ok=True)
-    kept, said = SessionDB(sessions / "state.db"), None
-    if session is not None:
-        session, said = what_was_said(kept, session)
 
     ask_before_each_call()
     agent = AIAgent(
         session_id=session,
-        session_db=kept,
         base_url=model["base_url"],
         api_key=os.environ["HERMA_ROUTER_TOKEN"],
         provider=model["provider"],
@@ -99,8 +92,13 @@ def converse(prompt, session=None):
         interim_assistant_callback=lambda text, **_: tell("message", text=str(text)),
         clarify_callback=lambda *_, **__: "Nobody can answer.",
     )
-    tell("session", id=agent.session_id)
-    return agent.run_conversation(prompt, conversation_history=said)
+    # It may go on under another name where the conversation becomes too long; this is the one that is told.
+    session = agent.session_id
+    tell("session", id=session)
+    ended = agent.run_conversation(prompt, conversation_history=said)
+    if ended.get("messages"):
+        keep(session, ended["messages"])
+    return ended
 
 
 def main():

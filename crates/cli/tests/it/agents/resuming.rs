@@ -9,7 +9,10 @@ use crate::kit::{Herma, Repository};
 
 pub(super) fn it_goes_on_where_it_stopped(herma: &Herma, engine: &str) {
     let first = super::play(herma, engine, &HALVES);
-    assert_eq!(HALVES.differs(&first), None);
+    // But for what the agent looked for outside by itself: Hermes does.
+    let blockers = first.report.blockers.iter().map(|record| record.blocker);
+    let blockers: Vec<Blocker> = blockers.filter(|blocker| *blocker != Blocker::EgressDenied).collect();
+    assert_eq!(blockers, HALVES.blockers);
     let parent = first.report.run_id.to_string();
     // The model is the same, and knows by its conversation that the second half is next.
     let resume = ["resume", &parent, "--message", "the words of a person", "--json"];

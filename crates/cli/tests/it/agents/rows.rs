@@ -10,7 +10,7 @@ pub(super) struct Row {
     /// The model's turns, as YAML. `FIX` stands for those that fix the bug, `CUT` for one that breaks off.
     turns: &'static str,
     /// The blockers, in the order of the report.
-    blockers: &'static [Blocker],
+    pub(super) blockers: &'static [Blocker],
 }
 
 /// The limits of every row: more than any needs.
