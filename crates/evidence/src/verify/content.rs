@@ -147,8 +147,9 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
         return Err(format!("{path} breaks the rule {rule:?}, which the report does not list"));
     }
     let changed: BTreeSet<_> = report.changed_files.iter().map(|file| &file.path).collect();
-    // The admission of a target may forbid more than the contract does, and a bundle does not hold it.
-    let narrowed = report.target_admission == Admission::Admitted;
+    // The admission of a target, or the run that asked for this one, may forbid more than the contract does, and a bundle does
+    // not hold that.
+    let narrowed = report.target_admission == Admission::Admitted || report.parent_run.is_some();
     let shows = |path: &RepoPath, rule: PathRule| {
         !narrowed && changed.contains(path) && matches!(rule, PathRule::NotAllowed | PathRule::Forbidden)
     };
