@@ -38,7 +38,8 @@ pub struct Registry {
 
 impl Registry {
     /// All engines; `herma` is the path of the running program, which is what `fake` runs and whose digest is kept in
-    /// `memory`, if anywhere, and `programs` are those that were admitted. An engine without a program is known all the same, and cannot run.
+    /// `memory`, if anywhere, and `programs` are those that were admitted. An engine without a program is known all the
+    /// same, and cannot run.
     ///
     /// `agents` are those that the operator configured for `acp`, each an engine of its own.
     #[must_use]

@@ -54,7 +54,8 @@ impl ControlFiles {
 /// Makes `.git` in a workspace whose files are laid out, so that the agent can diff and commit as it is used to.
 ///
 /// The objects are copied into a pack of its own: a hard link or an alternate would let an agent write to, or read
-/// more than, what it was given. Directories that are `hidden` from it do not look as if somebody had removed them. What the agent does to this directory is never read back.
+/// more than, what it was given. Directories that are `hidden` from it do not look as if somebody had removed them.
+/// What the agent does to this directory is never read back.
 pub fn make_agent_repository(
     git_dir: &GitDir,
     baseline: &Baseline,

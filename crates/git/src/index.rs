@@ -1,4 +1,5 @@
-//! git's index file, version 2, or 3 where something is not to be looked for, without what git fills in itself when it first looks at the files.
+//! git's index file, version 2, or 3 where something is not to be looked for, without what git fills in itself when it
+//! first looks at the files.
 
 use herma_model::report::Mode;
 

@@ -1,8 +1,8 @@
 //! The socket at which an agent's hook asks: one call for each connection, judged, written down, answered.
 //!
-//! Whoever is inside can ask, about a tool call or for a child run, and nothing else: there is no other word. It may ask as often as it likes and hold as many
-//! connections open as it likes; a fixed number of threads serves them, each call has its time, and the log of events has
-//! a limit for what an agent makes herma write.
+//! Whoever is inside can ask, about a tool call or for a child run, and nothing else: there is no other word. It may
+//! ask as often as it likes and hold as many connections open as it likes; a fixed number of threads serves them, each
+//! call has its time, and the log of events has a limit for what an agent makes herma write.
 
 use std::fs::{self, DirBuilder, File};
 use std::io::{self, Read as _, Write as _};

@@ -35,7 +35,8 @@ pub(super) enum HttpClient {
 }
 
 impl HttpClient {
-    /// A client that speaks this version, connects within the first time and has the begin of an answer within the second. `None`, if the endpoint makes no URI.
+    /// A client that speaks this version, connects within the first time and has the begin of an answer within the
+    /// second. `None`, if the endpoint makes no URI.
     pub(super) fn new(
         endpoint: &Endpoint,
         tls: ClientConfig,

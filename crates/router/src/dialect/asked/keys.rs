@@ -5,7 +5,8 @@ use std::collections::HashSet;
 
 use crate::dialect::reaches_out;
 
-/// The keys that decide something, besides those that make the upstream reach out. Some servers read keys without regard to case, so `Model` is no unknown key.
+/// The keys that decide something, besides those that make the upstream reach out. Some servers read keys without
+/// regard to case, so `Model` is no unknown key.
 const KNOWN: &[&str] = &[
     "arguments",
     "audio_url",
