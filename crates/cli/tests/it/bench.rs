@@ -28,7 +28,9 @@ fn kinds(rows: &Value, name: &str) -> Vec<String> {
     let row = rows.as_array().unwrap().iter().find(|row| row["name"] == name);
     let row = row.unwrap_or_else(|| panic!("there is no row of {name}: {rows:#}"));
     let keys = row.as_object().unwrap().iter().filter(|(_, value)| value.is_number());
-    keys.map(|(key, _)| key.clone()).collect()
+    let mut keys: Vec<String> = keys.map(|(key, _)| key.clone()).collect();
+    keys.sort();
+    keys
 }
 
 #[test]
