@@ -211,8 +211,20 @@ fn what_an_agent_would_run_of_the_project_is_hidden_from_it_and_is_not_missed() 
 fn prove(herma: &Herma, stages: &[&str]) {
     for stage in stages {
         let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
-        assert_eq!(proven.code, Some(0), "{proven:#?}");
+        assert_eq!(proven.code, Some(0), "{}", how_they_ended(herma));
     }
+}
+
+/// What every run came to, and what its engine said: a proof tells only which of them did not end as it must.
+fn how_they_ended(herma: &Herma) -> String {
+    let told = |run| {
+        let bundle = herma.bundle(run);
+        let report = bundle.report();
+        let logs = ["engine/stdout.log", "engine/stderr.log"]
+            .map(|log| fs::read_to_string(bundle.dir.join(log)).unwrap_or_default());
+        format!("{run}: {:?} {:?} {logs:#?}\n", report.blockers, report.engine_exit)
+    };
+    herma.runs().into_iter().map(told).collect()
 }
 
 #[test]
