@@ -66,7 +66,7 @@ pub use egress::{
 };
 pub use enabled::Enabled;
 pub use error::OrderError;
-pub use governance::{POLICY_DIR, PolicyError, RunGovernance, read_policies, read_policy};
+pub use governance::{POLICY_DIR, PolicyError, RunGovernance, read_policies, read_policy, read_policy_cases};
 pub use home::{Home, RunDirs};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};

@@ -48,7 +48,7 @@ pub enum ResumeError {
     /// Nothing was kept of it.
     #[error(
         "nothing was kept of the session of run {0}: its agent was not started, gave it no name, \
-         offers no way to go on with it, or was cut off; `herma run` begins anew"
+         offers no way to go on with it, or was cut off"
     )]
     NoSession(RunId),
     /// What was kept cannot be read.

@@ -178,8 +178,8 @@ blockers! {
         "It can only be rejected: `herma reject RUN --reason TEXT` takes it back. Then run the contract again, \
          and accept it in time with `herma accept RUN`.";
     RecursionDepth "recursion_depth" Blocked
-        "herma was started inside a run and cannot reach the herma outside."
-        "Start the run from outside the sandbox.";
+        "herma was started inside a run and cannot reach the herma outside, or the run would lie more than 5 runs deep."
+        "Start the run from outside, or do its work in the run that asks for it.";
     DestinationUnready "destination_unready" Blocked
         "The destination is not there, or may not be used for this engine."
         "Run `herma doctor`: it says what is missing and how to install it.";

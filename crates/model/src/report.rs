@@ -30,7 +30,7 @@ pub struct Report {
     pub herma_version: String,
     /// The run's name.
     pub run_id: RunId,
-    /// The run that this one continues.
+    /// The run that this one goes on with, or the one whose agent asked for it.
     pub parent_run: Option<RunId>,
     /// The contract's name.
     pub contract_id: ContractId,

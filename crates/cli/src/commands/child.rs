@@ -12,7 +12,7 @@ use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use herma_destination::inside_a_run;
+use herma_destination::{RUN_VARIABLE, inside_a_run};
 use herma_git::{ObjectFormat, blob_id};
 use herma_harness::{ChildAnswer, ChildAsk, HandedFile};
 use herma_model::Report;
@@ -42,11 +42,15 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
                 Failure::INTERNAL => no_way_out(),
                 _ => failure,
             }),
-            None => Err(no_way_out()),
+            None => Err(only_said_to_be()),
         }),
         Command::Demo(_) | Command::Resume(_) | Command::Prove(_) | Command::Compare(_) => {
-            Some(Err(Failure::blocked("this herma is inside a run, where none is started")
-                .hint("start it from outside; inside, `herma run CONTRACT` asks for a child run")))
+            Some(Err(if inside_a_run() {
+                Failure::blocked("this herma is inside a run, where none is started")
+                    .hint("start it from outside; inside, `herma run CONTRACT` asks for a child run")
+            } else {
+                only_said_to_be()
+            }))
         }
         _ => None,
     }
@@ -60,6 +64,15 @@ fn is_there(socket: &Path) -> bool {
 fn no_way_out() -> Failure {
     Failure::blocked("recursion_depth: this herma is inside a run and cannot reach the one outside")
         .hint("start the run from outside the sandbox")
+}
+
+/// Nothing but the variable says that this is a run: it may have been left behind, or be a lie. Nothing starts either way.
+fn only_said_to_be() -> Failure {
+    Failure::blocked(format!(
+        "recursion_depth: the variable {RUN_VARIABLE} says that this herma is inside a run, and the one outside cannot be \
+         reached"
+    ))
+    .hint(format!("where it was left behind, take it away: `unset {RUN_VARIABLE}`; inside a run start nothing"))
 }
 
 /// Asks for a child run, takes over what it made if it passed, and tells what it came to.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use herma_governance::{Asker, Decision, Policies, PolicyFile, Problems, Rule};
-use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy};
+use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 use herma_model::Stage;
 use herma_model::contract::Action;
 use herma_model::policy_case::{Expected, PolicyCase, PolicyCases};
@@ -56,8 +56,10 @@ fn check(args: &args::PolicyCheck, environment: &Environment, screen: &Screen) -
 fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> Ended {
     let policies = compiled(&args.policies, environment)?;
     let shown = args.file.display();
-    let bytes = std::fs::read(&args.file)
-        .map_err(|error| Failure::bad_input(format!("{shown} cannot be read: {error}")))?;
+    let bytes = read_policy_cases(&args.file).map_err(|error| {
+        Failure::bad_input(format!("{shown} cannot be read: {error}"))
+            .hint("name a file of cases; docs/policy.md has an example")
+    })?;
     let PolicyCases { cases } = PolicyCases::parse(&bytes).map_err(|error| {
         Failure::bad_input(format!("{shown}: {error}")).hint("docs/policy.md has an example")
     })?;
@@ -147,6 +149,9 @@ fn compiled(named: &[PathBuf], environment: &Environment) -> Result<Policies, Fa
 }
 
 fn unusable(error: &PolicyError) -> Failure {
+    if matches!(error, PolicyError::Read { .. }) {
+        return Failure::bad_input(error).hint("check the path, and what lies there");
+    }
     Failure::bad_input(error).hint("mend it; `herma policy check` says whether it is")
 }
 

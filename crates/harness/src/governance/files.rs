@@ -85,6 +85,11 @@ pub fn read_policy(path: &Path, name: String) -> Result<PolicyFile, PolicyError>
     Ok(PolicyFile { name, text })
 }
 
+/// The bytes of a file of cases, which may lie anywhere.
+pub fn read_policy_cases(path: &Path) -> io::Result<Vec<u8>> {
+    read_regular(path, MOST_BYTES)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

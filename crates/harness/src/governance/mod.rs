@@ -5,7 +5,7 @@ mod files;
 mod record;
 mod service;
 
-pub use files::{POLICY_DIR, PolicyError, read_policies, read_policy};
+pub use files::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 pub use service::RunGovernance;
 
 pub(crate) use files::policies;
