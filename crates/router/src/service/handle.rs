@@ -17,6 +17,7 @@ use super::listener::Listener;
 use super::runs::{Refusals, Run, new_token};
 use super::scribe;
 use super::shared::{Settings, Shared, Upstreams};
+use super::threads::Threads;
 use crate::audit::{Audit, AuditError, Sums};
 use crate::budget::{Amount, Budgets, Day, Leases, Limits, Scope};
 use crate::config::{Address, RequestLimits};
@@ -53,7 +54,7 @@ pub struct Service;
 
 /// A router that runs. Dropping it stops it at once; [`Handle::drain`] lets calls end first.
 pub struct Handle {
-    runtime: Option<Runtime>,
+    threads: Option<Threads>,
     shared: Arc<Shared>,
     room: Arc<Semaphore>,
     draining: watch::Sender<bool>,
@@ -139,20 +140,15 @@ impl Service {
     /// Starts the router. It listens nowhere until it is told to.
     pub fn start(options: Options) -> Result<Handle, StartError> {
         let Options { limits, upstreams, per_day, per_engine, leases, holder, earlier, clock } = options;
-        let runtime = tokio::runtime::Builder::new_multi_thread()
-            .worker_threads(limits.threads.max(1))
-            .thread_name("herma-router")
-            .enable_all()
-            .build()
-            .map_err(StartError::Threads)?;
+        let threads = Threads::start(limits.threads).map_err(StartError::Threads)?;
         let room = Arc::new(Semaphore::new(limits.max_connections));
         let settings = Settings { limits, per_day, per_engine };
         let budgets = Budgets::new(leases, &holder);
         let shared = Arc::new(Shared::new(settings, by_name(upstreams), budgets, earlier, clock));
-        runtime.spawn(keep_synced(shared.clone()));
-        runtime.spawn(scribe::write_on(shared.clone()));
+        threads.runtime().spawn(keep_synced(shared.clone()));
+        threads.runtime().spawn(scribe::write_on(shared.clone()));
         let draining = watch::Sender::new(false);
-        Ok(Handle { runtime: Some(runtime), shared, room, draining, signals: Mutex::default() })
+        Ok(Handle { threads: Some(threads), shared, room, draining, signals: Mutex::default() })
     }
 }
 
@@ -171,6 +167,10 @@ impl Signals {
 }
 
 impl Handle {
+    fn runtime(&self) -> Option<&Runtime> {
+        self.threads.as_ref().map(Threads::runtime)
+    }
+
     /// Listens for agents. Gives the address, with the port that the system chose where none was named.
     pub fn listen(&self, address: &Address) -> Result<Address, StartError> {
         self.bind(address, |listener| {
@@ -191,7 +191,7 @@ impl Handle {
 
     fn bind(&self, address: &Address, serve: impl FnOnce(Listener)) -> Result<Address, StartError> {
         let failed = |source| StartError::Listen { address: address.clone(), source };
-        let Some(runtime) = &self.runtime else {
+        let Some(runtime) = self.runtime() else {
             return Err(failed(io::Error::other("the router has ended")));
         };
         let _inside = runtime.enter();
@@ -265,7 +265,7 @@ impl Handle {
         let run = self.shared.runs.remove(run)?;
         // Nobody waits for what has ended already.
         scribe::write(&self.shared);
-        if let Some(runtime) = &self.runtime {
+        if let Some(runtime) = self.runtime() {
             runtime.block_on(run.hang_up());
         }
         self.shared.budgets.retire(&Scope::Run(run.name.clone()));
@@ -275,13 +275,13 @@ impl Handle {
 
     /// Listens for what the system tells the process, from now on. What comes before the first wait is kept for it.
     pub fn listen_for_signals(&self) -> io::Result<()> {
-        let Some(runtime) = &self.runtime else { return Ok(()) };
+        let Some(runtime) = self.runtime() else { return Ok(()) };
         runtime.block_on(async { Signals::listened_to(&mut *self.signals.lock().await).map(drop) })
     }
 
     /// Waits until the system tells the process to stop or to reload.
     pub fn wait_for_signal(&self) -> io::Result<Signal> {
-        let Some(runtime) = &self.runtime else { return Ok(Signal::Stop) };
+        let Some(runtime) = self.runtime() else { return Ok(Signal::Stop) };
         runtime.block_on(async {
             let mut held = self.signals.lock().await;
             let signals = Signals::listened_to(&mut held)?;
@@ -314,7 +314,7 @@ impl Handle {
     /// What it is at.
     #[must_use]
     pub fn state(&self) -> Option<State> {
-        self.runtime.as_ref().map(|runtime| admin::state(&self.shared, runtime.handle()))
+        self.runtime().map(|runtime| admin::state(&self.shared, runtime.handle()))
     }
 
     /// Takes no more connections, lets calls under way end, and stops. Gives how many calls did not end in time; they
@@ -322,7 +322,8 @@ impl Handle {
     #[must_use]
     pub fn drain(mut self, within: Duration) -> usize {
         self.draining.send_replace(true);
-        let Some(runtime) = self.runtime.take() else { return 0 };
+        let Some(threads) = self.threads.take() else { return 0 };
+        let runtime = threads.runtime();
         let shared = self.shared.clone();
         let left = runtime.block_on(async move {
             let deadline = tokio::time::Instant::now() + within;
@@ -347,15 +348,15 @@ impl Handle {
             // What cannot be brought to the disk now was at least written.
             let _ = run.audit.sync();
         }
-        runtime.shutdown_timeout(Duration::from_secs(1));
+        threads.stop(Duration::from_secs(1));
         left
     }
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
+        if let Some(threads) = self.threads.take() {
+            threads.stop(Duration::ZERO);
             scribe::write(&self.shared);
         }
     }

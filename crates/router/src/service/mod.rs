@@ -22,6 +22,7 @@ mod runs;
 mod scribe;
 mod shared;
 mod talk;
+mod threads;
 mod whole;
 
 pub use admin::{RunState, State, UpstreamState};
