@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde::Serialize;
+use smallvec::SmallVec;
 
 use super::ask::{Ask, Lack};
 use super::shared::Lease;
@@ -13,7 +14,7 @@ use super::{Amount, Limits, Scope};
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "what is set aside stays charged until it is settled"]
 pub struct Reservation {
-    accounts: Vec<u64>,
+    accounts: SmallVec<[u64; 3]>,
     most: Amount,
 }
 
@@ -142,7 +143,7 @@ impl Ledger {
     pub fn reserve(&mut self, scopes: &[Scope], ask: &Ask, empty: &[Short]) -> Result<Reserved, NotReserved> {
         let exhausted =
             |scope: &Scope, what| NotReserved::Exhausted(Exhausted { scope: scope.clone(), what });
-        let mut accounts = Vec::with_capacity(scopes.len());
+        let mut accounts = SmallVec::with_capacity(scopes.len());
         let mut output = ask.output;
         for scope in scopes {
             let id = *self.names.get(scope).ok_or_else(|| exhausted(scope, Lack::Budget))?;

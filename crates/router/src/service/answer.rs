@@ -29,7 +29,7 @@ pub(super) enum Answer {
 #[derive(Debug)]
 pub(super) struct Passing {
     /// None once the call is over.
-    call: Option<(Flight, Reader)>,
+    call: Option<(Box<Flight>, Reader)>,
     dialect: Dialect,
     is_stream: bool,
     body: UpstreamBody,
@@ -44,17 +44,17 @@ enum Reader {
 }
 
 impl Passing {
-    pub(super) fn stream(flight: Flight, body: UpstreamBody, status: u16, hide_usage: bool) -> Self {
+    pub(super) fn stream(flight: Box<Flight>, body: UpstreamBody, status: u16, hide_usage: bool) -> Self {
         let tap = Tap::new(dialect_of(flight.door));
         let tap = if hide_usage { tap.hide_usage_chunk() } else { tap };
         Self::new(flight, body, status, Reader::Stream { tap: Box::new(tap), hash: Sha256::new() })
     }
 
-    pub(super) fn whole(flight: Flight, body: UpstreamBody, status: u16) -> Self {
+    pub(super) fn whole(flight: Box<Flight>, body: UpstreamBody, status: u16) -> Self {
         Self::new(flight, body, status, Reader::Whole(Parts::default()))
     }
 
-    fn new(flight: Flight, body: UpstreamBody, status: u16, reader: Reader) -> Self {
+    fn new(flight: Box<Flight>, body: UpstreamBody, status: u16, reader: Reader) -> Self {
         let is_stream = matches!(reader, Reader::Stream { .. });
         Self { dialect: dialect_of(flight.door), call: Some((flight, reader)), is_stream, body, status }
     }

@@ -7,6 +7,7 @@ use bytes::Bytes;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Response};
 use http_body_util::{BodyExt as _, Limited};
+use smallvec::SmallVec;
 
 use super::answer::{Answer, Passing};
 use super::connection::Connection;
@@ -97,7 +98,7 @@ async fn governed(
                        look at the router's store";
         Refused::new(503, "budget_unknown", message)
     })?;
-    let scopes: Vec<Scope> = scopes.into_iter().flatten().collect();
+    let scopes: SmallVec<[Scope; 3]> = scopes.into_iter().flatten().collect();
     let ask = most(flight.door, model, &outline, body.len());
     let reserved = match flight.shared.reserve(&scopes, ask).await {
         Ok(reserved) => reserved,
@@ -196,7 +197,7 @@ fn most(door: Door, model: &AdmittedModel, outline: &Outline<'_>, bytes: usize) 
 }
 
 /// The answer as the client gets it.
-async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> Response<Answer> {
+async fn answer(mut flight: Box<Flight>, answering: Answering, told: Option<u64>) -> Response<Answer> {
     let Answering { upstream, model, response, hide_usage, output: _ } = answering;
     let status = response.status();
     let (head, body) = response.into_parts();

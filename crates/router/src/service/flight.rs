@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use herma_model::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
 use herma_model::{Digest, Timestamp};
+use smallvec::SmallVec;
 
 use super::refused::Refused;
 use super::runs::Run;
@@ -29,7 +30,8 @@ pub(super) struct Flight {
     time: Timestamp,
     started: Instant,
     first_byte: Option<Duration>,
-    attempts: Vec<Asked>,
+    /// Nearly always one.
+    attempts: SmallVec<[Asked; 1]>,
     /// Whether an attempt was charged at the most.
     guessed: bool,
     number: Option<CallNumber>,
@@ -87,19 +89,19 @@ pub(super) enum Cost {
 }
 
 impl Flight {
-    /// None, if the run has ended.
+    /// None, if the run has ended. It goes through many hands, so that it stays where it is made.
     pub(super) fn new(
         shared: &Arc<Shared>,
         run: Arc<Run>,
         door: Door,
         body: &[u8],
         started: Instant,
-    ) -> Option<Self> {
+    ) -> Option<Box<Self>> {
         if !run.begin() {
             return None;
         }
         shared.metrics.begin();
-        Some(Self {
+        Some(Box::new(Self {
             request: Digest::of(body),
             time: shared.clock.now(),
             shared: shared.clone(),
@@ -110,13 +112,13 @@ impl Flight {
             rewrites: Vec::new(),
             started,
             first_byte: None,
-            attempts: Vec::new(),
+            attempts: SmallVec::new(),
             guessed: false,
             number: None,
             reserved: None,
             price: None,
             phase: Phase::Waiting,
-        })
+        }))
     }
 
     /// Sets the most that it can cost aside. That is on disk before an upstream is asked.

@@ -1,7 +1,10 @@
 //! The head of a request, looked at byte by byte for what readers take differently.
 
-use bytes::{Buf as _, BytesMut};
+use std::sync::LazyLock;
+
+use bytes::{Bytes, BytesMut};
 use http::Method;
+use memchr::memmem::Finder;
 use serde_json::json;
 
 use super::headers::Known;
@@ -110,13 +113,13 @@ impl BadHead {
 
 /// Takes the head out of what came, once all of it is there. `looked_at` is how much of that was looked at before.
 pub(super) fn take(came: &mut BytesMut, looked_at: &mut usize) -> Result<Option<Head>, BadHead> {
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(END));
     const END: &[u8] = b"\r\n\r\n";
     let from = looked_at.saturating_sub(END.len() - 1);
-    if let Some(end) = memchr::memmem::find(&came[from..], END) {
-        let head = whole(&came[..from + end])?;
-        came.advance(from + end + END.len());
+    if let Some(end) = FINDER.find(&came[from..]) {
+        let taken = came.split_to(from + end + END.len()).freeze();
         *looked_at = 0;
-        return Ok(Some(head));
+        return whole(&taken.slice(..from + end)).map(Some);
     }
     *looked_at = came.len();
     match came.len() {
@@ -135,7 +138,7 @@ fn has_bare_line_feed(seen: &[u8], from: usize) -> bool {
 }
 
 /// Checks a head without its last empty line.
-fn whole(bytes: &[u8]) -> Result<Head, BadHead> {
+fn whole(bytes: &Bytes) -> Result<Head, BadHead> {
     if bytes.len() > MOST {
         return Err(BadHead::TooLarge);
     }
@@ -152,7 +155,7 @@ fn whole(bytes: &[u8]) -> Result<Head, BadHead> {
         if lines > MOST_HEADERS {
             return Err(BadHead::TooMany);
         }
-        header(line, &mut head, &mut length)?;
+        header(bytes, line, &mut head, &mut length)?;
     }
     head.length = length.unwrap_or(0);
     Ok(head)
@@ -218,7 +221,8 @@ static TOKEN: [bool; 256] = {
     table
 };
 
-fn header(line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), BadHead> {
+/// Reads a line of the head. What is kept of it stays where it came.
+fn header(bytes: &Bytes, line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), BadHead> {
     if matches!(line.first(), Some(b' ' | b'\t')) {
         return Err(BadHead::Folded);
     }
@@ -249,7 +253,7 @@ fn header(line: &[u8], head: &mut Head, length: &mut Option<u64>) -> Result<(), 
     } else if is(b"expect") {
         head.waits |= value.eq_ignore_ascii_case(b"100-continue") && !head.is_old;
     } else {
-        head.headers.take(name, value).map_err(|_| BadHead::NotAHeader)?;
+        head.headers.take(name, || bytes.slice_ref(value)).map_err(|_| BadHead::NotAHeader)?;
     }
     Ok(())
 }

@@ -1,7 +1,9 @@
 //! Which headers pass, in each direction. What is not named here stays behind.
 
+use bytes::Bytes;
 use http::header::{ACCEPT, AUTHORIZATION, CONTENT_ENCODING, CONTENT_TYPE, DATE, InvalidHeaderValue};
 use http::{HeaderMap, HeaderName, HeaderValue};
+use smallvec::SmallVec;
 
 use crate::upstream::{Fields, PASSED};
 
@@ -23,13 +25,17 @@ pub(super) static KNOWN: [HeaderName; 9] = [
 /// The headers of a request, those of [`KNOWN`] only, in the order in which they came. They hold the token: there is no
 /// `Debug`.
 #[derive(Default)]
-pub(super) struct Known(Vec<(&'static HeaderName, HeaderValue)>);
+pub(super) struct Known(SmallVec<[(&'static HeaderName, HeaderValue); 4]>);
 
 impl Known {
     /// Takes a header, if it is known.
-    pub(super) fn take(&mut self, name: &[u8], value: &[u8]) -> Result<(), InvalidHeaderValue> {
+    pub(super) fn take(
+        &mut self,
+        name: &[u8],
+        value: impl FnOnce() -> Bytes,
+    ) -> Result<(), InvalidHeaderValue> {
         if let Some(known) = KNOWN.iter().find(|known| known.as_str().as_bytes().eq_ignore_ascii_case(name)) {
-            self.0.push((known, HeaderValue::from_bytes(value)?));
+            self.0.push((known, HeaderValue::from_maybe_shared(value())?));
         }
         Ok(())
     }
@@ -51,8 +57,11 @@ static ASKED: [HeaderName; 5] = [
 
 /// The headers of a request that go to the upstream.
 pub(super) fn to_upstream(from: &Known) -> Fields {
+    // With room for what the upstream's side adds.
+    let mut to = Fields::with_capacity(from.0.len() + ASKED.len());
     let passing = from.0.iter().filter(|(name, _)| ASKED.contains(name));
-    passing.map(|(name, value)| ((*name).clone(), value.clone())).collect()
+    to.extend(passing.map(|(name, value)| ((*name).clone(), value.clone())));
+    to
 }
 
 /// The headers of an answer that go to the client, without those whose value is a secret.
@@ -95,7 +104,7 @@ mod tests {
     fn known(pairs: &[(&str, &str)]) -> Known {
         let mut known = Known::default();
         for (name, value) in pairs {
-            known.take(name.as_bytes(), value.as_bytes()).unwrap();
+            known.take(name.as_bytes(), || Bytes::copy_from_slice(value.as_bytes())).unwrap();
         }
         known
     }

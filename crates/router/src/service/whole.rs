@@ -4,6 +4,7 @@ use bytes::Bytes;
 use herma_model::Digest;
 use herma_model::model_call::Ended;
 use sha2::{Digest as _, Sha256};
+use smallvec::SmallVec;
 
 use super::flight::{Cost, Ending, Flight};
 use super::scribe::EndedCall;
@@ -26,7 +27,7 @@ pub(super) struct Read {
 #[derive(Debug, Default)]
 pub(super) struct Parts {
     /// All of it, as long as that is not too much.
-    kept: Vec<Bytes>,
+    kept: SmallVec<[Bytes; 1]>,
     size: usize,
     /// Of what is no longer kept.
     hash: Sha256,
@@ -35,7 +36,7 @@ pub(super) struct Parts {
 /// An answer that is no stream and has passed.
 #[derive(Debug)]
 pub(super) struct WholeAnswer {
-    pub(super) flight: Flight,
+    pub(super) flight: Box<Flight>,
     pub(super) status: u16,
     pub(super) parts: Parts,
 }
@@ -96,7 +97,7 @@ impl WholeAnswer {
 }
 
 /// Ends a call with what its answer came to.
-pub(super) fn end(mut flight: Flight, status: u16, read: Read, hash: Sha256) {
+pub(super) fn end(mut flight: Box<Flight>, status: u16, read: Read, hash: Sha256) {
     flight.end(ending(status, read, hash));
 }
 

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::collections::HashSet;
 
+use smallvec::SmallVec;
+
 use crate::dialect::reaches_out;
 
 /// The keys that decide something, besides those that make the upstream reach out. Some servers read keys without
@@ -56,7 +58,7 @@ const FEW: usize = 32;
 
 /// The keys of all objects that the reader is in, the innermost last. One list serves them all.
 #[derive(Debug, Default)]
-pub(super) struct Keys<'a>(Vec<Cow<'a, str>>);
+pub(super) struct Keys<'a>(SmallVec<[Cow<'a, str>; 16]>);
 
 /// One object that the reader is in.
 #[derive(Debug)]

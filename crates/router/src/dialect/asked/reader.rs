@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use smallvec::SmallVec;
+
 use super::keys::{Keys, lookalike};
 use super::path::{Step, shown};
 use super::spans::{Maximum, MaximumKey, Spans, StreamOptions};
@@ -21,7 +23,7 @@ const MAX_REACHES: usize = 8;
 pub(super) struct Reader<'a> {
     pub(super) dialect: Dialect,
     pub(super) scanner: Scanner<'a>,
-    path: Vec<Step<'a>>,
+    path: SmallVec<[Step<'a>; 6]>,
     keys: Keys<'a>,
     /// Whether texts and schemas are kept, or only looked at.
     pub(super) keeps: bool,
@@ -36,7 +38,7 @@ impl<'a> Reader<'a> {
         Self {
             dialect,
             scanner: Scanner::new(body),
-            path: Vec::new(),
+            path: SmallVec::new(),
             keys: Keys::default(),
             keeps,
             tools: Vec::new(),
