@@ -43,6 +43,7 @@ fn call(tokens: u64, reason: Option<&str>) -> Unchained {
         stop: None,
         stream: false,
         time: "2023-11-14T22:13:20Z".parse().unwrap(),
+        tool_calls: if reason.is_some() { 0 } else { 2 },
         used: reason.is_none().then(|| TokensUsed { input: tokens - 1, output: 1, ..TokensUsed::default() }),
     }
 }

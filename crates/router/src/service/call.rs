@@ -246,6 +246,7 @@ async fn answer(mut flight: Flight, answering: Answering, told: Option<u64>) -> 
             response: Some(Digest::of(body)),
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     };
     let name = upstream.name();

@@ -71,6 +71,7 @@ pub(super) struct Ending {
     pub(super) response: Option<Digest>,
     pub(super) answered: Option<String>,
     pub(super) stop: Option<String>,
+    pub(super) tool_calls: u64,
 }
 
 /// What an attempt cost.
@@ -217,6 +218,7 @@ impl Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 
@@ -230,6 +232,7 @@ impl Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 
@@ -276,6 +279,7 @@ impl Flight {
             stop: ending.stop,
             stream: self.stream,
             time: self.time,
+            tool_calls: ending.tool_calls,
             used,
         };
         Some(EndedCall { run: self.run.clone(), number: self.number, record })
@@ -329,6 +333,7 @@ impl Drop for Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 }
