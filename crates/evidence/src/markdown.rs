@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use herma_model::Report;
-use herma_model::report::{ChangedFile, EgressUse, ToolUse, Usage, Verification, VerificationStatus};
+use herma_model::report::{
+    ChangedFile, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
+};
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
@@ -80,12 +82,23 @@ fn egress(used: &EgressUse) -> String {
 }
 
 fn tools(used: &ToolUse) -> String {
-    let ToolUse { asking, asked, denied, unasked, .. } = used;
+    let ToolUse { asking, asked, denied, unasked, model_calls, .. } = used;
     let unasked = match unasked {
         0 => String::new(),
         calls => format!("; {calls} made without asking"),
     };
-    format!("{}: {asked} asked about, {denied} denied{unasked}", asking.as_str())
+    let asked_for = model_calls.as_ref().map(asked_for).unwrap_or_default();
+    format!("{}: {asked} asked about, {denied} denied{unasked}{asked_for}", asking.as_str())
+}
+
+fn asked_for(calls: &ModelToolCalls) -> String {
+    let ModelToolCalls { asked_for, unreconciled, .. } = calls;
+    let difference = match (unreconciled, unreconciled.unsigned_abs()) {
+        (0, _) => String::new(),
+        (1.., more) => format!(", {more} more than the engine asked about or told of"),
+        (_, fewer) => format!(", {fewer} fewer than the engine asked about or told of"),
+    };
+    format!("; the model asked for {asked_for}{difference}")
 }
 
 fn blockers(report: &Report, out: &mut String) -> std::fmt::Result {

@@ -11,6 +11,7 @@ use herma_model::report::{
     ReportSchema,
 };
 use herma_model::store::Store as _;
+use herma_model::tool::ToolUse;
 use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
 
 use crate::error::OrderError;
@@ -238,7 +239,7 @@ impl Closing<'_> {
             outcome_due: facts.outcome_due,
             usage: facts.usage,
             egress: facts.egress.clone(),
-            tools: facts.tools.clone(),
+            tools: facts.tools.clone().map(ToolUse::reconciled),
             blockers: verdict.blockers().iter().map(without_secrets).collect(),
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),

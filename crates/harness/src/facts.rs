@@ -11,7 +11,7 @@ use herma_model::contract::Action;
 use herma_model::egress::EgressUse;
 use herma_model::engine::EngineExit;
 use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
-use herma_model::tool::ToolUse;
+use herma_model::tool::{ModelToolCalls, ToolUse};
 use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
@@ -51,6 +51,9 @@ pub(crate) struct Facts {
     /// What the engine asked about of its tool calls; none for one that does not ask.
     #[serde(default)]
     pub(crate) tools: Option<ToolUse>,
+    /// How many model calls were begun before the engine was started: those are herma's own.
+    #[serde(default)]
+    pub(crate) own_model_calls: u64,
     pub(crate) secret: Option<String>,
     pub(crate) verification: Vec<Verification>,
     pub(crate) verification_with_baseline_tests: Vec<Verification>,
@@ -117,6 +120,13 @@ impl Facts {
         self.note_asked(asked, denied);
         if let Some(tools) = &mut self.tools {
             tools.unasked = tools.unasked.saturating_sub(asked);
+        }
+    }
+
+    /// Takes down how many tool calls the model asked for: the engine, and herma itself.
+    pub(crate) fn note_model_calls(&mut self, asked_for: u64, at_gates: u64) {
+        if let Some(tools) = &mut self.tools {
+            tools.model_calls = Some(ModelToolCalls { asked_for, at_gates, unreconciled: 0 });
         }
     }
 

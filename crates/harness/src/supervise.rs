@@ -83,11 +83,13 @@ fn attend(
     let redactor = run.router.as_ref().map_or_else(Redactor::default, RunRouter::redactor);
     let stdout_log = run.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), LOG_CAP)?;
     let stderr_log = run.bundle.log(layout::ENGINE_STDERR, redactor, LOG_CAP)?;
+    run.facts.own_model_calls = run.router.as_ref().map_or(0, |router| router.calls_begun(run.plan.run_id));
     let mut process = prepared.start()?;
     run.facts.engine_started = true;
     if engine.capabilities().contains(&TOOL_HOOKS) || listener.speaks() {
         let (asking, policy) = (Asking::Courtesy, run.policies.digest());
-        run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0 });
+        let model_calls = None;
+        run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0, model_calls });
     }
     run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
     run.settle()?;

@@ -74,6 +74,9 @@ pub struct ModelCall {
     pub stream: bool,
     /// When it came in.
     pub time: Timestamp,
+    /// How many calls of its client's tools the answer asks for. What the provider runs by itself is none.
+    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    pub tool_calls: u64,
     /// What it used, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<TokensUsed>,

@@ -16,7 +16,7 @@ use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
-pub use crate::tool::{Asking, ToolUse};
+pub use crate::tool::{Asking, ModelToolCalls, ToolUse};
 pub use crate::usage::Usage;
 use crate::verdict::Status;
 

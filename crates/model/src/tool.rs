@@ -189,6 +189,43 @@ pub struct ToolUse {
     pub denied: u64,
     /// How many calls it told of that it had not asked about.
     pub unasked: u64,
+    /// What its model asked for; none for a run without a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model_calls: Option<ModelToolCalls>,
+}
+
+/// The tool calls that a model asked for, as the router counted them in its answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ModelToolCalls {
+    /// How many it asked the engine for.
+    pub asked_for: u64,
+    /// How many it asked herma for, at the gates, before the engine was started. Nobody makes those.
+    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    pub at_gates: u64,
+    /// How many more it asked the engine for than the engine asked about or told of; below 0 where it is fewer, and 0
+    /// where they reconcile.
+    pub unreconciled: i64,
+}
+
+impl ToolUse {
+    /// How many more calls a model that asked for this many asked for than the engine asked about or told of.
+    #[must_use]
+    pub fn difference(&self, asked_for: u64) -> i64 {
+        let signed = |calls: u64| i64::try_from(calls).unwrap_or(i64::MAX);
+        signed(asked_for).saturating_sub(signed(self.asked.saturating_add(self.unasked)))
+    }
+
+    /// The same, with what the model asked for compared to what is known of the engine.
+    #[must_use]
+    pub fn reconciled(mut self) -> Self {
+        let compared = |calls: ModelToolCalls| ModelToolCalls {
+            unreconciled: self.difference(calls.asked_for),
+            ..calls
+        };
+        self.model_calls = self.model_calls.map(compared);
+        self
+    }
 }
 
 #[cfg(test)]
@@ -208,6 +245,18 @@ mod tests {
             assert_eq!(action.as_str().parse(), Ok(action));
         }
         assert!("push".parse::<ToolAction>().is_err());
+    }
+
+    #[test]
+    fn what_the_model_asked_for_is_compared_with_what_the_engine_asked_about_and_told_of() {
+        let of = |asked_for, asked, unasked| {
+            let calls = ModelToolCalls { asked_for, at_gates: 1, unreconciled: 0 };
+            let (asking, policy) = (Asking::Courtesy, crate::Digest::of(b""));
+            let used = ToolUse { asking, policy, asked, denied: 0, unasked, model_calls: Some(calls) };
+            used.reconciled().model_calls.unwrap().unreconciled
+        };
+        assert_eq!([of(3, 3, 0), of(3, 2, 1), of(3, 2, 0), of(1, 2, 2)], [0, 0, 1, -3]);
+        assert_eq!([of(u64::MAX, 0, 0), of(0, u64::MAX, u64::MAX)], [i64::MAX, -i64::MAX]);
     }
 
     #[test]

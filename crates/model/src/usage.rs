@@ -30,7 +30,7 @@ pub struct Usage {
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-fn is_zero(number: &u64) -> bool {
+pub(crate) fn is_zero(number: &u64) -> bool {
     *number == 0
 }
 
@@ -173,6 +173,7 @@ mod tests {
             stop: None,
             stream: false,
             time: time.parse().unwrap(),
+            tool_calls: 0,
             used: settled.then(|| TokensUsed { input: 3, output: 4, ..TokensUsed::default() }),
         }
     }

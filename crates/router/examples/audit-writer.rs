@@ -144,6 +144,7 @@ fn record(beginning: &Beginning<'_>, charged: Amount, settled: bool) -> Unchaine
         stop: None,
         stream: beginning.stream,
         time: beginning.time,
+        tool_calls: 0,
         used: None,
     }
 }

@@ -121,6 +121,8 @@ fn an_agent_that_only_the_settings_know_earns_its_stages_and_is_answered_by_herm
     assert!(said.iter().any(|said| said["text"] == "It is done. "), "{said:#?}");
     assert!(said.iter().any(|said| said["input_tokens"] == 7), "{said:#?}");
     assert_eq!(data_of(&pushed, EventType::PlanUpdated)[0]["items"], serde_json::json!(["mend it"]));
+    // Each call that the model asked for was asked about or told of.
+    assert_eq!(tool_calls(&pushed), ((2, 1, 1), (3, 0, 0)));
 
     let failed = played(&herma, "  - error: 401\n", PATIENT);
     let found: Vec<Blocker> = failed.report.blockers.iter().map(|record| record.blocker).collect();
@@ -144,6 +146,32 @@ fn an_agent_that_only_the_settings_know_earns_its_stages_and_is_answered_by_herm
     let found: Vec<Blocker> = changed.report.blockers.iter().map(|record| record.blocker).collect();
     assert!(found.contains(&Blocker::EngineDigestMismatch), "{found:?}");
     assert!(!changed.report.engine_started);
+}
+
+/// What the report says of tool calls: asked about, denied and told of; and what the model asked for, of the engine and of
+/// herma, with the difference.
+fn tool_calls(finished: &Finished) -> ((u64, u64, u64), (u64, u64, i64)) {
+    let used = finished.report.tools.as_ref().unwrap();
+    let calls = used.model_calls.unwrap();
+    ((used.asked, used.denied, used.unasked), (calls.asked_for, calls.at_gates, calls.unreconciled))
+}
+
+#[test]
+fn a_call_that_the_model_asked_for_and_nobody_told_of_is_in_the_report_and_blocks_nothing() {
+    let herma = home();
+    prove(&herma, &["1", "2"]);
+    // A model that also calls the tool that herma gives it at the gates. The stand-in tells of no file that it reads.
+    let present = "name: present\nmodels: [m]\nrepeat: true\nside: { say: I am there. }\n\
+        turns: [call: { shell: echo ready }]\n";
+    herma.file("home/present.yaml", present);
+    let turns = format!("  - call: {{ read: slugify.sh }}\n  - call: {{ shell: ls }}{FIX}");
+    let finished = played(&herma, &turns, PATIENT);
+    finished.assert_pass();
+    assert_eq!(tool_calls(&finished), ((1, 0, 1), (3, 1, 1)));
+    let shown = herma.run(&["show"]).stdout;
+    let line = "courtesy: 1 asked about, 0 denied; 1 made without asking; the model asked for 3, 1 more than the engine \
+                asked about or told of";
+    assert!(shown.contains(line), "{shown}");
 }
 
 /// Leaves what does not pass, and then mends it: which comes next is told by the conversation.

@@ -181,6 +181,7 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
     let finished = herma.finished_by(|| herma.run_patiently(&args));
     finished.assert_pass();
     assert_eq!(finished.changed(), ["slugify.sh"]);
+    governing::reconcile(&finished, engine);
     assert!(finished.bundle.has_event(EventType::EngineMessage));
     // What it called can be seen: the tool by which it wrote, and its model.
     let shown = herma.run(&["show"]).stdout;

@@ -1,7 +1,7 @@
 //! The check of the model calls: one chain, of this run, that adds up to what the report says.
 
 use herma_model::model_call::{Chain, Ended, LONGEST_LINE, ModelCall, Sums};
-use herma_model::report::Usage;
+use herma_model::report::{ModelToolCalls, Usage};
 use herma_model::{Blocker, Report, Status};
 
 use super::content::absent;
@@ -93,6 +93,7 @@ pub(super) fn model_calls(seen: &Seen, report: &Report) -> Result<(), String> {
             return Err(format!("{} adds up to {found} {what}, the report says {said}", layout::MODEL_CALLS));
         }
     }
+    tools(read.sums.tool_calls, report)?;
     let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
     match read.refused {
         // A gate that is missing says more than what was refused on the way to it.
@@ -103,13 +104,39 @@ pub(super) fn model_calls(seen: &Seen, report: &Report) -> Result<(), String> {
     }
 }
 
+/// The tool calls that the report says the model asked for are those of its answers, and are compared with what is known of
+/// the engine.
+fn tools(found: u64, report: &Report) -> Result<(), String> {
+    let Some(used) = &report.tools else { return Ok(()) };
+    let Some(ModelToolCalls { asked_for, at_gates, unreconciled }) = used.model_calls else {
+        return Err(format!(
+            "{} is there, and the report does not say what tool calls the model asked for",
+            layout::MODEL_CALLS
+        ));
+    };
+    let said = asked_for.saturating_add(at_gates);
+    if found != said {
+        return Err(format!("{} adds up to {found} tool calls, the report says {said}", layout::MODEL_CALLS));
+    }
+    let difference = used.difference(asked_for);
+    if unreconciled != difference {
+        return Err(format!(
+            "the tool calls that the model asked for and those of the engine differ by {difference}, the report says \
+             {unreconciled}"
+        ));
+    }
+    Ok(())
+}
+
 /// Without the file nothing is counted; and an engine that may ask a model leaves it.
 fn without(seen: &Seen, report: &Report) -> Result<(), String> {
     let named = seen.contract().map_or(report.model.is_some(), |contract| contract.terms.model.is_some());
     if named && report.engine_started && absent(seen, report, layout::MODEL_CALLS)?.is_some() {
         return Ok(());
     }
-    if report.usage == Usage::NONE || excused(seen, report) {
+    let counted =
+        report.usage != Usage::NONE || report.tools.as_ref().is_some_and(|used| used.model_calls.is_some());
+    if !counted || excused(seen, report) {
         return Ok(());
     }
     Err(format!("the report counts model calls, and {} is not there", layout::MODEL_CALLS))

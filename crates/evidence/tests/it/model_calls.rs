@@ -3,7 +3,7 @@
 use herma_evidence::layout;
 use herma_evidence::verify::{CheckName as C, CheckOutcome};
 use herma_model::model_call::{Attempt, Chain, Charge, Door, Ended, Sums, TokensUsed, Unchained};
-use herma_model::report::Usage;
+use herma_model::report::{Asking, ModelToolCalls, ToolUse, Usage};
 use herma_model::{Blocker, Digest, Report, Status};
 
 use crate::sample::{CONTRACT, Sample, pass_on, run_id};
@@ -43,6 +43,7 @@ fn call(tokens: u64, reason: Option<&str>) -> Unchained {
         stop: None,
         stream: false,
         time: "2023-11-14T22:13:20Z".parse().unwrap(),
+        tool_calls: if reason.is_some() { 0 } else { 2 },
         used: reason.is_none().then(|| TokensUsed { input: tokens - 1, output: 1, ..TokensUsed::default() }),
     }
 }
@@ -106,6 +107,54 @@ fn every_sum_that_is_not_the_reports_is_named() {
         let error = said(&calls, usage, |_| {}).unwrap_err();
         assert!(error.contains("model-calls.jsonl adds up to") && error.contains(what), "{what}: {error}");
     }
+}
+
+/// What an engine asked about, and its model asked for: all that the answers of three calls ask for, but one at the gates.
+fn used() -> ToolUse {
+    let model_calls = Some(ModelToolCalls { asked_for: 5, at_gates: 1, unreconciled: 2 });
+    let (asking, policy) = (Asking::Courtesy, Digest::of(b"policy"));
+    ToolUse { asking, policy, asked: 2, denied: 1, unasked: 1, model_calls }
+}
+
+#[test]
+fn a_lie_about_the_tool_calls_that_the_model_asked_for_is_named() {
+    type Lie = fn(&mut ModelToolCalls);
+    let (calls, usage) = three();
+    assert_eq!(said(&calls, usage, |report| report.tools = Some(used())), Ok(()));
+    let lies: [(&str, Lie); 5] = [
+        ("adds up to 6 tool calls, the report says 7", |said| said.asked_for += 1),
+        ("adds up to 6 tool calls, the report says 5", |said| said.at_gates -= 1),
+        ("adds up to 6 tool calls, the report says", |said| said.asked_for = u64::MAX),
+        ("differ by 2, the report says 0", |said| said.unreconciled = 0),
+        ("differ by 3, the report says 2", |said| (said.asked_for, said.at_gates) = (6, 0)),
+    ];
+    for (named, lie) in lies {
+        let mut tools = used();
+        lie(tools.model_calls.as_mut().unwrap());
+        let error = said(&calls, usage, |report| report.tools = Some(tools)).unwrap_err();
+        assert!(error.contains(named), "{named}: {error}");
+    }
+    let silent = ToolUse { model_calls: None, ..used() };
+    let error = said(&calls, usage, |report| report.tools = Some(silent)).unwrap_err();
+    assert!(error.contains("does not say what tool calls"), "{error}");
+    let unmodelled = pass_on(CONTRACT, None, |report| report.tools = Some(used())).verify();
+    assert_eq!(unmodelled.failed().map(|check| check.name).collect::<Vec<_>>(), [C::Agreement]);
+}
+
+#[test]
+fn the_page_says_whether_the_tool_calls_reconcile() {
+    let shown = |unreconciled| {
+        let calls = ModelToolCalls { asked_for: 5, at_gates: 1, unreconciled };
+        let sample = pass_on(CONTRACT, None, |_| {});
+        let tools = Some(ToolUse { model_calls: Some(calls), ..used() });
+        let page = herma_evidence::render_markdown(&Report { tools, ..sample.report });
+        page.lines().find(|line| line.starts_with("| tool calls")).unwrap().to_owned()
+    };
+    let start =
+        "| tool calls | courtesy: 2 asked about, 1 denied; 1 made without asking; the model asked for 5";
+    assert_eq!(shown(0), format!("{start} |"));
+    assert_eq!(shown(2), format!("{start}, 2 more than the engine asked about or told of |"));
+    assert_eq!(shown(-1), format!("{start}, 1 fewer than the engine asked about or told of |"));
 }
 
 #[test]

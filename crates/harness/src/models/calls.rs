@@ -34,6 +34,12 @@ const MOST_NAMED: usize = 8;
 #[derive(Default)]
 struct Seen {
     usage: Usage,
+    /// How many calls herma itself made before the engine was started.
+    own_calls: u64,
+    /// How many tool calls the model asked herma for.
+    at_gates: u64,
+    /// How many it asked the engine for.
+    asked_for: u64,
     events: Vec<Map<String, Value>>,
     left_out: u64,
     mismatched: Vec<String>,
@@ -44,7 +50,7 @@ struct Seen {
 /// Takes over what the run's router recorded. Its calls have ended.
 pub(crate) fn take_calls(run: &mut Run<'_>, refusals: &Refusals) -> Result<(), Stop> {
     let dir = run.dirs.router();
-    let seen = read(&dir, run.plan.run_id)?;
+    let seen = read(&dir, run.plan.run_id, run.facts.own_model_calls)?;
     note(&mut run.facts, &seen, refusals);
     run.facts.save(&run.dirs.facts())?;
     record(&run.events, &seen, 0)?;
@@ -66,7 +72,7 @@ pub(crate) fn recover(
         return Ok(());
     }
     let closed = Audit::open(&dir, &run_id.to_string()).and_then(|(audit, _)| audit.finish());
-    let seen = match (closed, read(&dir, run_id)) {
+    let seen = match (closed, read(&dir, run_id, facts.own_model_calls)) {
         (Ok(sums), Ok(seen)) => {
             give_back(installation, plan, &sums)?;
             seen
@@ -97,8 +103,8 @@ fn give_back(installation: &Installation, plan: &Plan, sums: &Sums) -> Result<()
     installation.store.reconcile(&installation.home.store(), &plan.run_id.to_string(), &spent)
 }
 
-fn read(dir: &Path, run_id: RunId) -> Result<Seen, Stop> {
-    let mut seen = Seen::default();
+fn read(dir: &Path, run_id: RunId, own_calls: u64) -> Result<Seen, Stop> {
+    let mut seen = Seen { own_calls, ..Seen::default() };
     let file = BufReader::new(File::open(dir.join(audit::MODEL_CALLS))?);
     let read = audit::read(file, &run_id.to_string(), |call| seen.take(call))?
         .map_err(|broken| Stop::Write(format!("{}: {broken}", layout::MODEL_CALLS)))?;
@@ -115,6 +121,9 @@ impl Seen {
             Some(Blocker::BudgetExhausted) => self.exhausted += 1,
             _ => {}
         }
+        // They are counted as they begin, and what never began was not answered.
+        let of_whom = if call.call < Some(self.own_calls) { &mut self.at_gates } else { &mut self.asked_for };
+        *of_whom = of_whom.saturating_add(call.tool_calls);
         if call.answered.is_some() {
             self.answered_by = call.attempts.last().map(|attempt| attempt.upstream.clone());
         }
@@ -142,6 +151,7 @@ fn event(call: &ModelCall) -> Map<String, Value> {
 
 fn note(facts: &mut Facts, seen: &Seen, refusals: &Refusals) {
     facts.usage = seen.usage;
+    facts.note_model_calls(seen.asked_for, seen.at_gates);
     facts.answered_by.clone_from(&seen.answered_by);
     facts.model_refusals = blockers(seen, refusals);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use herma_engines::fake;
 use herma_evidence::{Redactor, layout};
+use herma_model::RunId;
 use herma_model::secret::Secret;
 use herma_router::config::Address;
 use herma_router::service::{Handle, Options, Refusals, Service};
@@ -62,6 +63,11 @@ impl RunRouter {
     /// The run's token in the variable in which an agent expects the key of its provider.
     pub(crate) fn token_in(&self, name: &str) -> (String, String) {
         (name.to_owned(), self.token.expose().clone())
+    }
+
+    /// How many calls have begun so far.
+    pub(crate) fn calls_begun(&self, run: RunId) -> u64 {
+        self.handle.calls_begun(&run.to_string()).unwrap_or(0)
     }
 
     /// Where herma itself calls it.

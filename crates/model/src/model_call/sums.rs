@@ -20,6 +20,8 @@ pub struct Sums {
     pub unsettled_charged: Charge,
     /// The tokens of all calls that say what they used.
     pub used: TokensUsed,
+    /// How many calls of their client's tools the answers ask for.
+    pub tool_calls: u64,
     /// What attempts are charged at, by upstream and by the model as that upstream calls it. A call that was interrupted
     /// names no attempt: it is in `charged` only.
     pub by_model: BTreeMap<String, BTreeMap<String, ModelSums>>,
@@ -53,6 +55,7 @@ impl Sums {
         if let Some(used) = &call.used {
             self.used.add(used);
         }
+        self.tool_calls = sum(self.tool_calls, call.tool_calls);
         let Some((last, earlier)) = call.attempts.split_last() else { return };
         for attempt in earlier {
             self.attempt(attempt, None);
@@ -86,7 +89,6 @@ impl ModelSums {
 impl TokensUsed {
     /// Adds what another call used.
     pub fn add(&mut self, other: &Self) {
-        let sum = |a: u64, b: u64| a.saturating_add(b).min(LARGEST);
         *self = Self {
             cache_write: sum(self.cache_write, other.cache_write),
             cached_input: sum(self.cached_input, other.cached_input),
@@ -95,4 +97,9 @@ impl TokensUsed {
             reasoning: sum(self.reasoning, other.reasoning),
         };
     }
+}
+
+/// No more than JSON says exactly.
+fn sum(a: u64, b: u64) -> u64 {
+    a.saturating_add(b).min(LARGEST)
 }

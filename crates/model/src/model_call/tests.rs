@@ -22,6 +22,7 @@ fn refused() -> Unchained {
         stop: None,
         stream: false,
         time: "2026-01-01T12:00:00Z".parse().unwrap(),
+        tool_calls: 0,
         used: None,
     }
 }
@@ -43,6 +44,7 @@ fn answered(tokens: u64) -> Unchained {
         ended: Ended::Answered,
         reason: None,
         status: 200,
+        tool_calls: 2,
         used: Some(used),
         ..refused()
     }
@@ -75,6 +77,7 @@ fn a_chain_is_followed_and_added_up() {
     assert_eq!(sums.charged, Charge { micro_usd: 32, requests: 3, tokens: 16 });
     assert_eq!(sums.unsettled_charged, Charge { micro_usd: 10, requests: 1, tokens: 5 });
     assert_eq!(sums.used.input, 16);
+    assert_eq!(sums.tool_calls, 6);
     assert_eq!(sums.by_model["one"]["m"], ModelSums { attempts: 3, ..ModelSums::default() });
     assert_eq!(sums.by_model["two"]["m"].charged, sums.charged);
     assert_eq!(sums.by_day.values().copied().collect::<Vec<_>>(), [sums.charged]);
@@ -130,6 +133,7 @@ fn only_the_canonical_spelling_is_taken() {
         (r#""stream":false"#, r#""stop":null,"stream":false"#),
         (r#""stream":false"#, r#""stream":false,"stream":false"#),
         (r#""stream":false"#, r#""stream":false,"tip":1"#),
+        (r#"12:00:00Z""#, r#"12:00:00Z","tool_calls":0"#),
     ] {
         let changed = line.replacen(from, to, 1);
         assert_ne!(changed, line);
@@ -145,12 +149,13 @@ fn neither_a_client_nor_an_upstream_decides_how_large_a_record_is() {
         asked: long.clone(),
         stop: Some(long.clone()),
         reason: Some(long),
+        tool_calls: u64::MAX,
         ..answered(u64::MAX)
     };
     let file = file(&[(Some(0), call)]);
     assert!(file.len() < 16 << 10, "{}", file.len());
     let sums = read(&file, "a", |call| assert!(call.asked.ends_with('…'))).unwrap();
-    assert_eq!(sums.charged.tokens, LARGEST);
+    assert_eq!((sums.charged.tokens, sums.tool_calls), (LARGEST, LARGEST));
 }
 
 proptest! {
@@ -236,6 +241,7 @@ proptest! {
             stop: texts.2,
             stream: flags.2,
             time: Timestamp::from_nanosecond(i128::from(nanosecond)).unwrap(),
+            tool_calls: numbers.2,
             used: flags.0.then_some(TokensUsed { input: numbers.1, ..TokensUsed::default() }),
         };
         let mut written = Vec::new();

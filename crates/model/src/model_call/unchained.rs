@@ -46,6 +46,8 @@ pub struct Unchained {
     pub stream: bool,
     /// When it came in.
     pub time: Timestamp,
+    /// How many calls of its client's tools the answer asks for.
+    pub tool_calls: u64,
     /// What it used, where that is known.
     pub used: Option<TokensUsed>,
 }
@@ -77,6 +79,7 @@ impl Unchained {
             stop: self.stop.map(short),
             stream: self.stream,
             time: self.time,
+            tool_calls: exact(self.tool_calls),
             used: self.used.map(|used| TokensUsed {
                 cache_write: exact(used.cache_write),
                 cached_input: exact(used.cached_input),

@@ -188,6 +188,9 @@ impl ModelCall {
         optional(&mut line, "stop", &self.stop);
         line.flag("stream", self.stream);
         line.time("time", self.time);
+        if self.tool_calls > 0 {
+            line.number("tool_calls", self.tool_calls);
+        }
         if let Some(used) = &self.used {
             used.write(line.object("used"));
         }

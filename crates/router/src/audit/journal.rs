@@ -111,6 +111,7 @@ impl Noted {
                     stop: None,
                     stream,
                     time,
+                    tool_calls: 0,
                     used: None,
                 };
                 if self.calls.insert(call, interrupted).is_some() {

@@ -130,6 +130,12 @@ impl Audit {
         self.state().sums.clone()
     }
 
+    /// How many calls have begun: the number of the next one.
+    #[must_use]
+    pub fn calls_begun(&self) -> u64 {
+        self.state().next
+    }
+
     /// How many calls are under way.
     #[must_use]
     pub fn under_way(&self) -> usize {

@@ -1,8 +1,9 @@
-//! What an answer says about itself: the model, the usage, why it ended. Whole bodies and the events of a stream are
-//! read by the same code.
+//! What an answer says about itself: the model, the usage, why it ended, the tool calls. Whole bodies and the events of a
+//! stream are read by the same code.
 
 use super::Dialect;
 use super::json::{Flaw, Kind, Scanner};
+use super::tool_calls::{self, Item, ToolCalls};
 use super::usage::{Counts, Usage};
 
 /// A word or a name of an upstream is kept up to this length.
@@ -17,6 +18,8 @@ pub struct Answered {
     pub usage: Option<Usage>,
     /// Why the answer ended, in the upstream's word: `stop`, `max_output_tokens`, `end_turn`.
     pub stop: Option<String>,
+    /// How many calls of its client's tools it asks for.
+    pub tool_calls: u64,
     /// Whether it is an error.
     pub error: bool,
 }
@@ -42,6 +45,7 @@ pub(crate) struct Gathered {
     counts: Counts,
     stop: Option<String>,
     reason: Option<String>,
+    tool_calls: ToolCalls,
     error: bool,
 }
 
@@ -54,7 +58,9 @@ pub(crate) struct Event {
     pub(crate) is_error: bool,
     has_usage: bool,
     /// How many choices it has, if it has a list of them.
-    choices: Option<usize>,
+    choices: Option<u64>,
+    /// What it is about, if that is one thing of the answer.
+    item: Item,
 }
 
 impl Event {
@@ -79,7 +85,15 @@ enum Place {
 
 impl Gathered {
     pub(crate) fn new(dialect: Dialect) -> Self {
-        Self { dialect, model: None, counts: Counts::default(), stop: None, reason: None, error: false }
+        Self {
+            dialect,
+            model: None,
+            counts: Counts::default(),
+            stop: None,
+            reason: None,
+            tool_calls: ToolCalls::default(),
+            error: false,
+        }
     }
 
     /// Reads one event or body.
@@ -91,6 +105,7 @@ impl Gathered {
         self.object(&mut scanner, Place::Top, &mut event)?;
         scanner.end()?;
         self.error |= event.is_error;
+        self.tool_calls.told(event.item);
         Ok(event)
     }
 
@@ -100,6 +115,7 @@ impl Gathered {
             usage: self.counts.usage(self.dialect),
             model: self.model,
             stop: self.reason.or(self.stop),
+            tool_calls: self.tool_calls.count(),
             error: self.error,
         }
     }
@@ -132,6 +148,7 @@ impl Gathered {
             ("type", Kind::String) if place == Place::Top => {
                 let of = scanner.string()?.decode();
                 event.is_last = self.is_last(&of);
+                event.item.is_whole = of == "response.output_item.done";
                 event.is_error |= matches!(&*of, "error" | "response.failed");
             }
             ("model", Kind::String) if of_answer && self.model.is_none() => self.model = Some(word(scanner)?),
@@ -163,6 +180,10 @@ impl Gathered {
             }
             ("x_groq", Kind::Object) if place == Place::Top => self.object(scanner, Place::Extra, event)?,
             ("choices", Kind::Array) if place == Place::Top => self.choices(scanner, event)?,
+            ("item" | "content_block", Kind::Object) if place == Place::Top => {
+                event.item.is_call = tool_calls::is_call(scanner)?;
+            }
+            ("output" | "content", Kind::Array) if of_answer => self.tool_calls.list(scanner)?,
             _ => scanner.skip().map(drop)?,
         }
         Ok(())
@@ -172,14 +193,37 @@ impl Gathered {
         scanner.enter()?;
         let mut choices = 0;
         while scanner.next_item(choices == 0)? {
-            choices += 1;
             if scanner.kind()? == Kind::Object {
-                self.object(scanner, Place::Ending, event)?;
+                self.choice(scanner, choices, event)?;
             } else {
                 scanner.skip()?;
             }
+            choices += 1;
         }
         event.choices = Some(choices);
+        Ok(())
+    }
+
+    /// A choice. One that does not say its index has that of its place.
+    fn choice(
+        &mut self,
+        scanner: &mut Scanner<'_>,
+        place: u64,
+        event: &mut Event,
+    ) -> Result<(), NotAnAnswer> {
+        let (mut index, mut calls, mut first) = (place, 0, true);
+        scanner.enter()?;
+        while let Some(key) = scanner.next_key(first)? {
+            first = false;
+            match (&*key.decode(), scanner.kind()?) {
+                ("index", Kind::Number) => {
+                    index = tool_calls::whole_number(scanner.number()?).unwrap_or(place);
+                }
+                ("delta" | "message", Kind::Object) => calls |= tool_calls::in_message(scanner)?,
+                (key, _) => self.key(scanner, key, Place::Ending, event)?,
+            }
+        }
+        self.tool_calls.of_choice(index, calls);
         Ok(())
     }
 

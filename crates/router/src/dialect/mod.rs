@@ -7,6 +7,7 @@ mod json;
 mod reaches_out;
 mod refusal;
 mod rewrite;
+mod tool_calls;
 mod usage;
 
 use std::fmt;

@@ -71,7 +71,8 @@ pub(super) fn whole(dialect: Dialect, answer: Result<Answer, NoAnswer>) -> Resul
         return Err(Miss::NoAnswer(why.to_owned()));
     }
     let unreadable = || Miss::NoAnswer("the answer is not one of this API".to_owned());
-    let Answered { model, usage, stop, error } = answered(dialect, &answer.body).map_err(|_| unreadable())?;
+    let Answered { model, usage, stop, error, .. } =
+        answered(dialect, &answer.body).map_err(|_| unreadable())?;
     let body: Value = serde_json::from_slice(&answer.body).map_err(|_| unreadable())?;
     if error {
         return Err(Miss::NoAnswer(format!("the answer is an error{}", told(&body))));

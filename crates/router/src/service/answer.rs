@@ -135,7 +135,8 @@ impl Passing {
                     (false, _) => (Ended::Cut, Some("ended_early")),
                 };
                 hash.update(&rest);
-                let read = Read { ended, cost, answered: seen.model, stop: seen.stop, reason };
+                let Seen { model: answered, stop, tool_calls, .. } = seen;
+                let read = Read { ended, cost, answered, stop, tool_calls, reason };
                 end(flight, self.status, read, hash);
                 Bytes::from(rest)
             }
@@ -162,11 +163,13 @@ impl Passing {
             // All that the client waits for has come: how the connection ended does not matter.
             let cost = seen.usage.map_or(Cost::Unknown, Cost::Used);
             let ended = if seen.usage.is_some() { Ended::Answered } else { Ended::Uncounted };
-            Read { ended, cost, answered: seen.model, stop: seen.stop, reason: None }
+            Read { ended, cost, reason: None, ..Read::cut() }
         } else {
             out.extend(told(self.dialect, reason, what, seen.events));
-            Read { reason: Some(reason), answered: seen.model, stop: seen.stop, ..Read::cut() }
+            Read { reason: Some(reason), ..Read::cut() }
         };
+        let Seen { model: answered, stop, tool_calls, .. } = seen;
+        let read = Read { answered, stop, tool_calls, ..read };
         hash.update(&out);
         end(flight, self.status, read, hash);
         (!out.is_empty()).then(|| Ok(Bytes::from(out)))
@@ -187,7 +190,8 @@ impl Drop for Passing {
             }
             None => Read::left(),
         };
-        end(flight, self.status, Read { answered: seen.model, stop: seen.stop, ..read }, hash);
+        let Seen { model: answered, stop, tool_calls, .. } = seen;
+        end(flight, self.status, Read { answered, stop, tool_calls, ..read }, hash);
     }
 }
 

@@ -247,6 +247,7 @@ async fn answer(mut flight: Box<Flight>, answering: Answering, told: Option<u64>
             response: Some(Digest::of(body)),
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     };
     let name = upstream.name();

@@ -73,6 +73,7 @@ pub(super) struct Ending {
     pub(super) response: Option<Digest>,
     pub(super) answered: Option<String>,
     pub(super) stop: Option<String>,
+    pub(super) tool_calls: u64,
 }
 
 /// What an attempt cost.
@@ -219,6 +220,7 @@ impl Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 
@@ -232,6 +234,7 @@ impl Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 
@@ -278,6 +281,7 @@ impl Flight {
             stop: ending.stop,
             stream: self.stream,
             time: self.time,
+            tool_calls: ending.tool_calls,
             used,
         };
         Some(EndedCall { run: self.run.clone(), number: self.number, record })
@@ -331,6 +335,7 @@ impl Drop for Flight {
             response: None,
             answered: None,
             stop: None,
+            tool_calls: 0,
         });
     }
 }

@@ -299,6 +299,12 @@ impl Handle {
         self.shared.runs.named(run).map(|run| run.refusals())
     }
 
+    /// How many calls of a run have begun so far: those that begin later have this number or a higher one.
+    #[must_use]
+    pub fn calls_begun(&self, run: &str) -> Option<u64> {
+        self.shared.runs.named(run).map(|run| run.audit.calls_begun())
+    }
+
     /// The names of all runs that are let in.
     #[must_use]
     pub fn runs(&self) -> Vec<Arc<str>> {

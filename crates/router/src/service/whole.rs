@@ -20,6 +20,7 @@ pub(super) struct Read {
     pub(super) cost: Cost,
     pub(super) answered: Option<String>,
     pub(super) stop: Option<String>,
+    pub(super) tool_calls: u64,
     pub(super) reason: Option<&'static str>,
 }
 
@@ -66,7 +67,7 @@ impl Parts {
         }
         if door == Door::CountTokens {
             let (ended, cost) = (Ended::Answered, Cost::NoTokens);
-            return Read { ended, cost, answered: None, stop: None, reason: None };
+            return Read { ended, cost, reason: None, ..Read::unread() };
         }
         let said = match &*self.kept {
             [one] => answered(dialect_of(door), one),
@@ -77,7 +78,7 @@ impl Parts {
             Some(usage) => (Cost::Used(usage), Ended::Answered, None),
             None => (Cost::Unknown, Ended::Uncounted, Some("no_usage")),
         };
-        Read { ended, cost, answered: said.model, stop: said.stop, reason }
+        Read { ended, cost, answered: said.model, stop: said.stop, tool_calls: said.tool_calls, reason }
     }
 }
 
@@ -110,21 +111,25 @@ fn ending(status: u16, read: Read, hash: Sha256) -> Ending {
         response: Some(Digest::from_bytes(hash.finalize().into())),
         answered: read.answered,
         stop: read.stop,
+        tool_calls: read.tool_calls,
     }
 }
 
 impl Read {
     fn unread() -> Self {
-        let reason = Some("no_usage");
-        Self { ended: Ended::Uncounted, cost: Cost::Unknown, answered: None, stop: None, reason }
+        Self::ended(Ended::Uncounted, Some("no_usage"))
     }
 
     pub(super) fn left() -> Self {
-        let reason = Some("client_left");
-        Self { ended: Ended::ClientLeft, cost: Cost::Unknown, answered: None, stop: None, reason }
+        Self::ended(Ended::ClientLeft, Some("client_left"))
     }
 
     pub(super) fn cut() -> Self {
-        Self { ended: Ended::Cut, cost: Cost::Unknown, answered: None, stop: None, reason: None }
+        Self::ended(Ended::Cut, None)
+    }
+
+    /// One of which nothing is known but how it ended.
+    fn ended(ended: Ended, reason: Option<&'static str>) -> Self {
+        Self { ended, cost: Cost::Unknown, answered: None, stop: None, tool_calls: 0, reason }
     }
 }

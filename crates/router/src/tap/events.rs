@@ -108,7 +108,7 @@ impl Events {
     }
 
     pub(super) fn seen(self) -> Seen {
-        let Answered { model, usage, stop, error: _ } = self.gathered.answered();
-        Seen { model, usage, stop, ..self.seen }
+        let Answered { model, usage, stop, tool_calls, error: _ } = self.gathered.answered();
+        Seen { model, usage, stop, tool_calls, ..self.seen }
     }
 }

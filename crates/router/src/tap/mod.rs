@@ -47,6 +47,8 @@ pub struct Seen {
     pub usage: Option<Usage>,
     /// Why the answer ended, in the upstream's word.
     pub stop: Option<String>,
+    /// How many calls of its client's tools it asked for.
+    pub tool_calls: u64,
     /// How many events there were.
     pub events: u64,
     /// How many of them were too large to be looked into.

@@ -5,7 +5,8 @@ use herma_router::dialect::{Answered, Dialect, NotAnAnswer, Usage, answered};
 use crate::kit::{DIALECTS, all_golden, golden};
 
 fn told(model: &str, stop: &str, usage: Usage) -> Answered {
-    Answered { model: Some(model.into()), stop: Some(stop.into()), usage: Some(usage), error: false }
+    let (model, stop, usage) = (Some(model.into()), Some(stop.into()), Some(usage));
+    Answered { model, stop, usage, ..Answered::default() }
 }
 
 #[test]
@@ -24,21 +25,37 @@ fn every_golden_body_is_read() {
     let error = Answered { error: true, ..Answered::default() };
     let failed = Answered { stop: Some("failed".into()), model: Some("gpt-5-codex".into()), ..error.clone() };
     let embedded = Answered { stop: None, ..told("text-embedding-3-small", "", plain(8, 0)) };
+    let calling = |calls, answered| Answered { tool_calls: calls, ..answered };
     let rows = [
         (Dialect::Chat, "chat/completion.json", told("davinci-002", "length", plain(5, 7))),
         (Dialect::Chat, "chat/embeddings.json", embedded),
         (Dialect::Chat, "chat/error.json", error.clone()),
         (Dialect::Chat, "chat/groq.json", told("llama-3.3-70b-versatile", "stop", plain(18, 4))),
+        (
+            Dialect::Chat,
+            "chat/openai-tool-calls.json",
+            calling(2, told("gpt-5-mini-2025-08-07", "tool_calls", open_ai)),
+        ),
         (Dialect::Chat, "chat/openai.json", told("gpt-5-mini-2025-08-07", "stop", open_ai)),
         (Dialect::Responses, "responses/completed.json", told("gpt-5-codex", "completed", responses)),
         (Dialect::Responses, "responses/failed.json", failed),
         (Dialect::Responses, "responses/incomplete.json", told("gpt-5-codex", "content_filter", responses)),
+        (
+            Dialect::Responses,
+            "responses/tool-calls.json",
+            calling(4, told("gpt-5-codex", "completed", responses)),
+        ),
         (Dialect::Messages, "messages/cache.json", told("claude-opus-4-1", "end_turn", cached)),
         (Dialect::Messages, "messages/error.json", error),
         (
             Dialect::Messages,
             "messages/text.json",
             told("claude-sonnet-4-5-20250929", "max_tokens", plain(12, 6)),
+        ),
+        (
+            Dialect::Messages,
+            "messages/tool-use.json",
+            calling(2, told("claude-sonnet-4-5-20250929", "tool_use", plain(472, 89))),
         ),
     ];
     for (dialect, file, expected) in &rows {

@@ -41,6 +41,7 @@ fn answered(cost: Amount) -> Unchained {
         stop: Some("stop".to_owned()),
         stream,
         time,
+        tool_calls: 0,
         used: None,
     }
 }

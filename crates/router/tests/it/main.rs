@@ -15,4 +15,5 @@ mod rewrites;
 mod scripted;
 mod service;
 mod streams;
+mod tool_calls;
 mod upstream;

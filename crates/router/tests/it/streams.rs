@@ -45,24 +45,28 @@ fn every_golden_stream_is_read() {
     };
     let begun = |model: &str, events| Seen { stop: None, done: false, ..ended(model, "", None, events) };
     let failed = Seen { error_event: true, ..ended(codex, "failed", None, 2) };
+    let calling = |tool_calls, seen| Seen { tool_calls, ..seen };
     let rows = [
         ("chat/cut.sse", Seen { malformed: true, ..begun(mini, 2) }),
         ("chat/error-in-stream.sse", Seen { error_event: true, ..begun(mini, 2) }),
         ("chat/llama-cpp-timings.sse", ended("local", "stop", plain(9, 2), 5)),
         ("chat/openai-no-usage.sse", ended(mini, "length", None, 4)),
-        ("chat/openai-tool-calls.sse", ended(mini, "tool_calls", Some(open_ai), 6)),
+        ("chat/openai-tool-calls.sse", calling(1, ended(mini, "tool_calls", Some(open_ai), 6))),
         ("chat/openai-usage-chunk.sse", ended(mini, "stop", Some(open_ai), 5)),
         ("chat/openrouter-comments.sse", ended("deepseek-chat", "stop", Some(deepseek), 3)),
+        ("chat/parallel-tool-calls.sse", calling(3, ended(mini, "tool_calls", plain(40, 12), 11))),
         ("chat/vllm-usage-in-every-chunk.sse", ended("Qwen/Qwen3-Coder-30B", "stop", plain(31, 3), 6)),
         ("responses/completed.sse", ended(codex, "completed", Some(responses), 9)),
         ("responses/error.sse", Seen { error_event: true, ..begun(codex, 2) }),
         ("responses/failed.sse", failed),
-        ("responses/function-call.sse", ended(codex, "completed", Some(responses), 6)),
+        ("responses/function-call.sse", calling(1, ended(codex, "completed", Some(responses), 6))),
         ("responses/incomplete.sse", ended(codex, "max_output_tokens", Some(responses), 2)),
+        ("responses/tool-calls.sse", calling(4, ended(codex, "completed", Some(responses), 23))),
         ("messages/cut-after-start.sse", Seen { usage: plain(10, 1), ..begun(claude, 2) }),
         ("messages/overloaded.sse", Seen { usage: plain(10, 1), error_event: true, ..begun(claude, 2) }),
+        ("messages/parallel-tools.sse", calling(2, ended(claude, "tool_use", plain(472, 89), 18))),
         ("messages/text-with-cache.sse", ended(claude, "end_turn", Some(cached), 7)),
-        ("messages/thinking-and-tool.sse", ended(claude, "tool_use", plain(472, 89), 11)),
+        ("messages/thinking-and-tool.sse", calling(1, ended(claude, "tool_use", plain(472, 89), 11))),
     ];
     let mut row = rows.iter();
     for dialect in DIALECTS {
@@ -238,6 +242,9 @@ fn any_stream() -> impl Strategy<Value = Vec<u8>> {
     let line = prop_oneof![
         4 => Just(format!("data: {USAGE_CHUNK}").into_bytes()),
         4 => Just(b"data: {\"choices\":[{\"delta\":{\"content\":\"\xc3\xbc\"}}]}".to_vec()),
+        2 => Just(b"data: {\"choices\":[{\"delta\":{\"tool_calls\":[{\"index\":1},{}]}}]}".to_vec()),
+        2 => Just(b"data: {\"content_block\":{\"type\":\"tool_use\"}}".to_vec()),
+        2 => Just(b"data: {\"item\":{\"type\":\"function_call\"},\"type\":\"response.output_item.done\"}".to_vec()),
         2 => Just(b"data: {\"choices\" : [".to_vec()),
         2 => Just(b"data: ],\"usage\":{\"prompt_tokens\":1,\"completion_tokens\":2}}".to_vec()),
         1 => Just(b"data: {\"usage\":{\"choices\":[1],\"prompt_tokens\":1,\"completion_tokens\":1},\"choices\":[]}".to_vec()),

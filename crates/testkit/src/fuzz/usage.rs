@@ -20,8 +20,8 @@ pub fn usage(input: &[u8]) {
     assert!(serde_json::from_slice::<IgnoredAny>(body).is_ok(), "an answer is JSON");
     if one_line {
         assert_eq!(
-            (&seen.usage, &seen.model, &seen.stop),
-            (&answered.usage, &answered.model, &answered.stop)
+            (&seen.usage, &seen.model, &seen.stop, seen.tool_calls),
+            (&answered.usage, &answered.model, &answered.stop, answered.tool_calls)
         );
         assert_eq!((seen.events, seen.malformed, seen.error_event), (1, false, answered.error));
     }

@@ -65,12 +65,24 @@ pub(super) fn what_policy_denies_is_not_done_and_the_model_is_told(herma: &Herma
     let used = finished.report.tools.as_ref().unwrap();
     assert_eq!((used.asked, used.denied, used.unasked), (asked.len() as u64, 1, 0), "{asked:#?}");
     assert!(asked.len() >= 4, "{asked:#?}");
+    reconcile(&finished, engine);
     let shown = herma.run(&["show"]).stdout;
     for text in ["courtesy", "DENIED", "touch ran"] {
         assert!(shown.contains(text), "{shown}");
     }
     fs::remove_dir_all(policy).unwrap();
     fs::write(herma.home().join("router.toml"), router).unwrap();
+}
+
+/// An agent with hooks asked about as many calls as its model asked for.
+pub(super) fn reconcile(finished: &Finished, engine: &str) {
+    if !ASKING.contains(&engine) {
+        return;
+    }
+    let used = finished.report.tools.as_ref().unwrap();
+    let calls = used.model_calls.unwrap();
+    assert_eq!((calls.asked_for, calls.unreconciled), (used.asked, 0), "{engine}: {used:#?}");
+    assert!(used.asked > 0, "{engine}: {used:#?}");
 }
 
 /// What a hook asked.

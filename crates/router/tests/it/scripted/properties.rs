@@ -104,9 +104,11 @@ proptest! {
                 prop_assert_eq!(from_stream.usage.take(), None);
                 from_stream.usage.clone_from(&from_body.usage);
             }
-            prop_assert_eq!(from_stream, from_body);
+            prop_assert_eq!(&from_stream, &from_body);
             usages.push(counted(dialect, &body(&whole)));
             let seen = tapped(dialect, &streamed(&answer));
+            let calls = dialect::answered(dialect, body(&whole).to_string().as_bytes()).unwrap().tool_calls;
+            prop_assert_eq!((calls, seen.tool_calls), (from_body.calls.len() as u64, from_body.calls.len() as u64));
             prop_assert!(seen.done && !seen.malformed && !seen.error_event && seen.unparsed == 0, "{seen:?}");
             if dialect != Dialect::Chat || with_usage {
                 let usage = seen.usage.map(|usage| Usage { reasoning: 0, ..usage });

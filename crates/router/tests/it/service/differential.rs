@@ -35,6 +35,7 @@ struct Came {
     response: Option<Digest>,
     answered: Option<String>,
     stop: Option<String>,
+    tool_calls: u64,
 }
 
 fn plan(body: &[u8], cuts: &Cuts) -> Vec<Do> {
@@ -91,6 +92,7 @@ impl Bench {
             response: record.response,
             answered: record.answered,
             stop: record.stop,
+            tool_calls: record.tool_calls,
         }
     }
 }
@@ -110,7 +112,7 @@ fn any_cut_of_a_stream_gives_the_same_bytes_and_the_same_count() {
     );
     let cuts = cuts.prop_map(|(sizes, pauses, torn)| Cuts { sizes, pauses, torn });
     let mut bench = Bench::new();
-    let mut counted = 0;
+    let (mut counted, mut calling) = (0, 0);
     for (at, name) in streams {
         let body = golden(&name);
         let ask = STREAMS[at];
@@ -123,6 +125,7 @@ fn any_cut_of_a_stream_gives_the_same_bytes_and_the_same_count() {
                 plan(&body, &Cuts { sizes: vec![body.len()], pauses: vec![false], torn: false }),
             );
             counted += usize::from(whole.used.is_some());
+            calling += usize::from(whole.tool_calls > 0);
             let mut runner =
                 TestRunner::new(Config { cases: 6, failure_persistence: None, ..Config::default() });
             let bench = std::cell::RefCell::new(&mut bench);
@@ -136,4 +139,5 @@ fn any_cut_of_a_stream_gives_the_same_bytes_and_the_same_count() {
         }
     }
     assert!(counted >= 10, "only {counted} streams were counted");
+    assert!(calling >= 6, "only {calling} streams asked for a tool");
 }

@@ -69,6 +69,25 @@ fn a_compatible_server_and_its_clients_see_this() {
 }
 
 #[test]
+fn the_record_of_a_call_says_how_many_tool_calls_its_answer_asks_for() {
+    let script = "name: works\nmatch: { marker: Hello }\nturns:\n  - calls: [shell: ls, shell: pwd]\n";
+    let schema = r#"{"type":"object","properties":{"command":{"type":"string"}}}"#;
+    let tools = [
+        format!(r#"{{"type":"function","function":{{"name":"bash","parameters":{schema}}}}}"#),
+        format!(r#"{{"type":"function","name":"bash","parameters":{schema}}}"#),
+        format!(r#"{{"name":"bash","input_schema":{schema}}}"#),
+    ];
+    for doors in [&DOORS[..3], &STREAMS] {
+        for ((path, body), tool) in doors.iter().zip(&tools) {
+            let router = Setup::scripted(script).start();
+            let body = body.replacen('{', &format!(r#"{{"tools":[{tool}],"#), 1);
+            let reply = router.post(path, &body);
+            assert_eq!((reply.status, router.record().tool_calls), (200, 2), "{path}: {}", reply.text());
+        }
+    }
+}
+
+#[test]
 fn the_scripted_upstreams_clients_see_this() {
     let script = "name: hello\nmatch: { marker: Hello }\nturns:\n  - { say: Good day. }\n";
     for (path, body) in DOORS.into_iter().take(3).chain(STREAMS) {
