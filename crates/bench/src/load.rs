@@ -71,6 +71,12 @@ pub(crate) async fn throughput(
     })
 }
 
+/// Waits until what a load left behind is done: records that are brought to the disk are no part of the next figure.
+pub(crate) async fn settle(plan: &Plan) -> Result<(), BenchError> {
+    tokio::time::sleep(plan.settling).await;
+    Ok(())
+}
+
 /// Asks directly and through the contender in turns, each on one connection.
 pub(crate) async fn pairs(
     direct: &Arc<Front>,

@@ -213,6 +213,7 @@ impl Bench<'_> {
         let throughput = self.runtime.run(PATIENCE, load::throughput(front, plan, &meter))?;
         samples.rps.push(throughput.rps);
         samples.cpu_us_per_request.push(throughput.cpu_us_per_request);
+        self.runtime.run(PATIENCE, load::settle(plan))?;
         let pairs = self.runtime.run(PATIENCE, load::pairs(direct, front, plan))?;
         samples.added_p50_us.push(pairs.added_us(0.5));
         samples.added_p99_us.push(pairs.added_us(0.99));

@@ -11,6 +11,8 @@ pub struct Plan {
     pub connections: usize,
     /// How long they ask.
     pub asking: Duration,
+    /// How long the machine is left alone after that.
+    pub settling: Duration,
     /// Requests on one connection, each beside a direct one.
     pub pairs: usize,
     /// Streams on one connection of which the first byte is timed, each beside a direct one.
@@ -37,6 +39,7 @@ impl Plan {
             rounds,
             connections: 64,
             asking: Duration::from_secs(2),
+            settling: Duration::from_secs(2),
             pairs: 2_000,
             first_bytes: 200,
             pairing: Duration::from_secs(4),
@@ -55,6 +58,7 @@ impl Plan {
             rounds: 1,
             connections: 8,
             asking: Duration::from_millis(200),
+            settling: Duration::ZERO,
             pairs: 50,
             first_bytes: 10,
             pairing: Duration::from_secs(4),
