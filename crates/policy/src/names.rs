@@ -7,21 +7,30 @@ const IGNORED_BY_HFS: [char; 17] = [
     '\u{feff}',
 ];
 
-/// A path with every name folded. It has as many `/` as the path, so that their directories correspond.
+/// A path with every name folded.
 pub(crate) fn fold_path(path: &[u8]) -> Vec<u8> {
-    let mut folded = Vec::with_capacity(path.len());
+    each_name(path, |name| if is_dot_git(name) { b".git".to_vec() } else { fold_name(name) })
+}
+
+/// A path with its letters folded as [`fold_pattern`] folds those of a pattern, and nothing else.
+pub(crate) fn fold_letters(path: &[u8]) -> Vec<u8> {
+    each_name(path, letters)
+}
+
+/// A path with every name changed. It has as many `/` as the path, so that their directories correspond.
+fn each_name(path: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
+    let mut changed = Vec::with_capacity(path.len());
     for (at, name) in path.split(|b| *b == b'/').enumerate() {
         if at > 0 {
-            folded.push(b'/');
+            changed.push(b'/');
         }
-        match fold_name(name) {
-            _ if is_dot_git(name) => folded.extend(b".git"),
+        match change(name) {
             // A name of nothing but what is left out stays: a path has no empty names.
-            nothing if nothing.is_empty() => folded.extend(name),
-            name => folded.extend(name),
+            nothing if nothing.is_empty() => changed.extend(name),
+            name => changed.extend(name),
         }
     }
-    folded
+    changed
 }
 
 /// A text with its non-ASCII letters folded; the others are left to the glob, which matches them in any case.
@@ -43,21 +52,20 @@ pub(crate) fn is_dot_git(name: &[u8]) -> bool {
     })
 }
 
-/// A path with its letters folded as [`fold_pattern`] folds those of a pattern, and nothing else.
-pub(crate) fn fold_letters(path: &[u8]) -> Vec<u8> {
-    let mut folded = Vec::with_capacity(path.len());
-    for chunk in path.utf8_chunks() {
-        folded.extend(fold_text(chunk.valid()).into_bytes());
-        folded.extend(chunk.invalid());
-    }
+/// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
+fn fold_name(name: &[u8]) -> Vec<u8> {
+    let mut folded = letters(name);
+    let end = folded.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(folded.len(), |last| last + 1);
+    folded.truncate(end);
     folded
 }
 
-/// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
-fn fold_name(name: &[u8]) -> Vec<u8> {
-    let mut folded = fold_letters(name);
-    let end = folded.iter().rposition(|b| !matches!(b, b'.' | b' ')).map_or(folded.len(), |last| last + 1);
-    folded.truncate(end);
+fn letters(name: &[u8]) -> Vec<u8> {
+    let mut folded = Vec::with_capacity(name.len());
+    for chunk in name.utf8_chunks() {
+        folded.extend(fold_text(chunk.valid()).into_bytes());
+        folded.extend(chunk.invalid());
+    }
     folded
 }
 
@@ -98,5 +106,9 @@ mod tests {
     fn folding_keeps_directories_and_bytes() {
         assert_eq!(fold_path("Ärger/\u{212a}ey/ſ./...".as_bytes()), "ärger/key/s/...".as_bytes());
         assert_eq!(fold_path(b"A\xff/B"), b"a\xff/b");
+        // As a pattern has it, so that one that is spelled out matches.
+        let path = "\u{200c}/W\u{200c}s/c.";
+        assert_eq!(fold_letters(path.as_bytes()), "\u{200c}/ws/c.".as_bytes());
+        assert_eq!(fold_pattern(path).to_ascii_lowercase().as_bytes(), fold_letters(path.as_bytes()));
     }
 }
