@@ -65,7 +65,7 @@ impl From<Stop> for OrderError {
         match stop {
             Stop::Blocked => Self::Internal("the run was blocked before it began".to_owned()),
             Stop::Write(what) => Self::Write(what),
-            Stop::Internal(what) => Self::Internal(what),
+            Stop::Destination(what) | Stop::Internal(what) => Self::Internal(what),
         }
     }
 }
@@ -77,6 +77,8 @@ pub(crate) enum Stop {
     Blocked,
     /// A file of the bundle or of the home could not be written.
     Write(String),
+    /// The destination failed under the run, as when its daemon dies or somebody kills what makes the walls.
+    Destination(String),
     /// Something went wrong inside herma.
     Internal(String),
 }
@@ -121,7 +123,10 @@ impl From<StoreError> for Stop {
 
 impl From<StartError> for Stop {
     fn from(error: StartError) -> Self {
-        Self::Internal(error.to_string())
+        match error {
+            StartError::Unready(_) | StartError::Walls { .. } => Self::Destination(error.to_string()),
+            StartError::BadJob(_) | StartError::Io { .. } => Self::Internal(error.to_string()),
+        }
     }
 }
 
@@ -138,4 +143,17 @@ impl From<EngineError> for Stop {
 fn is_write_failure(error: &io::Error) -> bool {
     use io::ErrorKind as K;
     matches!(error.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_destination_that_fails_is_no_error_of_herma() {
+        let walls = StartError::Walls { program: "Docker".to_owned(), said: "it was killed".to_owned() };
+        assert!(matches!(Stop::from(walls), Stop::Destination(why) if why.contains("it was killed")));
+        let io = StartError::Io { what: "cannot".to_owned(), source: io::Error::other("no") };
+        assert!(matches!(Stop::from(io), Stop::Internal(_)));
+    }
 }

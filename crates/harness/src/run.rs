@@ -378,6 +378,10 @@ impl<'a> Run<'a> {
                 self.facts.write_failures.push(failure);
                 None
             }
+            Stop::Destination(error) => {
+                self.facts.interrupted = Some(format!("the destination failed: {error}"));
+                None
+            }
             Stop::Internal(error) => {
                 self.installation.home.release_reserve();
                 self.facts.interrupted = Some(format!("herma stopped by itself: {error}"));

@@ -190,7 +190,7 @@ blockers! {
         "The run would have cost more than its limits allow."
         "Raise limits.tokens or limits.usd.";
     Interrupted "interrupted" Blocked
-        "herma was stopped before the run ended; the next herma command closed it."
+        "herma was stopped before the run ended, and the next herma command closed it; or the destination failed under the run."
         "Run the contract again.";
 }
 
