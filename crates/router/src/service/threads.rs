@@ -29,12 +29,11 @@ impl Threads {
         }
         let runtime = Arc::new(Builder::new_current_thread().thread_name(NAME).enable_all().build()?);
         let (stop, stopped) = oneshot::channel();
-        let driven = Arc::clone(&runtime);
+        let own = Arc::clone(&runtime);
         // It ends when it is told to, or when nobody is left who could tell it.
-        let driver = std::thread::Builder::new()
-            .name(NAME.to_owned())
-            .spawn(move || drop(driven.block_on(stopped)))?;
-        Ok(Self { runtime, one: Some((stop, driver)) })
+        let thread =
+            std::thread::Builder::new().name(NAME.to_owned()).spawn(move || drop(own.block_on(stopped)))?;
+        Ok(Self { runtime, one: Some((stop, thread)) })
     }
 
     pub(super) fn runtime(&self) -> &Runtime {
@@ -43,10 +42,10 @@ impl Threads {
 
     /// Stops everything. What blocks is waited for no longer than this.
     pub(super) fn stop(self, within: Duration) {
-        if let Some((stop, driver)) = self.one {
+        if let Some((stop, thread)) = self.one {
             drop(stop);
             // A panic there has been told already.
-            let _ = driver.join();
+            let _ = thread.join();
         }
         if let Some(runtime) = Arc::into_inner(self.runtime) {
             runtime.shutdown_timeout(within);
