@@ -48,7 +48,8 @@ fn shown(text: &str, stays: fn(char) -> bool) -> String {
     shown
 }
 
-fn is_unseen(c: char) -> bool {
+/// Whether a reader would not see it, or would see others otherwise for it.
+pub(crate) fn is_unseen(c: char) -> bool {
     c.is_control() || UNSEEN.iter().any(|range| range.contains(&c))
 }
 

@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::units::{Bytes, Span, Tokens, Usd};
+use crate::visible::{is_unseen, visible_line};
 
 /// A text that is checked by `$check` when it is made, and serialises as itself.
 macro_rules! checked_text {
@@ -129,6 +130,11 @@ fn check_pattern(text: &str) -> Result<(), String> {
     }
     if text.chars().any(char::is_control) {
         return refuse("it holds a control character");
+    }
+    // Some file systems leave such characters out of a name, and a reader cannot see what they would do to a pattern.
+    if let Some(unseen) = text.chars().find(|c| is_unseen(*c)) {
+        let why = format!("it holds {}, which nobody sees; write `*` in its place", unseen.escape_unicode());
+        return Err(format!("`{}` is not a path pattern: {why}", visible_line(text)));
     }
     if text.contains(['{', '}']) {
         return refuse("braces are not part of gitignore patterns; write two patterns");
