@@ -18,6 +18,7 @@ mod state;
 mod streams;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
@@ -104,15 +105,18 @@ impl Docker {
         let socket = diagnosis::socket(socket).map_err(io::Error::other)?;
         let daemon = diagnosis::find(&socket).map_err(io::Error::other)?;
         let give_up = Instant::now() + MAKING;
-        let mut removed = 0;
+        let mut removed = BTreeSet::new();
         loop {
-            for Found { id, name, .. } in containers(&daemon, Some(run))? {
+            let found = containers(&daemon, Some(run))?;
+            let is_over = found.is_empty() && awaited.is_empty();
+            for Found { id, name, .. } in found {
                 process::remove(&daemon, &id)?;
                 awaited.retain(|awaited| Some(awaited) != name.as_ref());
-                removed += 1;
+                removed.insert(id);
             }
-            if awaited.is_empty() || Instant::now() > give_up {
-                return Ok(removed);
+            // Docker lists one for a moment that it says it does not know any more: so it is over when none is listed.
+            if is_over || Instant::now() > give_up {
+                return Ok(removed.len());
             }
             thread::sleep(LOOK);
         }
