@@ -4,7 +4,6 @@
 mod acp;
 mod adding;
 mod comparing;
-mod gone;
 mod governing;
 mod home;
 mod hook_cost;
@@ -109,7 +108,6 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
         wrong.extend(row.differs(&play(&herma, engine, row)));
     }
     assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
-    gone::without_its_model_it_fails(&herma, engine);
     governing::what_policy_denies_is_not_done_and_the_model_is_told(&herma, engine);
     resuming::it_goes_on_where_it_stopped(&herma, engine);
     a_project_brings_nothing_that_is_run(&herma, engine);

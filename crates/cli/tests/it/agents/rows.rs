@@ -50,7 +50,7 @@ FIX"#,
 };
 
 /// What no agent could do without its model: it fails, and has changed nothing.
-pub(super) const WITHOUT_A_MODEL: &[Blocker] = &[Blocker::EngineFailed, Blocker::NoDiff];
+const WITHOUT_A_MODEL: &[Blocker] = &[Blocker::EngineFailed, Blocker::NoDiff];
 
 /// An answer that breaks off.
 const CUT: &str = "  - { say: This is cut in the middle of a long sentence., cut: { after_events: 4 } }";
