@@ -5,7 +5,7 @@ use std::thread;
 use super::Attempt::{Denied, NotDenied};
 use super::{Attempt, all, children};
 use crate::launcher::rlimits;
-use crate::limits::{Held, HeldBy};
+use crate::limits::{Held, HeldBy, LimitName};
 use crate::probe::{ChildTask, ProbePlan};
 use crate::sandbox::layout;
 
@@ -13,6 +13,9 @@ use crate::sandbox::layout;
 const BEYOND: u64 = 2;
 /// A thread that waits needs next to nothing, and must not be what memory runs out for.
 const STACK: usize = 64 << 10;
+/// What a person can do who reads that it was not denied: most often it is root in a container, or without systemd.
+const UNBOUND: &str = ": only an rlimit holds it, which does not bind root. Start herma as another user, or where it can make \
+                       cgroups (docs/confinement.md, limits)";
 
 /// Every limit as the kernel shows it to this process. What a cgroup holds was read back where it was made.
 pub(in super::super) fn read_back(plan: &ProbePlan) -> Attempt {
@@ -56,7 +59,13 @@ pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
             Err(error) => return NotDenied(format!("unclear: {error}")),
         }
     }
-    NotDenied(format!("{} at once, and the limit is {limit}", limit * BEYOND + 1))
+    let why = if unbound(plan) { UNBOUND } else { "" };
+    NotDenied(format!("{} at once, and the limit is {limit}{why}", limit * BEYOND + 1))
+}
+
+/// Whether nothing holds the number of processes but what root is free of.
+fn unbound(plan: &ProbePlan) -> bool {
+    plan.limits.iter().any(|held| held.name == LimitName::Processes && held.by == HeldBy::Rlimit)
 }
 
 fn wait_for_ever() {
