@@ -59,13 +59,14 @@ pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
             Err(error) => return NotDenied(format!("unclear: {error}")),
         }
     }
-    let why = if unbound(plan) { UNBOUND } else { "" };
-    NotDenied(format!("{} at once, and the limit is {limit}{why}", limit * BEYOND + 1))
+    let tried = limit * BEYOND + 1;
+    NotDenied(format!("{tried} at once, and the limit is {limit}{}", why_not(&plan.limits)))
 }
 
-/// Whether nothing holds the number of processes but what root is free of.
-fn unbound(plan: &ProbePlan) -> bool {
-    plan.limits.iter().any(|held| held.name == LimitName::Processes && held.by == HeldBy::Rlimit)
+/// Why the number of processes is not held, where it is known.
+fn why_not(limits: &[Held]) -> &'static str {
+    let by = limits.iter().find(|held| held.name == LimitName::Processes).map(|held| held.by);
+    if by == Some(HeldBy::Rlimit) { UNBOUND } else { "" }
 }
 
 fn wait_for_ever() {
@@ -80,5 +81,18 @@ pub(in super::super) fn exceed_memory(plan: &ProbePlan) -> Attempt {
     match beyond {
         Some(bytes) => children::attempt(plan, ChildTask::FillMemory(bytes)),
         None => NotDenied("unclear: there is no limit to try".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_bound_by_an_rlimit_is_told_so() {
+        let held = |by| [Held::new(LimitName::Processes, 24, by)];
+        assert!(why_not(&held(HeldBy::Rlimit)).contains("does not bind root"));
+        assert_eq!(why_not(&held(HeldBy::CgroupV2)), "");
+        assert_eq!(why_not(&[]), "");
     }
 }
