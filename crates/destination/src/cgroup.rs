@@ -80,9 +80,7 @@ impl Group {
             places.iter().map(|place| (place.dir.as_path(), place.version)).collect();
         for (outside, version) in made {
             let dir = outside.join(&name);
-            let about =
-                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", dir.display()));
-            fs::create_dir(&dir).map_err(about)?;
+            fs::create_dir(&dir).map_err(|error| not_made(&dir, &error))?;
             match version {
                 Version::One => group.birthplace.add(&dir, outside),
                 Version::Two => group.later.push(dir.clone()),
@@ -113,6 +111,17 @@ impl Group {
         let number = process.as_raw_nonzero().to_string();
         self.later.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
     }
+}
+
+/// Why a group could not be made. Where there may be no more of them the kernel only says "try again".
+fn not_made(dir: &Path, error: &io::Error) -> io::Error {
+    let why = match error.kind() {
+        ErrorKind::WouldBlock => {
+            " (`cgroup.max.descendants` or `cgroup.max.depth` there or above allows no more groups)"
+        }
+        _ => "",
+    };
+    io::Error::new(error.kind(), format!("{}: {error}{why}", dir.display()))
 }
 
 /// Reads back what another made a group hold of these limits for a process: one that is not so is an error. `swap` says
@@ -302,6 +311,15 @@ mod tests {
         let limits = Limits::default();
         assert!(Group::make_in(&[], run(), &limits).unwrap().is_none());
         assert_eq!(held(&[], &limits), []);
+    }
+
+    #[test]
+    fn who_may_make_no_more_groups_is_told_which_setting_says_so() {
+        let full = io::Error::from_raw_os_error(libc::EAGAIN);
+        let said = not_made(Path::new("/groups/new"), &full).to_string();
+        assert!(said.starts_with("/groups/new: ") && said.contains("`cgroup.max.descendants`"), "{said}");
+        let other = io::Error::from_raw_os_error(libc::EACCES);
+        assert!(!not_made(Path::new("/groups/new"), &other).to_string().contains("cgroup.max"));
     }
 
     #[test]

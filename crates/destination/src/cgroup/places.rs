@@ -57,11 +57,20 @@ pub(super) fn usable() -> io::Result<Vec<Place>> {
     for mounted in &mounts {
         let Some(mut place) = place(mounted, &own) else { continue };
         place.controllers.retain(|new| found.iter().all(|known| !known.controllers.contains(new)));
-        if !place.controllers.is_empty() && rustix::fs::access(&place.dir, Access::WRITE_OK).is_ok() {
+        if !place.controllers.is_empty() && place.is_open() {
             found.push(place);
         }
     }
     Ok(found)
+}
+
+impl Place {
+    /// Whether herma may make groups here and bring processes into them. Who moves a process in version 2 needs the right
+    /// to do so in the nearest group that holds both ends, which is the place itself.
+    fn is_open(&self) -> bool {
+        let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
+        may_write(&self.dir) && (self.version == Version::One || may_write(&self.dir.join("cgroup.procs")))
+    }
 }
 
 /// The groups of another process, as far as this one is shown them.
@@ -118,6 +127,9 @@ fn place(mounted: &Mounted, own: &str) -> Option<Place> {
             // In version 2 a group that holds processes lends its children nothing, so the place is mostly the group
             // above. Only what is switched on there already is used: switching it on would be changing another's.
             own.ancestors().take(2).filter(|dir| dir.starts_with(&mounted.at)).find_map(|dir| {
+                if !holds_whole_processes(dir) {
+                    return None;
+                }
                 let lent = fs::read_to_string(dir.join("cgroup.subtree_control")).ok()?;
                 let controllers: Vec<Controller> = lent.split_whitespace().filter_map(controller).collect();
                 let dir = dir.to_owned();
@@ -125,6 +137,13 @@ fn place(mounted: &Mounted, own: &str) -> Option<Place> {
             })
         }
     }
+}
+
+/// Whether groups made in this one can hold processes. Where threads of one process are in groups of their own, also where
+/// a group has processes and lends its children processor time all the same, they cannot.
+fn holds_whole_processes(dir: &Path) -> bool {
+    // The root of the tree has no such file, and no such trouble.
+    fs::read_to_string(dir.join("cgroup.type")).map_or(true, |kind| kind.trim() == "domain")
 }
 
 fn controller(word: &str) -> Option<Controller> {
@@ -221,6 +240,35 @@ mod tests {
         let found = place(&mounted, own).unwrap();
         assert_eq!(found.dir, dir.path().join("app.slice"));
         assert_eq!(found.controllers, [Controller::Memory, Controller::Pids]);
+    }
+
+    #[test]
+    fn a_group_whose_threads_may_be_apart_is_no_place() {
+        let dir = tempfile::tempdir().unwrap();
+        let group = dir.path().join("app.slice/own.scope");
+        fs::create_dir_all(&group).unwrap();
+        let mounted =
+            Mounted { version: Version::Two, root: "/".into(), at: dir.path().into(), options: "rw".into() };
+        let own = "0::/app.slice/own.scope\n";
+        fs::write(group.join("cgroup.subtree_control"), "cpu pids\n").unwrap();
+        fs::write(dir.path().join("app.slice/cgroup.subtree_control"), "memory pids\n").unwrap();
+        for (kind, place_of) in [("domain", "app.slice/own.scope"), ("domain threaded", "app.slice")] {
+            fs::write(group.join("cgroup.type"), format!("{kind}\n")).unwrap();
+            assert_eq!(place(&mounted, own).unwrap().dir, dir.path().join(place_of), "{kind}");
+        }
+        for kind in ["threaded", "domain invalid"] {
+            fs::write(dir.path().join("app.slice/cgroup.type"), format!("{kind}\n")).unwrap();
+            assert_eq!(place(&mounted, own), None, "{kind}");
+        }
+    }
+
+    #[test]
+    fn where_no_process_may_be_brought_in_nothing_can_be_made() {
+        let dir = tempfile::tempdir().unwrap();
+        let place = |version| Place { dir: dir.path().into(), version, controllers: vec![Controller::Pids] };
+        assert!(place(Version::One).is_open() && !place(Version::Two).is_open());
+        fs::write(dir.path().join("cgroup.procs"), "").unwrap();
+        assert!(place(Version::Two).is_open());
     }
 
     #[test]

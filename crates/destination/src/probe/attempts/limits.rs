@@ -5,7 +5,7 @@ use std::thread;
 use super::Attempt::{Denied, NotDenied};
 use super::{Attempt, all, children};
 use crate::launcher::rlimits;
-use crate::limits::{Held, HeldBy};
+use crate::limits::{Held, HeldBy, LimitName};
 use crate::probe::{ChildTask, ProbePlan};
 use crate::sandbox::layout;
 
@@ -13,6 +13,9 @@ use crate::sandbox::layout;
 const BEYOND: u64 = 2;
 /// A thread that waits needs next to nothing, and must not be what memory runs out for.
 const STACK: usize = 64 << 10;
+/// What a person can do who reads that it was not denied: most often it is root in a container, or without systemd.
+const UNBOUND: &str = ": only an rlimit holds it, which does not bind root. Start herma as another user, or where it can make \
+                       cgroups (docs/confinement.md, limits)";
 
 /// Every limit as the kernel shows it to this process. What a cgroup holds was read back where it was made.
 pub(in super::super) fn read_back(plan: &ProbePlan) -> Attempt {
@@ -56,7 +59,14 @@ pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
             Err(error) => return NotDenied(format!("unclear: {error}")),
         }
     }
-    NotDenied(format!("{} at once, and the limit is {limit}", limit * BEYOND + 1))
+    let tried = limit * BEYOND + 1;
+    NotDenied(format!("{tried} at once, and the limit is {limit}{}", why_not(&plan.limits)))
+}
+
+/// Why the number of processes is not held, where it is known.
+fn why_not(limits: &[Held]) -> &'static str {
+    let by = limits.iter().find(|held| held.name == LimitName::Processes).map(|held| held.by);
+    if by == Some(HeldBy::Rlimit) { UNBOUND } else { "" }
 }
 
 fn wait_for_ever() {
@@ -71,5 +81,18 @@ pub(in super::super) fn exceed_memory(plan: &ProbePlan) -> Attempt {
     match beyond {
         Some(bytes) => children::attempt(plan, ChildTask::FillMemory(bytes)),
         None => NotDenied("unclear: there is no limit to try".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_is_not_bound_by_an_rlimit_is_told_so() {
+        let held = |by| [Held::new(LimitName::Processes, 24, by)];
+        assert!(why_not(&held(HeldBy::Rlimit)).contains("does not bind root"));
+        assert_eq!(why_not(&held(HeldBy::CgroupV2)), "");
+        assert_eq!(why_not(&[]), "");
     }
 }
