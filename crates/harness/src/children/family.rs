@@ -3,18 +3,21 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
+use herma_model::child::ChildEnd;
 use herma_model::contract::Terms;
 use herma_model::egress::EgressMode;
 use herma_model::event::Source;
 use herma_model::{Contract, EventType, RunId, Status};
 use herma_policy::PathRules;
-use serde_json::json;
+use herma_router::budget::Amount;
+use herma_router::service::RunAbove;
+use serde_json::{Map, Value, json};
 
 use super::ask::{ChildAnswer, ChildAsk, TOOL};
 use super::door::{ChildDoor, Wanted};
@@ -55,6 +58,8 @@ pub(crate) struct ChildOf {
     pub(super) scratch: Vec<String>,
     /// The contract that a person started, and where it lies: where its repository's runs take place, its children do.
     pub(crate) root: (Contract, PathBuf),
+    /// The parent's router, whose budget the child's calls count against; none where it has no model.
+    pub(crate) router: Option<RunAbove>,
     over: AtomicBool,
 }
 
@@ -95,6 +100,7 @@ impl<'a> Family<'a> {
             checkout: run.dirs.verification(),
             scratch: scratch.iter().map(ToString::to_string).collect(),
             root,
+            router: run.router.as_ref().and_then(|router| router.above(run.plan.run_id)),
             over: AtomicBool::new(false),
         };
         Self {
@@ -155,10 +161,17 @@ impl<'a> Family<'a> {
             fault: None,
         };
         let occasion = Occasion { child_of: Some(&self.parent), ..Occasion::default() };
-        let link = Link { family: self, contract: order.contract.terms.id.to_string() };
-        let finished = run_on(self.installation, &order, occasion, &link)
-            .map_err(|why| self.placeless(&why.to_string()))?;
-        let Finished { report, handed, .. } = finished;
+        let contract = order.contract.terms.id.to_string();
+        let link = Link { family: self, contract, child: OnceLock::new() };
+        let before = self.charged();
+        let finished = run_on(self.installation, &order, occasion, &link);
+        if let Some(&child) = link.child.get() {
+            let status = finished.as_ref().ok().map(|finished| finished.report.status);
+            // There is one child at a time: what was charged below since it began is its own and its children's.
+            let charged = Some(self.charged().minus(before));
+            self.write(EventType::ChildEnded, ChildEnd { child, status, charged }.to_data());
+        }
+        let Finished { report, handed, .. } = finished.map_err(|why| self.placeless(&why.to_string()))?;
         let files = handed.filter(|_| report.status == Status::Pass);
         Ok(ChildAnswer::Ended { report: Box::new(report), files })
     }
@@ -178,6 +191,18 @@ impl<'a> Family<'a> {
         match wider(&bounds, &contract.terms) {
             Some(why) => Err(format!("a child may do no more than its parent: {why}")),
             None => Ok(contract),
+        }
+    }
+
+    /// What all children were charged so far. None has calls under way when it has ended.
+    fn charged(&self) -> Amount {
+        self.parent.router.as_ref().map(RunAbove::charged).unwrap_or_default()
+    }
+
+    fn write(&self, kind: EventType, data: Map<String, Value>) {
+        if let Err(why) = self.events.append(Source::Harness, kind, data) {
+            let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+            unwritten.get_or_insert_with(|| why.to_string());
         }
     }
 
@@ -208,6 +233,7 @@ impl Drop for Closing<'_> {
 struct Link<'a> {
     family: &'a Family<'a>,
     contract: String,
+    child: OnceLock<RunId>,
 }
 
 impl Progress for Link<'_> {
@@ -222,10 +248,7 @@ impl Progress for Link<'_> {
             "child": run_id,
             "depth": self.family.parent.depth,
         });
-        let written = self.family.events.append(Source::Harness, EventType::ToolEvaluated, into_map(data));
-        if let Err(why) = written {
-            let mut unwritten = self.family.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-            unwritten.get_or_insert_with(|| why.to_string());
-        }
+        let _ = self.child.set(run_id);
+        self.family.write(EventType::ToolEvaluated, into_map(data));
     }
 }

@@ -7,6 +7,7 @@ mod ask;
 mod door;
 mod family;
 mod hand;
+mod lost;
 mod narrow;
 mod snapshot;
 
@@ -16,4 +17,5 @@ pub(crate) use ask::{TOOL, question};
 pub(crate) use door::ChildDoor;
 pub(crate) use family::{ChildOf, Family, MOST_DEEP};
 pub(crate) use hand::hand_over;
+pub(crate) use lost::tell_of_lost;
 pub(crate) use snapshot::baseline;
