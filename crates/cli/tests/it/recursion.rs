@@ -1,6 +1,7 @@
 //! A herma inside a run asks the one outside for a child run, which counts, narrows and links.
 
 mod budget;
+mod policy;
 
 use std::ffi::OsString;
 

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
+use herma_governance::ChildRun;
 use herma_model::child::ChildEnd;
 use herma_model::contract::Terms;
 use herma_model::egress::EgressMode;
@@ -19,11 +20,12 @@ use herma_router::budget::Amount;
 use herma_router::service::RunAbove;
 use serde_json::{Map, Value, json};
 
-use super::ask::{ChildAnswer, ChildAsk, TOOL};
+use super::ask::{ChildAnswer, ChildAsk};
 use super::door::{ChildDoor, Wanted};
 use super::narrow::{Bounds, wider};
 use crate::egress::check_contract;
 use crate::error::Stop;
+use crate::governance::record;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::progress::Progress;
@@ -137,8 +139,8 @@ impl<'a> Family<'a> {
 
     fn serve(&self, wanted: &Receiver<Wanted>) {
         let mut had = 0;
-        while let Ok(Wanted { ask, answer }) = wanted.recv() {
-            let answered = if had < MOST_CHILDREN { self.child(&ask) } else { Err(too_many()) };
+        while let Ok(Wanted { ask, rules, answer }) = wanted.recv() {
+            let answered = if had < MOST_CHILDREN { self.child(&ask, &rules) } else { Err(too_many()) };
             had += usize::from(answered.is_ok());
             // Who asked may be gone by now; the child's evidence is there all the same.
             let _ = answer.send(answered.unwrap_or_else(ChildAnswer::Refused));
@@ -146,7 +148,7 @@ impl<'a> Family<'a> {
     }
 
     /// Runs a child to its end, or says why not.
-    fn child(&self, ask: &ChildAsk) -> Result<ChildAnswer, String> {
+    fn child(&self, ask: &ChildAsk, rules: &[String]) -> Result<ChildAnswer, String> {
         let contract = self.read(ask)?;
         let order = Order {
             contract,
@@ -161,8 +163,9 @@ impl<'a> Family<'a> {
             fault: None,
         };
         let occasion = Occasion { child_of: Some(&self.parent), ..Occasion::default() };
-        let contract = order.contract.terms.id.to_string();
-        let link = Link { family: self, contract, child: OnceLock::new() };
+        let asked = ChildRun { engine: ask.engine.clone(), contract: order.contract.terms.id.to_string() };
+        let judged = record::child(Some(&asked), rules, None);
+        let link = Link { family: self, judged, child: OnceLock::new() };
         let before = self.charged();
         let finished = run_on(self.installation, &order, occasion, &link);
         if let Some(&child) = link.child.get() {
@@ -232,22 +235,16 @@ impl Drop for Closing<'_> {
 /// Writes into the parent's events which run its child is.
 struct Link<'a> {
     family: &'a Family<'a>,
-    contract: String,
+    /// That it was asked for, and by which rules it is there.
+    judged: Value,
     child: OnceLock<RunId>,
 }
 
 impl Progress for Link<'_> {
     fn started(&self, run_id: RunId) {
-        let data = json!({
-            "tool": TOOL,
-            "command": self.contract,
-            "action": "spawn",
-            "actions": [],
-            "forbidden": [],
-            "permission": "allowed",
-            "child": run_id,
-            "depth": self.family.parent.depth,
-        });
+        let mut data = self.judged.clone();
+        data["child"] = json!(run_id);
+        data["depth"] = self.family.parent.depth.into();
         let _ = self.child.set(run_id);
         self.family.write(EventType::ToolEvaluated, into_map(data));
     }

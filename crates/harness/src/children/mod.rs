@@ -13,7 +13,7 @@ mod snapshot;
 
 pub use ask::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSPACE_VARIABLE};
 
-pub(crate) use ask::{TOOL, question};
+pub(crate) use ask::question;
 pub(crate) use door::ChildDoor;
 pub(crate) use family::{ChildOf, Family, MOST_DEEP};
 pub(crate) use hand::hand_over;
