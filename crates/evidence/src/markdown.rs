@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use herma_model::Report;
 use herma_model::report::{
-    ChangedFile, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
+    ChangedFile, ChildrenUse, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
 };
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
@@ -34,6 +34,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
         writeln!(out, "| model | {}/{} |", cell(provider), cell(model))?;
         writeln!(out, "| model calls | {} |", usage(&report.usage))?;
     }
+    if let Some(used) = &report.children {
+        writeln!(out, "| child runs | {} |", children(used))?;
+    }
     if let Some(used) = &report.egress {
         writeln!(out, "| egress | {} |", egress(used))?;
     }
@@ -57,6 +60,15 @@ fn usage(usage: &Usage) -> String {
     format!(
         "{requests}{unsettled}; {input_tokens} tokens in, {output_tokens} out, {charged_tokens} charged; ${usd}"
     )
+}
+
+fn children(used: &ChildrenUse) -> String {
+    let ChildrenUse { runs, requests, charged_tokens, usd, unknown } = used;
+    let unknown = match unknown {
+        0 => String::new(),
+        runs => format!("; not known for {runs} of them"),
+    };
+    format!("{runs}; {requests} model calls, {charged_tokens} tokens charged; ${usd}{unknown}")
 }
 
 fn egress(used: &EgressUse) -> String {

@@ -1,4 +1,4 @@
-//! The decision about one tool call.
+//! The decision about one tool call, or about one child run.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 
@@ -8,7 +8,7 @@ use cedar_policy::{
 };
 use herma_model::contract::Action;
 use herma_model::engine::EngineName;
-use herma_model::tool::{LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
+use herma_model::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
 use herma_model::{RunId, Stage};
 
 use crate::compile::{Policies, Rule};
@@ -28,6 +28,15 @@ pub struct Asker {
     pub forbidden: BTreeSet<Action>,
     /// Whether its contract names a host.
     pub network: bool,
+}
+
+/// A child run that is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChildRun {
+    /// Its engine.
+    pub engine: EngineName,
+    /// The name of its contract.
+    pub contract: String,
 }
 
 /// What was decided, and by which rules.
@@ -56,14 +65,11 @@ impl Decision {
 }
 
 impl Policies {
-    /// Decides. What cannot be decided is denied.
+    /// Decides about a tool call. What cannot be decided is denied.
     #[must_use]
     pub fn decide(&self, asker: &Asker, call: &ToolCall) -> Decision {
         if call.subject.len() > LONGEST_SUBJECT || call.tool.len() > LONGEST_SUBJECT {
-            return Decision::no(
-                Vec::new(),
-                format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"),
-            );
+            return too_long();
         }
         // The subject of a call on files is their names.
         let does = match call.action {
@@ -75,9 +81,8 @@ impl Policies {
             .filter(|action| asker.forbidden.contains(action))
             .map(|action| action.as_str())
             .collect();
-        let mut decision = self
-            .by_rules(asker, call, does.clone())
-            .unwrap_or_else(|why| Decision::no(does, format!("herma's policy could not be asked: {why}")));
+        let mut decision =
+            self.by_rules(asker, About::Call(call), does.clone()).unwrap_or_else(|why| unasked(does, &why));
         // The contract's word does not hang on any rule.
         if decision.allowed && !forbidden.is_empty() {
             decision.allowed = false;
@@ -86,8 +91,17 @@ impl Policies {
         decision
     }
 
-    fn by_rules(&self, asker: &Asker, call: &ToolCall, does: Vec<Action>) -> Result<Decision, String> {
-        let (entities, request) = self.question(asker, call, &does)?;
+    /// Decides about a child run. What cannot be decided is denied.
+    #[must_use]
+    pub fn decide_child(&self, asker: &Asker, child: &ChildRun) -> Decision {
+        if child.contract.len() > LONGEST_SUBJECT {
+            return too_long();
+        }
+        self.by_rules(asker, About::Child(child), Vec::new()).unwrap_or_else(|why| unasked(Vec::new(), &why))
+    }
+
+    fn by_rules(&self, asker: &Asker, about: About<'_>, does: Vec<Action>) -> Result<Decision, String> {
+        let (entities, request) = self.question(asker, about, &does)?;
         let response = Authorizer::new().is_authorized(&request, &self.set, &entities);
         if let Some(error) = response.diagnostics().errors().next() {
             return Err(error.to_string());
@@ -97,7 +111,7 @@ impl Policies {
         rules.sort_by(|one, other| one.id.cmp(&other.id));
         let named: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
         let reason = if rules.is_empty() {
-            format!("no rule permits `{}` at stage {}", call.action, asker.stage)
+            format!("no rule permits `{}` at stage {}", about.action(), asker.stage)
         } else if allowed {
             format!("permitted by {}", named.join(", "))
         } else {
@@ -111,7 +125,7 @@ impl Policies {
     fn question(
         &self,
         asker: &Asker,
-        call: &ToolCall,
+        about: About<'_>,
         does: &[Action],
     ) -> Result<(Entities, Request), String> {
         let text = |text: &str| Value::new_string(text.to_owned());
@@ -121,30 +135,79 @@ impl Policies {
         let engine = uid("Engine", asker.engine.as_str())?;
         let contract = uid("Contract", &asker.contract)?;
         let run = uid("Run", &asker.run.map_or_else(|| "-".to_owned(), |run| run.to_string()))?;
-        let resource = uid("Call", "-")?;
         let of_run = HashMap::from([
             ("stage".to_owned(), Value::new_long(i64::from(u8::from(asker.stage)))),
             ("forbidden".to_owned(), words(&mut asker.forbidden.iter())),
             ("network".to_owned(), Value::new_bool(asker.network)),
         ]);
-        let of_call = HashMap::from([
-            ("tool".to_owned(), text(&call.tool)),
-            ("subject".to_owned(), text(&call.subject)),
+        let (tool, subject) = about.tool_and_subject();
+        let of_resource = HashMap::from([
+            ("tool".to_owned(), text(tool)),
+            ("subject".to_owned(), text(subject)),
             ("does".to_owned(), words(&mut does.iter())),
         ]);
-        let parents = HashSet::from([engine.clone(), contract.clone()]);
-        let all = [
-            Entity::new(run.clone(), of_run, parents).map_err(said)?,
-            Entity::new(resource.clone(), of_call, HashSet::new()).map_err(said)?,
-            Entity::new_no_attrs(engine, HashSet::new()),
-            Entity::new_no_attrs(contract, HashSet::new()),
+        let resource = uid(about.kind(), "-")?;
+        let (above_run, above_resource) = (HashSet::from([engine, contract]), about.lies_in()?);
+        // A child may have its parent's engine, and each is there once.
+        let above: HashSet<EntityUid> = above_run.union(&above_resource).cloned().collect();
+        let mut all = vec![
+            Entity::new(run.clone(), of_run, above_run).map_err(said)?,
+            Entity::new(resource.clone(), of_resource, above_resource).map_err(said)?,
         ];
+        all.extend(above.into_iter().map(|above| Entity::new_no_attrs(above, HashSet::new())));
         let entities = Entities::from_entities(all, Some(&self.schema)).map_err(said)?;
-        let action = uid("Action", call.action.as_str())?;
+        let action = uid("Action", about.action().as_str())?;
         let request =
             Request::new(run, action, resource, Context::empty(), Some(&self.schema)).map_err(said)?;
         Ok((entities, request))
     }
+}
+
+/// What is asked about.
+#[derive(Clone, Copy)]
+enum About<'a> {
+    Call(&'a ToolCall),
+    Child(&'a ChildRun),
+}
+
+impl<'a> About<'a> {
+    fn action(self) -> ToolAction {
+        match self {
+            Self::Call(call) => call.action,
+            Self::Child(_) => ToolAction::Spawn,
+        }
+    }
+
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Call(_) => "Call",
+            Self::Child(_) => "Child",
+        }
+    }
+
+    fn tool_and_subject(self) -> (&'a str, &'a str) {
+        match self {
+            Self::Call(call) => (&call.tool, &call.subject),
+            Self::Child(child) => (CHILD_TOOL, &child.contract),
+        }
+    }
+
+    fn lies_in(self) -> Result<HashSet<EntityUid>, String> {
+        match self {
+            Self::Call(_) => Ok(HashSet::new()),
+            Self::Child(ChildRun { engine, contract }) => {
+                Ok(HashSet::from([uid("Engine", engine.as_str())?, uid("Contract", contract)?]))
+            }
+        }
+    }
+}
+
+fn too_long() -> Decision {
+    Decision::no(Vec::new(), format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"))
+}
+
+fn unasked(does: Vec<Action>, why: &str) -> Decision {
+    Decision::no(does, format!("herma's policy could not be asked: {why}"))
 }
 
 /// What a rule that forbids tells the model.

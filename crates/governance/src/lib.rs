@@ -1,4 +1,4 @@
-//! Whether a tool may be called: policies in Cedar, those that herma ships and those of the operator, who can only narrow
+//! Whether a tool may be called and a child run be had: policies in Cedar, those that herma ships and those of the operator, who can only narrow
 //! what herma ships. Values come in, decisions go out; nothing here knows files, clocks or processes.
 
 mod compile;
@@ -7,6 +7,6 @@ mod problem;
 mod shipped;
 
 pub use compile::{Policies, PolicyFile, Rule};
-pub use decide::{Asker, Decision};
+pub use decide::{Asker, ChildRun, Decision};
 pub use problem::{Problem, Problems};
 pub use shipped::{SCHEMA, SHIPPED};

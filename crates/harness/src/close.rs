@@ -7,13 +7,14 @@ use herma_git::SourceRepo;
 use herma_model::blocker::BlockerRecord;
 use herma_model::event::{Ended, Source, first_missing, required};
 use herma_model::report::{
-    Admission, ApprovalStatus, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState, PathRule,
-    ReportSchema,
+    Admission, ApprovalStatus, ChildrenUse, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState,
+    PathRule, ReportSchema,
 };
 use herma_model::store::Store as _;
 use herma_model::tool::ToolUse;
 use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
 
+use crate::children;
 use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::installation::Installation;
@@ -113,6 +114,7 @@ impl Closing<'_> {
     /// Draws the verdict, writes the last event and the report.
     pub(crate) fn seal(&mut self) -> Result<Report, OrderError> {
         self.unplace();
+        children::tell_of_lost(self.installation, self.events)?;
         let events = self.events.events();
         self.facts.missing_event = self.missing_event(&events);
         let verdict = self.facts.judge(self.contract);
@@ -238,6 +240,7 @@ impl Closing<'_> {
             },
             outcome_due: facts.outcome_due,
             usage: facts.usage,
+            children: ChildrenUse::from_events(&self.events.events()),
             egress: facts.egress.clone(),
             tools: facts.tools.clone().map(ToolUse::reconciled),
             blockers: verdict.blockers().iter().map(without_secrets).collect(),

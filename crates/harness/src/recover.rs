@@ -33,10 +33,14 @@ pub struct Recovered {
     pub report: Option<Report>,
 }
 
-/// Closes every run whose process is gone.
+/// Closes every run whose process is gone: a child before the run that asked for it, whose report says what it was charged.
 pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError> {
     let orphans = installation.home.orphans().map_err(OrderError::home)?;
-    orphans.into_iter().map(|(run_id, active)| close(installation, run_id, active)).collect()
+    let newest_first = orphans.into_iter().rev();
+    let closed = newest_first.map(|(run_id, active)| close(installation, run_id, active));
+    let mut closed = closed.collect::<Result<Vec<_>, _>>()?;
+    closed.reverse();
+    Ok(closed)
 }
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {

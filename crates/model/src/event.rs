@@ -56,6 +56,7 @@ event_types! {
     EngineMessage "engine.message" "The engine said something.";
     ToolEvaluated "tool.evaluated" "A tool call that the engine reported or asked about, or that a witness saw, was judged.";
     ModelCalled "model.called" "The engine called a model through the router.";
+    ChildEnded "child.ended" "A child run ended; what it was charged for models counts against this run's budget.";
     EgressDecided "egress.decided" "A connection was allowed or denied.";
     PatchApplied "patch.applied" "The engine is dead, its tree was walked, hashed and recorded as one commit.";
     DiffChecked "diff.checked" "Every changed path and every reported action was judged.";

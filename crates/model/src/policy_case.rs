@@ -45,6 +45,9 @@ pub struct PolicyCase {
     pub network: bool,
     /// The agent's name of the tool; the action's otherwise.
     pub tool: Option<String>,
+    /// The engine of a child run, where the case is about one: its action is `spawn`, and what it is about is the name of the
+    /// child's contract.
+    pub child: Option<EngineName>,
     /// What the tool does.
     pub action: ToolAction,
     /// What the call is about.

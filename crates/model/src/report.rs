@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalId;
 use crate::blocker::BlockerRecord;
+pub use crate::child::ChildrenUse;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 pub use crate::egress::{EgressMode, EgressUse};
@@ -117,6 +118,9 @@ pub struct Report {
     pub outcome_due: Option<Timestamp>,
     /// What the run used of models.
     pub usage: Usage,
+    /// What its child runs were charged for models, beside that; none for a run that had no child.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub children: Option<ChildrenUse>,
     /// What its egress proxy decided; none for a run that had none.
     #[serde(default)]
     pub egress: Option<EgressUse>,

@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The most that a call may be about, in bytes. A shell takes no longer command, and what is longer is not judged but denied.
 pub const LONGEST_SUBJECT: usize = 128 << 10;
 
+/// What a child run is asked for by, in events and in policies.
+pub const CHILD_TOOL: &str = "herma run";
+
 /// What a tool call does, in the words of policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -114,7 +114,9 @@ impl Span {
 }
 
 /// An amount of US dollars in millionths, so that sums are exact; written `2.00`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
 #[serde(try_from = "String", into = "String")]
 #[schemars(with = "String", extend("pattern" = r"^[0-9]+(\.[0-9]{1,6})?$"))]
 pub struct Usd(pub u64);

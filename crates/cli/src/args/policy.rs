@@ -50,6 +50,9 @@ pub struct PolicyExplain {
     /// The agent's name of the tool; the action's if nothing is said
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
+    /// The engine of a child run, where the action is spawn: the resource is then the name of the child's contract
+    #[arg(long, value_name = "ENGINE")]
+    pub child: Option<EngineName>,
     /// The engine
     #[arg(long, default_value = "fake")]
     pub engine: EngineName,

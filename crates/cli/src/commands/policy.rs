@@ -3,14 +3,15 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use herma_governance::{Asker, Decision, Policies, PolicyFile, Problems, Rule};
+use herma_governance::{Asker, ChildRun, Decision, Policies, PolicyFile, Problems, Rule};
 use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 use herma_model::Stage;
 use herma_model::contract::Action;
+use herma_model::engine::EngineName;
 use herma_model::policy_case::{Expected, PolicyCase, PolicyCases};
 use herma_model::tool::{ToolAction, ToolCall};
 
-use crate::args;
+use crate::args::{self, PolicyExplain};
 use crate::commands::Ended;
 use crate::commands::run::read_contract;
 use crate::environment::Environment;
@@ -66,7 +67,7 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
     if cases.is_empty() {
         return Err(Failure::bad_input(format!("{shown} holds no case")));
     }
-    let cases: Vec<CaseItem> = cases.into_iter().map(|case| decided(&policies, case)).collect();
+    let cases = cases.into_iter().map(|case| decided(&policies, case)).collect::<Result<Vec<_>, _>>()?;
     let passed = cases.iter().all(|case| case.difference.is_none());
     let output = PolicyTestOutput { schema: "herma.policy-test/v1", passed, cases };
     if screen.is_json() {
@@ -87,7 +88,7 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn explain(args: &args::PolicyExplain, environment: &Environment, screen: &Screen) -> Ended {
+fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> Ended {
     let policies = compiled(&args.policies, environment)?;
     let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
     let terms = contract.as_ref().map(|contract| &contract.terms);
@@ -105,8 +106,9 @@ fn explain(args: &args::PolicyExplain, environment: &Environment, screen: &Scree
             .collect(),
         network: terms.is_some_and(|terms| !terms.egress.is_empty()),
     };
-    let call = call(args.tool.as_deref(), args.action, &args.resource);
-    let decision = shown(&policies, policies.decide(&asker, &call));
+    let PolicyExplain { tool, action, resource, child, .. } = args;
+    let question = Question { tool: tool.as_deref(), action: *action, resource, child: child.as_ref() };
+    let decision = shown(&policies, question.decided(&policies, &asker)?);
     let output = PolicyExplainOutput {
         schema: "herma.policy-explain/v1",
         action: args.action,
@@ -155,7 +157,7 @@ fn unusable(error: &PolicyError) -> Failure {
     Failure::bad_input(error).hint("mend it; `herma policy check` says whether it is")
 }
 
-fn decided(policies: &Policies, case: PolicyCase) -> CaseItem {
+fn decided(policies: &Policies, case: PolicyCase) -> Result<CaseItem, Failure> {
     let asker = Asker {
         run: None,
         engine: case.engine,
@@ -164,7 +166,11 @@ fn decided(policies: &Policies, case: PolicyCase) -> CaseItem {
         forbidden: Action::BUILT_IN.into_iter().chain(case.forbidden).collect(),
         network: case.network,
     };
-    let decision = policies.decide(&asker, &call(case.tool.as_deref(), case.action, &case.resource));
+    let (tool, child) = (case.tool.as_deref(), case.child.as_ref());
+    let question = Question { tool, action: case.action, resource: &case.resource, child };
+    let decision = question
+        .decided(policies, &asker)
+        .map_err(|why| Failure { what: format!("the case `{}`: {}", case.name, why.what), ..why })?;
     let as_expected = decision.allowed == (case.expect == Expected::Allow);
     let difference = if as_expected {
         let by = |rules: &[String]| if rules.is_empty() { "no rule".to_owned() } else { rules.join(", ") };
@@ -174,11 +180,36 @@ fn decided(policies: &Policies, case: PolicyCase) -> CaseItem {
         let word = if decision.allowed { "allowed" } else { "denied" };
         Some(format!("it is {word}: {}", decision.reason))
     };
-    CaseItem { name: case.name, difference, decision: shown(policies, decision) }
+    Ok(CaseItem { name: case.name, difference, decision: shown(policies, decision) })
 }
 
-fn call(tool: Option<&str>, action: ToolAction, resource: &str) -> ToolCall {
-    ToolCall { tool: tool.unwrap_or(action.as_str()).to_owned(), action, subject: resource.to_owned() }
+/// What is asked about: a tool call, or a child run of this engine.
+struct Question<'a> {
+    tool: Option<&'a str>,
+    action: ToolAction,
+    resource: &'a str,
+    child: Option<&'a EngineName>,
+}
+
+impl Question<'_> {
+    fn decided(&self, policies: &Policies, asker: &Asker) -> Result<Decision, Failure> {
+        let Self { tool, action, resource, child } = *self;
+        let subject = resource.to_owned();
+        match child {
+            None => {
+                let tool = tool.unwrap_or(action.as_str()).to_owned();
+                Ok(policies.decide(asker, &ToolCall { tool, action, subject }))
+            }
+            Some(engine) if action == ToolAction::Spawn && tool.is_none() => {
+                let child = ChildRun { engine: engine.clone(), contract: subject };
+                Ok(policies.decide_child(asker, &child))
+            }
+            Some(_) => {
+                Err(Failure::bad_input("a child run is asked for by the action `spawn` and by no tool")
+                    .hint("name no other action and no tool, or leave the child's engine out"))
+            }
+        }
+    }
 }
 
 fn shown(policies: &Policies, decision: Decision) -> DecisionItem {

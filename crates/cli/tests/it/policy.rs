@@ -88,6 +88,39 @@ fn a_contract_brings_its_stage_its_hosts_and_what_it_forbids() {
     assert_eq!((decided("fetch", "x", &[]), decided("fetch", "x", &under)), (false.into(), true.into()));
 }
 
+#[test]
+fn a_child_run_can_be_asked_about_and_is_no_tool_call() {
+    let rule =
+        "@id(\"no-stub\")\nforbid (principal, action == Action::\"spawn\", resource in Engine::\"stub\");\n";
+    let herma = with_policy("own.cedar", rule);
+    let explained = |with: &[&str]| {
+        let args =
+            [&["policy", "explain", "--resource", "part", "--action", "spawn", "--json"], with].concat();
+        let decision = herma.json(&args)["decision"].clone();
+        (decision["allowed"].clone(), decision["rules"][0]["id"].clone())
+    };
+    assert_eq!(explained(&["--child", "fake"]), (true.into(), "herma.child".into()));
+    assert_eq!(explained(&["--child", "stub"]), (false.into(), "no-stub".into()));
+    assert_eq!(explained(&[]), (false.into(), "herma.spawn".into()));
+
+    let shell = herma.run(&["policy", "explain", "--resource", "x", "--action", "shell", "--child", "fake"]);
+    assert_eq!(shell.code, Some(2), "{shell:#?}");
+    assert!(shell.stderr.contains("by the action `spawn`"), "{shell:#?}");
+
+    let case = |rest: &str| format!("- {{ name: a, resource: part, {rest} }}\n");
+    for (case, code, said) in [
+        (case("action: spawn, child: fake, expect: allow, rules: [herma.child]"), 0, "ok     a"),
+        (case("action: spawn, child: stub, expect: allow"), 1, "rule no-stub"),
+        (case("action: read, child: stub, expect: deny"), 2, "the case `a`: a child run is asked for"),
+        (case("action: spawn, tool: Task, child: fake, expect: deny"), 2, "by no tool"),
+    ] {
+        let file = herma.file("cases.yaml", format!("cases:\n{case}"));
+        let ended = herma.run(&["policy", "test", file.to_str().unwrap()]);
+        assert_eq!(ended.code, Some(code), "{ended:#?}");
+        assert!(format!("{}{}", ended.stdout, ended.stderr).contains(said), "{ended:#?}");
+    }
+}
+
 /// How the command of an agent's configuration ends, with nothing to read.
 fn hooked(program: &Path, socket: &Path) -> Output {
     let command = hook::command(program, socket);

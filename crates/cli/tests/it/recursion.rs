@@ -1,5 +1,8 @@
 //! A herma inside a run asks the one outside for a child run, which counts, narrows and links.
 
+mod budget;
+mod policy;
+
 use std::ffi::OsString;
 
 use herma_model::{Blocker, EventType, RunId, Status, Step};

@@ -40,7 +40,19 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     landing(report)?;
     model_calls(seen, report)?;
     egress(seen, report)?;
+    children(seen, report)?;
     Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
+}
+
+/// What the report says of child runs is what the events say of each.
+fn children(seen: &Seen, report: &Report) -> Result<(), String> {
+    // Whether their absence is excused is what the check of the events says.
+    let Some(events) = &seen.events else { return Ok(()) };
+    if events.children() == report.children {
+        return Ok(());
+    }
+    Err("the events add up to another number of child runs, or to another charge, than the report says"
+        .to_owned())
 }
 
 fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {

@@ -1,6 +1,7 @@
 //! Checks of the event log and of time: chain, order, freshness.
 
 use herma_model::blocker::Blocker;
+use herma_model::child::ChildrenUse;
 use herma_model::engine::DestinationKind;
 use herma_model::event::{self, Event, EventType, Source};
 use herma_model::{Report, RunId, Status, Timestamp};
@@ -33,6 +34,7 @@ struct Read {
     earliest: Option<Timestamp>,
     backwards: Option<u64>,
     egress: EgressSeen,
+    children: Option<ChildrenUse>,
 }
 
 impl EventsSeen {
@@ -46,6 +48,7 @@ impl EventsSeen {
             earliest: None,
             backwards: None,
             egress: EgressSeen::default(),
+            children: None,
         };
         Self { lines: Lines::new(LONGEST_LINE), read }
     }
@@ -70,6 +73,11 @@ impl EventsSeen {
     /// What it tells of egress.
     pub(super) fn egress(&self) -> &EgressSeen {
         &self.read.egress
+    }
+
+    /// What it tells of child runs.
+    pub(super) fn children(&self) -> Option<ChildrenUse> {
+        self.read.children
     }
 
     fn run_id(&self) -> Option<RunId> {
@@ -104,6 +112,7 @@ impl Read {
                 return;
             }
             self.egress.event(&event);
+            ChildrenUse::take(&mut self.children, &event);
             self.harness.push(Event { data: serde_json::Map::new(), ..event.clone() });
         }
         if self.first.is_none() {

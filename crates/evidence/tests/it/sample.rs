@@ -220,6 +220,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         outcome: OutcomeState::NotRequired,
         outcome_due: None,
         usage: Usage::NONE,
+        children: None,
         egress: None,
         tools: None,
         blockers: Vec::new(),

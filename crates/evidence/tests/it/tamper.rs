@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use herma_evidence::verify::CheckName as C;
 use herma_evidence::{InstallationKey, layout};
 use herma_model::blocker::Blocker;
-use herma_model::report::{EgressUse, Usage, VerificationStatus};
+use herma_model::report::{ChildrenUse, EgressUse, Usage, VerificationStatus};
 use herma_model::units::Usd;
 use herma_model::{RepoPath, Status};
 use proptest::prelude::*;
@@ -173,6 +173,9 @@ fn a_signed_lie_is_found() {
         }),
         ("decisions of egress from nowhere", C::Agreement, |r| {
             r.egress = Some(EgressUse { allowed: 1, ..EgressUse::default() });
+        }),
+        ("child runs from nowhere", C::Agreement, |r| {
+            r.children = Some(ChildrenUse { runs: 1, ..ChildrenUse::default() });
         }),
         ("a model that the contract does not name", C::Agreement, |r| r.model = Some("other".to_owned())),
         ("another contract", C::Contract, |r| r.contract_digest = herma_model::Digest::of(b"other")),

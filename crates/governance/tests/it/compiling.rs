@@ -12,7 +12,7 @@ fn problems(text: &str) -> Vec<Problem> {
 fn what_herma_ships_is_sound_and_every_rule_that_forbids_says_why() {
     let policies = Policies::compile(&[]).unwrap();
     let rules: Vec<_> = policies.rules().collect();
-    assert_eq!(rules.len(), 8);
+    assert_eq!(rules.len(), 9);
     for rule in rules {
         assert!(rule.id.starts_with("herma."), "{}", rule.id);
         assert_eq!(rule.reason.is_some(), rule.forbids, "{}", rule.id);

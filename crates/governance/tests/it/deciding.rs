@@ -1,8 +1,8 @@
 //! What is decided.
 
-use herma_governance::{Asker, Policies};
+use herma_governance::{Asker, ChildRun, Policies};
 use herma_model::contract::Action;
-use herma_model::tool::{LONGEST_SUBJECT, ToolAction as A};
+use herma_model::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction as A, ToolCall};
 use proptest::prelude::*;
 
 use crate::kit::{asker, call, decide, file};
@@ -81,6 +81,56 @@ fn an_operators_rule_names_engine_contract_tool_and_subject() {
             assert_eq!(decision.reason, "not here (rule a)");
         }
     }
+}
+
+/// What is decided about a child run of `fake` under the contract `part`.
+fn child(policies: &Policies, stage: u8) -> (bool, Vec<String>) {
+    let child = ChildRun { engine: "fake".parse().unwrap(), contract: "part".to_owned() };
+    let decision = policies.decide_child(&asker(stage), &child);
+    assert!(decision.does.is_empty());
+    (decision.allowed, decision.rules)
+}
+
+#[test]
+fn a_child_run_is_permitted_where_another_agent_is_not() {
+    let policies = Policies::compile(&[]).unwrap();
+    assert_eq!(child(&policies, 1), (false, vec![]));
+    for stage in 2..=6 {
+        assert_eq!(child(&policies, stage), (true, vec!["herma.child".to_owned()]));
+        // Whatever the agent calls its tool.
+        let task = ToolCall { tool: CHILD_TOOL.to_owned(), ..call(A::Spawn, "part") };
+        let decision = policies.decide(&asker(stage), &task);
+        assert_eq!((decision.allowed, decision.rules), (false, vec!["herma.spawn".to_owned()]));
+    }
+}
+
+#[test]
+fn an_operator_forbids_child_runs_all_of_them_or_some() {
+    for (rule, hits) in [
+        ("(principal, action == Action::\"spawn\", resource)", true),
+        ("(principal, action, resource)", true),
+        ("(principal, action, resource is Child)", true),
+        ("(principal, action == Action::\"spawn\", resource in Engine::\"fake\")", true),
+        ("(principal, action == Action::\"spawn\", resource in Engine::\"claude\")", false),
+        ("(principal, action == Action::\"spawn\", resource in Contract::\"part\")", true),
+        ("(principal, action == Action::\"spawn\", resource in Contract::\"fix-it\")", false),
+        ("(principal in Contract::\"fix-it\", action == Action::\"spawn\", resource)", true),
+        ("(principal in Engine::\"claude\", action, resource) when { resource.subject like \"p*\" }", true),
+        ("(principal, action == Action::\"shell\", resource)", false),
+    ] {
+        let policies = Policies::compile(&[file(&format!("@id(\"a\") forbid {rule};"))]);
+        let policies = policies.unwrap_or_else(|problems| panic!("{rule}: {problems}"));
+        assert_eq!(child(&policies, 3).0, !hits, "{rule}");
+    }
+}
+
+#[test]
+fn a_child_of_the_same_engine_and_contract_is_judged_too() {
+    let policies = Policies::compile(&[]).unwrap();
+    let same = ChildRun { engine: asker(3).engine, contract: asker(3).contract };
+    assert!(policies.decide_child(&asker(3), &same).allowed);
+    let long = ChildRun { contract: "x".repeat(LONGEST_SUBJECT + 1), ..same };
+    assert!(!policies.decide_child(&asker(3), &long).allowed);
 }
 
 proptest! {

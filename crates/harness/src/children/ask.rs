@@ -10,9 +10,6 @@ pub const SOCKET_VARIABLE: &str = "HERMA_SOCKET";
 /// The variable that says where the workspace is, seen from inside.
 pub const WORKSPACE_VARIABLE: &str = "HERMA_WORKSPACE";
 
-/// What events call the tool by which a child is asked for.
-pub(crate) const TOOL: &str = "herma run";
-
 /// A child run that is asked for. There is no word for a parent or a depth: the outer herma knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -9,6 +9,8 @@ use super::ask::{ChildAnswer, ChildAsk};
 /// A child that is wanted, and whom to tell what came of it.
 pub(super) struct Wanted {
     pub(super) ask: ChildAsk,
+    /// The rules that permit it.
+    pub(super) rules: Vec<String>,
     pub(super) answer: Sender<ChildAnswer>,
 }
 
@@ -38,8 +40,8 @@ impl ChildDoor {
         self.busy.load(Ordering::Acquire)
     }
 
-    /// Asks, and waits until the child has ended.
-    pub(crate) fn ask(&self, ask: ChildAsk) -> ChildAnswer {
+    /// Asks for a child that these rules permit, and waits until it has ended.
+    pub(crate) fn ask(&self, ask: ChildAsk, rules: Vec<String>) -> ChildAnswer {
         let refused = |why: &str| ChildAnswer::Refused(why.to_owned());
         let family = self.to_family.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(family) = family else { return refused("no engine of this run is at work") };
@@ -47,7 +49,7 @@ impl ChildDoor {
             return refused("another child of this run is at work, and there is one at a time");
         }
         let (to_us, answer) = channel();
-        let answered = match family.send(Wanted { ask, answer: to_us }) {
+        let answered = match family.send(Wanted { ask, rules, answer: to_us }) {
             Ok(()) => answer.recv().ok(),
             Err(_) => None,
         };
@@ -78,20 +80,20 @@ mod tests {
     #[test]
     fn there_is_one_child_at_a_time_and_none_where_no_engine_works() {
         let door = ChildDoor::default();
-        assert!(refused(door.ask(ask())).contains("no engine"));
+        assert!(refused(door.ask(ask(), Vec::new())).contains("no engine"));
         let wanted = door.open();
         thread::scope(|scope| {
-            let first = scope.spawn(|| refused(door.ask(ask())));
+            let first = scope.spawn(|| refused(door.ask(ask(), Vec::new())));
             let Wanted { answer, .. } = wanted.recv().unwrap();
             assert!(door.is_busy());
-            assert!(refused(door.ask(ask())).contains("one at a time"));
+            assert!(refused(door.ask(ask(), Vec::new())).contains("one at a time"));
             answer.send(ChildAnswer::Refused("that was it".to_owned())).unwrap();
             assert_eq!(first.join().unwrap(), "that was it");
         });
         assert!(!door.is_busy());
         drop(wanted);
-        assert!(refused(door.ask(ask())).contains("has ended"));
+        assert!(refused(door.ask(ask(), Vec::new())).contains("has ended"));
         door.close();
-        assert!(refused(door.ask(ask())).contains("no engine"));
+        assert!(refused(door.ask(ask(), Vec::new())).contains("no engine"));
     }
 }

@@ -3,24 +3,29 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
+use herma_governance::ChildRun;
+use herma_model::child::ChildEnd;
 use herma_model::contract::Terms;
 use herma_model::egress::EgressMode;
 use herma_model::event::Source;
 use herma_model::{Contract, EventType, RunId, Status};
 use herma_policy::PathRules;
-use serde_json::json;
+use herma_router::budget::Amount;
+use herma_router::service::RunAbove;
+use serde_json::{Map, Value, json};
 
-use super::ask::{ChildAnswer, ChildAsk, TOOL};
+use super::ask::{ChildAnswer, ChildAsk};
 use super::door::{ChildDoor, Wanted};
 use super::narrow::{Bounds, wider};
 use crate::egress::check_contract;
 use crate::error::Stop;
+use crate::governance::record;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::progress::Progress;
@@ -55,6 +60,8 @@ pub(crate) struct ChildOf {
     pub(super) scratch: Vec<String>,
     /// The contract that a person started, and where it lies: where its repository's runs take place, its children do.
     pub(crate) root: (Contract, PathBuf),
+    /// The parent's router, whose budget the child's calls count against; none where it has no model.
+    pub(crate) router: Option<RunAbove>,
     over: AtomicBool,
 }
 
@@ -95,6 +102,7 @@ impl<'a> Family<'a> {
             checkout: run.dirs.verification(),
             scratch: scratch.iter().map(ToString::to_string).collect(),
             root,
+            router: run.router.as_ref().and_then(|router| router.above(run.plan.run_id)),
             over: AtomicBool::new(false),
         };
         Self {
@@ -131,8 +139,8 @@ impl<'a> Family<'a> {
 
     fn serve(&self, wanted: &Receiver<Wanted>) {
         let mut had = 0;
-        while let Ok(Wanted { ask, answer }) = wanted.recv() {
-            let answered = if had < MOST_CHILDREN { self.child(&ask) } else { Err(too_many()) };
+        while let Ok(Wanted { ask, rules, answer }) = wanted.recv() {
+            let answered = if had < MOST_CHILDREN { self.child(&ask, &rules) } else { Err(too_many()) };
             had += usize::from(answered.is_ok());
             // Who asked may be gone by now; the child's evidence is there all the same.
             let _ = answer.send(answered.unwrap_or_else(ChildAnswer::Refused));
@@ -140,7 +148,7 @@ impl<'a> Family<'a> {
     }
 
     /// Runs a child to its end, or says why not.
-    fn child(&self, ask: &ChildAsk) -> Result<ChildAnswer, String> {
+    fn child(&self, ask: &ChildAsk, rules: &[String]) -> Result<ChildAnswer, String> {
         let contract = self.read(ask)?;
         let order = Order {
             contract,
@@ -155,10 +163,18 @@ impl<'a> Family<'a> {
             fault: None,
         };
         let occasion = Occasion { child_of: Some(&self.parent), ..Occasion::default() };
-        let link = Link { family: self, contract: order.contract.terms.id.to_string() };
-        let finished = run_on(self.installation, &order, occasion, &link)
-            .map_err(|why| self.placeless(&why.to_string()))?;
-        let Finished { report, handed, .. } = finished;
+        let asked = ChildRun { engine: ask.engine.clone(), contract: order.contract.terms.id.to_string() };
+        let judged = record::child(Some(&asked), rules, None);
+        let link = Link { family: self, judged, child: OnceLock::new() };
+        let before = self.charged();
+        let finished = run_on(self.installation, &order, occasion, &link);
+        if let Some(&child) = link.child.get() {
+            let status = finished.as_ref().ok().map(|finished| finished.report.status);
+            // There is one child at a time: what was charged below since it began is its own and its children's.
+            let charged = Some(self.charged().minus(before));
+            self.write(EventType::ChildEnded, ChildEnd { child, status, charged }.to_data());
+        }
+        let Finished { report, handed, .. } = finished.map_err(|why| self.placeless(&why.to_string()))?;
         let files = handed.filter(|_| report.status == Status::Pass);
         Ok(ChildAnswer::Ended { report: Box::new(report), files })
     }
@@ -178,6 +194,18 @@ impl<'a> Family<'a> {
         match wider(&bounds, &contract.terms) {
             Some(why) => Err(format!("a child may do no more than its parent: {why}")),
             None => Ok(contract),
+        }
+    }
+
+    /// What all children were charged so far. None has calls under way when it has ended.
+    fn charged(&self) -> Amount {
+        self.parent.router.as_ref().map(RunAbove::charged).unwrap_or_default()
+    }
+
+    fn write(&self, kind: EventType, data: Map<String, Value>) {
+        if let Err(why) = self.events.append(Source::Harness, kind, data) {
+            let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
+            unwritten.get_or_insert_with(|| why.to_string());
         }
     }
 
@@ -207,25 +235,17 @@ impl Drop for Closing<'_> {
 /// Writes into the parent's events which run its child is.
 struct Link<'a> {
     family: &'a Family<'a>,
-    contract: String,
+    /// That it was asked for, and by which rules it is there.
+    judged: Value,
+    child: OnceLock<RunId>,
 }
 
 impl Progress for Link<'_> {
     fn started(&self, run_id: RunId) {
-        let data = json!({
-            "tool": TOOL,
-            "command": self.contract,
-            "action": "spawn",
-            "actions": [],
-            "forbidden": [],
-            "permission": "allowed",
-            "child": run_id,
-            "depth": self.family.parent.depth,
-        });
-        let written = self.family.events.append(Source::Harness, EventType::ToolEvaluated, into_map(data));
-        if let Err(why) = written {
-            let mut unwritten = self.family.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-            unwritten.get_or_insert_with(|| why.to_string());
-        }
+        let mut data = self.judged.clone();
+        data["child"] = json!(run_id);
+        data["depth"] = self.family.parent.depth.into();
+        let _ = self.child.set(run_id);
+        self.family.write(EventType::ToolEvaluated, into_map(data));
     }
 }

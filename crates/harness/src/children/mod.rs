@@ -7,13 +7,15 @@ mod ask;
 mod door;
 mod family;
 mod hand;
+mod lost;
 mod narrow;
 mod snapshot;
 
 pub use ask::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSPACE_VARIABLE};
 
-pub(crate) use ask::{TOOL, question};
+pub(crate) use ask::question;
 pub(crate) use door::ChildDoor;
 pub(crate) use family::{ChildOf, Family, MOST_DEEP};
 pub(crate) use hand::hand_over;
+pub(crate) use lost::tell_of_lost;
 pub(crate) use snapshot::baseline;

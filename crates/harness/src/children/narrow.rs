@@ -98,20 +98,25 @@ fn limits(bounds: &Bounds<'_>, parent: &Terms, child: &Terms) -> Option<String> 
         (Some(most), wanted) if wanted.is_none_or(|wanted| wanted.0 > most.0) => {
             Some(format!("`limits.memory` is not set or above its parent's {} bytes", most.0))
         }
-        _ => None,
+        _ => budget(parent, child),
     }
+}
+
+/// What a child spends is its parent's too, whatever its contract says: this is so that its contract says it.
+fn budget(parent: &Terms, child: &Terms) -> Option<String> {
+    let (above, own) = (&parent.limits, &child.limits);
+    let is_wide =
+        |most: u64, wanted: Option<u64>| wanted.map_or(child.model.is_some(), |wanted| wanted > most);
+    if let Some(most) = above.tokens.filter(|most| is_wide(most.0, own.tokens.map(|tokens| tokens.0))) {
+        return Some(format!("`limits.tokens` is not set or above its parent's {}", most.0));
+    }
+    let most = above.usd.filter(|most| is_wide(most.0, own.usd.map(|usd| usd.0)))?;
+    Some(format!("`limits.usd` is not set or above its parent's {most}"))
 }
 
 fn reach(parent: &Terms, child: &Terms) -> Option<String> {
     if child.model.is_some() && child.model != parent.model {
         return Some("`model` is not its parent's".to_owned());
-    }
-    // A budget is of one run's router, and the child has one of its own.
-    if child.model.is_some() && (parent.limits.tokens.is_some() || parent.limits.usd.is_some()) {
-        return Some(
-            "its parent has a budget of tokens or money, which is not shared: a child of it names no `model`"
-                .to_owned(),
-        );
     }
     if let Some(host) = child.egress.iter().find(|host| !parent.egress.contains(host)) {
         return Some(format!("`egress` has `{host}`, which its parent has not"));
@@ -147,7 +152,11 @@ mod tests {
     }
 
     fn child(changed: &[(&str, &str)]) -> Option<String> {
-        let parent = [terms(&[])];
+        child_of(&[], changed)
+    }
+
+    fn child_of(parent: &[(&str, &str)], changed: &[(&str, &str)]) -> Option<String> {
+        let parent = [terms(parent)];
         let (left, destination) = (Duration::from_secs(30), DestinationKind::Sandbox);
         let usual = [("target", "{ repo: . }"), ("limits", "{ total: 30s, memory: 1GiB }")];
         let usual = usual.iter().filter(|(key, _)| !changed.iter().any(|(new, _)| new == key));
@@ -169,6 +178,32 @@ mod tests {
         ] {
             assert_eq!(child(&[changed]), None, "{changed:?}");
         }
+    }
+
+    #[test]
+    fn a_child_that_asks_a_model_says_how_much_and_no_more_than_its_parent_may() {
+        let model = ("model", "{ provider: p, model: m }");
+        let parent = [model, ("limits", "{ total: 60s, tokens: 10k, usd: 1.00 }")];
+        let with = |limits: &str, more: &[(&str, &str)]| {
+            let limits = format!("{{ total: 30s{limits} }}");
+            child_of(&parent, &[&[("limits", limits.as_str())], more].concat())
+        };
+        for limits in [", tokens: 10k, usd: 1.00", ", tokens: 1, usd: 0.50"] {
+            assert_eq!(with(limits, &[model]), None, "{limits}");
+        }
+        for (limits, named) in [
+            ("", "limits.tokens"),
+            (", tokens: 10001, usd: 1.00", "limits.tokens"),
+            (", tokens: 10k", "limits.usd"),
+            (", tokens: 10k, usd: 1.01", "limits.usd"),
+        ] {
+            let why = with(limits, &[model]);
+            assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{limits}: {why:?}");
+        }
+        // Who asks no model needs no budget, and is not given a larger one either.
+        assert_eq!(with("", &[]), None);
+        assert!(with(", tokens: 10001", &[]).is_some());
+        assert_eq!(child_of(&[model], &[model]), None, "what its parent does not limit it need not");
     }
 
     #[test]

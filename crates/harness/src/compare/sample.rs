@@ -128,6 +128,7 @@ pub(super) fn report() -> Report {
         outcome: OutcomeState::NotRequired,
         outcome_due: None,
         usage: Usage::NONE,
+        children: None,
         egress: None,
         tools: None,
         blockers: Vec::new(),

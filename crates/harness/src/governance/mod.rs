@@ -2,7 +2,7 @@
 //! them before each call.
 
 mod files;
-mod record;
+pub(crate) mod record;
 mod service;
 
 pub use files::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};

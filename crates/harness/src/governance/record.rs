@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use herma_governance::Decision;
+use herma_governance::{ChildRun, Decision};
 use herma_model::contract::Action;
-use herma_model::tool::ToolCall;
+use herma_model::tool::{CHILD_TOOL, ToolAction, ToolCall};
 use serde_json::{Value, json};
 
 /// How much of one text an event holds.
@@ -66,6 +66,27 @@ pub(crate) fn data(
     }
     if seen.asked() && !allowed {
         data["reason"] = bounded(decision.reason.clone()).into();
+    }
+    data
+}
+
+/// The same for a child run that a herma inside asked for; `denied` says why there is none.
+pub(crate) fn child(child: Option<&ChildRun>, rules: &[String], denied: Option<&str>) -> Value {
+    let mut data = json!({
+        "tool": CHILD_TOOL,
+        "command": child.map_or("", |child| child.contract.as_str()),
+        "action": ToolAction::Spawn,
+        "actions": [],
+        "forbidden": [],
+        "permission": if denied.is_some() { "denied" } else { "allowed" },
+        "rules": rules,
+        "asked_by": "herma",
+    });
+    if let Some(child) = child {
+        data["engine"] = json!(child.engine);
+    }
+    if let Some(why) = denied {
+        data["reason"] = bounded(why.to_owned()).into();
     }
     data
 }

@@ -15,12 +15,12 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use herma_evidence::{EventLog, layout};
-use herma_governance::{Asker, Policies};
-use herma_model::EventType;
+use herma_governance::{Asker, ChildRun, Decision, Policies};
 use herma_model::event::Source;
 use herma_model::tool::{ToolAnswer, ToolCall};
+use herma_model::{Contract, EventType};
 use rustix::event::{PollFd, PollFlags, poll};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::record::{self, Seen, Tally};
 use crate::children::{self, ChildAnswer, ChildAsk, ChildDoor};
@@ -184,29 +184,34 @@ impl Desk {
         let _ = caller.write_all(&answer);
     }
 
-    /// Has a child run, or says why not. That it was asked for in vain is written down.
+    /// Has a child run, where policy permits it, or says why not. That it was asked for in vain is written down.
     fn child(&self, ask: Result<ChildAsk, String>) -> ChildAnswer {
-        let answer = match ask {
-            Ok(ask) => self.children.ask(ask),
-            Err(why) => ChildAnswer::Refused(format!("the question cannot be read: {why}")),
+        let ask = match ask {
+            Ok(ask) => ask,
+            Err(why) => return self.refuse(None, &[], format!("the question cannot be read: {why}")),
         };
-        if let ChildAnswer::Refused(why) = &answer {
-            let data = json!({
-                "tool": children::TOOL,
-                "command": "",
-                "action": "spawn",
-                "actions": [],
-                "forbidden": [],
-                "permission": "denied",
-                "reason": record::bounded(why.clone()),
-            });
-            let mut tally = self.tally();
-            tally.refused += 1;
-            let own = tally.refused <= MOST_DENIALS;
-            drop(tally);
-            self.write(own, data);
+        let mut child = ChildRun { engine: ask.engine.clone(), contract: String::new() };
+        match Contract::parse(ask.contract.as_bytes()) {
+            Ok(contract) => child.contract = contract.terms.id.to_string(),
+            Err(bad) => return self.refuse(Some(&child), &[], format!("its contract: {bad}")),
         }
-        answer
+        let Decision { allowed, rules, reason, .. } = self.policies.decide_child(&self.asker, &child);
+        if !allowed {
+            return self.refuse(Some(&child), &rules, reason);
+        }
+        match self.children.ask(ask, rules) {
+            ChildAnswer::Refused(why) => self.refuse(Some(&child), &[], why),
+            ended @ ChildAnswer::Ended { .. } => ended,
+        }
+    }
+
+    fn refuse(&self, child: Option<&ChildRun>, rules: &[String], why: String) -> ChildAnswer {
+        let mut tally = self.tally();
+        tally.refused += 1;
+        let own = tally.refused <= MOST_DENIALS;
+        drop(tally);
+        self.write(own, record::child(child, rules, Some(&why)));
+        ChildAnswer::Refused(why)
     }
 
     fn tally(&self) -> MutexGuard<'_, Tally> {

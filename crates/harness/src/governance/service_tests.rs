@@ -4,6 +4,7 @@ use std::net::Shutdown;
 
 use herma_engines::hook;
 use herma_evidence::{Bundle, Redactor};
+use herma_governance::PolicyFile;
 use herma_model::{Event, Fault, Stage};
 use serde_json::json;
 
@@ -18,7 +19,17 @@ struct World {
     governance: RunGovernance,
 }
 
+/// A question for a child whose contract can be read.
+fn asked_for_child() -> String {
+    let contract = "---\nid: part\ntitle: t\ntarget: { repo: . }\nstage: 3\nallowed_paths: [a]\n---\nbrief\n";
+    json!({ "child_run": { "contract": contract, "engine": "fake" } }).to_string()
+}
+
 fn world(fault: Option<Fault>) -> World {
+    world_with(fault, &[])
+}
+
+fn world_with(fault: Option<Fault>, operators: &[PolicyFile]) -> World {
     let dir = tempfile::tempdir().unwrap();
     let bundle = Bundle::create(dir.path().join("bundle"), Arc::new(SystemClock), fault).unwrap();
     let events = Arc::new(EventLog::create(&bundle, RUN.parse().unwrap(), Redactor::default()));
@@ -30,7 +41,7 @@ fn world(fault: Option<Fault>) -> World {
         forbidden: herma_model::contract::Action::BUILT_IN.into(),
         network: false,
     };
-    let policies = Arc::new(Policies::compile(&[]).unwrap());
+    let policies = Arc::new(Policies::compile(operators).unwrap());
     let governance =
         RunGovernance::open(&dir.path().join("governance"), policies, asker, Arc::clone(&events)).unwrap();
     World { dir, events, governance }
@@ -181,8 +192,10 @@ fn what_cannot_be_written_down_is_denied() {
 #[test]
 fn a_child_that_is_asked_for_in_vain_is_refused_and_written_down() {
     let world = world(None);
+    let asked = asked_for_child();
     for (text, why) in [
-        (r#"{"child_run":{"contract":"","engine":"fake"}}"#, "no engine of this run is at work"),
+        (asked.as_str(), "no engine of this run is at work"),
+        (r#"{"child_run":{"contract":"","engine":"fake"}}"#, "its contract: "),
         (r#"{"child_run":{"contract":"","engine":"fake","depth":0}}"#, "unknown field `depth`"),
         (r#"{"child_run":{"contract":"","engine":"fake"},"parent_run":"x"}"#, "unknown field `parent_run`"),
         (r#"{"child_run":7}"#, "invalid type"),
@@ -191,8 +204,29 @@ fn a_child_that_is_asked_for_in_vain_is_refused_and_written_down() {
         assert!(answer.starts_with("{\"refused\"") && answer.contains(why), "{text}: {answer}");
     }
     let (tally, events) = world.close();
-    assert_eq!((tally.asked, tally.refused, events.len()), (0, 4, 4));
+    assert_eq!((tally.asked, tally.refused, events.len()), (0, 5, 5));
     assert!(
         events.iter().all(|event| event.data["permission"] == "denied" && event.source == Source::Harness)
+    );
+}
+
+#[test]
+fn a_child_that_policy_denies_is_told_why_and_no_tool_call_is_counted() {
+    let rule = "@id(\"no-children\") @reason(\"not here\")\n\
+                forbid (principal, action == Action::\"spawn\", resource in Engine::\"fake\");";
+    let file = PolicyFile { name: "own.cedar".to_owned(), text: rule.to_owned() };
+    let world = world_with(None, &[file]);
+    let answer = world.say(asked_for_child().as_bytes());
+    assert_eq!(answer, r#"{"refused":"not here (rule no-children)"}"#);
+    let (tally, events) = world.close();
+    assert_eq!((tally.asked, tally.denied, tally.refused), (0, 0, 1));
+    let told: Vec<_> = events.iter().map(|event| json!(event.data)).collect();
+    assert_eq!(
+        told,
+        [json!({
+            "tool": "herma run", "command": "part", "action": "spawn", "actions": [], "forbidden": [],
+            "permission": "denied", "rules": ["no-children"], "asked_by": "herma", "engine": "fake",
+            "reason": "not here (rule no-children)",
+        })]
     );
 }

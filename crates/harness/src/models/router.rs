@@ -13,7 +13,7 @@ use herma_evidence::{Redactor, layout};
 use herma_model::RunId;
 use herma_model::secret::Secret;
 use herma_router::config::Address;
-use herma_router::service::{Handle, Options, Refusals, Service};
+use herma_router::service::{Handle, Options, Refusals, RunAbove, Service};
 
 use super::plan::RouterPlan;
 use super::take_calls;
@@ -70,6 +70,11 @@ impl RunRouter {
         self.handle.calls_begun(&run.to_string()).unwrap_or(0)
     }
 
+    /// The run as the routers of its children know it: what they spend counts against its budget.
+    pub(crate) fn above(&self, run: RunId) -> Option<RunAbove> {
+        self.handle.above(&run.to_string())
+    }
+
     /// Where herma itself calls it.
     pub(super) fn address(&self) -> &Address {
         &self.address
@@ -94,7 +99,8 @@ pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), 
         .map(|(name, upstream)| (name.clone(), upstream.provider.name().to_owned()))
         .collect();
     let run_name = run.plan.run_id.to_string();
-    let handle = Service::start(Options {
+    let above = above(run)?;
+    let options = Options {
         limits: limits.clone(),
         upstreams: plan.upstreams().map_err(internal)?,
         per_day: plan.config.budgets.day,
@@ -103,8 +109,8 @@ pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), 
         holder: run_name.clone(),
         earlier: BTreeMap::new(),
         clock: Arc::clone(&run.installation.clock),
-    })
-    .map_err(internal)?;
+    };
+    let handle = Service::start_below(options, above).map_err(internal)?;
     let token = handle.admit(plan.grant(&run_name, &run.plan.engine), &dir).map_err(internal)?;
     let opened = File::open(&dir)?;
     let socket = dir.join(SOCKET);
@@ -119,6 +125,14 @@ pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), 
     run.events.redact_with(router.redactor());
     run.router = Some(router);
     Ok(())
+}
+
+/// The run that this one counts against, where it is a child.
+fn above<'a>(run: &Run<'a>) -> Result<Option<&'a RunAbove>, Stop> {
+    let Some(parent) = run.occasion.child_of else { return Ok(None) };
+    // A child names no model that its parent does not: this is what holds if that should ever change.
+    let unbounded = || internal("the run that asked for this one has no router, so that nothing bounds it");
+    parent.router.as_ref().map(Some).ok_or_else(unbounded)
 }
 
 /// Ends the router of the run, if one is still there: its token is dead, calls under way are broken off, and what it

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::{BudgetState, Exhausted, Ledger, NotReserved, Reservation, Reserved, Short, Unsettled};
 use super::shared::{Over, Wanted};
-use super::{Amount, Ask, InMemory, Lack, LeaseError, Leases, Limits, Scope};
+use super::{Above, Amount, Ask, InMemory, Lack, LeaseError, Leases, Limits, Scope};
 
 /// All budgets of a router. Cheap to clone; every clone is the same.
 #[derive(Clone)]
@@ -17,6 +17,7 @@ struct Inner {
     ledger: Mutex<Ledger>,
     leases: Arc<dyn Leases>,
     holder: Arc<str>,
+    above: Option<Above>,
 }
 
 impl fmt::Debug for Budgets {
@@ -37,7 +38,13 @@ impl Budgets {
     /// same time may have the same; the one that goes on with the audits of one that died takes its name over.
     #[must_use]
     pub fn new(leases: Arc<dyn Leases>, holder: &str) -> Self {
-        Self { inner: Arc::new(Inner { ledger: Mutex::default(), leases, holder: holder.into() }) }
+        Self::below(None, leases, holder)
+    }
+
+    /// The same, with a budget above: every call counts against that one too, and against those above it.
+    #[must_use]
+    pub fn below(above: Option<Above>, leases: Arc<dyn Leases>, holder: &str) -> Self {
+        Self { inner: Arc::new(Inner { ledger: Mutex::default(), leases, holder: holder.into(), above }) }
     }
 
     /// Opens a budget, with what was spent of it before. One that is open learns its new limits and keeps the rest. That
@@ -70,7 +77,7 @@ impl Budgets {
         loop {
             let tried = self.ledger().reserve(scopes, &ask, &empty);
             match tried {
-                Ok(reserved) => return Ok(reserved),
+                Ok(reserved) => return self.with_above(reserved, ask),
                 Err(NotReserved::Exhausted(exhausted)) => return Err(exhausted),
                 Err(NotReserved::Short(short)) => {
                     // What others took of the new lease meanwhile is leased once more; only where the store has no more
@@ -83,19 +90,47 @@ impl Budgets {
         }
     }
 
+    /// Sets the same aside above, or nothing anywhere. Nothing is waited for here: who leaves while it waits leaves nothing
+    /// set aside above.
+    pub(super) fn with_above(&self, reserved: Reserved, ask: Ask) -> Result<Reserved, Exhausted> {
+        let Some(above) = &self.inner.above else { return Ok(reserved) };
+        let Reserved { mut reservation, output } = reserved;
+        match above.reserve(Ask { output, ..ask }) {
+            Ok(fits) => {
+                if fits.output < output {
+                    self.ledger().lower(&mut reservation, ask.most(fits.output));
+                }
+                reservation.above = Some(Box::new(fits.reservation));
+                Ok(Reserved { reservation, output: fits.output })
+            }
+            Err(exhausted) => {
+                self.release(reservation);
+                Err(exhausted)
+            }
+        }
+    }
+
     /// The call cost this much. More than the most is charged too.
-    pub fn settle(&self, reservation: Reservation, cost: Amount) {
+    pub fn settle(&self, mut reservation: Reservation, cost: Amount) {
+        let above = reservation.above.take();
         self.ledger().settle(reservation, cost);
+        if let Some((above, reservation)) = self.inner.above.as_ref().zip(above) {
+            above.settle(*reservation, cost);
+        }
     }
 
     /// The call was never made.
     pub fn release(&self, reservation: Reservation) {
-        self.ledger().release(reservation);
+        self.settle(reservation, Amount::default());
     }
 
     /// Nobody knows what the call cost: it is charged at the most, and counted.
-    pub fn abandon(&self, reservation: Reservation) {
+    pub fn abandon(&self, mut reservation: Reservation) {
+        let above = reservation.above.take();
         self.ledger().abandon(reservation);
+        if let Some((above, reservation)) = self.inner.above.as_ref().zip(above) {
+            above.abandon(*reservation);
+        }
     }
 
     /// Nothing more is set aside in this budget. It goes when what is set aside is settled; a shared one at the
@@ -167,7 +202,7 @@ impl Budgets {
         self.inner.leases.settle(&scope, &self.inner.holder, leased, spent).await
     }
 
-    fn ledger(&self) -> MutexGuard<'_, Ledger> {
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
         // Every change is whole before anything in it can panic.
         self.inner.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }

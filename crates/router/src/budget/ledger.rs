@@ -16,6 +16,8 @@ use super::{Amount, Limits, Scope};
 pub struct Reservation {
     accounts: SmallVec<[u64; 3]>,
     most: Amount,
+    /// What is set aside for the same call in the budget above, which another ledger holds.
+    pub(super) above: Option<Box<Reservation>>,
 }
 
 impl Reservation {
@@ -169,12 +171,19 @@ impl Ledger {
             }
         }
         self.each(&accounts, |account| account.reserved = account.reserved.plus(most));
-        Ok(Reserved { reservation: Reservation { accounts, most }, output })
+        Ok(Reserved { reservation: Reservation { accounts, most, above: None }, output })
+    }
+
+    /// Less than what is set aside is enough for the call.
+    pub(super) fn lower(&mut self, reservation: &mut Reservation, most: Amount) {
+        let freed = reservation.most.minus(most);
+        reservation.most = reservation.most.minus(freed);
+        self.each(&reservation.accounts, |account| account.reserved = account.reserved.minus(freed));
     }
 
     /// The call cost this much. More than the most is charged too, so that a provider's count is never hidden.
     pub fn settle(&mut self, reservation: Reservation, cost: Amount) {
-        let Reservation { accounts, most } = reservation;
+        let Reservation { accounts, most, above: _ } = reservation;
         self.each(&accounts, |account| {
             account.reserved = account.reserved.minus(most);
             account.spent = account.spent.plus(cost);

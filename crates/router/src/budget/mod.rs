@@ -1,6 +1,7 @@
 //! Budgets that cannot be overshot: what a call can cost at most is set aside before it is made, and settled to what it
 //! did cost when that is known.
 
+mod above;
 mod ask;
 mod budgets;
 mod in_memory;
@@ -10,6 +11,7 @@ mod shared;
 
 pub use herma_model::budget::{Amount, Day, LARGEST, Later, LeaseError, Leases, Limits, Scope};
 
+pub use above::Above;
 pub use ask::{Ask, Lack};
 pub use budgets::Budgets;
 pub use in_memory::InMemory;

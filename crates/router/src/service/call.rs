@@ -104,7 +104,7 @@ async fn governed(
         Ok(reserved) => reserved,
         Err(exhausted) => {
             flight.run.note_budget(&exhausted.to_string());
-            return Err(Refused::from(&exhausted));
+            return Err(Refused::budget(&exhausted, &flight.run.name));
         }
     };
     flight.open(reserved.reservation)?;

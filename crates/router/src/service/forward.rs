@@ -118,7 +118,7 @@ pub(super) async fn forward(flight: &mut Flight, question: &Question<'_>) -> Res
                         flight.lost(why, status, next.reservation)?;
                     }
                     Err(exhausted) => {
-                        let refused = Refused::from(&exhausted);
+                        let refused = Refused::budget(&exhausted, &flight.run.name);
                         flight.run.note_budget(&exhausted.to_string());
                         flight.came_of_it(why, status);
                         flight.unknown(&refused);

@@ -13,13 +13,14 @@ use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore, watch};
 
 use super::admin::{self, State};
+use super::kin::{Kin, RunAbove};
 use super::listener::Listener;
 use super::runs::{Refusals, Run, new_token};
 use super::scribe;
 use super::shared::{Settings, Shared, Upstreams};
 use super::threads::Threads;
 use crate::audit::{Audit, AuditError, Sums};
-use crate::budget::{Amount, Budgets, Day, Leases, Limits, Scope};
+use crate::budget::{Above, Amount, Budgets, Day, Leases, Limits, Scope};
 use crate::config::{Address, RequestLimits};
 use crate::grant::Grant;
 use crate::upstream::Upstream;
@@ -139,12 +140,19 @@ pub enum AdmitError {
 impl Service {
     /// Starts the router. It listens nowhere until it is told to.
     pub fn start(options: Options) -> Result<Handle, StartError> {
+        Self::start_below(options, None)
+    }
+
+    /// The same for a run below another one: every call counts against the budgets of all runs above it too.
+    pub fn start_below(options: Options, above: Option<&RunAbove>) -> Result<Handle, StartError> {
         let Options { limits, upstreams, per_day, per_engine, leases, holder, earlier, clock } = options;
         let threads = Threads::start(limits.threads).map_err(StartError::Threads)?;
         let room = Arc::new(Semaphore::new(limits.max_connections));
         let settings = Settings { limits, per_day, per_engine };
-        let budgets = Budgets::new(leases, &holder);
-        let shared = Arc::new(Shared::new(settings, by_name(upstreams), budgets, earlier, clock));
+        let budgets = Budgets::below(above.map(|above| above.budget.clone()), leases, &holder);
+        let kin = above.map_or_else(Kin::default, |above| above.kin.clone());
+        let shared = Arc::new(Shared::new(settings, by_name(upstreams), budgets, kin, earlier, clock));
+        shared.kin.join(&shared);
         threads.runtime().spawn(keep_synced(shared.clone()));
         threads.runtime().spawn(scribe::write_on(shared.clone()));
         let draining = watch::Sender::new(false);
@@ -271,6 +279,14 @@ impl Handle {
         self.shared.budgets.retire(&Scope::Run(run.name.clone()));
         let refusals = run.refusals();
         Some(run.audit.finish().map(|sums| Revoked { sums, refusals }))
+    }
+
+    /// A run that is let in, for the routers of runs below it; none if there is no such run.
+    #[must_use]
+    pub fn above(&self, run: &str) -> Option<RunAbove> {
+        let scope = Scope::Run(self.shared.runs.named(run)?.name.clone());
+        let budget = Above::new(self.shared.budgets.clone(), scope);
+        Some(RunAbove { budget, kin: self.shared.kin.clone() })
     }
 
     /// Listens for what the system tells the process, from now on. What comes before the first wait is kept for it.

@@ -13,6 +13,7 @@ mod forward;
 mod handle;
 mod head;
 mod headers;
+mod kin;
 mod listener;
 mod metrics;
 mod refused;
@@ -27,5 +28,6 @@ mod whole;
 
 pub use admin::{RunState, State, UpstreamState};
 pub use handle::{AdmitError, Handle, Options, Reload, Revoked, Service, Signal, StartError};
+pub use kin::RunAbove;
 pub use routes::paths;
 pub use runs::Refusals;

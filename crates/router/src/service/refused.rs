@@ -72,9 +72,11 @@ impl From<&Refusal> for Refused {
     }
 }
 
-impl From<&Exhausted> for Refused {
-    fn from(exhausted: &Exhausted) -> Self {
+impl Refused {
+    /// A budget does not allow a call of this run.
+    pub(super) fn budget(exhausted: &Exhausted, run: &str) -> Self {
         let whose = match &exhausted.scope {
+            Scope::Run(name) if **name != *run => "a run that this one lies in",
             Scope::Run(_) => "this run",
             Scope::Engine(_) => "this engine",
             Scope::Day(_) => "this day",

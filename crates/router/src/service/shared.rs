@@ -6,9 +6,10 @@ use std::sync::{Arc, PoisonError, RwLock};
 use herma_model::Clock;
 
 use super::date::Date;
+use super::kin::Kin;
 use super::metrics::Metrics;
 use super::runs::{Run, Runs};
-use super::scribe::{self, Scribe};
+use super::scribe::Scribe;
 use crate::budget::{Amount, Ask, Budgets, Day, Exhausted, LeaseError, Limits, Reserved, Scope};
 use crate::config::RequestLimits;
 use crate::grant::Grant;
@@ -21,6 +22,7 @@ pub(super) type Upstreams = HashMap<Arc<str>, Arc<Upstream>>;
 pub(super) struct Shared {
     pub(super) runs: Runs,
     pub(super) budgets: Budgets,
+    pub(super) kin: Kin,
     pub(super) metrics: Metrics,
     pub(super) scribe: Scribe,
     pub(super) clock: Arc<dyn Clock>,
@@ -53,12 +55,14 @@ impl Shared {
         settings: Settings,
         upstreams: Upstreams,
         budgets: Budgets,
+        kin: Kin,
         earlier: BTreeMap<Day, Amount>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             runs: Runs::default(),
             budgets,
+            kin,
             metrics: Metrics::default(),
             scribe: Scribe::default(),
             clock,
@@ -105,7 +109,7 @@ impl Shared {
             Ok(lowered) => self.budgets.release(lowered.reservation),
             Err(_) => {}
         }
-        scribe::write(self);
+        self.kin.settle_ended();
         self.budgets.reserve(scopes, ask).await
     }
 

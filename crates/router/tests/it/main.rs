@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
+mod above;
 mod answers;
 mod audit;
 mod audit_killed;

@@ -66,6 +66,13 @@ fn tell(event: &Event) -> Option<String> {
             let cost = format!("${}.{:06}", cost / 1_000_000, cost % 1_000_000);
             Some(format!("model   {}  {}  {tokens} tokens  {cost}{reason}", text("asked"), number("status")))
         }
+        EventType::ChildEnded => {
+            let (child, status) = (text("child"), text("status"));
+            let charged = event.data.get("charged")?.get("tokens").and_then(Value::as_u64);
+            let charged =
+                charged.map_or_else(|| "charge unknown".to_owned(), |tokens| format!("{tokens} tokens"));
+            Some(format!("child   {child}  {status}  {charged}"))
+        }
         EventType::EgressDecided => {
             event.data.get("host")?;
             let reason = text("reason");

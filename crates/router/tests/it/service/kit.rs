@@ -13,7 +13,7 @@ use herma_model::model_call::{self, ModelCall};
 use herma_model::{Clock, Timestamp};
 use herma_router::budget::{Amount, BudgetState, InMemory, Scope};
 use herma_router::config::{Address, Config, Lookup, RequestLimits};
-use herma_router::service::{Handle, Options, Service, State};
+use herma_router::service::{Handle, Options, RunAbove, Service, State};
 use herma_router::upstream::Upstream;
 use tempfile::TempDir;
 
@@ -175,6 +175,11 @@ impl Setup {
 
     /// Starts it.
     pub(crate) fn start(self) -> Router {
+        self.start_below(None)
+    }
+
+    /// Starts it as the router of a run below another one.
+    pub(crate) fn start_below(self, above: Option<&RunAbove>) -> Router {
         let dir = TempDir::new().unwrap();
         for (name, script) in &self.scripts {
             fs::write(dir.path().join(name), script).unwrap();
@@ -184,7 +189,7 @@ impl Setup {
         let secrets = config.secrets(&Environment).unwrap_or_else(|bad| panic!("{bad}"));
         let upstream =
             |(name, upstream): (&String, _)| Upstream::new(name, upstream, &secrets, &config.limits).unwrap();
-        let handle = Service::start(Options {
+        let options = Options {
             // Races want two.
             limits: RequestLimits { threads: 2, ..config.limits.clone() },
             upstreams: config.upstreams.iter().map(upstream).collect(),
@@ -194,8 +199,8 @@ impl Setup {
             holder: "test".to_owned(),
             earlier: BTreeMap::new(),
             clock: Arc::new(Ticking::default()),
-        })
-        .unwrap();
+        };
+        let handle = Service::start_below(options, above).unwrap();
         let Address::Tcp(tcp) = handle.listen(&config.listen).unwrap() else { panic!("not a port") };
         let unix = dir.path().join("agent.sock");
         handle.listen(&Address::Unix(unix.clone())).unwrap();

@@ -3,6 +3,7 @@
 #![allow(clippy::panic, reason = "the helpers of tests are tests too")]
 
 mod admission;
+mod below;
 mod canary;
 mod client;
 mod differential;

@@ -1,0 +1,65 @@
+//! Whether a run may have children is judged by the operator's policies, before anything of a child is made.
+
+use std::fs;
+
+use herma_model::{EventType, Status};
+use serde_json::json;
+
+use super::{ASK, CHILD, PARENT, asking, family, said};
+use crate::kit::{Bundle, Herma, contract_text, fix_and};
+
+/// A run that asks for a child, under this rule of the operator.
+fn under(rule: &str) -> (Herma, Vec<Bundle>) {
+    let herma = Herma::new();
+    let dir = herma.home().join("policy");
+    fs::create_dir_all(&dir).unwrap();
+    fs::write(dir.join("own.cedar"), rule).unwrap();
+    let ask = format!("- shell: {ASK}; echo code $?");
+    let script = asking(&contract_text(&CHILD), &fix_and(&[]), &[&ask]);
+    let (_, bundles) = family(&herma, &script, &PARENT);
+    (herma, bundles)
+}
+
+/// The events that tell of a child that was asked for.
+fn asked(bundle: &Bundle) -> Vec<serde_json::Value> {
+    let events = bundle.events().into_iter().filter(|event| event.kind == EventType::ToolEvaluated);
+    events.map(|event| json!(event.data)).filter(|data| data["tool"] == "herma run").collect()
+}
+
+#[test]
+fn an_operators_forbid_on_spawn_holds_for_children_and_is_told_in_words() {
+    let rule = "@id(\"no-children\")\n@reason(\"one agent at a time\")\n\
+                forbid (principal, action == Action::\"spawn\", resource);\n";
+    let (herma, bundles) = under(rule);
+    let [parent] = &bundles[..] else { panic!("nothing of the child was made: {:?}", herma.runs()) };
+    let told = said(parent);
+    let refused = "the child run was refused: one agent at a time (rule no-children)";
+    assert!(told.contains("code 3") && told.contains(refused), "{told}");
+    assert_eq!(
+        asked(parent),
+        [json!({
+            "tool": "herma run", "command": "the-child", "engine": "fake", "action": "spawn", "actions": [],
+            "forbidden": [], "permission": "denied", "rules": ["no-children"], "asked_by": "herma",
+            "reason": "one agent at a time (rule no-children)",
+        })]
+    );
+    let report = parent.report();
+    assert_eq!((report.children, report.tools), (None, None));
+}
+
+#[test]
+fn a_rule_about_other_children_leaves_this_one_and_the_event_names_what_permits_it() {
+    let rule = "@id(\"no-stub\")\n\
+                forbid (principal, action == Action::\"spawn\", resource in Engine::\"stub\");\n";
+    let (_, bundles) = under(rule);
+    let [parent, child] = &bundles[..] else { panic!("{bundles:?}") };
+    assert_eq!(child.report().status, Status::Pass);
+    assert_eq!(
+        asked(parent),
+        [json!({
+            "tool": "herma run", "command": "the-child", "engine": "fake", "action": "spawn", "actions": [],
+            "forbidden": [], "permission": "allowed", "rules": ["herma.child"], "asked_by": "herma",
+            "child": child.report().run_id, "depth": 1,
+        })]
+    );
+}
