@@ -67,18 +67,10 @@ impl Samples {
     }
 }
 
-/// How long requests took, through a contender and directly, in turns.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Pairs {
-    pub(crate) direct: Vec<Duration>,
-    pub(crate) through: Vec<Duration>,
-}
-
-impl Pairs {
-    /// What the contender adds where this share of the requests is faster, in microseconds. Noise can make it negative.
-    pub(crate) fn added_us(&self, share: f64) -> f64 {
-        (at(&self.through, share) - at(&self.direct, share)) * 1e6
-    }
+/// What those of a contender take longer than direct ones where this share of them is faster, in microseconds. Noise can make
+/// it negative.
+pub(crate) fn added_us(direct: &[Duration], through: &[Duration], share: f64) -> f64 {
+    (at(through, share) - at(direct, share)) * 1e6
 }
 
 /// The time below which this share of the times lies, in seconds.
@@ -126,9 +118,9 @@ mod tests {
     fn what_is_added_is_the_difference_at_the_same_share() {
         let direct: Vec<u64> = (1..=101).collect();
         let through: Vec<u64> = direct.iter().map(|us| us * 3).rev().collect();
-        let pairs = Pairs { direct: micros(&direct), through: micros(&through) };
-        assert!((pairs.added_us(0.5) - 102.0).abs() < 0.01);
-        assert!((pairs.added_us(0.99) - 200.0).abs() < 0.01);
+        let added = |share| added_us(&micros(&direct), &micros(&through), share);
+        assert!((added(0.5) - 102.0).abs() < 0.01);
+        assert!((added(0.99) - 200.0).abs() < 0.01);
     }
 
     #[test]

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use bytes::Bytes;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::client::{Front, Line};
 use crate::error::BenchError;
-use crate::figures::{Pairs, number};
+use crate::figures::number;
 use crate::plan::Plan;
 use crate::usage::Used;
 use crate::wire::{self, Shape};
@@ -17,6 +18,8 @@ use crate::wire::{self, Shape};
 const SHORT: Shape = Shape { chunks: 4, pace: Duration::from_millis(2) };
 /// A stream that is open until it is dropped.
 const HELD: Shape = Shape { chunks: 1_000, pace: Duration::from_secs(5) };
+/// So long one answer may take.
+const ANSWERING: Duration = Duration::from_secs(10);
 /// So long streams may take to open.
 const OPENING: Duration = Duration::from_mins(1);
 /// So long they are open before memory is read.
@@ -77,56 +80,70 @@ pub(crate) async fn settle(plan: &Plan) -> Result<(), BenchError> {
     Ok(())
 }
 
-/// Asks directly and through the contender in turns, each on one connection.
-pub(crate) async fn pairs(
+/// How long those took who were asked in turns.
+pub(crate) struct Turns {
+    pub(crate) direct: Vec<Duration>,
+    /// Through each contender.
+    pub(crate) through: Vec<Result<Vec<Duration>, BenchError>>,
+}
+
+/// How long a request takes, directly and through each of them, one connection each.
+pub(crate) async fn answers(
     direct: &Arc<Front>,
-    through: &Arc<Front>,
+    through: &[Arc<Front>],
     plan: &Plan,
-) -> Result<Pairs, BenchError> {
-    let bodies = (wire::request(&direct.model, None), wire::request(&through.model, None));
-    let mut lines = (Line::open(direct).await?, Line::open(through).await?);
-    let mut pairs = Pairs::default();
-    let until = Instant::now() + plan.pairing;
-    for nth in 0..=plan.pairs {
-        let times = (lines.0.ask(&bodies.0).await?, lines.1.ask(&bodies.1).await?);
-        // The first of each pays for the connection.
-        if nth > 0 {
-            pairs.direct.push(times.0);
-            pairs.through.push(times.1);
-        }
-        if nth > 0 && Instant::now() > until {
-            break;
-        }
-    }
-    Ok(pairs)
+) -> Result<Turns, BenchError> {
+    let ask = async |line: &mut Line, body: &Bytes| line.ask(body).await;
+    in_turns(direct, through, plan, (None, plan.turns), ask).await
 }
 
 /// The same for the first byte of streams.
 pub(crate) async fn first_bytes(
     direct: &Arc<Front>,
-    through: &Arc<Front>,
+    through: &[Arc<Front>],
     plan: &Plan,
-) -> Result<Pairs, BenchError> {
-    let bodies = (wire::request(&direct.model, Some(SHORT)), wire::request(&through.model, Some(SHORT)));
-    let mut lines = (Line::open(direct).await?, Line::open(through).await?);
-    let mut pairs = Pairs::default();
-    let until = Instant::now() + plan.pairing;
-    for nth in 0..=plan.first_bytes {
-        let begun = lines.0.begin(&bodies.0).await?;
-        let first = begun.first_byte;
-        begun.finish().await?;
-        let begun = lines.1.begin(&bodies.1).await?;
-        let second = begun.first_byte;
-        begun.finish().await?;
-        if nth > 0 {
-            pairs.direct.push(first);
-            pairs.through.push(second);
+) -> Result<Turns, BenchError> {
+    let ask = async |line: &mut Line, body: &Bytes| {
+        let begun = line.begin(body).await?;
+        let first_byte = begun.first_byte;
+        begun.finish().await.map(|()| first_byte)
+    };
+    in_turns(direct, through, plan, (Some(SHORT), plan.first_bytes), ask).await
+}
+
+/// Asks everybody once, and again, so that each sees the same machine: on which core the system wakes whom changes by the
+/// second, and is more than what most contenders add. Each turn begins with somebody else. Who fails is asked no more.
+async fn in_turns(
+    direct: &Arc<Front>,
+    through: &[Arc<Front>],
+    plan: &Plan,
+    (shape, turns): (Option<Shape>, usize),
+    ask: impl AsyncFn(&mut Line, &Bytes) -> Result<Duration, BenchError>,
+) -> Result<Turns, BenchError> {
+    let mut asked = Vec::new();
+    for front in [direct].into_iter().chain(through) {
+        let line = Line::open(front).await;
+        asked.push(line.map(|line| (line, wire::request(&front.model, shape), Vec::new())));
+    }
+    let all = asked.len();
+    let until = Instant::now() + plan.taking_turns * u32::try_from(all).unwrap_or(1);
+    for turn in 0..=turns {
+        for place in (0..all).map(|place| (turn + place) % all) {
+            let Ok((line, body, times)) = &mut asked[place] else { continue };
+            match timeout(ANSWERING, ask(line, body)).await.unwrap_or(Err(BenchError::TooLong(ANSWERING))) {
+                // The first of each pays for the connection.
+                Ok(time) if turn > 0 => times.push(time),
+                Ok(_) => {}
+                Err(error) => asked[place] = Err(error),
+            }
         }
-        if nth > 0 && Instant::now() > until {
+        if turn > 0 && Instant::now() > until {
             break;
         }
     }
-    Ok(pairs)
+    let mut times = asked.into_iter().map(|one| one.map(|(_, _, times)| times));
+    let direct = times.next().unwrap_or_else(|| Ok(Vec::new()))?;
+    Ok(Turns { direct, through: times.collect() })
 }
 
 /// CPU milliseconds for 1,000 chunks of `streams` paced streams at once.

@@ -17,7 +17,7 @@ use crate::child::{Child, Nursery, Recipe, free_port};
 use crate::client::{Front, Line};
 use crate::contenders::{self, CONTENDERS, Contender, DIRECT, Site};
 use crate::error::BenchError;
-use crate::figures::{LeftOut, Row, Samples};
+use crate::figures::{LeftOut, Row, Samples, added_us};
 use crate::interrupt::Interruptible;
 use crate::load;
 use crate::plan::Plan;
@@ -101,7 +101,18 @@ pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, B
         let first = round as usize % running.len().max(1);
         running.rotate_left(first);
         for one in &mut running {
-            one.turn(|one| bench.round(&direct, one));
+            one.turn(|one| bench.load(one));
+        }
+        bench.runtime.run(PATIENCE, load::settle(&order.plan))?;
+        // Who answers only after a while keeps the others waiting, and gets turns of its own.
+        let (quick, slow): (Vec<_>, Vec<_>) =
+            running.iter_mut().partition(|one| one.contender.starts_at_once);
+        bench.latencies(&direct, quick)?;
+        for one in slow {
+            bench.latencies(&direct, vec![one])?;
+        }
+        for one in &mut running {
+            one.turn(|one| bench.chunks(one));
         }
         running.rotate_right(first);
     }
@@ -207,21 +218,46 @@ impl Bench<'_> {
         }
     }
 
-    fn round(&self, direct: &Arc<Front>, one: &mut Running<'_>) -> Result<(), BenchError> {
-        let (plan, front, samples) = (&self.order.plan, &one.front, &mut one.samples);
+    /// Many connections at once.
+    fn load(&self, one: &mut Running<'_>) -> Result<(), BenchError> {
         let meter = || one.child.used();
-        let throughput = self.runtime.run(PATIENCE, load::throughput(front, plan, &meter))?;
-        samples.rps.push(throughput.rps);
-        samples.cpu_us_per_request.push(throughput.cpu_us_per_request);
-        self.runtime.run(PATIENCE, load::settle(plan))?;
-        let pairs = self.runtime.run(PATIENCE, load::pairs(direct, front, plan))?;
-        samples.added_p50_us.push(pairs.added_us(0.5));
-        samples.added_p99_us.push(pairs.added_us(0.99));
-        let first_bytes = self.runtime.run(PATIENCE, load::first_bytes(direct, front, plan))?;
-        samples.added_first_byte_us.push(first_bytes.added_us(0.5));
+        let throughput =
+            self.runtime.run(PATIENCE, load::throughput(&one.front, &self.order.plan, &meter))?;
+        one.samples.rps.push(throughput.rps);
+        one.samples.cpu_us_per_request.push(throughput.cpu_us_per_request);
+        Ok(())
+    }
+
+    /// One connection each, directly and through everybody in turns.
+    fn latencies(&self, direct: &Arc<Front>, mut ones: Vec<&mut Running<'_>>) -> Result<(), BenchError> {
+        ones.retain(|one| one.gone_wrong.is_none());
+        let fronts: Vec<_> = ones.iter().map(|one| Arc::clone(&one.front)).collect();
+        let plan = &self.order.plan;
+        let answers = self.runtime.run(PATIENCE, load::answers(direct, &fronts, plan))?;
+        for (one, times) in ones.iter_mut().zip(answers.through) {
+            one.turn(|one| {
+                let times = times?;
+                one.samples.added_p50_us.push(added_us(&answers.direct, &times, 0.5));
+                one.samples.added_p99_us.push(added_us(&answers.direct, &times, 0.99));
+                Ok(())
+            });
+        }
+        let first_bytes = self.runtime.run(PATIENCE, load::first_bytes(direct, &fronts, plan))?;
+        for (one, times) in ones.iter_mut().zip(first_bytes.through) {
+            one.turn(|one| {
+                one.samples.added_first_byte_us.push(added_us(&first_bytes.direct, &times?, 0.5));
+                Ok(())
+            });
+        }
+        Ok(())
+    }
+
+    /// Streams whose chunks are counted.
+    fn chunks(&self, one: &mut Running<'_>) -> Result<(), BenchError> {
+        let (plan, meter) = (&self.order.plan, || one.child.used());
         let streams = one.contender.most_streams.map_or(plan.streams, |most| most.min(plan.streams));
-        let chunks = self.runtime.run(PATIENCE, load::chunks(front, plan, streams, &meter))?;
-        samples.cpu_ms_per_1k_chunks.push(chunks);
+        let chunks = self.runtime.run(PATIENCE, load::chunks(&one.front, plan, streams, &meter))?;
+        one.samples.cpu_ms_per_1k_chunks.push(chunks);
         Ok(())
     }
 }

@@ -13,12 +13,12 @@ pub struct Plan {
     pub asking: Duration,
     /// How long the machine is left alone after that.
     pub settling: Duration,
-    /// Requests on one connection, each beside a direct one.
-    pub pairs: usize,
-    /// Streams on one connection of which the first byte is timed, each beside a direct one.
+    /// Requests on one connection of each, in turns.
+    pub turns: usize,
+    /// Streams on one connection of each of which the first byte is timed, in turns.
     pub first_bytes: usize,
-    /// No more time than this is spent on pairs, or on first bytes, however few there are by then.
-    pub pairing: Duration,
+    /// No more time than this is spent for each of them on requests, or on first bytes, however few there are by then.
+    pub taking_turns: Duration,
     /// Streams at the same time of which the chunks are counted.
     pub streams: usize,
     /// Chunks of each of them.
@@ -40,9 +40,9 @@ impl Plan {
             connections: 64,
             asking: Duration::from_secs(2),
             settling: Duration::from_secs(2),
-            pairs: 2_000,
+            turns: 2_000,
             first_bytes: 200,
-            pairing: Duration::from_secs(4),
+            taking_turns: Duration::from_secs(4),
             streams: 32,
             chunks: 400,
             pace: Duration::from_millis(5),
@@ -59,9 +59,9 @@ impl Plan {
             connections: 8,
             asking: Duration::from_millis(200),
             settling: Duration::ZERO,
-            pairs: 50,
+            turns: 50,
             first_bytes: 10,
-            pairing: Duration::from_secs(4),
+            taking_turns: Duration::from_secs(4),
             streams: 4,
             chunks: 50,
             pace: Duration::from_millis(1),

@@ -91,10 +91,12 @@ fn every_load_gives_a_figure() {
         let throughput = load::throughput(&bare, &plan, &own_use).await.unwrap();
         assert!(throughput.rps > 10.0, "{}", throughput.rps);
         assert!(throughput.cpu_us_per_request > 0.0);
-        let pairs = load::pairs(&direct, &bare, &plan).await.unwrap();
-        assert_eq!((pairs.direct.len(), pairs.through.len()), (plan.pairs, plan.pairs));
-        let first_bytes = load::first_bytes(&direct, &bare, &plan).await.unwrap();
-        assert_eq!(first_bytes.through.len(), plan.first_bytes);
+        let counts = |turns: load::Turns| (turns.direct.len(), turns.through[0].as_ref().unwrap().len());
+        let through = [Arc::clone(&bare)];
+        let answers = load::answers(&direct, &through, &plan).await.unwrap();
+        assert_eq!(counts(answers), (plan.turns, plan.turns));
+        let first_bytes = load::first_bytes(&direct, &through, &plan).await.unwrap();
+        assert_eq!(counts(first_bytes), (plan.first_bytes, plan.first_bytes));
         load::chunks(&bare, &plan, plan.streams, &own_use).await.unwrap();
         let (resident, open) = load::open_streams(&bare, plan.open_streams, &own_use).await.unwrap();
         assert!(resident > 0);
