@@ -57,18 +57,15 @@ impl Herma {
         let present = "name: present\nmodels: [m]\nrepeat: true\nturns: [say: I am there.]\n";
         fs::write(self.home().join("router.toml"), router).unwrap();
         fs::write(self.home().join("present.yaml"), present).unwrap();
-        let args = [
-            "admit",
-            "model",
-            "rehearsal/m",
-            "--json",
-            "--network",
-            "loopback",
-            "--credential-source",
-            "none",
-        ];
-        self.json(&[&args[..], &["--review-trigger", "herma_version=0.1"]].concat());
-        assert_eq!(self.sign("model", "rehearsal/m")["status"], "admitted");
+        self.let_model_in("rehearsal/m", "none");
+    }
+
+    /// Lets a model on this machine in, whose credential comes from there.
+    pub(super) fn let_model_in(&self, model: &str, credential_source: &str) {
+        let args = ["admit", "model", model, "--json", "--network", "loopback"];
+        let more = ["--credential-source", credential_source, "--review-trigger", "herma_version=0.1"];
+        self.json(&[&args[..], &more].concat());
+        assert_eq!(self.sign("model", model)["status"], "admitted");
     }
 }
 
