@@ -14,8 +14,8 @@ use herma_model::{Contract, Digest};
 use crate::conversation::Conversation;
 use crate::digest::program_digest;
 use crate::fake::BadScript;
-use crate::package::Package;
 use crate::session::Resume;
+use crate::source::Source;
 
 /// The capability of telling what it does in a form that herma reads, while it does it.
 pub const STRUCTURED_EVENTS: &str = "structured_events";
@@ -37,9 +37,14 @@ pub trait Engine: Send + Sync {
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
 
+    /// The digest that it has where its program, or its tree, has this one.
+    fn digest_over(&self, program: Digest) -> Digest {
+        program
+    }
+
     /// The digest that it has with its program at another place: that of a run's own copy, which is a file.
     fn digest_with(&self, program: &Path) -> io::Result<Digest> {
-        program_digest(program)
+        Ok(self.digest_over(program_digest(program)?))
     }
 
     /// What a person has to do before there is anything that could be admitted; nothing for most.
@@ -53,8 +58,13 @@ pub trait Engine: Send + Sync {
         None
     }
 
-    /// The package that it is installed from, where a registry has it.
-    fn package(&self) -> Option<Package> {
+    /// What it is installed from, where a registry has it.
+    fn source(&self) -> Option<Source<'_>> {
+        None
+    }
+
+    /// What a person can write so that there is something to install it from; nothing for most.
+    fn without_source(&self) -> Option<&'static str> {
         None
     }
 

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
 use crate::installed::{Agent, Installed, inside, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Origin, PYTHON_PACKAGES, Package};
+use crate::package::{Build, Origin, PYTHON_LIBRARY, PYTHON_PACKAGES, PYTHONS, Package};
 use crate::prompt::told;
 
 /// The engine's name.
@@ -20,7 +20,7 @@ pub const NAME: &str = "hermes";
 
 /// Where it comes from. It is a package of Python, so an interpreter is put beside it.
 pub const PACKAGE: Package = Package {
-    origin: Origin::PyPi { pythons: &["3.13", "3.12", "3.11"] },
+    origin: Origin::PyPi { pythons: PYTHONS },
     name: "hermes-agent",
     version: "0.19.0",
     license: "MIT",
@@ -127,7 +127,7 @@ fn python<const N: usize>(installed: &Installed, words: [OsString; N]) -> Result
     argv.extend(words);
     argv.push(inside(PYTHON_PACKAGES).into_os_string());
     // Where the library of an interpreter lies that has one.
-    let library = inside("python/lib").display().to_string();
+    let library = inside(PYTHON_LIBRARY).display().to_string();
     Ok(Launch { argv, env: vec![("LD_LIBRARY_PATH".to_owned(), library)], ..Launch::default() })
 }
 

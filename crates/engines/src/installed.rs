@@ -16,6 +16,7 @@ use crate::engine::{
 };
 use crate::hook;
 use crate::package::{Build, Package};
+use crate::source::Source;
 use crate::tree::TreeDigest;
 
 /// Where the tree appears inside the destination.
@@ -92,8 +93,8 @@ impl<A: Agent> Engine for AgentEngine<A> {
         self.installed.tree.as_ref().map(TreeDigest::root)
     }
 
-    fn package(&self) -> Option<Package> {
-        Some(A::PACKAGE)
+    fn source(&self) -> Option<Source<'_>> {
+        Some(A::PACKAGE.source())
     }
 
     fn capabilities(&self) -> &[&str] {
@@ -159,7 +160,7 @@ pub(crate) struct Installed {
 
 impl Installed {
     fn new(name: EngineName, package: Package, tree: Option<PathBuf>) -> Self {
-        let version = tree.as_deref().and_then(|tree| package.installed(tree));
+        let version = tree.as_deref().and_then(|tree| package.source().installed(tree));
         let version = version.unwrap_or_else(|| "not installed".to_owned());
         Self { name, package, tree: tree.map(TreeDigest::of_agent), version }
     }

@@ -22,6 +22,7 @@ mod prompt;
 pub mod protocol;
 mod registry;
 mod session;
+mod source;
 pub mod stub;
 mod tree;
 
@@ -35,4 +36,5 @@ pub use package::{Build, Origin, PYTHON_HOME, PYTHON_PACKAGES, Package};
 pub use prompt::prompt;
 pub use registry::Registry;
 pub use session::{BadSessionId, Resume, SessionId};
+pub use source::Source;
 pub use tree::tree_digest;

@@ -1,9 +1,6 @@
 //! The package that an agent is installed from, and where its program lies in the tree that comes of it.
 
-use std::fs;
-use std::path::Path;
-
-use serde::Deserialize;
+use crate::source::Source;
 
 /// The registry that a package comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,12 +44,6 @@ pub struct Build {
     pub beside: &'static [&'static str],
 }
 
-/// What is read of a package's own description.
-#[derive(Deserialize)]
-struct Description {
-    version: String,
-}
-
 impl Build {
     /// A program that needs no interpreter.
     #[must_use]
@@ -70,12 +61,84 @@ impl Origin {
             Self::PyPi { .. } => "PyPI",
         }
     }
+
+    /// One version of a package, as the registry wants it named.
+    #[must_use]
+    pub(crate) fn exactly(self, name: &str, version: &str) -> String {
+        match self {
+            Self::Npm => format!("{name}@{version}"),
+            Self::PyPi { .. } => format!("{name}=={version}"),
+        }
+    }
+
+    /// Whether this is the name of a package there, and nothing that what fetches it would take for more: an option, a
+    /// path, an address, another package under this name.
+    #[must_use]
+    pub fn is_name(self, text: &str) -> bool {
+        let word = |text: &str| {
+            let (first, last) = (text.bytes().next(), text.bytes().last());
+            let ends = [first, last].iter().all(|byte| byte.is_some_and(|b| b.is_ascii_alphanumeric()));
+            ends && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"-._".contains(&b))
+        };
+        let scoped = matches!(self, Self::Npm).then(|| text.strip_prefix('@')).flatten();
+        let sound = match scoped {
+            Some(rest) => rest.split_once('/').is_some_and(|(scope, name)| word(scope) && word(name)),
+            None => word(text),
+        };
+        sound && text.len() <= LONGEST_NAME
+    }
+
+    /// Whether this is a version and no range, tag or address: what is asked for is what is pinned.
+    #[must_use]
+    pub fn is_exact(self, version: &str) -> bool {
+        match self {
+            Self::Npm => {
+                let word = |text: &str| {
+                    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
+                    !text.is_empty() && text.bytes().all(plain)
+                };
+                let (numbers, rest) =
+                    version.split_once('-').map_or((version, None), |(numbers, rest)| (numbers, Some(rest)));
+                let parts: Vec<&str> = numbers.split('.').collect();
+                parts.len() == 3
+                    && parts.iter().all(|part| after_number(part) == Some(""))
+                    && rest.is_none_or(word)
+            }
+            Self::PyPi { .. } => python_release(version).is_some_and(str::is_empty),
+        }
+    }
 }
+
+/// What follows a number; none where there is none.
+fn after_number(text: &str) -> Option<&str> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    (1..12).contains(&digits).then(|| text.split_at(digits).1)
+}
+
+/// What follows a version of Python's registry: numbers, and the marks of what comes before or after a release.
+fn python_release(version: &str) -> Option<&str> {
+    let mut rest = after_number(after_number(version)?.strip_prefix('.')?)?;
+    while let Some(after) = rest.strip_prefix('.').and_then(after_number) {
+        rest = after;
+    }
+    for mark in ["a", "b", "rc", ".post", ".dev"] {
+        rest = rest.strip_prefix(mark).and_then(after_number).unwrap_or(rest);
+    }
+    Some(rest)
+}
+
+/// The longest name that a registry takes.
+const LONGEST_NAME: usize = 214;
+
+/// The versions of Python whose interpreter is copied into a tree.
+pub(crate) const PYTHONS: &[&str] = &["3.13", "3.12", "3.11"];
 
 /// Where the packages of Python lie in a tree, and where its interpreter lies.
 pub const PYTHON_PACKAGES: &str = "site";
 /// See [`PYTHON_PACKAGES`].
 pub const PYTHON_HOME: &str = "python";
+/// Where the library of such an interpreter lies that has one.
+pub(crate) const PYTHON_LIBRARY: &str = "python/lib";
 
 impl Package {
     /// What runs on this machine.
@@ -84,48 +147,97 @@ impl Package {
         if cfg!(target_arch = "aarch64") { self.on_aarch64 } else { self.on_x86_64 }
     }
 
-    /// Everything that is fetched for a version of it, as its registry wants it named.
+    /// The same as what is to be installed.
     #[must_use]
-    pub fn wanted(&self, version: &str) -> Vec<String> {
-        let own = match self.origin {
-            Origin::Npm => format!("{}@{version}", self.name),
-            Origin::PyPi { .. } => format!("{}=={version}", self.name),
-        };
-        std::iter::once(own).chain(self.build().beside.iter().map(|beside| (*beside).to_owned())).collect()
+    pub fn source(&self) -> Source<'static> {
+        let build = self.build();
+        Source {
+            origin: self.origin,
+            name: self.name,
+            version: self.version,
+            license: Some(self.license),
+            identity: Some(self.identity),
+            program: build.program,
+            beside: build.beside.to_vec(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PYPI: Origin = Origin::PyPi { pythons: &[] };
+
+    #[test]
+    fn only_an_exact_version_is_one() {
+        for good in ["0.166.0", "2.1.325", "1.0.0-rc.1"] {
+            assert!(Origin::Npm.is_exact(good), "{good}");
+        }
+        for good in ["0.19.0", "2026.1", "1.0.0rc1", "1.2.3.4", "1.0a2.post1.dev3"] {
+            assert!(PYPI.is_exact(good), "{good}");
+        }
+        for bad in [
+            "",
+            "latest",
+            "1",
+            "^1.2.3",
+            "1.2.3 || 2",
+            "1.2.x",
+            "1.2.*",
+            "1.2.3-",
+            "file:../x",
+            "1.2.3@x",
+            "-1.2.3",
+            "1.2.3,<2",
+            "1.2.3;x",
+            ">=1.2.3",
+            "1.2.3\n",
+        ] {
+            assert!(!Origin::Npm.is_exact(bad) && !PYPI.is_exact(bad), "{bad}");
+        }
+        assert!(!Origin::Npm.is_exact("1.2") && !PYPI.is_exact("1.0.0-rc.1"));
     }
 
-    /// The version that is installed in a tree; none where it cannot be read.
-    #[must_use]
-    pub fn installed(&self, tree: &Path) -> Option<String> {
-        let version = match self.origin {
-            Origin::Npm => {
-                let file = tree.join("node_modules").join(self.name).join("package.json");
-                let read: Description = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
-                read.version
-            }
-            Origin::PyPi { .. } => self.described(&tree.join(PYTHON_PACKAGES))?,
-        };
-        let sound = (1..=64).contains(&version.len()) && version.bytes().all(|b| b.is_ascii_graphic());
-        sound.then_some(version)
-    }
-
-    /// The version that a package of Python is described with: the name of its description has it too, so that it has to
-    /// be looked for.
-    fn described(&self, packages: &Path) -> Option<String> {
-        let stem = format!("{}-", self.name.replace('-', "_"));
-        let own = fs::read_dir(packages).ok()?.flatten().find_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            (name.starts_with(&stem) && name.ends_with(".dist-info")).then(|| entry.path())
-        })?;
-        let text = fs::read_to_string(own.join("METADATA")).ok()?;
-        // What follows the first empty line is prose.
-        let mut head = text.lines().take_while(|line| !line.is_empty());
-        head.find_map(|line| line.strip_prefix("Version: ").map(ToOwned::to_owned))
-    }
-
-    /// What a program of this version says that it is.
-    #[must_use]
-    pub fn identity_of(&self, version: &str) -> String {
-        self.identity.replace("{}", version)
+    #[test]
+    fn a_name_is_nothing_that_would_be_taken_for_more() {
+        for good in ["opencode-ai", "a", "socket.io", "under_score"] {
+            assert!(Origin::Npm.is_name(good) && PYPI.is_name(good), "{good}");
+        }
+        assert!(Origin::Npm.is_name("@openai/codex") && !PYPI.is_name("@openai/codex"));
+        let long = "x".repeat(LONGEST_NAME + 1);
+        for bad in [
+            "",
+            ".",
+            "..",
+            "../x",
+            "./x",
+            "/x",
+            "a/b",
+            "@/x",
+            "@x/",
+            "@x/../y",
+            "@../x",
+            "@x",
+            "-g",
+            "--registry=x",
+            ".hidden",
+            "_x",
+            "x.",
+            "a@1",
+            "a@npm:b",
+            "npm:b",
+            "git+ssh:x",
+            "a b",
+            "a[b]",
+            "a==1",
+            "a;b",
+            "\u{e9}",
+            "a\0",
+            "a\n",
+            &long,
+        ] {
+            assert!(!Origin::Npm.is_name(bad) && !PYPI.is_name(bad), "{bad}");
+        }
     }
 }

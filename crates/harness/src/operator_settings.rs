@@ -170,6 +170,28 @@ mod tests {
             let error = read(text).unwrap_err().to_string();
             assert!(error.contains(why), "{error}");
         }
+        let package = |text: &str| format!("acp:\n  some:\n    program: bin/some\n    package: {text}\n");
+        for (text, why) in [
+            ("{ npm: some }", "version"),
+            ("{ version: 1.2.3 }", "a package is named by `npm` or by `pypi`"),
+            ("{ npm: some, pypi: some, version: 1.2.3 }", "not by both"),
+            ("{ cargo: some, version: 1.2.3 }", "cargo"),
+            ("{ npm: some, version: latest }", "the version `latest` of `some` is not one exact version"),
+            ("{ npm: some, version: ^1.2.3 }", "the version `^1.2.3` of `some` is not one exact version"),
+            ("{ pypi: some, version: '>=1.2' }", "the version `>=1.2` of `some` is not one exact version"),
+            ("{ npm: ../some, version: 1.2.3 }", "`../some` is not the name of a package of npm"),
+            ("{ npm: --global, version: 1.2.3 }", "`--global` is not the name of a package of npm"),
+            ("{ pypi: '@a/b', version: 1.2.3 }", "`@a/b` is not the name of a package of PyPI"),
+            ("{ npm: some, version: 1.2.3, beside: { node: 24 } }", "the version `24` of `node`"),
+            ("{ npm: some, version: 1.2.3, beside: { /x: 1.2.3 } }", "`/x` is not the name"),
+            ("some@1.2.3", "package"),
+        ] {
+            let error = read(&package(text)).unwrap_err().to_string();
+            assert!(error.contains(why) && error.contains("line 4"), "{text}: {error}");
+        }
+        let error =
+            read("acp:\n  some:\n    package: { npm: some, version: 1.2.3 }\n").unwrap_err().to_string();
+        assert!(error.contains("acp: some: `package` without `program`"), "{error}");
         let secret = format!("sk-ant-api03-{}", "Zm9vYmFyYmF6cXV4".repeat(4));
         let error = read(&format!("acp:\n  some:\n    env: {{ KEY: {secret} }}\n")).unwrap_err().to_string();
         assert!(error.contains("it holds a secret") && !error.contains("Zm9v"), "{error}");

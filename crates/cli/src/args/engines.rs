@@ -35,9 +35,9 @@ pub enum Engines {
 pub struct InstallEngine {
     /// The engine
     pub name: EngineName,
-    /// Another exact version than the one that herma was tried with
-    #[arg(long = "pin", value_name = "VERSION")]
-    pub version: Option<String>,
+    /// Another exact version than the one that herma was tried with, or that settings.yaml names
+    #[arg(long, value_name = "VERSION")]
+    pub pin: Option<String>,
     /// The registry that npm or pip is configured with lies in a network of your own
     #[arg(long)]
     pub own_network: bool,

@@ -110,7 +110,7 @@ fn for_engine(installation: &Installation, engine: &dyn Engine) -> Vec<DoctorIte
         detail,
         next_step: (!ok).then_some(next),
     };
-    let install = match engine.package() {
+    let install = match engine.source() {
         _ if engine.unconfigured().is_some() => engine.unconfigured().unwrap_or_default().to_owned(),
         Some(_) => format!("herma engines install {name}"),
         None => format!("herma admit engine {name} --program FILE"),

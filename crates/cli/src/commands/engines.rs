@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use herma_engines::Engine;
 use herma_harness::{Enabled, InstallError, InstallOrder, Installation, Proofs};
+use herma_model::admission::Incomplete;
 use herma_model::engine::EngineName;
 use herma_model::report::Admission;
 use herma_model::{Clock as _, Digest, Stage};
@@ -42,15 +43,12 @@ pub(crate) fn engines(args: &args::EnginesArgs, environment: &Environment, scree
 /// Installs an agent, and says what a person has to do before it can run.
 fn install(installation: &Installation, args: &args::InstallEngine, screen: &Screen) -> Ended {
     find(installation, &args.name)?;
-    let order = InstallOrder {
-        engine: args.name.clone(),
-        version: args.version.clone(),
-        own_network: args.own_network,
-    };
+    let order =
+        InstallOrder { engine: args.name.clone(), version: args.pin.clone(), own_network: args.own_network };
     let installed = herma_harness::install(installation, &order).map_err(|error| {
         let hint = error.next_step();
         match error {
-            InstallError::NoPackage(_) | InstallError::NotExact(_) | InstallError::Registry { .. } => {
+            InstallError::NoPackage { .. } | InstallError::NotExact(_) | InstallError::Registry { .. } => {
                 Failure::bad_input(error).hint(hint)
             }
             InstallError::Admission(_) => Failure::blocked(error).hint(hint),
@@ -59,7 +57,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
     })?;
     let name = &installed.engine;
     let next_step = match &installed.lacks {
-        Some(_) => format!("read its license, then `herma admit engine {name} --license-resolved`"),
+        Some(lacks) => complete(name, lacks),
         None => format!("have an approver sign it: `herma admit sign engine {name}`"),
     };
     let output = InstalledOutput {
@@ -69,7 +67,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         digest: installed.digest,
         tree: installed.tree.display().to_string(),
         draft: installed.draft.display().to_string(),
-        lacks: installed.lacks,
+        lacks: installed.lacks.map(|lacks| lacks.to_string()),
         next_step,
     };
     if screen.is_json() {
@@ -85,6 +83,19 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         screen.line(format_args!("{} {}", screen.paint(Tone::Bold, "next:"), output.next_step));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How the draft of an admission is completed: with what a person has to judge, and with what only they can say of an agent
+/// that herma does not know.
+fn complete(name: &EngineName, lacks: &Incomplete) -> String {
+    let options = [
+        ("license", " --license TEXT"),
+        ("identity", " --identity 'WHAT IT SAYS OF ITSELF'"),
+        ("license_resolved", " --license-resolved"),
+    ];
+    let missing = options.iter().filter(|(field, _)| lacks.missing.contains(field));
+    let options: String = missing.map(|(_, option)| *option).collect();
+    format!("read its license, then `herma admit engine {name}{options}`")
 }
 
 /// Switches an engine on or off, and says what it comes to then.
@@ -127,7 +138,7 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
     let proofs = Proofs::of(installation);
     let proven_stage =
         Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
-    let installable = engine.package().is_some() && engine.program().is_none();
+    let installable = engine.source().is_some() && engine.program().is_none();
     let next_step = if let Some(what) = engine.unconfigured() {
         Some(what.to_owned())
     } else if installable && admission == Admission::MissingAdmission {

@@ -49,7 +49,7 @@ pub struct InstalledOutput {
     pub engine: EngineName,
     /// The version of its package.
     pub version: String,
-    /// The digest of the whole tree.
+    /// The digest of the engine with it, which its admission names.
     pub digest: Digest,
     /// Where the tree lies.
     pub tree: String,

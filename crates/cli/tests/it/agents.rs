@@ -4,6 +4,7 @@
 mod acp;
 mod adding;
 mod comparing;
+mod gone;
 mod governing;
 mod home;
 mod hook_cost;
@@ -19,7 +20,7 @@ use herma_model::EventType;
 
 use self::rows::{ROWS, Row};
 use self::watched::Watched;
-use crate::kit::{Finished, Herma, Repository, everything_below, processes_of};
+use crate::kit::{Ended, Finished, Herma, Repository, everything_below, processes_of};
 
 /// What nobody inside may read, and what no bundle may hold.
 const CANARY: &str = "canary-6f1d-of-the-user";
@@ -116,8 +117,11 @@ fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
     assert_eq!(everything_below(&herma.at("user")), users);
 }
 
-/// Plays one row, and looks at what must hold for every one of them. The bundle is verified on the way.
+/// Plays one row.
 fn play(herma: &Herma, engine: &str, row: &Row) -> Finished {
+    if row.model_goes {
+        return gone::play(herma, engine, row);
+    }
     play_script(herma, engine, row.name, &row.script())
 }
 
@@ -127,7 +131,12 @@ fn play_script(herma: &Herma, engine: &str, name: &str, script: &str) -> Finishe
     let contract =
         herma.contract(&[("model", "{ provider: rehearsal, model: m }"), ("limits", rows::LIMITS)]);
     let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--json"];
-    let finished = herma.finished_by(|| herma.run_patiently(&args));
+    looked_at(herma, name, || herma.run_patiently(&args))
+}
+
+/// Looks at what must hold for every run, whatever was done in it. The bundle is verified on the way.
+fn looked_at(herma: &Herma, name: &str, run: impl FnOnce() -> Ended) -> Finished {
+    let finished = herma.finished_by(run);
     let run = finished.report.run_id;
     assert_eq!(processes_of(run), [0_u32; 0], "{name}: something is left");
     for (file, (_, bytes)) in everything_below(&finished.bundle.dir) {

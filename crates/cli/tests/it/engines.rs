@@ -141,6 +141,18 @@ fn what_is_missing_for_a_run_with_an_agent_is_said_with_the_command_that_mends_i
     ];
     assert_eq!(found, expected);
     assert_eq!(herma.run(&["doctor", "no-such-engine"]).code, Some(2));
+    // One that is only configured is installed in the same way, where its package is named.
+    for (package, next) in [
+        ("", "herma admit engine acp-some --program FILE"),
+        ("package: { pypi: some, version: 1.2.3 },", "herma engines install acp-some"),
+    ] {
+        herma.settings(&format!("acp: {{ some: {{ program: bin/some, {package} args: [acp] }} }}\n"));
+        let json = herma.run(&["doctor", "acp-some", "--json"]).json();
+        assert_eq!(json["items"][0]["next_step"], next, "{json:#}");
+        let version = if package.is_empty() { "configured" } else { "not installed" };
+        assert_eq!(row(&herma, "acp-some")["version"], version);
+    }
+    assert_eq!(row(&herma, "acp-some")["next_step"], "install it with `herma engines install acp-some`");
     assert_eq!(
         row(&herma, "codex")["capabilities"],
         serde_json::json!(["resume", "structured_events", "tool_hooks"])
@@ -158,7 +170,15 @@ fn what_cannot_be_installed_is_refused_before_anything_is_fetched() {
     refused(&["no-such-engine"], "herma has no engine `no-such-engine`");
     refused(&["stub"], "the engine `stub` is installed from no registry");
     refused(&["codex", "--pin", "latest"], "`latest` is not one exact version");
+    // An agent that is only configured is installed where its settings name its package.
+    refused(&["acp"], "describe an agent under `acp` in settings.yaml");
+    let agent = |package: &str| format!("acp: {{ some: {{ program: bin/some, {package} args: [acp] }} }}\n");
+    herma.settings(&agent(""));
+    refused(&["acp-some"], "`package: { npm: NAME, version: 1.2.3 }`");
+    herma.settings(&agent("package: { npm: some, version: 1.2.3 },"));
+    refused(&["acp-some", "--pin", "latest"], "`latest` is not one exact version");
     herma.file("user/.npmrc", "registry=http://r.example/\n");
+    refused(&["acp-some"], "`http://r.example/`, which is not an https address");
     refused(&["codex"], "`http://r.example/`, which is not an https address");
     herma.assert_no_run();
     assert!(!herma.home().join("installed").exists());

@@ -7,6 +7,8 @@ use herma_model::model_call::Door;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::package::{AcpPackage, Described};
+
 /// An agent that speaks the Agent Client Protocol over its standard streams.
 ///
 /// In `args`, `env` and `files`, `{model}` stands for the contract's model, `{router}` for the address of the run's router,
@@ -14,6 +16,11 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AcpAgent {
+    /// The package that `herma engines install` fetches it from.
+    // Not written, and so no part of the engine's digest: see `Acp::with_configuration`.
+    #[serde(default, skip_serializing)]
+    #[schemars(with = "Option<Described>")]
+    pub package: Option<AcpPackage>,
     /// The program, below the root of its tree, where what is admitted is a tree and not one file.
     #[serde(default)]
     pub program: Option<String>,
@@ -56,6 +63,9 @@ impl AcpAgent {
     pub fn check(&self) -> Result<(), String> {
         if let Some(program) = &self.program {
             below("program", program)?;
+        }
+        if self.package.is_some() && self.program.is_none() {
+            return Err("`package` without `program`: say which file of what is installed runs".to_owned());
         }
         for file in self.files.keys() {
             below("a file", file)?;
@@ -123,6 +133,7 @@ mod tests {
 
     fn agent() -> AcpAgent {
         AcpAgent {
+            package: None,
             program: None,
             args: Vec::new(),
             identity: version_flag(),

@@ -4,12 +4,12 @@
 mod calls;
 mod config;
 mod conversation;
+mod package;
 mod wire;
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
@@ -20,13 +20,16 @@ use sha2::{Digest as _, Sha256};
 
 pub use config::AcpAgent;
 pub use conversation::AcpConversation;
+pub use package::AcpPackage;
 
 use self::config::filled;
 use crate::conversation::Conversation;
-use crate::digest::{ProgramDigest, program_digest};
+use crate::digest::ProgramDigest;
 use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said};
-use crate::installed::{INSIDE, one_line};
+use crate::installed::{INSIDE, inside, one_line};
+use crate::package::PYTHON_LIBRARY;
 use crate::prompt::told;
+use crate::source::Source;
 use crate::tree::TreeDigest;
 
 /// The engine's name, and what the name of each configured agent's engine begins with.
@@ -34,6 +37,11 @@ pub const NAME: &str = "acp";
 
 /// What is missing where no agent is configured.
 const UNCONFIGURED: &str = "describe an agent under `acp` in settings.yaml in herma's home";
+
+/// What is missing where nobody has said which package an agent is installed from.
+const NO_PACKAGE: &str = "name its package in settings.yaml in herma's home, below the agent's name under `acp`: \
+                          `package: { npm: NAME, version: 1.2.3 }`, or `pypi` for one of Python's; or admit a program that \
+                          you have with `herma admit engine NAME --program FILE`";
 
 /// Where a program that is one file appears inside the destination.
 const FILE: &str = "/opt/herma-engine/agent";
@@ -46,6 +54,7 @@ pub struct Acp {
     name: EngineName,
     agent: Option<AcpAgent>,
     program: Option<Program>,
+    version: String,
     /// Where it keeps its sessions, in the engine directory.
     sessions: Vec<String>,
 }
@@ -74,6 +83,7 @@ pub fn engine_name(agent: &EngineName) -> Option<EngineName> {
 
 impl Acp {
     pub(crate) fn new(name: EngineName, agent: Option<AcpAgent>, program: Option<PathBuf>) -> Self {
+        let version = version(agent.as_ref(), program.as_deref());
         let program = program.map(|path| {
             if path.is_dir() {
                 Program::Tree(TreeDigest::of_agent(path))
@@ -83,7 +93,7 @@ impl Acp {
         });
         let sessions = agent.iter().flat_map(|agent| &agent.sessions);
         let sessions = sessions.map(|place| format!("{HOME}/{place}")).collect();
-        Self { name, agent, program, sessions }
+        Self { name, agent, program, version, sessions }
     }
 
     fn agent(&self) -> Result<&AcpAgent, EngineError> {
@@ -95,7 +105,7 @@ impl Acp {
     /// The program as it is seen inside.
     fn inside(&self) -> Result<OsString, EngineError> {
         match (self.agent()?, &self.program) {
-            (_, None) => Err(EngineError::NoProgram { engine: self.name.clone() }),
+            (_, None) => Err(self.nothing()),
             (_, Some(Program::File(_))) => Ok(FILE.into()),
             (AcpAgent { program: Some(program), .. }, Some(Program::Tree(_))) => {
                 Ok(Path::new(INSIDE).join(program).into_os_string())
@@ -136,7 +146,30 @@ impl Acp {
         Ok(words)
     }
 
+    /// Why there is nothing to run.
+    fn nothing(&self) -> EngineError {
+        let engine = self.name.clone();
+        if self.source().is_some() {
+            EngineError::NotInstalled { engine }
+        } else {
+            EngineError::NoProgram { engine }
+        }
+    }
+
+    /// Where the library of an interpreter lies that was put into its tree. The tree says so, whose digest was admitted, and
+    /// not the settings of the package, which can change.
+    fn library(&self) -> Option<(String, String)> {
+        let Some(Program::Tree(tree)) = &self.program else { return None };
+        let there = tree.root().join(PYTHON_LIBRARY).is_dir();
+        there.then(|| ("LD_LIBRARY_PATH".to_owned(), inside(PYTHON_LIBRARY).display().to_string()))
+    }
+
     /// The digest of what runs, and of how it is started: the same program with other arguments is another engine.
+    ///
+    /// Which package it was installed from is not in it. Every byte that came of the package is in the digest of the tree,
+    /// and the admission that a person signed names package and version. With it, writing down where an admitted agent
+    /// comes from, or the version that is to be installed next, would take away the admission and the proofs of what runs
+    /// unchanged.
     fn with_configuration(&self, program: Digest) -> Digest {
         let mut hasher = Sha256::new();
         hasher.update(b"herma.acp/v1\0");
@@ -152,14 +185,14 @@ impl Engine for Acp {
         self.name.clone()
     }
 
-    fn version(&self) -> &'static str {
-        if self.agent.is_some() { "configured" } else { "not configured" }
+    fn version(&self) -> &str {
+        &self.version
     }
 
     fn digest(&self) -> Result<Digest, EngineError> {
         self.agent()?;
         let taken = match &self.program {
-            None => return Err(EngineError::NoProgram { engine: self.name.clone() }),
+            None => return Err(self.nothing()),
             Some(Program::File(file)) => file.take(),
             Some(Program::Tree(tree)) => tree.take(),
         };
@@ -167,8 +200,8 @@ impl Engine for Acp {
         Ok(self.with_configuration(taken))
     }
 
-    fn digest_with(&self, program: &Path) -> io::Result<Digest> {
-        Ok(self.with_configuration(program_digest(program)?))
+    fn digest_over(&self, program: Digest) -> Digest {
+        self.with_configuration(program)
     }
 
     fn unconfigured(&self) -> Option<&'static str> {
@@ -180,6 +213,15 @@ impl Engine for Acp {
             Program::File(file) => Some(file.path()),
             Program::Tree(tree) => Some(tree.root()),
         }
+    }
+
+    fn source(&self) -> Option<Source<'_>> {
+        let agent = self.agent.as_ref()?;
+        Some(agent.package.as_ref()?.source(agent.program.as_deref()?))
+    }
+
+    fn without_source(&self) -> Option<&'static str> {
+        Some(if self.agent.is_some() { NO_PACKAGE } else { UNCONFIGURED })
     }
 
     fn asks(&self) -> Option<Door> {
@@ -194,7 +236,7 @@ impl Engine for Acp {
     fn identify(&self, _: &View) -> Option<Launch> {
         let asked = self.agent.as_ref()?.identity.iter().map(|word| filled(word, &[("tree", INSIDE)]).into());
         let argv = std::iter::once(self.inside().ok()?).chain(asked).collect();
-        Some(Launch { argv, ..Launch::default() })
+        Some(Launch { argv, env: self.library().into_iter().collect(), ..Launch::default() })
     }
 
     fn identity(&self, output: &[u8]) -> Option<String> {
@@ -243,6 +285,7 @@ impl Engine for Acp {
         let argv = argv.chain(agent.args.iter().map(|word| filled(word, &words).into())).collect();
         // Whatever it keeps for itself, it keeps in its own directory.
         let mut env = vec![("HOME".to_owned(), filled("{home}", &words))];
+        env.extend(self.library());
         env.extend(agent.env.iter().map(|(name, value)| (name.clone(), filled(value, &words))));
         Ok(Launch { argv, env, token: agent.token.clone().map(Into::into), ..Launch::default() })
     }
@@ -258,6 +301,18 @@ impl Engine for Acp {
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
         Box::new(Unread)
+    }
+}
+
+/// The agent's own version, where it is known by its package.
+fn version(agent: Option<&AcpAgent>, program: Option<&Path>) -> String {
+    let Some(agent) = agent else { return "not configured".to_owned() };
+    let source = agent.package.as_ref().zip(agent.program.as_deref());
+    let source = source.map(|(package, program)| package.source(program));
+    match (source, program) {
+        (Some(_), None) => "not installed".to_owned(),
+        (Some(source), Some(tree)) => source.installed(tree).unwrap_or_else(|| "configured".to_owned()),
+        (None, _) => "configured".to_owned(),
     }
 }
 

@@ -333,6 +333,7 @@ fn view() -> View {
 
 fn agent() -> AcpAgent {
     AcpAgent {
+        package: None,
         program: Some("bin/some".to_owned()),
         args: vec!["acp".to_owned(), "--model={model}".to_owned(), "{tree}/cli.js".to_owned()],
         identity: vec!["{tree}/cli.js".to_owned(), "--version".to_owned()],
@@ -436,6 +437,12 @@ fn the_same_program_with_another_configuration_is_another_engine() {
     ] {
         assert_ne!(digest(&other), before, "{other:?}");
     }
+    // Where it comes from, or what is to be installed next, changes nothing of what runs.
+    let package = |text: &str| Some(serde_json::from_str(text).unwrap());
+    for text in [r#"{"npm":"some","version":"1.2.3"}"#, r#"{"pypi":"some","version":"1.2"}"#] {
+        let named = AcpAgent { package: package(text), ..file.clone() };
+        assert_eq!(digest(&named), before);
+    }
     let registry = registry(Some(file), Some(&program));
     // A run's copy of the program has the digest of the program, and another program another one.
     let copy = dir.path().join("copy");
@@ -447,4 +454,39 @@ fn the_same_program_with_another_configuration_is_another_engine() {
     assert_ne!(get(&registry).digest().unwrap(), before);
     let mount = Mount { host: copy.clone(), inside: "/opt/herma-engine/agent".into() };
     assert_eq!(get(&registry).mounts(&copy), [mount]);
+}
+
+#[test]
+fn an_agent_whose_package_is_named_is_installed_from_there() {
+    let named = |package: &str| AcpAgent { package: serde_json::from_str(package).unwrap(), ..agent() };
+    let unnamed = registry(Some(agent()), None);
+    assert!(get(&unnamed).source().is_none() && get(&unnamed).version() == "configured");
+    assert!(get(&unnamed).without_source().unwrap().contains("`package: { npm: NAME, version: 1.2.3 }`"));
+
+    let npm = named(r#"{ "npm": "@some/agent", "version": "1.2.3", "beside": { "node": "24.11.0" } }"#);
+    let missing = registry(Some(npm.clone()), None);
+    insta::assert_debug_snapshot!("acp-source", get(&missing).source().unwrap());
+    assert_eq!(get(&missing).version(), "not installed");
+    assert_eq!(
+        get(&missing).digest().unwrap_err().to_string(),
+        "the engine `acp-some` is not installed: `herma engines install acp-some` does it"
+    );
+    let tree = tempfile::tempdir().unwrap();
+    let own = tree.path().join("node_modules/@some/agent");
+    fs::create_dir_all(&own).unwrap();
+    fs::write(own.join("package.json"), r#"{ "version": "1.2.4" }"#).unwrap();
+    let there = registry(Some(npm), Some(tree.path()));
+    assert_eq!(get(&there).version(), "1.2.4");
+    let digest = herma_engines::tree_digest(tree.path()).unwrap();
+    assert_eq!(get(&there).digest_over(digest), get(&there).digest().unwrap());
+    assert!(get(&there).identify(&view()).unwrap().env.is_empty());
+
+    // The interpreter that lies in a tree of Python's finds its library there, whatever is written of the package.
+    fs::create_dir_all(tree.path().join("python/lib")).unwrap();
+    let pypi = registry(Some(agent()), Some(tree.path()));
+    let library = ("LD_LIBRARY_PATH".to_owned(), "/opt/herma-engine/python/lib".to_owned());
+    assert_eq!(get(&pypi).identify(&view()).unwrap().env, std::slice::from_ref(&library));
+    let contract = contract("m");
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    assert!(get(&pypi).launch(&assignment, &view()).unwrap().env.contains(&library));
 }

@@ -148,7 +148,7 @@ fn an_agent_is_a_tree_that_was_installed() {
         let engine = registry.get(&name(engine)).unwrap();
         assert!(!engine.built_in() && !engine.may_run_on(DestinationKind::Host) && engine.asks().is_some());
         assert_eq!(engine.version(), "9.8.7");
-        assert_eq!(engine.package().unwrap().name, package);
+        assert_eq!(engine.source().unwrap().name, package);
         assert_eq!(engine.program(), Some(tree.path()));
         let mount = Mount { host: tree.path().to_owned(), inside: "/opt/herma-engine".into() };
         assert_eq!(engine.mounts(tree.path()), [mount]);
@@ -185,8 +185,8 @@ fn who_it_says_it_is_is_one_line() {
     for engine in AGENTS {
         let registry = registry(engine, None);
         let agent = registry.get(&name(engine)).unwrap();
-        let package = agent.package().unwrap();
-        let said = package.identity_of(package.version);
+        let source = agent.source().unwrap();
+        let said = source.identity_of(source.version).unwrap();
         assert_eq!(agent.identity(format!("{said}\n").as_bytes()).as_deref(), Some(said.as_str()));
         let long = "x".repeat(129);
         for bad in ["", "\n", "one\ntwo\n", "a\u{1b}[31m", "\u{202e}x", &long] {
@@ -216,7 +216,7 @@ fn prepared(engine: &str) -> (String, Launch) {
     files.sort();
     let mut launch = agent.launch(&assignment, &view()).unwrap();
     // Its place in the tree depends on the machine.
-    let program = Path::new("/opt/herma-engine").join(agent.package().unwrap().build().program);
+    let program = Path::new("/opt/herma-engine").join(agent.source().unwrap().program);
     assert_eq!(launch.argv[0], program);
     launch.argv[0] = "PROGRAM".into();
     (files.join("\n"), launch)

@@ -12,8 +12,13 @@ use crate::admissions::AdmissionError;
 #[derive(Debug, thiserror::Error)]
 pub enum InstallError {
     /// There is nothing to install for it.
-    #[error("the engine `{0}` is installed from no registry")]
-    NoPackage(EngineName),
+    #[error("the engine `{engine}` is installed from no registry")]
+    NoPackage {
+        /// Which engine.
+        engine: EngineName,
+        /// What a person can write so that it is.
+        instead: Option<&'static str>,
+    },
     /// A range or a tag names no one version.
     #[error("`{0}` is not one exact version such as 1.2.3")]
     NotExact(String),
@@ -52,19 +57,23 @@ pub enum InstallError {
     #[error("`{package}` was not fetched: {why}")]
     NotFetched {
         /// The package.
-        package: &'static str,
+        package: String,
         /// Its registry.
         origin: Origin,
         /// What was said of it.
         why: String,
     },
     /// What was fetched is not what was asked for.
-    #[error("what was fetched holds no program of `{package}` {version} for this machine")]
+    #[error(
+        "what was fetched is not `{package}` {version}, or holds no program `{program}` for this machine"
+    )]
     NotThere {
         /// The package.
-        package: &'static str,
+        package: String,
         /// The version.
         version: String,
+        /// Where its program should lie.
+        program: String,
     },
     /// Its admission could not be written.
     #[error(transparent)]
@@ -88,8 +97,10 @@ impl InstallError {
     #[must_use]
     pub fn next_step(&self) -> &'static str {
         match self {
-            Self::NoPackage(_) => "`herma admit engine NAME --program FILE` admits a program that you have",
-            Self::NotExact(_) => "name one version with --version, or leave it out",
+            Self::NoPackage { instead, .. } => {
+                instead.unwrap_or("`herma admit engine NAME --program FILE` admits a program that you have")
+            }
+            Self::NotExact(_) => "name one version with --pin, or leave it out",
             Self::Tool { origin: Origin::Npm, .. } => {
                 "install npm so that a directory of PATH holds it, and see what `npm config get registry` says"
             }
@@ -107,7 +118,9 @@ impl InstallError {
             Self::NotFetched { origin: Origin::PyPi { .. }, .. } => {
                 "see whether pip reaches its registry; --own-network lets it lie in a network of your own"
             }
-            Self::NotThere { .. } => "ask for another version with --version",
+            Self::NotThere { .. } => {
+                "ask for another version with --pin, or mend `program` where settings.yaml names it"
+            }
             Self::Admission(AdmissionError::IsSigned(_)) => {
                 "revoke its admission first with `herma admissions revoke engine NAME --reason TEXT`"
             }

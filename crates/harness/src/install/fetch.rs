@@ -12,7 +12,7 @@ use std::time::Duration;
 use herma_destination::{Exit, Job, Limits, Rooms, Stdin};
 use herma_egress::Allowlist;
 use herma_egress::proxy::{Handle, Listen, Options, Service};
-use herma_engines::Package;
+use herma_engines::Source;
 use herma_model::RunId;
 use herma_model::engine::DestinationKind;
 
@@ -37,7 +37,7 @@ pub(super) fn fetch(
     dirs: &RunDirs,
     job: RunId,
     fetcher: &dyn Fetcher,
-    (package, version): (&Package, &str),
+    (package, version): (&Source<'_>, &str),
     own_network: bool,
 ) -> Result<(), InstallError> {
     let destination = installation
@@ -80,8 +80,9 @@ pub(super) fn fetch(
     process.kill_all().map_err(|e| InstallError::io("what fetches could not be ended", e))?;
     drop(way);
     let said: Vec<String> = said.into_iter().filter_map(|heard| heard.join().ok()).collect();
-    let not_fetched =
-        |why: String| Err(InstallError::NotFetched { package: package.name, origin: package.origin, why });
+    let not_fetched = |why: String| {
+        Err(InstallError::NotFetched { package: package.name.to_owned(), origin: package.origin, why })
+    };
     match ended.map_err(|e| InstallError::io("what fetches was lost from sight", e))? {
         Some(exit) if exit.success() => Ok(()),
         Some(exit) => not_fetched(why(name, exit, &said.concat(), &denials.told())),

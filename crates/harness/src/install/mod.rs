@@ -14,8 +14,8 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use herma_engines::{Engine, Origin, Package, tree_digest};
-use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
+use herma_engines::{Engine, Origin, Source, tree_digest};
+use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, Incomplete, ReviewTrigger};
 use herma_model::engine::EngineName;
 use herma_model::{Digest, RunId};
 
@@ -33,7 +33,7 @@ use crate::installation::Installation;
 pub struct InstallOrder {
     /// The engine whose agent it is.
     pub engine: EngineName,
-    /// Another version than the one that herma was tried with.
+    /// Another version than the one that herma was tried with, or that the operator's settings name.
     pub version: Option<String>,
     /// Whether the registry may lie in a network of the operator's own: its addresses need not be public then.
     pub own_network: bool,
@@ -46,22 +46,26 @@ pub struct InstalledTree {
     pub engine: EngineName,
     /// The package's version.
     pub version: String,
-    /// The digest of the whole tree.
+    /// The digest of the engine with it.
     pub digest: Digest,
     /// Where it lies.
     pub tree: PathBuf,
     /// The draft of its admission.
     pub draft: PathBuf,
     /// What the draft lacks, for a person to fill in.
-    pub lacks: Option<String>,
+    pub lacks: Option<Incomplete>,
 }
 
 /// Installs an agent and writes the draft of its admission. Nothing of it is run.
 pub fn install(installation: &Installation, order: &InstallOrder) -> Result<InstalledTree, InstallError> {
-    let engine = installation.engines.get(&order.engine).and_then(Engine::package);
-    let package = engine.ok_or_else(|| InstallError::NoPackage(order.engine.clone()))?;
+    let engine = installation.engines.get(&order.engine);
+    let nothing = || InstallError::NoPackage {
+        engine: order.engine.clone(),
+        instead: engine.and_then(Engine::without_source),
+    };
+    let (engine, package) = engine.and_then(|engine| Some((engine, engine.source()?))).ok_or_else(nothing)?;
     let version = order.version.as_deref().unwrap_or(package.version);
-    if !is_exact(version) {
+    if !package.origin.is_exact(version) {
         return Err(InstallError::NotExact(version.to_owned()));
     }
     let id = AdmissionId::Engine(order.engine.clone());
@@ -84,8 +88,9 @@ pub fn install(installation: &Installation, order: &InstallOrder) -> Result<Inst
     remove_tree(dirs.root()).map_err(|e| InstallError::io("what was left of fetching", e))?;
     active.done().map_err(|e| InstallError::io("herma's home", e))?;
     let (tree, digest) = fetched?;
+    let digest = engine.digest_over(digest);
     let draft = draft(order, &package, version, &tree, digest)?;
-    let lacks = draft.lacks().map(|lacks| lacks.to_string());
+    let lacks = draft.lacks();
     let file = installation.admissions().write_draft(&draft).map_err(InstallError::Admission)?;
     Ok(InstalledTree {
         engine: order.engine.clone(),
@@ -97,31 +102,23 @@ pub fn install(installation: &Installation, order: &InstallOrder) -> Result<Inst
     })
 }
 
-/// A version and no range, tag or address: what is asked for is what is pinned.
-fn is_exact(version: &str) -> bool {
-    let word = |text: &str| {
-        !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'.' || b == b'-')
-    };
-    let (numbers, rest) = version.split_once('-').map_or((version, None), |(n, rest)| (n, Some(rest)));
-    let parts: Vec<&str> = numbers.split('.').collect();
-    let digits =
-        |part: &&str| !part.is_empty() && part.len() < 12 && part.bytes().all(|b| b.is_ascii_digit());
-    parts.len() == 3 && parts.iter().all(digits) && rest.is_none_or(word)
-}
-
 /// Puts what was fetched where its digest says, for reading only.
 fn keep(
     installation: &Installation,
     fetched: &Path,
-    package: &Package,
+    package: &Source<'_>,
     version: &str,
 ) -> Result<(PathBuf, Digest), InstallError> {
-    let program = fetched.join(package.build().program);
+    let program = fetched.join(package.program);
     let is_program = fs::symlink_metadata(&program)
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0);
     let found = package.installed(fetched);
     if !is_program || found.as_deref() != Some(version) {
-        return Err(InstallError::NotThere { package: package.name, version: version.to_owned() });
+        return Err(InstallError::NotThere {
+            package: package.name.to_owned(),
+            version: version.to_owned(),
+            program: package.program.to_owned(),
+        });
     }
     let unkept = |e| InstallError::io("what was fetched", e);
     close_up(fetched).map_err(unkept)?;
@@ -158,56 +155,30 @@ fn close_up(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, Permissions::from_mode(0o555))
 }
 
-/// The draft of the admission, but for what a person has to judge: whether the license is settled.
+/// The draft of the admission, but for what a person has to judge, whether the license is settled, and for what nobody has
+/// said of a package that herma does not know.
 fn draft(
     order: &InstallOrder,
-    package: &Package,
+    package: &Source<'_>,
     version: &str,
     tree: &Path,
     digest: Digest,
 ) -> Result<AdmissionDraft, InstallError> {
     let bad = |why: String| InstallError::io("the draft of its admission", io::Error::other(why));
-    let line = |text: String| text.parse().map(Some).map_err(bad);
+    let said = |text: String| text.parse().map_err(bad);
     let how = match package.origin {
         Origin::Npm => "npm install --ignore-scripts",
         Origin::PyPi { .. } => "pip install --only-binary :all:",
     };
     Ok(AdmissionDraft::Engine(EngineDraft {
         program: tree.to_string_lossy().parse().map(Some).map_err(bad)?,
-        source: line(format!("{} {}", package.origin.name(), package.name))?,
-        pin: line(version.to_owned())?,
-        retrieval: line(format!("{how} {}", package.wanted(version).join(" ")))?,
-        license: line(package.license.to_owned())?,
+        source: Some(said(format!("{} {}", package.origin.name(), package.name))?),
+        pin: Some(said(version.to_owned())?),
+        retrieval: Some(said(format!("{how} {}", package.wanted(version).join(" ")))?),
+        license: package.license_of(tree).map(said).transpose()?,
         digest: Some(digest),
-        identity: line(package.identity_of(version))?,
+        identity: package.identity_of(version).map(said).transpose()?,
         review_trigger: Some(ReviewTrigger::DigestChange),
         ..EngineDraft::new(order.engine.clone())
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_an_exact_version_is_one() {
-        for good in ["0.166.0", "2.1.325", "1.0.0-rc.1"] {
-            assert!(is_exact(good), "{good}");
-        }
-        for bad in [
-            "",
-            "latest",
-            "1",
-            "1.2",
-            "^1.2.3",
-            "1.2.3 || 2",
-            "1.2.x",
-            "1.2.3-",
-            "file:../x",
-            "1.2.3@x",
-            "-1.2.3",
-        ] {
-            assert!(!is_exact(bad), "{bad}");
-        }
-    }
 }

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, Tool, View};
-use herma_engines::{Origin, Package};
+use herma_engines::{Origin, Source};
 
 use super::error::InstallError;
 use super::fetcher::{Fetcher, host_of, shown, to_show};
@@ -29,7 +29,7 @@ pub(super) struct Npm {
 
 impl Npm {
     /// Finds npm and asks it for its configuration. What stands there of users and tokens is not asked for.
-    pub(super) fn find(installation: &Installation, package: &Package) -> Result<Self, InstallError> {
+    pub(super) fn find(installation: &Installation, package: &Source<'_>) -> Result<Self, InstallError> {
         let search_path = installation.search_path();
         let untold = |source| InstallError::Tool { origin: Origin::Npm, source };
         let find = |name| Tool::find(name, search_path).map_err(untold);

@@ -116,7 +116,7 @@ fn next_step(installation: &Installation, name: &EngineName) -> impl Fn(Stage) -
     let to_install = installation
         .engines
         .get(&name)
-        .is_some_and(|engine| engine.package().is_some() && engine.program().is_none());
+        .is_some_and(|engine| engine.source().is_some() && engine.program().is_none());
     let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
     move |stage| match (built_in || status == Admission::Admitted, enabled) {
         (false, _) if is_signed => format!(

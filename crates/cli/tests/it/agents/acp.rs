@@ -2,11 +2,12 @@
 //! `opencode acp`.
 
 use std::fs;
+use std::path::Path;
 
 use herma_engines::{Package, opencode};
 use herma_model::{Blocker, Event, EventType};
 
-use super::home::{installed, link};
+use super::home::make_removable;
 use super::rows;
 use crate::kit::{Finished, Herma, processes_of};
 
@@ -22,6 +23,7 @@ fn settings(package: &Package) -> String {
         r#"
 acp:
   opencode:
+    package: {{ npm: {}, version: {} }}
     program: {program}
     args: [acp, --pure]
     asks: chat
@@ -43,30 +45,29 @@ acp:
             "options": {{ "baseURL": "{{router}}/v1", "apiKey": "{{env:HERMA_ROUTER_TOKEN}}" }},
             "models": {{ "{{model}}": {{ "name": "{{model}}" }} }} }} }} }}
 "#,
+        package.name,
+        package.version,
         off.join("\n      ")
     )
 }
 
-/// A home where the agent is configured, admitted and switched on.
+/// A home where the agent is configured, installed by what its settings say of it, admitted and switched on.
 fn home() -> Herma {
     let package = &opencode::PACKAGE;
     let mut herma = Herma::new();
     herma.let_in_by_token("robin");
     herma.settings(&settings(package));
-    let tree = installed(opencode::NAME, package);
-    let place = herma.home().join("installed").join(tree.file_name().unwrap());
-    link(&tree, &place);
-    let words = ["admit", "engine", ENGINE, "--json", "--program", place.to_str().unwrap()];
-    let more = [
-        &format!("--identity={}", package.identity_of(package.version)),
-        &format!("--pin={}", package.version),
-        &format!("--license={}", package.license),
-        "--source=npm",
-        "--retrieval=herma engines install opencode",
-        "--license-resolved=true",
-        "--review-trigger=digest_change",
-    ];
-    let drafted = herma.json(&[&words[..], &more].concat());
+    let made = herma.install(ENGINE);
+    assert_eq!(made["version"], package.version, "{made:#}");
+    // The package says its license; what the program says of itself, only a person knows.
+    assert_eq!(made["lacks"], "missing: `license_resolved`, `identity`", "{made:#}");
+    make_removable(Path::new(made["tree"].as_str().unwrap()));
+    let shown = herma.json(&["admissions", "show", "engine", ENGINE, "--json"]);
+    for said in ["npm opencode-ai", "npm install --ignore-scripts opencode-ai@", package.license] {
+        assert!(shown.to_string().contains(said), "{said}: {shown:#}");
+    }
+    let identity = format!("--identity={}", package.version);
+    let drafted = herma.json(&["admit", "engine", ENGINE, "--json", &identity, "--license-resolved=true"]);
     assert!(drafted["lacks"].is_null(), "{drafted:#}");
     assert_eq!(herma.sign("engine", ENGINE)["status"], "admitted");
     herma.json(&["engines", "enable", ENGINE, "--json"]);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use herma_engines::Package;
 use rustix::fs::{FlockOperation, flock};
+use serde_json::Value;
 
 use crate::kit::{Herma, environment, run_tool};
 
@@ -28,7 +29,7 @@ impl Herma {
         let tree = installed(engine, package);
         let place = self.home().join("installed").join(tree.file_name().unwrap());
         link(&tree, &place);
-        let identity = package.identity_of(package.version);
+        let identity = package.source().identity_of(package.version).unwrap();
         let drafted = self.json(&[
             "admit",
             "engine",
@@ -49,6 +50,21 @@ impl Herma {
         self.json(&["engines", "enable", engine, "--json"]);
     }
 
+    /// Has herma fetch the agent of this engine, and gives what it prints.
+    pub(super) fn install(&mut self, engine: &str) -> Value {
+        // npm and pip find their registry as they do for the person who runs the tests.
+        let own = self.at("user");
+        self.set("HOME", environment("HOME"));
+        let mut ended = self.run_patiently(&["engines", "install", engine, "--json"]);
+        if ended.stdout.contains("private_address") {
+            // The registry of this machine is a mirror in a network of its own, which has to be said.
+            ended = self.run_patiently(&["engines", "install", engine, "--own-network", "--json"]);
+        }
+        self.set("HOME", own);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        ended.json()
+    }
+
     /// Lets the model `rehearsal/m` in, which the script in `case.yaml` answers for; what that one leaves is answered by
     /// another.
     pub(crate) fn with_rehearsal(&self) {
@@ -57,18 +73,15 @@ impl Herma {
         let present = "name: present\nmodels: [m]\nrepeat: true\nturns: [say: I am there.]\n";
         fs::write(self.home().join("router.toml"), router).unwrap();
         fs::write(self.home().join("present.yaml"), present).unwrap();
-        let args = [
-            "admit",
-            "model",
-            "rehearsal/m",
-            "--json",
-            "--network",
-            "loopback",
-            "--credential-source",
-            "none",
-        ];
-        self.json(&[&args[..], &["--review-trigger", "herma_version=0.1"]].concat());
-        assert_eq!(self.sign("model", "rehearsal/m")["status"], "admitted");
+        self.let_model_in("rehearsal/m", "none");
+    }
+
+    /// Lets a model on this machine in, whose credential comes from there.
+    pub(super) fn let_model_in(&self, model: &str, credential_source: &str) {
+        let args = ["admit", "model", model, "--json", "--network", "loopback"];
+        let more = ["--credential-source", credential_source, "--review-trigger", "herma_version=0.1"];
+        self.json(&[&args[..], &more].concat());
+        assert_eq!(self.sign("model", model)["status"], "admitted");
     }
 }
 
@@ -86,23 +99,15 @@ pub(super) fn installed(engine: &str, package: &Package) -> PathBuf {
     }
     let mut herma = Herma::new();
     herma.set_home(&place.join("home"));
-    // npm and pip find their registry as they do for the person who runs the tests.
-    herma.set("HOME", environment("HOME"));
-    let mut ended = herma.run_patiently(&["engines", "install", engine, "--json"]);
-    if ended.stdout.contains("private_address") {
-        // The registry of this machine is a mirror in a network of its own, which has to be said.
-        ended = herma.run_patiently(&["engines", "install", engine, "--own-network", "--json"]);
-    }
-    assert_eq!(ended.code, Some(0), "{ended:#?}");
-    let made = ended.json();
+    let made = herma.install(engine);
     assert_eq!(made["version"], package.version);
     let tree = made["tree"].as_str().unwrap();
     fs::write(note, tree).unwrap();
     tree.into()
 }
 
-/// Links a tree file by file, or copies it where it lies on another disk. Its directories can be removed again.
-pub(super) fn link(tree: &Path, place: &Path) {
+/// Links a tree file by file, or copies it where it lies on another disk.
+fn link(tree: &Path, place: &Path) {
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     let [tree, to] = [tree.as_os_str(), place.as_os_str()];
     let same_disk = {
@@ -111,6 +116,11 @@ pub(super) fn link(tree: &Path, place: &Path) {
     };
     let how = OsStr::new(if same_disk { "-al" } else { "-a" });
     run_tool("cp", &[how, tree, to], &[]);
+    make_removable(place);
+}
+
+/// Lets the directories of a tree be removed with the test's own. Its digest is over other things.
+pub(super) fn make_removable(tree: &Path) {
     let words = ["-type", "d", "-exec", "chmod", "u+w", "{}", "+"].map(OsStr::new);
-    run_tool("find", &[&[to], &words[..]].concat(), &[]);
+    run_tool("find", &[&[tree.as_os_str()], &words[..]].concat(), &[]);
 }

@@ -1,4 +1,7 @@
 //! The table of what real agents are made to do, and how each of it must end.
+//!
+//! What the proof of a stage makes them do is not repeated here. Every agent changes nothing, writes outside of the allowed
+//! paths and leaves tests that fail in stage 2; it starts too slowly, falls silent and never finishes in stage 3.
 
 use herma_model::Blocker;
 
@@ -9,6 +12,8 @@ pub(super) struct Row {
     pub(super) name: &'static str,
     /// The model's turns, as YAML. `FIX` stands for those that fix the bug, `CUT` for one that breaks off.
     turns: &'static str,
+    /// Whether its model is taken away as soon as the agent has started: every connection to it is refused then.
+    pub(super) model_goes: bool,
     /// The blockers, in the order of the report.
     pub(super) blockers: &'static [Blocker],
 }
@@ -16,7 +21,7 @@ pub(super) struct Row {
 /// The limits of every row: more than any needs.
 pub(super) const LIMITS: &str = "{ total: 10m, startup: 2m, idle: 3m }";
 
-const USUAL: Row = Row { name: "", turns: "", blockers: &[] };
+const USUAL: Row = Row { name: "", turns: "", model_goes: false, blockers: &[] };
 
 /// The turns that fix the bug. An agent overwrites only what it has read.
 const FIX: &str = r#"
@@ -47,10 +52,11 @@ pub(super) const HALVES: Row = Row {
   - say: It is done.
 FIX"#,
     blockers: &[Blocker::VerificationFailed],
+    ..USUAL
 };
 
 /// What no agent could do without its model: it fails, and has changed nothing.
-const WITHOUT_A_MODEL: &[Blocker] = &[Blocker::EngineFailed, Blocker::NoDiff];
+const WITHOUT_A_MODEL: Row = Row { blockers: &[Blocker::EngineFailed, Blocker::NoDiff], ..USUAL };
 
 /// An answer that breaks off.
 const CUT: &str = "  - { say: This is cut in the middle of a long sentence., cut: { after_events: 4 } }";
@@ -69,6 +75,7 @@ FIX"#,
         name: "pushes",
         turns: "\n  - call: { shell: git push origin main }\nFIX",
         blockers: &[Blocker::ForbiddenAction],
+        ..USUAL
     },
     Row {
         name: "calls-out",
@@ -76,6 +83,7 @@ FIX"#,
   - call: { shell: "python3 -c \"import urllib.request as u; u.urlopen('https://example.com/', timeout=5)\"" }
   - say: It is done."#,
         blockers: &[Blocker::NoDiff, Blocker::EgressDenied],
+        ..USUAL
     },
     Row {
         name: "reads-a-canary",
@@ -98,6 +106,7 @@ FIX"#,
         END
 FIX"#,
         blockers: &[Blocker::ModelMismatch],
+        ..USUAL
     },
     Row {
         name: "floods",
@@ -116,12 +125,20 @@ FIX"#,
         name: "reasons-only",
         turns: "\n  - think: I wonder what they want.\n  - think: I still wonder.\n  - think: And on.",
         blockers: &[Blocker::NoDiff],
+        ..USUAL
     },
-    Row { name: "is-refused-401", turns: "\n  - error: 401", blockers: WITHOUT_A_MODEL },
-    Row { name: "is-busy-429", turns: "\n  - error: 429", blockers: WITHOUT_A_MODEL },
-    Row { name: "is-broken-500", turns: "\n  - error: 500", blockers: WITHOUT_A_MODEL },
+    Row { name: "is-refused-401", turns: "\n  - error: 401", ..WITHOUT_A_MODEL },
+    Row { name: "is-busy-429", turns: "\n  - error: 429", ..WITHOUT_A_MODEL },
+    Row { name: "is-broken-500", turns: "\n  - error: 500", ..WITHOUT_A_MODEL },
     // More often than an agent asks its model to go on.
-    Row { name: "is-cut-in-the-middle", turns: "\nCUT\nCUT\nCUT\nCUT\nCUT\nCUT", blockers: WITHOUT_A_MODEL },
+    Row { name: "is-cut-in-the-middle", turns: "\nCUT\nCUT\nCUT\nCUT\nCUT\nCUT", ..WITHOUT_A_MODEL },
+    // What it would say comes too late: it is gone before.
+    Row {
+        name: "refuses-connections",
+        turns: "\n  - { say: Too late., delay: 2m }",
+        model_goes: true,
+        ..WITHOUT_A_MODEL
+    },
     Row {
         name: "goes-for-its-way-out",
         turns: r#"

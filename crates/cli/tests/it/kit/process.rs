@@ -18,6 +18,9 @@ use herma_model::RunId;
 /// Nothing that a test waits for takes this long unless it hangs.
 const SAFETY_NET: Duration = Duration::from_mins(1);
 
+/// Nothing takes this long at all, also where others use the machine.
+const LONGEST: Duration = Duration::from_mins(5);
+
 /// How a command ended.
 #[derive(Debug)]
 pub(crate) struct Ended {
@@ -113,6 +116,15 @@ impl Started {
         };
         let [stdout, stderr] = self.said.take().unwrap().map(Said::all);
         Ended { code: status.code(), signal: status.signal(), stdout, stderr }
+    }
+
+    /// The same for one that takes longer than others: a proof, an installation, a run of a real agent.
+    pub(crate) fn end_patiently(mut self) -> Ended {
+        let deadline = Instant::now() + LONGEST;
+        while self.is_alive() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(10));
+        }
+        self.end()
     }
 
     /// Kills it as a power cut would.

@@ -2,8 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::thread;
-use std::time::{Duration, Instant};
 
 use herma_model::Digest;
 
@@ -14,9 +12,6 @@ const PROGRAM: &str = "home/programs/herma-stub";
 
 /// Where the token of the approver lies in a copied home, for the tests that sign with it.
 const TOKEN: &str = "token.txt";
-
-/// Nothing takes this long, also where others use the machine.
-const LONGEST: Duration = Duration::from_mins(5);
 
 /// A complete admission of `stub`, but for its program.
 const ADMISSION: [&str; 7] = [
@@ -81,12 +76,7 @@ impl Herma {
 
     /// Runs a command to its end that takes longer than others: a proof, an installation, a run of a real agent.
     pub(crate) fn run_patiently(&self, args: &[&str]) -> Ended {
-        let mut started = self.start(args);
-        let deadline = Instant::now() + LONGEST;
-        while started.is_alive() && Instant::now() < deadline {
-            thread::sleep(Duration::from_millis(10));
-        }
-        started.end()
+        self.start(args).end_patiently()
     }
 
     /// Another herma with the same home, to give other variables to.

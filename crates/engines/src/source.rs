@@ -1,0 +1,166 @@
+//! What is fetched for an agent, from which registry, and what of it runs: of a package that herma knows, or of one that the
+//! operator names.
+
+use std::fs;
+use std::path::Path;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::package::{Origin, PYTHON_PACKAGES};
+
+/// The longest license that is taken from a package's own description.
+const LONGEST_LICENSE: usize = 100;
+
+/// What is to be installed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source<'a> {
+    /// Which registry it comes from.
+    pub origin: Origin,
+    /// The name of the package there.
+    pub name: &'a str,
+    /// The version that is installed where no other is asked for.
+    pub version: &'a str,
+    /// What its license is; of a package that herma does not know, only the package itself says that.
+    pub license: Option<&'a str>,
+    /// What its program says that it is, where that is known; `{}` stands for the version.
+    pub identity: Option<&'a str>,
+    /// The program that runs, below the root of the tree.
+    pub program: &'a str,
+    /// Packages that are fetched beside, each with its exact version, as the registry wants it named.
+    pub beside: Vec<&'a str>,
+}
+
+/// What is read of the description of a package of npm.
+#[derive(Deserialize)]
+struct Description {
+    version: String,
+    #[serde(default)]
+    license: Value,
+}
+
+impl Source<'_> {
+    /// Everything that is fetched for a version of it, as its registry wants it named.
+    #[must_use]
+    pub fn wanted(&self, version: &str) -> Vec<String> {
+        let own = self.origin.exactly(self.name, version);
+        std::iter::once(own).chain(self.beside.iter().map(|beside| (*beside).to_owned())).collect()
+    }
+
+    /// The version that is installed in a tree; none where it cannot be read.
+    #[must_use]
+    pub fn installed(&self, tree: &Path) -> Option<String> {
+        let version = match self.origin {
+            Origin::Npm => self.described_by_npm(tree)?.version,
+            Origin::PyPi { .. } => field(&self.described_by_python(tree)?, "Version")?.to_owned(),
+        };
+        let sound = (1..=64).contains(&version.len()) && version.bytes().all(|b| b.is_ascii_graphic());
+        sound.then_some(version)
+    }
+
+    /// Its license: the one that herma knows, else the one that the package in this tree names, if it is the name of one.
+    #[must_use]
+    pub fn license_of(&self, tree: &Path) -> Option<String> {
+        let said = match (self.license, self.origin) {
+            (Some(known), _) => return Some(known.to_owned()),
+            (None, Origin::Npm) => self.described_by_npm(tree)?.license.as_str()?.to_owned(),
+            (None, Origin::PyPi { .. }) => {
+                let description = self.described_by_python(tree)?;
+                field(&description, "License-Expression").or(field(&description, "License"))?.to_owned()
+            }
+        };
+        // Whole licenses and addresses are said there too.
+        let plain = |b: u8| b.is_ascii_alphanumeric() || b" .+-()".contains(&b);
+        let sound = (1..=LONGEST_LICENSE).contains(&said.len()) && said.bytes().all(plain);
+        (sound && said.trim() == said).then_some(said)
+    }
+
+    /// What a program of this version says that it is, where that is known.
+    #[must_use]
+    pub fn identity_of(&self, version: &str) -> Option<String> {
+        self.identity.map(|identity| identity.replace("{}", version))
+    }
+
+    fn described_by_npm(&self, tree: &Path) -> Option<Description> {
+        let file = tree.join("node_modules").join(self.name).join("package.json");
+        serde_json::from_slice(&fs::read(file).ok()?).ok()
+    }
+
+    /// The head of a description by Python. Its directory is called by name and version, so that it has to be looked for.
+    fn described_by_python(&self, tree: &Path) -> Option<String> {
+        let own = fs::read_dir(tree.join(PYTHON_PACKAGES)).ok()?.flatten().find_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (name, _) = name.strip_suffix(".dist-info")?.rsplit_once('-')?;
+            (same_name(name) == same_name(self.name)).then(|| entry.path())
+        })?;
+        let text = fs::read_to_string(own.join("METADATA")).ok()?;
+        // What follows the first empty line is prose.
+        Some(text.split("\n\n").next().unwrap_or_default().to_owned())
+    }
+}
+
+/// The value of a line of such a head.
+fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
+    head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
+}
+
+/// A name as Python's registry compares it.
+fn same_name(name: &str) -> String {
+    let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
+    parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn source(origin: Origin, name: &str) -> Source<'_> {
+        let (version, program) = ("1.2.3", "bin/x");
+        Source { origin, name, version, license: None, identity: None, program, beside: vec!["node@1.0.0"] }
+    }
+
+    fn tree(file: &str, text: &str) -> tempfile::TempDir {
+        let tree = tempfile::tempdir().unwrap();
+        let file = tree.path().join(file);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+        tree
+    }
+
+    #[test]
+    fn a_package_says_its_version_and_its_license() {
+        let npm = source(Origin::Npm, "@some/agent");
+        let file = "node_modules/@some/agent/package.json";
+        for (said, license) in [
+            (r#""MIT""#, Some("MIT")),
+            (r#""(MIT OR Apache-2.0)""#, Some("(MIT OR Apache-2.0)")),
+            (r#""SEE LICENSE IN https://x.example/""#, None),
+            (r#"{ "type": "MIT" }"#, None),
+            (r#"" MIT""#, None),
+        ] {
+            let tree = tree(file, &format!(r#"{{ "version": "1.2.3", "license": {said} }}"#));
+            assert_eq!(npm.installed(tree.path()).as_deref(), Some("1.2.3"));
+            assert_eq!(npm.license_of(tree.path()).as_deref(), license, "{said}");
+            // What herma knows needs nobody's word.
+            let known = Source { license: Some("Apache-2.0"), ..npm.clone() };
+            assert_eq!(known.license_of(tree.path()).as_deref(), Some("Apache-2.0"));
+        }
+        assert_eq!(npm.installed(tree(file, "{}").path()), None);
+
+        let pypi = source(Origin::PyPi { pythons: &[] }, "Some.agent");
+        let head = "Metadata-Version: 2.4\nName: some-agent\nVersion: 1.2.3\nLicense-Expression: MIT\n";
+        for dir in ["some_agent-1.2.3.dist-info", "Some.Agent-1.2.3.dist-info"] {
+            let tree = tree(&format!("site/{dir}/METADATA"), &format!("{head}\nVersion: 9\n"));
+            assert_eq!(pypi.installed(tree.path()).as_deref(), Some("1.2.3"));
+            assert_eq!(pypi.license_of(tree.path()).as_deref(), Some("MIT"));
+        }
+        let other = tree("site/some_agent_more-1.2.3.dist-info/METADATA", head);
+        assert_eq!(pypi.installed(other.path()), None);
+    }
+
+    #[test]
+    fn what_is_fetched_is_named_as_its_registry_wants_it() {
+        assert_eq!(source(Origin::Npm, "x").wanted("1.2.4"), ["x@1.2.4", "node@1.0.0"]);
+        assert_eq!(source(Origin::PyPi { pythons: &[] }, "x").wanted("1.2.4")[0], "x==1.2.4");
+    }
+}
