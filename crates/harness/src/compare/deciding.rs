@@ -118,8 +118,10 @@ fn first_unbelievable(lane: &[Evidence]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use herma_evidence::verify::{CheckName, CheckOutcome};
+    use herma_model::child::ChildrenUse;
     use herma_model::engine::{EndedBy, EngineExit};
     use herma_model::report::{Admission, ChangedFile, PathRule, PathViolation};
+    use herma_model::tool::{Asking, ToolUse};
     use herma_model::{Blocker, RepoPath, Report};
 
     use super::super::sample::{end, failed, good, run};
@@ -181,6 +183,15 @@ mod tests {
             report.engine_digest = Some(Digest::of(b"stub"));
             report.engine_admission = Admission::Admitted;
             report.model_runtime_provider = Some("a bridge".to_owned());
+            report.tools = Some(ToolUse {
+                asking: Asking::Courtesy,
+                policy: Digest::of(b"policies"),
+                asked: 3,
+                denied: 0,
+                unasked: 0,
+                model_calls: None,
+            });
+            report.children = Some(ChildrenUse::default());
             report.engine_exit =
                 Some(EngineExit { code: None, signal: Some(15), ended_by: EndedBy::EarlyStop, result: None });
             report.not_applicable.insert("patch.diff".to_owned(), "withheld".to_owned());
