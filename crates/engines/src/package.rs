@@ -85,7 +85,7 @@ impl Origin {
             Some(rest) => rest.split_once('/').is_some_and(|(scope, name)| word(scope) && word(name)),
             None => word(text),
         };
-        sound && text.len() <= LONGEST_NAME
+        sound && !is_archive(text) && text.len() <= LONGEST_NAME
     }
 
     /// Whether this is a version and no range, tag or address: what is asked for is what is pinned.
@@ -93,10 +93,10 @@ impl Origin {
     pub fn is_exact(self, version: &str) -> bool {
         match self {
             Self::Npm => {
-                let word = |text: &str| {
-                    let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'.' || b == b'-';
-                    !text.is_empty() && text.bytes().all(plain)
+                let part = |text: &str| {
+                    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-')
                 };
+                let word = |text: &str| text.split('.').all(part) && !is_archive(text);
                 let (numbers, rest) =
                     version.split_once('-').map_or((version, None), |(numbers, rest)| (numbers, Some(rest)));
                 let parts: Vec<&str> = numbers.split('.').collect();
@@ -107,6 +107,12 @@ impl Origin {
             Self::PyPi { .. } => python_release(version).is_some_and(str::is_empty),
         }
     }
+}
+
+/// Whether npm would take it for a file that lies here.
+fn is_archive(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    [".tgz", ".tar", ".tar.gz"].iter().any(|end| text.ends_with(end))
 }
 
 /// What follows a number; none where there is none.
@@ -193,6 +199,9 @@ mod tests {
             "1.2.3;x",
             ">=1.2.3",
             "1.2.3\n",
+            "1.2.3-x.tgz",
+            "1.2.3-x.TAR.gz",
+            "1.2.3-..",
         ] {
             assert!(!Origin::Npm.is_exact(bad) && !PYPI.is_exact(bad), "{bad}");
         }

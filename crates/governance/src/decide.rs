@@ -22,6 +22,9 @@ pub struct Asker {
     pub engine: EngineName,
     /// The name of its contract.
     pub contract: String,
+    /// The engine and the contract of each run that it lies in. What is forbidden to them is forbidden to it: else an agent
+    /// would have a child do it, whose contract it names as it likes.
+    pub above: Vec<(EngineName, String)>,
     /// Its stage.
     pub stage: Stage,
     /// What is forbidden to it.
@@ -132,8 +135,15 @@ impl Policies {
         let words = |words: &mut dyn Iterator<Item = &Action>| {
             Value::new_set(words.map(|action| text(action.as_str())).collect::<Vec<_>>())
         };
-        let engine = uid("Engine", asker.engine.as_str())?;
-        let contract = uid("Contract", &asker.contract)?;
+        let mut above_run = HashSet::new();
+        for (engine, contract) in asker
+            .above
+            .iter()
+            .map(|(engine, contract)| (engine, contract))
+            .chain([(&asker.engine, &asker.contract)])
+        {
+            above_run.extend([uid("Engine", engine.as_str())?, uid("Contract", contract)?]);
+        }
         let run = uid("Run", &asker.run.map_or_else(|| "-".to_owned(), |run| run.to_string()))?;
         let of_run = HashMap::from([
             ("stage".to_owned(), Value::new_long(i64::from(u8::from(asker.stage)))),
@@ -147,7 +157,7 @@ impl Policies {
             ("does".to_owned(), words(&mut does.iter())),
         ]);
         let resource = uid(about.kind(), "-")?;
-        let (above_run, above_resource) = (HashSet::from([engine, contract]), about.lies_in()?);
+        let above_resource = about.lies_in()?;
         // A child may have its parent's engine, and each is there once.
         let above: HashSet<EntityUid> = above_run.union(&above_resource).cloned().collect();
         let mut all = vec![

@@ -36,6 +36,7 @@ pub(crate) fn asker(run: &Run<'_>) -> Asker {
         run: Some(run.plan.run_id),
         engine: run.plan.engine.clone(),
         contract: terms.id.to_string(),
+        above: run.occasion.child_of.map(|parent| parent.lineage.clone()).unwrap_or_default(),
         stage: terms.stage,
         forbidden: forbidden.collect(),
         network: !terms.egress.is_empty(),

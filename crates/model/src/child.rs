@@ -29,9 +29,7 @@ impl ChildEnd {
     pub fn of_report(child: RunId, report: Option<&Report>) -> Self {
         let charged = report.and_then(|report| {
             let below = report.children.unwrap_or_default();
-            let own = &report.usage;
-            let own = Amount { micro_usd: own.usd.0, requests: own.requests, tokens: own.charged_tokens };
-            (below.unknown == 0).then(|| own.plus(below.charged()))
+            (below.unknown == 0).then(|| report.usage.charged().plus(below.charged()))
         });
         Self { child, status: report.map(|report| report.status), charged }
     }

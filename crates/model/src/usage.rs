@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::budget::Day;
+use crate::budget::{Amount, Day};
 use crate::model_call::{ModelCall, Sums};
 use crate::units::Usd;
 
@@ -38,6 +38,12 @@ impl Usage {
     /// Nothing was used.
     pub const NONE: Self =
         Self { requests: 0, input_tokens: 0, output_tokens: 0, usd: Usd(0), charged_tokens: 0, unsettled: 0 };
+
+    /// What it counts for against a budget.
+    #[must_use]
+    pub fn charged(&self) -> Amount {
+        Amount { micro_usd: self.usd.0, requests: self.requests, tokens: self.charged_tokens }
+    }
 
     /// This and what something else used.
     #[must_use]

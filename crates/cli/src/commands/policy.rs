@@ -96,6 +96,7 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
         run: None,
         engine: args.engine.clone(),
         contract: terms.map(|terms| terms.id.to_string()).unwrap_or_default(),
+        above: Vec::new(),
         stage: args.stage.or(terms.map(|terms| terms.stage)).unwrap_or(Stage::CopiedRepo),
         forbidden: terms
             .map_or_else(
@@ -162,6 +163,7 @@ fn decided(policies: &Policies, case: PolicyCase) -> Result<CaseItem, Failure> {
         run: None,
         engine: case.engine,
         contract: case.contract,
+        above: Vec::new(),
         stage: case.stage,
         forbidden: Action::BUILT_IN.into_iter().chain(case.forbidden).collect(),
         network: case.network,

@@ -130,7 +130,8 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let leans = rewritten
         && !contract.terms.tests_may_change
         && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
-    let rules: [(bool, &str); 13] = [
+    let charged = report.usage.charged().plus(report.children.unwrap_or_default().charged());
+    let rules: [(bool, &str); 14] = [
         (report.engine_started, "the engine was not started"),
         (
             report.verification.iter().all(|v| v.status == VerificationStatus::Passed),
@@ -150,6 +151,7 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
         (report.source_mutated != Some(true), "the target was changed"),
         (report.freshness.passed, "a file is not fresh"),
         (!contract.terms.require_diff || !report.changed_files.is_empty(), "nothing was changed"),
+        (contract.terms.limits.overspent(charged).is_none(), "more was charged than the contract's limits"),
     ];
     match rules.iter().find(|(holds, _)| !holds) {
         Some((_, problem)) => Err(format!("the report is a pass, and {problem}")),

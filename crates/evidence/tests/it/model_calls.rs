@@ -90,6 +90,22 @@ fn calls_that_add_up_are_fine() {
 }
 
 #[test]
+fn no_pass_is_beyond_the_limits_of_its_contract() {
+    let (lines, usage) = three();
+    for (limits, beyond) in
+        [("tokens: 23", false), ("tokens: 22", true), ("usd: 0.000069", false), ("usd: 0.000068", true)]
+    {
+        let contract = contract().replace("stage: 2", &format!("stage: 2\nlimits: {{ {limits} }}"));
+        let sample = pass_on(&contract, Some(&lines.concat()), |report| report.usage = usage);
+        let failed: Vec<_> =
+            sample.verify().failed().map(|check| (check.name, check.detail.clone())).collect();
+        let why = "the report is a pass, and more was charged than the contract's limits".to_owned();
+        let expected = if beyond { vec![(C::Agreement, why)] } else { Vec::new() };
+        assert_eq!(failed, expected, "{limits}");
+    }
+}
+
+#[test]
 fn every_sum_that_is_not_the_reports_is_named() {
     type Lie = fn(&mut Usage);
     let (calls, usage) = three();

@@ -43,6 +43,27 @@ fn what_the_contract_forbids_is_denied_by_its_rule() {
 }
 
 #[test]
+fn what_is_forbidden_to_a_run_is_forbidden_to_all_below_it() {
+    let policies = Policies::compile(&[file(
+        "@id(\"a\") forbid (principal in Contract::\"outer\", action, resource);\n\
+         @id(\"b\") forbid (principal in Engine::\"codex\", action == Action::\"spawn\", resource);",
+    )])
+    .unwrap();
+    let below = |engine: &str, contract: &str| {
+        let above = vec![(engine.parse().unwrap(), contract.to_owned())];
+        Asker { above, ..asker(3) }
+    };
+    let child = ChildRun { engine: "fake".parse().unwrap(), contract: "part".to_owned() };
+    let rows =
+        [("fake", "other", true, true), ("fake", "outer", false, false), ("codex", "other", true, false)];
+    for (engine, contract, reads, spawns) in rows {
+        let asker = below(engine, contract);
+        assert_eq!(policies.decide(&asker, &call(A::Read, "x")).allowed, reads, "{engine} {contract}");
+        assert_eq!(policies.decide_child(&asker, &child).allowed, spawns, "{engine} {contract}");
+    }
+}
+
+#[test]
 fn what_is_too_long_to_be_judged_is_denied() {
     let policies = Policies::compile(&[]).unwrap();
     assert!(decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT)).allowed);

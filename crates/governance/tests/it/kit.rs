@@ -14,6 +14,7 @@ pub(crate) fn asker(stage: u8) -> Asker {
         run: None,
         engine: "claude".parse().unwrap(),
         contract: "fix-it".to_owned(),
+        above: Vec::new(),
         stage: Stage::try_from(stage).unwrap(),
         forbidden: Action::BUILT_IN.into(),
         network: false,

@@ -13,6 +13,7 @@ use herma_governance::ChildRun;
 use herma_model::child::ChildEnd;
 use herma_model::contract::Terms;
 use herma_model::egress::EgressMode;
+use herma_model::engine::EngineName;
 use herma_model::event::Source;
 use herma_model::{Contract, EventType, RunId, Status};
 use herma_policy::PathRules;
@@ -49,6 +50,8 @@ pub(crate) struct ChildOf {
     pub(crate) depth: u8,
     /// The rules that its parent stands under; it stands under them too.
     pub(crate) terms: Vec<Terms>,
+    /// The engine and the contract of the parent and of each run above it, as policies know them.
+    pub(crate) lineage: Vec<(EngineName, String)>,
     /// The parent's workspace, as the child's target.
     pub(super) workspace: PathBuf,
     /// herma's own git directory for the parent, and the tree in it that the parent began with.
@@ -92,8 +95,11 @@ impl<'a> Family<'a> {
             || (run.contract.clone(), run.order.contract_dir.clone()),
             |child_of| child_of.root.clone(),
         );
+        let mut lineage = run.occasion.child_of.map(|parent| parent.lineage.clone()).unwrap_or_default();
+        lineage.push((run.plan.engine.clone(), run.contract.terms.id.to_string()));
         let parent = ChildOf {
             run: run.plan.run_id,
+            lineage,
             depth: run.plan.depth.saturating_add(1),
             terms: run.every_terms().cloned().collect(),
             workspace: run.dirs.workspace(),

@@ -37,6 +37,7 @@ fn world_with(fault: Option<Fault>, operators: &[PolicyFile]) -> World {
         run: None,
         engine: "claude".parse().unwrap(),
         contract: "fix-it".to_owned(),
+        above: Vec::new(),
         stage: Stage::CopiedRepo,
         forbidden: herma_model::contract::Action::BUILT_IN.into(),
         network: false,

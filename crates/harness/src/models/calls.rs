@@ -12,7 +12,7 @@ use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::budget::{Amount, Day, Scope};
 use herma_model::event::Source;
 use herma_model::model_call::{ModelCall, Sums};
-use herma_model::report::Usage;
+use herma_model::report::{ChildrenUse, Usage};
 use herma_model::store::StoreError;
 use herma_model::{EventType, RunId};
 use herma_router::audit::{self, Audit};
@@ -52,6 +52,13 @@ pub(crate) fn take_calls(run: &mut Run<'_>, refusals: &Refusals) -> Result<(), S
     let dir = run.dirs.router();
     let seen = read(&dir, run.plan.run_id, run.facts.own_model_calls)?;
     note(&mut run.facts, &seen, refusals);
+    let below = ChildrenUse::from_events(&run.events.events()).unwrap_or_default();
+    if seen.exhausted == 0
+        && let Some(over) = run.contract.terms.limits.overspent(seen.usage.charged().plus(below.charged()))
+    {
+        let detail = format!("{over}: the provider counted more than could be set aside");
+        run.facts.model_refusals.push(Blocker::BudgetExhausted.because(detail));
+    }
     run.facts.save(&run.dirs.facts())?;
     record(&run.events, &seen, 0)?;
     run.watch.event(EventType::ModelCalled, &format!("{} calls", run.facts.usage.requests));

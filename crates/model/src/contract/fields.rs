@@ -7,6 +7,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::budget::Amount;
 use crate::units::{Bytes, Span, Tokens, Usd};
 use crate::visible::{is_unseen, visible_line};
 
@@ -303,6 +304,22 @@ impl Default for Limits {
             tokens: None,
             usd: None,
         }
+    }
+}
+
+impl Limits {
+    /// Which budget is exceeded, in words; none where nothing is. The router sets aside the most that a call can cost, as far
+    /// as that can be known before it: a provider may count more, as for pictures.
+    #[must_use]
+    pub fn overspent(&self, charged: Amount) -> Option<String> {
+        if let Some(most) = self.tokens.filter(|most| charged.tokens > most.0) {
+            return Some(format!(
+                "{} tokens were charged, and `limits.tokens` is {}",
+                charged.tokens, most.0
+            ));
+        }
+        let most = self.usd.filter(|most| charged.micro_usd > most.0)?;
+        Some(format!("{} USD were charged, and `limits.usd` is {most}", Usd(charged.micro_usd)))
     }
 }
 

@@ -35,6 +35,7 @@ fn every_tool_call_costs_little_for_its_hook() {
         run: Some(run),
         engine: "claude".parse().unwrap(),
         contract: "fix-it".to_owned(),
+        above: Vec::new(),
         stage: Stage::CopiedRepo,
         forbidden: Action::BUILT_IN.into(),
         network: false,

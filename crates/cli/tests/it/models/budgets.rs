@@ -26,6 +26,23 @@ fn a_run_never_costs_more_than_its_limits_and_is_blocked_for_trying() {
     }
 }
 
+/// Nobody knows before a call what a provider makes of a picture.
+#[test]
+fn a_provider_that_counts_more_than_could_be_set_aside_makes_no_pass() {
+    let herma = Herma::with_model(&ANSWERS.replace("input: 7", "input: 4000"));
+    let script = fix_and(&["- ask: { prompt: what now, max_output: 100, must: true }"]);
+    let free = herma.play(&script, &[MODEL]);
+    free.assert_pass();
+    let charged = free.report.usage.charged_tokens;
+    // All of it is set aside before the last call, and then one token is missing.
+    let limits = format!("{{ tokens: {} }}", charged - 1);
+    let finished = herma.play(&script, &[MODEL, ("limits", &limits)]);
+    finished.assert_only(Blocker::BudgetExhausted);
+    assert_eq!(finished.report.usage.charged_tokens, charged);
+    let detail = &finished.report.blockers[0].detail;
+    assert!(detail.starts_with(&format!("{charged} tokens were charged")), "{detail}");
+}
+
 #[test]
 fn a_budget_that_does_not_let_the_model_be_asked_blocks_before_the_engine_starts() {
     let herma = Herma::with_model(ANSWERS);

@@ -63,3 +63,26 @@ fn a_rule_about_other_children_leaves_this_one_and_the_event_names_what_permits_
         })]
     );
 }
+
+/// A child's contract is named by who asks for it, and its engine is not always its parent's.
+#[test]
+fn no_child_in_between_does_what_is_forbidden_to_who_asked_for_it() {
+    let herma = Herma::new();
+    let dir = herma.home().join("policy");
+    fs::create_dir_all(&dir).unwrap();
+    let rule = "@id(\"not-below\")\n\
+                forbid (principal in Contract::\"trim-slug\", action == Action::\"spawn\", resource)\n\
+                when { resource.subject == \"the-child\" };\n";
+    fs::write(dir.join("own.cedar"), rule).unwrap();
+    let ask = format!("- shell: {ASK}; echo code $?");
+    let between = contract_text(&[
+        ("id", "between"),
+        ("target", "{ repo: . }"),
+        ("limits", "{ total: 40s, idle: 40s }"),
+    ]);
+    let script = asking(&between, &asking(&contract_text(&CHILD), &fix_and(&[]), &[&ask]), &[&ask]);
+    let (_, bundles) = family(&herma, &script, &PARENT);
+    let [parent, between] = &bundles[..] else { panic!("{:?}", herma.runs()) };
+    assert_eq!(asked(parent)[0]["permission"], "allowed");
+    assert_eq!(asked(between)[0]["rules"], json!(["not-below"]));
+}
