@@ -123,7 +123,7 @@ fn after_number(text: &str) -> Option<&str> {
 
 /// What follows a version of Python's registry: numbers, and the marks of what comes before or after a release.
 fn python_release(version: &str) -> Option<&str> {
-    let mut rest = after_number(after_number(version)?.strip_prefix('.')?)?;
+    let mut rest = after_number(version)?;
     while let Some(after) = rest.strip_prefix('.').and_then(after_number) {
         rest = after;
     }
@@ -180,13 +180,12 @@ mod tests {
         for good in ["0.166.0", "2.1.325", "1.0.0-rc.1"] {
             assert!(Origin::Npm.is_exact(good), "{good}");
         }
-        for good in ["0.19.0", "2026.1", "1.0.0rc1", "1.2.3.4", "1.0a2.post1.dev3"] {
+        for good in ["0.19.0", "2026", "2026.1", "1.0.0rc1", "1.2.3.4", "1.0a2.post1.dev3"] {
             assert!(PYPI.is_exact(good), "{good}");
         }
         for bad in [
             "",
             "latest",
-            "1",
             "^1.2.3",
             "1.2.3 || 2",
             "1.2.x",
@@ -205,7 +204,7 @@ mod tests {
         ] {
             assert!(!Origin::Npm.is_exact(bad) && !PYPI.is_exact(bad), "{bad}");
         }
-        assert!(!Origin::Npm.is_exact("1.2") && !PYPI.is_exact("1.0.0-rc.1"));
+        assert!(!Origin::Npm.is_exact("1") && !Origin::Npm.is_exact("1.2") && !PYPI.is_exact("1.0.0-rc.1"));
     }
 
     #[test]

@@ -34,11 +34,12 @@ pub struct Recovered {
 }
 
 /// Closes every run whose process is gone: a child before the run that asked for it, whose report says what it was charged.
+/// One that cannot be closed keeps no other open; what is wrong with the newest such is the error.
 pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError> {
     let orphans = installation.home.orphans().map_err(OrderError::home)?;
     let newest_first = orphans.into_iter().rev();
-    let closed = newest_first.map(|(run_id, active)| close(installation, run_id, active));
-    let mut closed = closed.collect::<Result<Vec<_>, _>>()?;
+    let tried: Vec<_> = newest_first.map(|(run_id, active)| close(installation, run_id, active)).collect();
+    let mut closed = tried.into_iter().collect::<Result<Vec<_>, _>>()?;
     closed.reverse();
     Ok(closed)
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use herma_destination::toolchain;
+use herma_destination::{Unready, toolchain};
 use herma_engines::Engine;
 use herma_harness::Installation;
 use herma_model::contract::Toolchain;
@@ -65,7 +65,7 @@ fn found(name: &str, required: bool, detail: String) -> DoctorItem {
     DoctorItem { name: name.to_owned(), ok: true, required, detail, next_step: None }
 }
 
-fn missing(name: &str, why: herma_destination::Unready) -> DoctorItem {
+fn missing(name: &str, why: Unready) -> DoctorItem {
     DoctorItem {
         name: name.to_owned(),
         ok: false,
@@ -93,10 +93,27 @@ fn engines(installation: &Installation) -> Vec<DoctorItem> {
     let engines = names.iter().filter_map(|name| installation.engines().get(name));
     engines
         .map(|engine| {
-            let name = format!("engine {}", engine.name());
-            found(&name, false, format!("version {}, built in: {}", engine.version(), engine.built_in()))
+            let (name, version) = (format!("engine {}", engine.name()), engine.version());
+            if engine.built_in() {
+                found(&name, false, format!("version {version}, built in"))
+            } else if engine.program().is_some() {
+                found(&name, false, format!("version {version}"))
+            } else {
+                let what = "there is nothing to run".to_owned();
+                missing(&name, Unready { what, next_step: obtained(engine) })
+            }
         })
         .collect()
+}
+
+/// How to come by an engine of which there is nothing to run yet.
+fn obtained(engine: &dyn Engine) -> String {
+    let name = engine.name();
+    match (engine.source(), engine.without_source()) {
+        (Some(_), _) => format!("herma engines install {name}"),
+        (None, Some(what)) => what.to_owned(),
+        (None, None) => format!("herma admit engine {name} --program FILE"),
+    }
 }
 
 /// What a run with this engine needs, in the order in which a person gets it.
@@ -110,14 +127,9 @@ fn for_engine(installation: &Installation, engine: &dyn Engine) -> Vec<DoctorIte
         detail,
         next_step: (!ok).then_some(next),
     };
-    let install = match engine.source() {
-        _ if engine.unconfigured().is_some() => engine.unconfigured().unwrap_or_default().to_owned(),
-        Some(_) => format!("herma engines install {name}"),
-        None => format!("herma admit engine {name} --program FILE"),
-    };
     let digest = row.digest.map_or_else(|| "there is nothing to run".to_owned(), |digest| digest.to_string());
     let mut items =
-        vec![item("program", row.digest.is_some(), format!("{}, {digest}", row.version), install)];
+        vec![item("program", row.digest.is_some(), format!("{}, {digest}", row.version), obtained(engine))];
     if !row.built_in {
         let admitted = row.admission == Admission::Admitted;
         let detail = row.admission_detail.clone().unwrap_or_default();

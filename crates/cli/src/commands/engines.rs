@@ -124,6 +124,17 @@ pub(crate) fn find<'a>(installation: &'a Installation, name: &EngineName) -> Res
     })
 }
 
+/// What to do about an engine of which there is nothing to run yet.
+fn to_install(engine: &dyn Engine) -> Option<String> {
+    if engine.built_in() || engine.program().is_some() {
+        return None;
+    }
+    if engine.source().is_some() {
+        return Some(format!("install it with `herma engines install {}`", engine.name()));
+    }
+    engine.without_source().map(str::to_owned)
+}
+
 /// What there is to say about an engine.
 pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
     let (name, built_in) = (engine.name(), engine.built_in());
@@ -138,14 +149,9 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
     let proofs = Proofs::of(installation);
     let proven_stage =
         Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
-    let installable = engine.source().is_some() && engine.program().is_none();
-    let next_step = if let Some(what) = engine.unconfigured() {
-        Some(what.to_owned())
-    } else if installable && admission == Admission::MissingAdmission {
-        Some(format!("install it with `herma engines install {name}`"))
-    } else {
-        next_step(&name, enabled, admission, proven_stage)
-    };
+    let next_step = to_install(engine)
+        .filter(|_| engine.unconfigured().is_some() || admission == Admission::MissingAdmission)
+        .or_else(|| next_step(&name, enabled, admission, proven_stage));
     EngineRow {
         engine: name,
         version: engine.version().to_owned(),

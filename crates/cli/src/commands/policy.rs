@@ -6,14 +6,15 @@ use std::process::ExitCode;
 use herma_governance::{Asker, ChildRun, Decision, Policies, PolicyFile, Problems, Rule};
 use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 use herma_model::Stage;
-use herma_model::contract::Action;
+use herma_model::contract::{Action, ContractId};
 use herma_model::engine::EngineName;
 use herma_model::policy_case::{Expected, PolicyCase, PolicyCases};
 use herma_model::tool::{ToolAction, ToolCall};
 
 use crate::args::{self, PolicyExplain};
-use crate::commands::Ended;
+use crate::commands::engines::find;
 use crate::commands::run::read_contract;
+use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{
@@ -90,6 +91,10 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
 
 fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> Ended {
     let policies = compiled(&args.policies, environment)?;
+    let installation = open(environment, screen)?;
+    for engine in [Some(&args.engine), args.child.as_ref()].into_iter().flatten() {
+        find(&installation, engine)?;
+    }
     let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
     let terms = contract.as_ref().map(|contract| &contract.terms);
     let asker = Asker {
@@ -203,7 +208,11 @@ impl Question<'_> {
                 Ok(policies.decide(asker, &ToolCall { tool, action, subject }))
             }
             Some(engine) if action == ToolAction::Spawn && tool.is_none() => {
-                let child = ChildRun { engine: engine.clone(), contract: subject };
+                let named: ContractId = subject.parse().map_err(|bad| {
+                    Failure::bad_input(format!("a child run is named by its contract: {bad}"))
+                        .hint("name the `id` of the child's contract as the resource")
+                })?;
+                let child = ChildRun { engine: engine.clone(), contract: named.into() };
                 Ok(policies.decide_child(asker, &child))
             }
             Some(_) => {

@@ -121,6 +121,34 @@ fn a_daemon_of_a_killed_run_is_dead_after_the_next_command() {
 }
 
 #[test]
+fn a_run_that_cannot_be_closed_keeps_no_other_open() {
+    let herma = Herma::new();
+    let contract = herma.contract(&[("destination", "host")]);
+    let script = herma.script("steps: [{ sleep: 10m }]");
+    let args = ["run".as_ref(), contract.as_os_str(), "--script".as_ref(), script.as_os_str()];
+    let started = [herma.start(&args), herma.start(&args)];
+    until("both engines work", || {
+        herma.runs().iter().filter(|run| herma.said(**run, "engine.started")).count() == 2
+    });
+    for herma in started {
+        assert!(herma.kill().was_killed());
+    }
+    let mut runs = herma.runs();
+    runs.sort();
+    let [older, newer] = runs[..] else { panic!("{runs:?}") };
+    let bundle = herma.bundle(newer).dir;
+    std::fs::remove_dir_all(&bundle).unwrap();
+    std::fs::write(&bundle, "no place for a bundle").unwrap();
+
+    let refused = herma.run(&["runs"]);
+    assert_eq!(refused.code, Some(4), "{refused:#?}");
+    assert_eq!(herma.active(), [newer.to_string()]);
+    let bundle = herma.bundle(older);
+    assert_eq!(bundle.report().blockers[0].blocker, Blocker::Interrupted);
+    herma.assert_verifies(&bundle);
+}
+
+#[test]
 fn a_run_under_way_is_not_touched_by_another_command() {
     let herma = Herma::new();
     let contract = herma.contract(&[]);

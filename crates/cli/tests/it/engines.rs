@@ -143,16 +143,22 @@ fn what_is_missing_for_a_run_with_an_agent_is_said_with_the_command_that_mends_i
     assert_eq!(herma.run(&["doctor", "no-such-engine"]).code, Some(2));
     // One that is only configured is installed in the same way, where its package is named.
     for (package, next) in [
-        ("", "herma admit engine acp-some --program FILE"),
+        ("", "name its package in settings.yaml"),
         ("package: { pypi: some, version: 1.2.3 },", "herma engines install acp-some"),
     ] {
         herma.settings(&format!("acp: {{ some: {{ program: bin/some, {package} args: [acp] }} }}\n"));
         let json = herma.run(&["doctor", "acp-some", "--json"]).json();
-        assert_eq!(json["items"][0]["next_step"], next, "{json:#}");
+        assert!(json["items"][0]["next_step"].as_str().unwrap().starts_with(next), "{json:#}");
         let version = if package.is_empty() { "configured" } else { "not installed" };
-        assert_eq!(row(&herma, "acp-some")["version"], version);
+        let row = row(&herma, "acp-some");
+        assert_eq!(row["version"], version);
+        assert!(row["next_step"].as_str().unwrap().contains(next), "{row:#}");
+        let everything = herma.run(&["doctor", "--json"]).json();
+        let items = everything["items"].as_array().unwrap();
+        let item = items.iter().find(|item| item["name"] == "engine acp-some").unwrap();
+        assert!(item["ok"] == false && item["required"] == false, "{item:#}");
+        assert_eq!(item["next_step"], json["items"][0]["next_step"]);
     }
-    assert_eq!(row(&herma, "acp-some")["next_step"], "install it with `herma engines install acp-some`");
     assert_eq!(
         row(&herma, "codex")["capabilities"],
         serde_json::json!(["resume", "structured_events", "tool_hooks"])

@@ -107,6 +107,19 @@ fn a_child_run_can_be_asked_about_and_is_no_tool_call() {
     assert_eq!(shell.code, Some(2), "{shell:#?}");
     assert!(shell.stderr.contains("by the action `spawn`"), "{shell:#?}");
 
+    for (with, said) in [
+        (["--engine", "nosuch"], "herma has no engine `nosuch`"),
+        (["--child", "nosuch"], "herma has no engine `nosuch`"),
+        (["--resource", "no name"], "a child run is named by its contract"),
+    ] {
+        let mut args = vec!["policy", "explain", "--action", "spawn"];
+        for (option, usual) in [("--resource", "part"), ("--child", "fake"), ("--engine", "fake")] {
+            args.extend([option, if with[0] == option { with[1] } else { usual }]);
+        }
+        let ended = herma.run(&args);
+        assert!(ended.code == Some(2) && ended.stderr.contains(said), "{ended:#?}");
+    }
+
     let case = |rest: &str| format!("- {{ name: a, resource: part, {rest} }}\n");
     for (case, code, said) in [
         (case("action: spawn, child: fake, expect: allow, rules: [herma.child]"), 0, "ok     a"),

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use herma_model::RunId;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
 use crate::daemon::Daemon;
@@ -26,6 +26,9 @@ const HOME: [&str; 10] = [
     "store.db-shm",
     "store.db-wal",
 ];
+
+/// How long is waited between two looks for a victim.
+const GLANCE: Duration = Duration::from_millis(1);
 
 /// The herma that was built for this test, with a home of its own for a user of its own.
 pub(crate) struct Herma {
@@ -89,19 +92,28 @@ impl Herma {
         (start.elapsed(), code)
     }
 
-    /// Starts herma, and after `delay` kills it, or what of its run the victim is, if that is there. The second answer says
-    /// whether something was killed.
+    /// Starts herma and kills it after `delay`; or, `delay` after the first of its run that the victim is, whoever is that
+    /// then or next. The second answer says whether something was killed.
     pub(crate) fn killed_after(&self, args: &[String], delay: Duration, victim: Victim) -> (End, bool) {
         let before = self.run_dirs();
         let mut child = self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        std::thread::sleep(delay);
         let mut hit = false;
         if let Victim::Inside(word) = victim {
-            let runs: Vec<String> = self.run_dirs().difference(&before).map(ToString::to_string).collect();
-            for pid in inside(child.id(), &runs, word) {
+            let next = || loop {
+                let runs: Vec<_> = self.run_dirs().difference(&before).map(ToString::to_string).collect();
+                let found = inside(child.id(), &runs, word);
+                if !found.is_empty() || is_over(&child) {
+                    return found;
+                }
+                std::thread::sleep(GLANCE);
+            };
+            next();
+            std::thread::sleep(delay);
+            for pid in next() {
                 hit |= kill_process(pid, Signal::KILL).is_ok();
             }
         } else {
+            std::thread::sleep(delay);
             child.kill().unwrap();
         }
         let end = child.wait().unwrap().code().map_or(End::Killed, End::Exited);
@@ -180,6 +192,13 @@ pub(crate) fn processes_in(dir: &Path) -> Vec<String> {
             format!("{pid}: {}", line.replace('\0', " "))
         })
         .collect()
+}
+
+/// Whether a process has ended, and waits to be asked how.
+fn is_over(child: &Child) -> bool {
+    let pid = i32::try_from(child.id()).ok().and_then(Pid::from_raw).unwrap();
+    let asked = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), asked).unwrap().is_some()
 }
 
 /// The processes with this word that come from this herma, or from the keeper of one of these runs' containers.

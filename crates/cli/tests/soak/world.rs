@@ -13,7 +13,7 @@ use crate::kit::{Herma, Victim, snapshot, words};
 const TIMED: usize = 5;
 
 /// Who can be killed, those first that every destination has.
-const VICTIMS: [Victim; 4] =
+pub(crate) const VICTIMS: [Victim; 4] =
     [Victim::Herma, Victim::Inside("__fake"), Victim::Inside("__forward"), Victim::Inside("__keep")];
 
 /// One kind of run.
@@ -114,7 +114,9 @@ impl Repository {
         let contract = fixture.contract.replace("{ fixture: string-slugify }", "{ repo: ./repo }");
         let contract = contract.replace("stage: 2", "stage: 3");
         fs::write(temp.path().join("contract.md"), contract).unwrap();
-        fs::write(temp.path().join("fix.yaml"), fixture.script("fix").unwrap()).unwrap();
+        // It lingers, so that there is time to kill it.
+        let script = format!("{}  - sleep: 200ms\n", fixture.script("fix").unwrap());
+        fs::write(temp.path().join("fix.yaml"), script).unwrap();
         let before = snapshot(&dir);
         Self { _temp: temp, dir, before }
     }

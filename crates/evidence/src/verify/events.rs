@@ -1,12 +1,12 @@
 //! Checks of the event log and of time: chain, order, freshness.
 
 use herma_model::blocker::Blocker;
-use herma_model::child::ChildrenUse;
 use herma_model::engine::DestinationKind;
 use herma_model::event::{self, Event, EventType, Source};
 use herma_model::{Report, RunId, Status, Timestamp};
 
 use super::check::Good;
+use super::children::ChildrenSeen;
 use super::egress::EgressSeen;
 use super::pass::Seen;
 use crate::chain::{Chain, LONGEST_LINE};
@@ -34,7 +34,7 @@ struct Read {
     earliest: Option<Timestamp>,
     backwards: Option<u64>,
     egress: EgressSeen,
-    children: Option<ChildrenUse>,
+    children: ChildrenSeen,
 }
 
 impl EventsSeen {
@@ -48,7 +48,7 @@ impl EventsSeen {
             earliest: None,
             backwards: None,
             egress: EgressSeen::default(),
-            children: None,
+            children: ChildrenSeen::default(),
         };
         Self { lines: Lines::new(LONGEST_LINE), read }
     }
@@ -76,8 +76,8 @@ impl EventsSeen {
     }
 
     /// What it tells of child runs.
-    pub(super) fn children(&self) -> Option<ChildrenUse> {
-        self.read.children
+    pub(super) fn children(&self) -> &ChildrenSeen {
+        &self.read.children
     }
 
     fn run_id(&self) -> Option<RunId> {
@@ -112,7 +112,7 @@ impl Read {
                 return;
             }
             self.egress.event(&event);
-            ChildrenUse::take(&mut self.children, &event);
+            self.children.event(&event);
             self.harness.push(Event { data: serde_json::Map::new(), ..event.clone() });
         }
         if self.first.is_none() {

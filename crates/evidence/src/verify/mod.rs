@@ -2,6 +2,7 @@
 
 mod agreement;
 mod check;
+mod children;
 mod content;
 mod egress;
 mod events;
