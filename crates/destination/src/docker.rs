@@ -32,6 +32,7 @@ use herma_model::{RunId, Timestamp};
 use self::daemon::Daemon;
 use self::diagnosis::Facts;
 use self::owner::User;
+use self::process::DockerProcess;
 use crate::destination::{Destination, Process, Readiness, StartError, Unready};
 use crate::doors::{EGRESS_PORT, ROUTER_PORT};
 use crate::job::{Job, Rooms, Stdin, View};
@@ -264,17 +265,29 @@ impl Destination for Docker {
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         let mut process = self.make(job)?;
+        match self.let_in(&mut process, job) {
+            Ok(()) => Ok(Box::new(process)),
+            // Nothing can be seen of a container that has died, and that is then all there is to say.
+            Err(_) if process.is_over() => Err(StartError::Walls {
+                program: "Docker".to_owned(),
+                said: "the container ended before its command could start: somebody killed it".to_owned(),
+            }),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Docker {
+    /// Has the command start in a container whose keeper waits, once that is seen to be what was asked for.
+    fn let_in(&self, process: &mut DockerProcess, job: &Job) -> Result<(), StartError> {
         let (keeper, number) =
             process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
         let watch = watch::Watch::start(&job.rooms, &job.limits, keeper);
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
-        process.go().map_err(StartError::io("cannot let the command into the container"))?;
-        Ok(Box::new(process))
+        process.go().map_err(StartError::io("cannot let the command into the container"))
     }
-}
 
-impl Docker {
     /// Makes a container of the image up to where the command would start.
     fn rehearsal(&self) -> Result<(), StartError> {
         let failed = |error| StartError::io("cannot prepare the rehearsal")(error);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::io::Seek as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -93,10 +94,17 @@ impl Herma {
     }
 
     /// Starts herma and kills it after `delay`; or, `delay` after the first of its run that the victim is, whoever is that
-    /// then or next. The second answer says whether something was killed.
-    pub(crate) fn killed_after(&self, args: &[String], delay: Duration, victim: Victim) -> (End, bool) {
+    /// then or next. The second answer says whether something was killed, the third what herma had to say.
+    pub(crate) fn killed_after(
+        &self,
+        args: &[String],
+        delay: Duration,
+        victim: Victim,
+    ) -> (End, bool, String) {
         let before = self.run_dirs();
-        let mut child = self.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let mut said = tempfile::tempfile().unwrap();
+        let mut command = self.command(args);
+        let mut child = command.stdout(Stdio::null()).stderr(said.try_clone().unwrap()).spawn().unwrap();
         let mut hit = false;
         if let Victim::Inside(word) = victim {
             let next = || loop {
@@ -117,7 +125,8 @@ impl Herma {
             child.kill().unwrap();
         }
         let end = child.wait().unwrap().code().map_or(End::Killed, End::Exited);
-        (end, hit || end == End::Killed)
+        said.rewind().unwrap();
+        (end, hit || end == End::Killed, std::io::read_to_string(said).unwrap())
     }
 
     /// What `herma runs` lists, which also closes what was left.

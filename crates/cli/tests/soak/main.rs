@@ -94,7 +94,7 @@ fn kill_once(
     tally: &mut Tally,
 ) -> Result<(), String> {
     let (before, litter_before) = (herma.run_dirs(), herma.litter());
-    let (end, hit) = herma.killed_after(&world.args, delay, victim);
+    let (end, hit, said) = herma.killed_after(&world.args, delay, victim);
     let listed = herma.runs()?;
     let new: BTreeSet<RunId> = herma.run_dirs().difference(&before).copied().collect();
 
@@ -121,6 +121,7 @@ fn kill_once(
         _ => None,
     };
     closed(world, herma, *run, summary.ok_or("the run is not listed")?, end, other, tally)
+        .map_err(|why| format!("{why}\n{said}{}", herma.run(&["show".to_owned(), run.to_string()]).1))
 }
 
 /// The new run is closed as it should be, and its bundle verifies.

@@ -114,6 +114,11 @@ impl DockerProcess {
         self.watch.as_ref().and_then(Watch::over)
     }
 
+    /// Whether the container has ended; Docker may tell of it a moment later.
+    pub(super) fn is_over(&self) -> bool {
+        self.state.end(LAST_WORDS, Duration::ZERO).is_some()
+    }
+
     pub(super) fn go(&self) -> io::Result<()> {
         self.lease.send(vec![GO]).map_err(|_| io::Error::other("the container does not listen any more"))
     }

@@ -5,8 +5,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_destination::{Destination as _, Exit};
+use herma_destination::{Destination as _, Exit, StartError};
 use herma_model::RunId;
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::daemon::Daemon;
 use crate::support::{Ground, LONG, helper, processes_with, run_id, tell, until};
@@ -22,6 +23,7 @@ fn whoever_is_killed_no_container_stays() {
     the_end_of_the_command_is_the_end_of_all(&daemon);
     term_reaches_everything_inside(&daemon);
     a_kill_from_outside_ends_the_wait_with_a_reason(&daemon);
+    a_kill_before_the_command_starts_is_the_containers_failure(&daemon);
     a_herma_that_is_killed_leaves_nothing(&daemon);
     what_was_made_and_never_started_is_reaped(&daemon);
     // Last: it takes the daemon away.
@@ -79,6 +81,46 @@ fn a_kill_from_outside_ends_the_wait_with_a_reason(daemon: &Daemon) {
     assert!(error.contains("killed from outside"), "{error}");
     let after = seen.saturating_duration_since(killed);
     assert!(after < Duration::from_secs(2), "{after:?}");
+}
+
+fn a_kill_before_the_command_starts_is_the_containers_failure(daemon: &Daemon) {
+    let ground = Ground::new();
+    let job = ground.shell("exit 0");
+    let run = job.run_id.to_string();
+    for delay in (0..3000).step_by(300).map(Duration::from_micros) {
+        let killing = thread::spawn({
+            let run = run.clone();
+            move || {
+                // The moment that is meant is over before anybody who sleeps between two looks is awake.
+                let give_up = Instant::now() + LONG;
+                while keeper(&run).is_none() && Instant::now() < give_up {
+                    thread::yield_now();
+                }
+                thread::sleep(delay);
+                keeper(&run).map(|keeper| kill_process(keeper, Signal::KILL))
+            }
+        });
+        let started = daemon.destination().start(&job);
+        let _ = killing.join().unwrap();
+        match started {
+            // It was too late.
+            Ok(mut process) => drop(process.kill_all().unwrap()),
+            Err(StartError::Walls { .. }) => {}
+            Err(other) => panic!("after {delay:?}: {other}"),
+        }
+    }
+}
+
+/// The first process of the run's container.
+fn keeper(run: &str) -> Option<Pid> {
+    let is = |pid: &i32| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        words.get(1) == Some(&b"__keep".as_slice()) && words.contains(&run.as_bytes())
+    };
+    let entries = fs::read_dir("/proc").unwrap().flatten();
+    let mut numbers = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.find(is).and_then(Pid::from_raw)
 }
 
 fn started_elsewhere(daemon: &Daemon, ground: &Ground, run: RunId, script: &str) -> Child {
