@@ -38,7 +38,10 @@ fn main() -> ExitCode {
 
 fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
     let plan = serde_json::from_slice(&std::fs::read(args.next().ok_or("no plan")?)?)?;
-    println!("{}", serde_json::to_string(&probe::run_inside(&plan))?);
+    probe::run_inside(&plan, |result| {
+        println!("{}", serde_json::to_string(result)?);
+        Ok(())
+    })?;
     Ok(())
 }
 

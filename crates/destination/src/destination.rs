@@ -171,6 +171,12 @@ impl Exit {
     pub fn success(&self) -> bool {
         self.code == Some(0)
     }
+
+    /// Whether it was killed, by whichever of the two ways that shows.
+    pub(crate) fn was_killed(&self) -> bool {
+        let kill = rustix::process::Signal::KILL.as_raw();
+        self.signal == Some(kill) || self.code == Some(128 + kill)
+    }
 }
 
 impl From<ExitStatus> for Exit {

@@ -76,9 +76,10 @@ fn run_probes(plan: &Path) -> ExitCode {
     let plan: Option<ProbePlan> =
         std::fs::read(plan).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let Some(plan) = plan else { return ExitCode::FAILURE };
-    let results = probe::run_inside(&plan);
-    match serde_json::to_vec(&results) {
-        Ok(bytes) if std::io::stdout().write_all(&bytes).is_ok() => ExitCode::SUCCESS,
-        _ => ExitCode::FAILURE,
-    }
+    let mut stdout = std::io::stdout();
+    let told = probe::run_inside(&plan, |result| {
+        serde_json::to_writer(&mut stdout, result)?;
+        writeln!(stdout)
+    });
+    if told.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

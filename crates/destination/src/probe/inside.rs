@@ -1,15 +1,15 @@
 //! What the hidden `herma __probe` does with its plan: runs the probes of the table from where it is.
 
 use std::fs;
+use std::io;
 
 use super::attempts::{self, Attempt};
-use super::table::{PROBES, Probe};
+use super::table::PROBES;
 use super::{ProbePlan, ProbeResult};
 use crate::wall::Wall;
 
-/// Tries everything in the plan from where this process is, and leaves the sign in the workspace.
-#[must_use]
-pub fn run_inside(plan: &ProbePlan) -> Vec<ProbeResult> {
+/// Tries everything in the plan from where this process is, tells of each as it is done, and leaves the sign in the workspace.
+pub fn run_inside(plan: &ProbePlan, mut tell: impl FnMut(&ProbeResult) -> io::Result<()>) -> io::Result<()> {
     let observed = |attempt: Attempt| match attempt {
         Attempt::Denied(observed) => (true, observed),
         Attempt::NotDenied(observed) => (false, observed),
@@ -17,13 +17,12 @@ pub fn run_inside(plan: &ProbePlan) -> Vec<ProbeResult> {
     if let Some(task) = plan.child {
         let (denied, observed) = observed(attempts::be_child(task));
         let (name, what) = ("child".to_owned(), format!("{task:?}"));
-        return vec![ProbeResult { name, what, wall: Wall::Limits, denied, observed }];
+        return tell(&ProbeResult { name, what, wall: Wall::Limits, denied, observed });
     }
     // The outside looks for it; whether this fails is for the outside to see.
     let _ = fs::write(plan.workspace.join(super::outside::SIGN), &plan.sign);
-    let run = |probe: &Probe| {
+    PROBES.iter().filter(|probe| probe.small == plan.small.is_some()).try_for_each(|probe| {
         let (denied, observed) = observed((probe.attempt)(plan));
-        probe.result(denied, observed)
-    };
-    PROBES.iter().filter(|probe| probe.small == plan.small.is_some()).map(run).collect()
+        tell(&probe.result(denied, observed))
+    })
 }

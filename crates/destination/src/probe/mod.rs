@@ -81,8 +81,6 @@ pub struct ProbePlan {
 pub enum ChildTask {
     /// Waits until its standard input ends.
     Wait,
-    /// Fills this many bytes of memory.
-    FillMemory(usize),
     /// Makes a user namespace.
     MakeUserNamespace,
 }

@@ -11,12 +11,12 @@ use herma_model::engine::DestinationKind;
 use herma_model::units::Bytes;
 
 use super::canaries::Canaries;
-use super::table::PROBES;
+use super::table::{PROBES, Probe};
 use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
 use crate::destination::{Destination, Prepared, Process, Readiness, StartError};
 use crate::environment;
 use crate::job::{Job, Rooms, Stdin, View};
-use crate::limits::Limits;
+use crate::limits::{LimitName, Limits};
 use crate::proc;
 
 /// The file that the inside leaves in the workspace.
@@ -27,10 +27,11 @@ const PLAN: &str = "plan.json";
 /// The probes take milliseconds; on a machine that is very busy, a little longer.
 const PATIENCE: Duration = Duration::from_secs(15);
 
-/// Half of it is filled by a file that is nobody's own. Of the rest, what is left by three processes of herma must be so much
-/// that who fills it is clearly the largest, whom the kernel kills. Every run waits until it is filled, so it is not more; a
-/// build for debugging is several times as large.
-const SMALL_MEMORY: u64 = if cfg!(debug_assertions) { 40 << 20 } else { 12 << 20 };
+/// A quarter of it is filled by a file that is nobody's own. Of the rest, what is left by the probe and a container's keeper
+/// must be so much that who fills it is clearly the largest, whom the kernel kills; by its measure what a process has mapped of
+/// herma's program counts as well, which is ten megabytes, give or take one. Every run waits until it is filled, so it is not
+/// more; a build for debugging is several times as large.
+const SMALL_MEMORY: u64 = if cfg!(debug_assertions) { 28 << 20 } else { 10 << 20 };
 
 /// Limits that cost little to pass, and leave enough for the probe itself, and for what the kernel keeps for each
 /// processor, which counts as well.
@@ -99,9 +100,9 @@ pub fn probe(
     shape: &Job,
     grounds: Grounds<'_>,
 ) -> Result<Confinement, ProbeError> {
-    // The walls are made while the canaries are planted.
-    let full = Ground::begin(destination, shape, grounds, None)?;
+    // The walls are made while the canaries are planted, first those behind which it takes longest.
     let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
+    let full = Ground::begin(destination, shape, grounds, None)?;
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
     for planted in canaries.planted() {
         destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
@@ -228,6 +229,7 @@ impl Asked {
     fn answers(mut self) -> Result<Vec<ProbeResult>, ProbeError> {
         let (stdout, stderr) = (self.process.take_stdout(), self.process.take_stderr());
         let ended = self.process.wait(PATIENCE);
+        let met = self.process.over_limit();
         self.process.kill_all().map_err(io("ending the probe"))?;
         // Read only now that nothing can write any more: the answer is far smaller than a pipe.
         let (mut answer, mut said) = (Vec::new(), Vec::new());
@@ -237,14 +239,20 @@ impl Asked {
         }
         let said = String::from_utf8_lossy(&said).trim().to_owned();
         let silent = |what: String| Err(ProbeError::NoAnswer(what));
-        let answers = match ended {
-            Ok(Some(exit)) if exit.success() => serde_json::from_slice(&answer).map_err(|error| {
-                ProbeError::NoAnswer(format!("not the results that were asked for: {error}"))
-            })?,
-            Ok(Some(exit)) => return silent(format!("ended with {exit:?}: {said}")),
+        let mut answers = serde_json::Deserializer::from_slice(&answer)
+            .into_iter()
+            .collect::<Result<Vec<ProbeResult>, _>>()
+            .map_err(|error| ProbeError::NoAnswer(format!("not the results that were asked for: {error}")))?;
+        let killed = || killed_in_the_last(&answers).filter(|_| met == Some(LimitName::Memory));
+        match ended {
+            Ok(Some(exit)) if exit.success() => {}
+            Ok(Some(exit)) => match killed().filter(|_| exit.was_killed()) {
+                Some(last) => answers.push(last),
+                None => return silent(format!("ended with {exit:?}: {said}")),
+            },
             Ok(None) => return silent(format!("nothing within {} seconds: {said}", PATIENCE.as_secs())),
             Err(error) => return silent(format!("{error}: {said}")),
-        };
+        }
         let sign = fs::read_to_string(self.workspace.join(SIGN))
             .map_err(io("looking for the sign in the workspace"))?;
         if sign == self.sign {
@@ -252,6 +260,14 @@ impl Asked {
         }
         silent("the sign in the workspace is not the one that was asked for".to_owned())
     }
+}
+
+/// What the last probe found where the kernel killed who made it: all before it were told of, and only it was not.
+fn killed_in_the_last(answers: &[ProbeResult]) -> Option<ProbeResult> {
+    let small: Vec<&Probe> = PROBES.iter().filter(|probe| probe.small).collect();
+    let (last, before) = small.split_last()?;
+    let told = answers.iter().map(|answer| answer.name.as_str()).eq(before.iter().map(|probe| probe.name));
+    told.then(|| last.result(true, "killed by the kernel".to_owned()))
 }
 
 /// One result for each probe of the table: what is missing or said twice was not denied.

@@ -23,13 +23,13 @@ macro_rules! probes {
             name: stringify!($name), what: $what, wall: Wall::$wall, small: false, attempt: $attempt,
         },)*
         Probe {
-            name: "exceed_memory", what: "fill more memory than all processes may have together",
-            wall: Wall::Limits, small: true, attempt: a::exceed_memory,
-        },
-        // The last of all: what it starts stays.
-        Probe {
             name: "exceed_processes", what: "start more processes than there may be at once",
             wall: Wall::Limits, small: true, attempt: a::exceed_processes,
+        },
+        // The last of all: who tries it is killed for want of memory, and does not live to tell.
+        Probe {
+            name: "exceed_memory", what: "fill more memory than all processes may have together",
+            wall: Wall::Limits, small: true, attempt: a::exceed_memory,
         }]
     };
 }

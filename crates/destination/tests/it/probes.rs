@@ -135,11 +135,10 @@ fn probes_that_cannot_be_run_are_an_error() {
     }
 }
 
-#[test]
-fn an_answer_without_the_sign_in_the_workspace_is_none() {
+/// Why the probes of a program are none that says that these were denied, and tries nothing.
+fn why_no_answer(says: impl Iterator<Item = probe::Row>, then: &str) -> String {
     let ground = Ground::new();
     let dir = ground.dir.path();
-    // Says that everything is denied, and tries nothing.
     let result = |row: probe::Row| probe::ProbeResult {
         name: row.name.to_owned(),
         what: row.what.to_owned(),
@@ -147,13 +146,24 @@ fn an_answer_without_the_sign_in_the_workspace_is_none() {
         denied: true,
         observed: "trust me".to_owned(),
     };
-    let results: Vec<_> = probe::rows().map(result).collect();
+    let results: Vec<_> = says.map(|row| serde_json::to_string(&result(row)).unwrap()).collect();
     let liar = dir.join("liar");
-    fs::write(&liar, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n", serde_json::to_string(&results).unwrap()))
-        .unwrap();
+    fs::write(&liar, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n{then}\n", results.join("\n"))).unwrap();
     fs::set_permissions(&liar, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let host = Host::new(liar);
     let grounds = Grounds { scratch: dir, herma_home: dir, user_home: dir };
     let error = probe::probe(&host, &host.readiness().unwrap(), &ground.job(&["x"]), grounds).unwrap_err();
-    assert!(error.to_string().contains("sign"), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn an_answer_without_the_sign_in_the_workspace_is_none() {
+    let why = why_no_answer(probe::rows(), "");
+    assert!(why.contains("sign"), "{why}");
+}
+
+#[test]
+fn who_was_killed_before_the_last_probe_was_told_of_was_refused_nothing_unless_the_kernel_counts_it() {
+    let why = why_no_answer(probe::rows().filter(|row| row.name == "exceed_processes"), "kill -9 $$");
+    assert!(why.contains("ended with") && why.contains('9'), "{why}");
 }

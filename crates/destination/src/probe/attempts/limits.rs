@@ -2,15 +2,20 @@
 
 use std::thread;
 
+use rustix::fs::{FallocateFlags, fallocate};
+
 use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, all, children};
+use super::{Attempt, all};
 use crate::launcher::rlimits;
 use crate::limits::{Held, HeldBy, LimitName};
-use crate::probe::{ChildTask, ProbePlan};
+use crate::memory;
+use crate::probe::ProbePlan;
 use crate::sandbox::layout;
 
 /// How much more than allowed is tried.
 const BEYOND: u64 = 2;
+/// Which part of what is tried is a file; twice the limit is tried.
+const AS_FILE: u64 = 8;
 /// A thread that waits needs next to nothing, and must not be what memory runs out for.
 const STACK: usize = 64 << 10;
 /// What a person can do who reads that it was not denied: most often it is root in a container, or without systemd.
@@ -44,8 +49,7 @@ fn size_of(place: &str) -> Option<u64> {
     seen.f_blocks.checked_mul(seen.f_frsize).filter(|size| *size > 0)
 }
 
-/// Starts threads, which count as processes do, until no more can be started. They end with this process: it is the last
-/// that is tried.
+/// Starts threads, which count as processes do, until no more can be started. They end with this process.
 pub(in super::super) fn exceed_processes(plan: &ProbePlan) -> Attempt {
     let Some(limit) = plan.small.map(|small| small.processes) else {
         return NotDenied("unclear: there is no limit to try".to_owned());
@@ -75,13 +79,28 @@ fn wait_for_ever() {
     }
 }
 
-/// Has a child fill more memory than there is for all.
+/// Fills more memory than there is for all. Where that is refused as it should be, this process is killed, and nothing comes
+/// back: the kernel's own count says so outside.
 pub(in super::super) fn exceed_memory(plan: &ProbePlan) -> Attempt {
-    let beyond = plan.small.and_then(|small| usize::try_from(small.memory * BEYOND).ok());
-    match beyond {
-        Some(bytes) => children::attempt(plan, ChildTask::FillMemory(bytes)),
-        None => NotDenied("unclear: there is no limit to try".to_owned()),
+    let Some(bytes) = plan.small.and_then(|small| usize::try_from(small.memory * BEYOND).ok()) else {
+        return NotDenied("unclear: there is no limit to try".to_owned());
+    };
+    let mut memory: Vec<u8> = Vec::new();
+    if memory.try_reserve_exact(bytes).is_err() {
+        return Denied("no more memory is given".to_owned());
     }
+    // A file in memory counts as all memory does and costs a third of the time, for which every run waits. But it is
+    // nobody's own, and who has most of its own is killed: so the rest is.
+    let file = memory::file(b"").and_then(|file| {
+        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64 / AS_FILE)?;
+        Ok(file)
+    });
+    let Ok(_file) = file else { return NotDenied("unclear: a part of the memory was refused".to_owned()) };
+    while memory.len() < bytes {
+        memory.extend_from_slice(&[1; 4096]);
+    }
+    // Looked at, so that it is really written.
+    NotDenied(format!("filled {} bytes", std::hint::black_box(&memory).len()))
 }
 
 #[cfg(test)]
