@@ -1,6 +1,6 @@
 //! What the engine's processes tried to do to the world outside, as programs first in their PATH saw it.
 //!
-//! A witness and no wall. Each of these programs is a small script with the name of a real one: it writes down a call that
+//! A witness and no wall. Each of these programs is one small script under the name of a real one: it writes down a call that
 //! would reach out, and runs the real one. Who calls that by its path, or takes the record away, is not seen, and wins
 //! nothing by it: what holds is the sandbox.
 
@@ -39,7 +39,7 @@ const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sb
 const SCRIPT: &str = r#"#!/bin/sh
 # Of herma: writes down that this was called, and runs it. It is a witness and no wall.
 set -f
-name=${0##*/} real= seen=ALWAYS
+name=${0##*/} real= seen=
 IFS=:
 for dir in $PATH; do
     if [ "$dir" != PLACE ] && [ -f "$dir/$name" ] && [ -x "$dir/$name" ]; then
@@ -48,8 +48,9 @@ for dir in $PATH; do
     fi
 done
 unset IFS
+case $name in ALWAYS) seen=1 ;; esac
 for word; do
-    case $word in WORDS) seen=1 ;; esac
+    case $name:$word in WORDS) seen=1 ;; esac
 done
 if [ -z "$seen" ] && [ -n "$real" ]; then
     exec "$real" "$@"
@@ -71,7 +72,7 @@ fi
 exit "$status"
 "#;
 
-/// Writes the scripts, before anything of the run is started.
+/// Writes the script under every name, before anything of the run is started.
 pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
     if run.plan.destination == DestinationKind::Host {
         return Ok(());
@@ -86,11 +87,13 @@ pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
         governance: None,
     };
     let Some(engine) = ready.destination.view(&rooms).engine_dir else { return Ok(()) };
-    for (name, telltale) in outward::programs() {
-        if is_there(run, ready, name) {
-            write(&dir.join(name), &script(&telltale, &engine))?;
-        }
-    }
+    let mut programs = outward::programs();
+    programs.retain(|name, _| is_there(run, ready, name));
+    // One file for all: what is made for every run is as little as can be.
+    let mut names = programs.keys().map(|name| dir.join(name));
+    let Some(first) = names.next() else { return Ok(()) };
+    write(&first, &script(&programs, &engine))?;
+    names.try_for_each(|name| fs::hard_link(&first, name))?;
     Ok(())
 }
 
@@ -106,15 +109,22 @@ fn is_there(run: &Run<'_>, ready: &Ready, name: &str) -> bool {
     std::env::join_paths(dirs).is_ok_and(|path| Tool::find(name, &path).is_ok())
 }
 
-fn script(telltale: &Telltale, engine: &Path) -> String {
-    let words: Vec<&str> = telltale.words.iter().copied().collect();
-    // Without words the pattern is one that no word is.
-    let words = if words.is_empty() { "''".to_owned() } else { words.join("|") };
+fn script(programs: &BTreeMap<&str, Telltale>, engine: &Path) -> String {
+    let always = programs.iter().filter(|(_, telltale)| telltale.always).map(|(name, _)| (*name).to_owned());
+    let told = programs
+        .iter()
+        .flat_map(|(name, telltale)| telltale.words.iter().map(move |word| format!("{name}:{word}")));
     SCRIPT
-        .replace("WORDS", &words)
-        .replace("seen=ALWAYS", if telltale.always { "seen=1" } else { "seen=" })
+        .replace("WORDS", &any_of(told))
+        .replace("ALWAYS", &any_of(always))
         .replace("PLACE", PLACE)
         .replace("RECORD", &engine.join(RECORD).to_string_lossy())
+}
+
+/// A pattern of the shell that each of these is, and nothing else.
+fn any_of(words: impl Iterator<Item = String>) -> String {
+    let words: Vec<String> = words.collect();
+    if words.is_empty() { "''".to_owned() } else { words.join("|") }
 }
 
 fn write(path: &Path, text: &str) -> io::Result<()> {
@@ -224,11 +234,12 @@ mod tests {
     }
 
     #[test]
-    fn nothing_of_a_script_is_left_open() {
-        for (name, telltale) in outward::programs() {
-            let text = script(&telltale, Path::new("/engine"));
+    fn nothing_of_the_script_is_left_open() {
+        let none = BTreeMap::new();
+        for programs in [&outward::programs(), &none] {
+            let text = script(programs, Path::new("/engine"));
             for hole in ["WORDS", "ALWAYS", "PLACE", "RECORD"] {
-                assert!(!text.contains(hole), "{name}: {text}");
+                assert!(!text.contains(hole), "{text}");
             }
         }
     }
