@@ -89,11 +89,11 @@ pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
     let Some(engine) = ready.destination.view(&rooms).engine_dir else { return Ok(()) };
     let mut programs = outward::programs();
     programs.retain(|name, _| is_there(run, ready, name));
-    // One file for all: what is made for every run is as little as can be.
+    // One file for all, where the file system knows links: what is made for every run is as little as can be.
     let mut names = programs.keys().map(|name| dir.join(name));
     let Some(first) = names.next() else { return Ok(()) };
     write(&first, &script(&programs, &engine))?;
-    names.try_for_each(|name| fs::hard_link(&first, name))?;
+    names.try_for_each(|name| fs::hard_link(&first, &name).or_else(|_| fs::copy(&first, &name).map(drop)))?;
     Ok(())
 }
 
