@@ -68,12 +68,6 @@ pub fn copy_changes(
     Ok(())
 }
 
-/// Brings some files of a checkout back to what `git_dir` has of them.
-pub fn restore(git_dir: &GitDir, changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
-    remove_old(changes, root)?;
-    lay_out(git_dir, &new_entries(changes), &[root])
-}
-
 fn remove_old(changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
     let removable = |c: &&ChangedFile| c.old.as_ref().is_some_and(|old| old.mode != Mode::Submodule);
     for change in changes.iter().filter(removable) {

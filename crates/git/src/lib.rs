@@ -19,7 +19,7 @@ mod source;
 mod walk;
 
 pub use agent_repository::{ControlFiles, make_agent_repository};
-pub use checkout::{copy_changes, lay_out, restore};
+pub use checkout::{copy_changes, lay_out};
 pub use error::GitError;
 pub use git::Git;
 pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
@@ -27,4 +27,4 @@ pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, mak
 pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::is_plain;
 pub use source::{SourceRepo, SourceState};
-pub use walk::{Found, walk};
+pub use walk::{Found, altered, walk};

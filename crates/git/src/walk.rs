@@ -12,6 +12,7 @@ use rustix::fs::{Dir, FileType, Mode as Permissions, OFlags, ResolveFlags, opena
 use rustix::io::Errno;
 
 use crate::error::GitError;
+use crate::git_dir::TreeEntry;
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 
@@ -176,6 +177,23 @@ fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(F
     }
     let mode = if stat.st_mode & 0o100 == 0 { Mode::File } else { Mode::Executable };
     Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or(0), mode))
+}
+
+/// The first of these entries that does not lie below the root as it should; whatever keeps one from being read counts.
+#[must_use]
+pub fn altered<'a>(root: &Path, format: ObjectFormat, entries: &[&'a TreeEntry]) -> Option<&'a RepoPath> {
+    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let Ok(root_dir) = rustix::fs::open(root, flags, Permissions::empty()) else {
+        return entries.first().map(|expected| &expected.path);
+    };
+    let as_expected = |expected: &&'a TreeEntry| {
+        let TreeEntry { path, entry } = expected;
+        match hash_one(root_dir.as_fd(), root, format, path, entry.mode == Mode::Symlink) {
+            Ok(found) if found.entry.as_ref() == Some(entry) => Ok(()),
+            _ => Err(path),
+        }
+    };
+    parallel::map(entries, as_expected).err()
 }
 
 /// The content of one entry of a walked tree, read the same careful way.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_git::{ControlFiles, Found, tree_id, walk};
+use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
 use herma_model::report::{ChangedFile, Entry, Mode};
 use herma_model::{EventType, RepoPath};
 use herma_policy::allowed_paths::TreeFacts;
@@ -102,12 +102,30 @@ fn never_landing(run: &Run<'_>, ground: &Ground, added: &[RepoPath]) -> Result<B
 }
 
 fn submodules(ground: &Ground) -> Vec<RepoPath> {
-    let is_submodule = |e: &&herma_git::TreeEntry| e.entry.mode == Mode::Submodule;
+    let is_submodule = |e: &&TreeEntry| e.entry.mode == Mode::Submodule;
     ground.entries.iter().filter(is_submodule).map(|e| e.path.clone()).collect()
 }
 
 /// The name of the tree that the changes make of the baseline, by herma's own reckoning.
 pub(crate) fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String {
+    let tree = changed(ground, changes);
+    let entries: Vec<_> = tree.into_iter().collect();
+    tree_id(ground.git_dir.format(), &entries)
+}
+
+/// The tree that the changes make of the baseline.
+pub(crate) fn with_changes<'a>(
+    ground: &'a Ground,
+    changes: impl IntoIterator<Item = &'a ChangedFile>,
+) -> Vec<TreeEntry> {
+    let tree = changed(ground, changes).into_iter();
+    tree.map(|(path, entry)| TreeEntry { path: path.clone(), entry: entry.clone() }).collect()
+}
+
+fn changed<'a>(
+    ground: &'a Ground,
+    changes: impl IntoIterator<Item = &'a ChangedFile>,
+) -> BTreeMap<&'a RepoPath, &'a Entry> {
     let mut tree: BTreeMap<&RepoPath, &Entry> = ground.entries.iter().map(|e| (&e.path, &e.entry)).collect();
     for change in changes {
         match &change.new {
@@ -115,6 +133,5 @@ pub(crate) fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String 
             None => tree.remove(&change.path),
         };
     }
-    let entries: Vec<_> = tree.into_iter().collect();
-    tree_id(ground.git_dir.format(), &entries)
+    tree
 }

@@ -269,6 +269,12 @@ impl RunDirs {
         self.root.join("verification")
     }
 
+    /// The fresh checkout that it runs on once more, with the tests as they were.
+    #[must_use]
+    pub fn old_tests(&self) -> PathBuf {
+        self.root.join("old-tests")
+    }
+
     /// The throw-away repository of a stage 4 run.
     #[must_use]
     pub fn disposable(&self) -> PathBuf {

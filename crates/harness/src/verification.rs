@@ -2,6 +2,7 @@
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -10,12 +11,14 @@ use std::time::{Duration, Instant};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers};
 use herma_evidence::{LogWriter, Redactor, layout};
-use herma_git::{copy_changes, restore};
-use herma_model::report::{ChangedFile, Verification, VerificationStatus};
-use herma_model::{EventType, RunId};
+use herma_git::{TreeEntry, altered, copy_changes, lay_out};
+use herma_model::report::{Mode, Verification, VerificationStatus};
+use herma_model::{EventType, RepoPath, RunId};
+use herma_policy::test_files::looks_like_test;
 use serde_json::json;
 
 use crate::children::hand_over;
+use crate::collect::with_changes;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::run::{Ground, Run};
@@ -28,9 +31,25 @@ const NOT_FOUND: [i32; 2] = [126, 127];
 
 type SharedLog = Arc<Mutex<LogWriter>>;
 
+/// A checkout that the commands run in, one after another. They are the code of the result, and may have done anything to it
+/// once the first has run: nothing is written into it any more.
+struct Checkout {
+    root: PathBuf,
+    /// What it was made of.
+    tree: Vec<TreeEntry>,
+}
+
+/// What every command has in common.
+struct Bench<'a> {
+    ready: &'a Ready,
+    deadline: Instant,
+    log: SharedLog,
+}
+
 /// Makes ready for the first command, whatever its checkout will hold.
 pub(crate) fn prepare<'a>(run: &Run<'_>, ready: &'a Ready) -> Result<Option<Prepared<'a>>, Stop> {
-    let first = run.contract.terms.verify.first().map(|command| job(run, command, &ready.toolchains));
+    let job = |command: &String| job(run, command, run.dirs.verification(), &ready.toolchains);
+    let first = run.contract.terms.verify.first().map(job);
     Ok(first.map(|job| Prepared::begin(ready.destination.as_ref(), job)).transpose()?)
 }
 
@@ -39,15 +58,13 @@ pub(crate) fn verify(
     run: &mut Run<'_>,
     ground: &Ground,
     ready: &Ready,
-    mut first: Option<Prepared<'_>>,
+    first: Option<Prepared<'_>>,
 ) -> Result<(), Stop> {
-    let (destination, toolchains) = (ready.destination.as_ref(), &ready.toolchains);
     if let Some(reason) = pointless(run) {
         run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
         return Ok(());
     }
-    let format = ground.git_dir.format();
-    copy_changes(&run.dirs.workspace(), format, &run.facts.changed_files, &run.dirs.verification())?;
+    let checkout = with_patch(run, ground)?;
     if run.occasion.child_of.is_some() {
         run.handed = hand_over(&run.dirs.workspace(), &run.facts.changed_files);
     }
@@ -55,30 +72,17 @@ pub(crate) fn verify(
         run.remove_aside(run.dirs.workspace());
     }
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
-    let log: SharedLog = Arc::new(Mutex::new(log));
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
-    let mut all = |run: &Run<'_>| -> Result<Vec<Verification>, Stop> {
-        let commands = run.contract.terms.verify.iter();
-        commands
-            .map(|command| {
-                write(&log, format!("$ {command}\n").as_bytes());
-                let started = Instant::now();
-                let process = match first.take() {
-                    Some(prepared) => prepared.start(),
-                    None => destination.start(&job(run, command, toolchains)),
-                };
-                one(process?, run, command, started, deadline, &log)
-            })
-            .collect()
-    };
-    run.facts.verification = all(run)?;
-    if let Some(tests) = rewritten_tests(run) {
-        write(&log, b"\n# once more, with the tests as they were before the engine changed them\n");
-        restore(&ground.git_dir, &tests, &run.dirs.verification())?;
-        run.facts.verification_with_baseline_tests = all(run)?;
+    let bench = Bench { ready, deadline, log: Arc::new(Mutex::new(log)) };
+    run.facts.verification = all(run, ground, &bench, &checkout, first)?;
+    run.remove_aside(checkout.root);
+    if leans_on_its_tests(run) {
+        write(&bench.log, b"\n# once more, with the tests as they were before the engine\n");
+        let checkout = with_old_tests(run, ground)?;
+        run.facts.verification_with_baseline_tests = all(run, ground, &bench, &checkout, None)?;
+        run.remove_aside(checkout.root);
     }
-    run.remove_aside(run.dirs.verification());
-    let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;
+    let log = Arc::into_inner(bench.log).ok_or_else(|| Stop::panicked("reading test output"))?;
     log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
     run.facts.save(&run.dirs.facts())?;
     let passed = run.facts.verification.iter().all(passes);
@@ -90,6 +94,66 @@ pub(crate) fn verify(
             "with_baseline_tests": run.facts.verification_with_baseline_tests,
         }),
     )
+}
+
+/// The result, in the checkout that was laid out before the engine started.
+fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
+    let (root, changes) = (run.dirs.verification(), &run.facts.changed_files);
+    copy_changes(&run.dirs.workspace(), ground.git_dir.format(), changes, &root)?;
+    Ok(Checkout { root, tree: with_changes(ground, changes) })
+}
+
+/// The result without what the engine did to tests: in a checkout of its own, because in the first one the engine's tests,
+/// and its code, have run.
+fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
+    let changes = run.facts.changed_files.iter().filter(|change| !looks_like_test(&change.path));
+    let (root, tree) = (run.dirs.old_tests(), with_changes(ground, changes));
+    std::fs::create_dir(&root)?;
+    lay_out(&ground.git_dir, &tree, &[&root])?;
+    Ok(Checkout { root, tree })
+}
+
+/// Runs the commands in a checkout.
+fn all(
+    run: &Run<'_>,
+    ground: &Ground,
+    bench: &Bench<'_>,
+    checkout: &Checkout,
+    mut first: Option<Prepared<'_>>,
+) -> Result<Vec<Verification>, Stop> {
+    let Bench { ready, deadline, log } = bench;
+    let mut left = run.contract.terms.verify.iter();
+    let mut done = Vec::new();
+    while let Some(command) = left.next() {
+        write(log, format!("$ {command}\n").as_bytes());
+        let started = Instant::now();
+        let process = match first.take() {
+            Some(prepared) => prepared.start(),
+            None => {
+                let job = job(run, command, checkout.root.clone(), &ready.toolchains);
+                ready.destination.start(&job)
+            }
+        };
+        let mut one = one(process?, run, command, started, *deadline, log)?;
+        // What it leaves is the next one's to build on; tests that it changed would tell that one what it wants to hear.
+        if left.len() > 0
+            && passes(&one)
+            && let Some(path) = altered_test(ground, checkout)
+        {
+            let reason = format!("it changed the test {path}, which is there for the commands after it");
+            write(log, format!("[{reason}]\n").as_bytes());
+            (one.status, one.reason) = (VerificationStatus::Failed, Some(reason));
+        }
+        done.push(one);
+    }
+    Ok(done)
+}
+
+/// A test that is not as it was laid out.
+fn altered_test<'a>(ground: &Ground, checkout: &'a Checkout) -> Option<&'a RepoPath> {
+    let is_test = |e: &&TreeEntry| e.entry.mode != Mode::Submodule && looks_like_test(&e.path);
+    let tests: Vec<&TreeEntry> = checkout.tree.iter().filter(is_test).collect();
+    altered(&checkout.root, ground.git_dir.format(), &tests)
 }
 
 /// Why there is nothing to verify: the patch breaks a rule, or there is none though one is required.
@@ -114,33 +178,22 @@ fn passes(verification: &Verification) -> bool {
     verification.status == VerificationStatus::Passed
 }
 
-/// The way back for the tests that the engine changed, where a green result must not lean on that.
-fn rewritten_tests(run: &Run<'_>) -> Option<Vec<ChangedFile>> {
+/// Whether the commands passed with tests that the engine changed, added or removed, where they must not lean on that. One
+/// that is new counts too: it can keep the old ones from being run.
+fn leans_on_its_tests(run: &Run<'_>) -> bool {
     let facts = &run.facts;
-    if run.contract.terms.tests_may_change || !facts.verification.iter().all(passes) {
-        return None;
-    }
-    // A test that is new cannot make an old one green.
-    let rewritten =
-        facts.changed_files.iter().filter(|c| c.old.is_some() && facts.changed_tests.contains(&c.path));
-    let back = |c: &ChangedFile| ChangedFile { path: c.path.clone(), old: c.new.clone(), new: c.old.clone() };
-    let back: Vec<_> = rewritten.map(back).collect();
-    (!back.is_empty()).then_some(back)
+    !run.contract.terms.tests_may_change
+        && !facts.changed_tests.is_empty()
+        && facts.verification.iter().all(passes)
 }
 
-fn job(run: &Run<'_>, command: &str, toolchains: &Toolchains) -> Job {
+fn job(run: &Run<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains) -> Job {
     Job {
         run_id: run.plan.run_id,
         argv: vec!["sh".into(), "-c".into(), command.into()],
         env: Vec::new(),
         path: toolchains.path.clone(),
-        rooms: Rooms {
-            workspace: run.dirs.verification(),
-            engine_dir: None,
-            router: None,
-            egress: None,
-            governance: None,
-        },
+        rooms: Rooms { workspace: checkout, engine_dir: None, router: None, egress: None, governance: None },
         mounts: toolchains.mounts.clone(),
         hidden: Vec::new(),
         stdin: Stdin::Null,

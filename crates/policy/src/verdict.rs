@@ -222,8 +222,8 @@ fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<B
     let leaning = facts.verification_with_baseline_tests.iter().find(|v| outcome(v).is_some());
     if let Some(verification) = leaning.filter(|_| !stopped) {
         let detail = format!(
-            "the engine rewrote tests, and with the tests as they were {}; `tests_may_change: true` in the contract \
-             would allow it",
+            "the engine changed or added tests, and with the tests as they were {}; `tests_may_change: true` in the \
+             contract would allow it",
             describe(verification)
         );
         blockers.push(Blocker::VerificationFailed.because(detail));

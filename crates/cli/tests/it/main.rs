@@ -25,6 +25,7 @@ mod egress;
 mod engines;
 mod escape;
 mod failure_matrix;
+mod fresh_checkout;
 mod full_disk;
 mod hostile;
 mod kit;

@@ -115,9 +115,7 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
     let with_old_tests = &report.verification_with_baseline_tests;
-    let rewritten =
-        report.changed_files.iter().any(|c| c.old.is_some() && report.changed_tests.contains(&c.path));
-    let leans = rewritten
+    let leans = !report.changed_tests.is_empty()
         && !contract.terms.tests_may_change
         && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
     let charged = report.usage.charged().plus(report.children.unwrap_or_default().charged());
