@@ -7,6 +7,7 @@ use herma_model::RepoPath;
 use herma_model::contract::{Pattern, Terms};
 use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
 
+use crate::aliases::{self, Alias};
 use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
 use crate::names::{fold_letters, fold_path, fold_pattern};
@@ -91,6 +92,7 @@ impl PathRules {
         for path in &facts.ignored {
             violations.extend(self.forbids(path, Kind::Leaf));
         }
+        violations.extend(self.judge_aliases(facts));
         for path in &facts.git_control_files {
             let why = "it decides how git behaves in the workspace, and is not as herma made it";
             violations.push(broke(path, PathRule::Forbidden, why));
@@ -126,7 +128,8 @@ impl PathRules {
         if self.allowed.covers(path.as_bytes(), kind).is_none() {
             violations.push(broke(path, PathRule::NotAllowed, "no pattern of allowed_paths matches it"));
         }
-        violations.extend(self.forbids(path, kind));
+        // A link can stand where a directory is looked for.
+        violations.extend(self.forbids(path, if is_link(change) { Kind::Directory } else { kind }));
         if is_added(change) && !path.is_printable() {
             violations.push(broke(
                 path,
@@ -135,6 +138,27 @@ impl PathRules {
             ));
         }
         violations
+    }
+
+    /// What is forbidden under the name that a link gives it, each change once; under its own name it is judged already.
+    fn judge_aliases(&self, facts: &TreeFacts) -> Vec<PathViolation> {
+        let aliases = match aliases::find(facts) {
+            Ok(aliases) => aliases,
+            Err(link) => {
+                return vec![broke(link, PathRule::Forbidden, "links give too many names to be judged")];
+            }
+        };
+        let mut judged = BTreeMap::new();
+        for Alias { changed, link, name } in &aliases {
+            if !judged.contains_key(changed)
+                && self.forbids(changed, Kind::Directory).is_none()
+                && let Some(forbidden) = self.forbids(name, Kind::Leaf)
+            {
+                let why = format!("by the link `{link}` it is `{name}` too, and {}", forbidden.detail);
+                judged.insert(*changed, broke(changed, PathRule::Forbidden, why));
+            }
+        }
+        judged.into_values().collect()
     }
 
     fn forbids(&self, path: &RepoPath, kind: Kind) -> Option<PathViolation> {
@@ -212,6 +236,10 @@ fn judge_content(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolatio
 
 fn is_added(change: &ChangedFile) -> bool {
     change.old.is_none() && change.new.is_some()
+}
+
+fn is_link(change: &ChangedFile) -> bool {
+    change.new.as_ref().is_some_and(|entry| entry.mode == Mode::Symlink)
 }
 
 fn is_submodule(change: &ChangedFile) -> bool {

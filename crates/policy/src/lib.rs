@@ -3,6 +3,7 @@
 
 mod action_shapes;
 pub mod actions;
+mod aliases;
 pub mod allowed_paths;
 mod case_twins;
 mod digest;

@@ -10,28 +10,28 @@ use crate::names::is_dot_git;
 const MAX_HOPS: usize = 40;
 
 /// Why a link may not be there, or `None` if it stays inside the repository.
+pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Option<String> {
+    follow(link, links).err()
+}
+
+/// The path that a link leads to, which is empty for the root; or why it leads nowhere inside.
 ///
 /// `links` holds the targets of the changed links, and of the others as far as they are known: a link that passes
 /// through another one is followed.
-pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Option<String> {
+pub(crate) fn follow(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Result<Vec<u8>, String> {
     let mut at = link.clone();
     // What is left to walk behind the link at hand, last name first.
     let mut behind: Vec<Vec<u8>> = Vec::new();
     for _ in 0..MAX_HOPS {
-        let Some(target) = links.get(&at) else {
-            return Some("its target is not known".to_owned());
-        };
-        let mut place = match leading(&at, target) {
-            Ok(place) => place,
-            Err(why) => return Some(format!("{why}: `{}`", shown(target))),
-        };
+        let target = links.get(&at).ok_or("its target is not known")?;
+        let mut place = leading(&at, target).map_err(|why| format!("{why}: `{}`", shown(target)))?;
         behind.extend(names(target).filter(|name| *name != b"..").map(<[u8]>::to_vec).rev());
         match next_link(&mut place, &mut behind, links) {
             Some(link) => at = link,
-            None => return None,
+            None => return Ok(place.join(&b'/')),
         }
     }
-    Some(format!("it leads through more than {MAX_HOPS} links"))
+    Err(format!("it leads through more than {MAX_HOPS} links"))
 }
 
 /// The directory that the target's walk starts from, after its leading `..`.

@@ -143,6 +143,37 @@ fn a_directory_that_became_a_link_is_a_change_of_that_path() {
 }
 
 #[test]
+fn a_link_is_no_other_way_to_a_forbidden_name() {
+    // Patterns for directories hold for what stands where the directory would be.
+    for name in ["node_modules", "vendor", "a/terraform"] {
+        breaks(new().add("pkgs/x.js").link(name, "pkgs"), &everything(), &[(name, PathRule::Forbidden)]);
+    }
+    let workflow = || new().link(".github", "gh");
+    breaks(workflow().add("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::Forbidden)]);
+    breaks(workflow().keep("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::Forbidden)]);
+    breaks(workflow().add("gh/notes.md"), &everything(), &[]);
+    let own = terms(&["**"], &["live/prod"], &[]);
+    breaks(new().link("live", "s").add("s/prod/x").add("s/test/x"), &own, &[("live", PathRule::Forbidden)]);
+    // Also by a link that was there before, and through another one.
+    let mut before = new().add("s/prod/x").add("s/test/x");
+    before.0.links.insert(path("live"), b"t".to_vec());
+    before.0.links.insert(path("t"), b"./s".to_vec());
+    breaks(before, &own, &[("s/prod/x", PathRule::Forbidden)]);
+    let mut root = new().add("prod/x");
+    root.0.links.insert(path("a/live"), b"..".to_vec());
+    breaks(root, &terms(&["**"], &["a/live/prod"], &[]), &[("prod/x", PathRule::Forbidden)]);
+}
+
+#[test]
+fn more_names_than_can_be_judged_are_forbidden() {
+    let mut tree = (0..400).fold(new(), |tree, n| tree.add(&format!("d/{n}")));
+    tree = (0..400).fold(tree, |tree, n| tree.link(&format!("l{n}"), "d"));
+    let violations = PathRules::compile(&everything()).unwrap().judge(&tree.0);
+    assert_eq!(violations.len(), 1, "{violations:#?}");
+    assert_eq!(violations[0].rule, PathRule::Forbidden);
+}
+
+#[test]
 fn case_twins_of_files_and_directories() {
     breaks(new().add("readme").keep("README"), &everything(), &[("readme", PathRule::CaseTwin)]);
     breaks(new().add("Src/b").keep("src/a"), &everything(), &[("Src/b", PathRule::CaseTwin)]);
