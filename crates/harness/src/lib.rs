@@ -45,6 +45,7 @@ mod session;
 mod supervise;
 mod target;
 mod verification;
+mod watch;
 
 pub use admissions::{
     AdmissionError, AdmissionFile, Admissions, Found, Listed, RunsSince, SYSTEM_TEMP_DIRS, Situation, checked,

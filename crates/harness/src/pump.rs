@@ -1,7 +1,7 @@
 //! Copies an engine's streams to their logs, and tells what is heard in them.
 
 use std::io::{Read, Write as _};
-use std::sync::mpsc::Sender;
+use std::sync::mpsc::SyncSender;
 use std::thread::{self, JoinHandle};
 
 use herma_engines::{LineSplitter, Said, Turn};
@@ -24,7 +24,7 @@ pub(crate) fn pump(
     stream: Option<Box<dyn Read + Send>>,
     mut log: LogWriter,
     listener: Option<Listener>,
-    to_us: Sender<Heard>,
+    to_us: SyncSender<Heard>,
 ) -> JoinHandle<Result<(), WriteError>> {
     thread::spawn(move || {
         let Some(mut stream) = stream else { return log.finish() };
@@ -50,7 +50,7 @@ pub(crate) fn pump(
     })
 }
 
-fn tell(listener: &mut Listener, line: &[u8], to_us: &Sender<Heard>) {
+fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<Heard>) {
     let (said, turns) = listener.hear(line);
     for heard in said.map(Heard::Said).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
         let _ = to_us.send(heard);

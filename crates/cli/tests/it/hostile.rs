@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use herma_git::{ObjectFormat, blob_id, walk};
 use herma_model::Blocker;
+use herma_model::engine::EndedBy;
 use herma_model::report::{PathRule as Rule, VerificationStatus};
 
 use crate::kit::{Herma, fix_and, processes_of};
@@ -195,6 +196,15 @@ fn swap(path: &Path, target: &Path) {
     fs::rename(&link, path).unwrap();
     fs::remove_file(path).unwrap();
     fs::rename(&aside, path).unwrap();
+}
+
+/// Each line is judged, which takes longer than saying it.
+#[test]
+fn an_engine_that_says_more_than_anybody_can_hear_meets_its_limit() {
+    let endless = r#"- shell: "yes '{\"type\":\"tool\",\"name\":\"shell\",\"command\":\"ls\"}'""#;
+    let run = Herma::new().play(&fix_and(&[endless]), &[("limits", "{ total: 3s }")]);
+    run.assert_only(Blocker::LifecycleTimeout);
+    assert_eq!(run.report.engine_exit.unwrap().ended_by, EndedBy::TotalLimit);
 }
 
 #[test]
