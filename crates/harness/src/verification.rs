@@ -127,12 +127,10 @@ fn all(
     while let Some(command) = left.next() {
         write(log, format!("$ {command}\n").as_bytes());
         let started = Instant::now();
-        let process = match first.take() {
-            Some(prepared) => prepared.start(),
-            None => {
-                let job = job(run, command, checkout.root.clone(), &ready.toolchains);
-                ready.destination.start(&job)
-            }
+        let process = if let Some(prepared) = first.take() {
+            prepared.start()
+        } else {
+            ready.destination.start(&job(run, command, checkout.root.clone(), &ready.toolchains))
         };
         let mut one = one(process?, run, command, started, *deadline, log)?;
         // What it leaves is the next one's to build on; tests that it changed would tell that one what it wants to hear.

@@ -166,7 +166,7 @@ fn a_link_is_no_other_way_to_a_forbidden_name() {
 
 #[test]
 fn more_names_than_can_be_judged_are_forbidden() {
-    let mut tree = (0..400).fold(new(), |tree, n| tree.add(&format!("d/{n}")));
+    let mut tree = (0..400).fold(new(), |tree, n| tree.add(format!("d/{n}")));
     tree = (0..400).fold(tree, |tree, n| tree.link(&format!("l{n}"), "d"));
     let violations = PathRules::compile(&everything()).unwrap().judge(&tree.0);
     assert_eq!(violations.len(), 1, "{violations:#?}");
