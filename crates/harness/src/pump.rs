@@ -19,19 +19,19 @@ pub(crate) enum Heard {
     Turn(Turn),
 }
 
-/// Copies a stream to its log, redacted, and tells what was heard.
+/// Copies a stream to its log, redacted, and tells what was heard. In the end it says how many lines were not understood.
 pub(crate) fn pump(
     stream: Option<Box<dyn Read + Send>>,
     mut log: LogWriter,
     listener: Option<Listener>,
     to_us: SyncSender<Heard>,
-) -> JoinHandle<Result<(), WriteError>> {
+) -> JoinHandle<Result<u64, WriteError>> {
     thread::spawn(move || {
-        let Some(mut stream) = stream else { return log.finish() };
+        let Some(mut stream) = stream else { return log.finish().map(|()| 0) };
         let mut lines = LineSplitter::new();
         let mut listener = listener;
         let mut buffer = vec![0; 64 << 10];
-        let mut written = Ok(());
+        let (mut written, mut unread) = (Ok(()), 0);
         // A stream that breaks off ends here like one that is closed; the exit says why.
         while let Ok(n @ 1..) = stream.read(&mut buffer) {
             // The engine must not stop because our disk is full, so it is read to its end whatever happens.
@@ -40,19 +40,22 @@ pub(crate) fn pump(
             }
             let _ = to_us.send(Heard::Life);
             if let Some(listener) = &mut listener {
-                lines.feed(&buffer[..n], |line| tell(listener, line, &to_us));
+                lines.feed(&buffer[..n], |line| unread += u64::from(!tell(listener, line, &to_us)));
             }
         }
         if let Some(listener) = &mut listener {
-            lines.finish(|line| tell(listener, line, &to_us));
+            lines.finish(|line| unread += u64::from(!tell(listener, line, &to_us)));
         }
-        log.finish()
+        log.finish().map(|()| unread)
     })
 }
 
-fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<Heard>) {
+/// Tells what a line says; whether it says anything.
+fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<Heard>) -> bool {
     let (said, turns) = listener.hear(line);
+    let understood = said.is_some() || !turns.is_empty();
     for heard in said.map(Heard::Said).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
         let _ = to_us.send(heard);
     }
+    understood
 }

@@ -95,13 +95,15 @@ fn attend(
     let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
     let (ended_by, exit) = watch.until_the_end(run, process.as_mut(), &heard)?;
     watch.until_silence(run, &heard)?;
+    let mut unread_lines = 0;
     for pump in [stdout, stderr] {
-        pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
+        unread_lines += pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
     }
     let Watch { result, malformed, reason, .. } = watch;
     run.facts.engine_ended = reason;
     run.facts.protocol_error = malformed;
-    run.facts.engine_exit = Some(EngineExit { code: exit.code, signal: exit.signal, ended_by, result });
+    let Exit { code, signal } = exit;
+    run.facts.engine_exit = Some(EngineExit { code, signal, ended_by, result, unread_lines });
     Ok(())
 }
 

@@ -102,6 +102,9 @@ pub struct EngineExit {
     pub ended_by: EndedBy,
     /// What it said of its own work. A log line: it can make the verdict worse, never better.
     pub result: Option<EngineResult>,
+    /// How many lines of its output were not understood, such as those that are too long. They are in its log.
+    #[serde(default)]
+    pub unread_lines: u64,
 }
 
 /// Why an engine's process ended.

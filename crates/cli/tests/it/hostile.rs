@@ -220,6 +220,7 @@ fn output_that_is_no_text_is_kept_and_does_not_matter() {
     let run = Herma::new().play("noisy", &[]);
     run.assert_pass();
     assert!(run.engine_said().contains("AGENT v9.9"));
+    assert!(run.report.engine_exit.unwrap().unread_lines >= 4);
 }
 
 #[test]

@@ -179,6 +179,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
             signal: None,
             ended_by: EndedBy::Exited,
             result: Some(EngineResult::Completed),
+            unread_lines: 0,
         }),
         stage: contract.terms.stage,
         mutation_scope: contract.terms.stage.mutation_scope(),

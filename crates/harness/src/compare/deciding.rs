@@ -192,8 +192,13 @@ mod tests {
                 model_calls: None,
             });
             report.children = Some(ChildrenUse::default());
-            report.engine_exit =
-                Some(EngineExit { code: None, signal: Some(15), ended_by: EndedBy::EarlyStop, result: None });
+            report.engine_exit = Some(EngineExit {
+                code: None,
+                signal: Some(15),
+                ended_by: EndedBy::EarlyStop,
+                result: None,
+                unread_lines: 0,
+            });
             report.not_applicable.insert("patch.diff".to_owned(), "withheld".to_owned());
             report.artifacts.remove("patch.diff");
             report.changed_tests = vec![RepoPath::new("t").unwrap()];

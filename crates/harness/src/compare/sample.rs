@@ -87,6 +87,7 @@ pub(super) fn report() -> Report {
             signal: None,
             ended_by: EndedBy::Exited,
             result: Some(EngineResult::Completed),
+            unread_lines: 0,
         }),
         stage: contract.terms.stage,
         mutation_scope: contract.terms.mutation_scope(),

@@ -37,7 +37,8 @@ struct Seen {
 }
 
 fn exit(ended_by: EndedBy, code: Option<i32>, result: Option<EngineResult>) -> EngineExit {
-    EngineExit { code, signal: if code.is_none() { Some(9) } else { None }, ended_by, result }
+    let signal = if code.is_none() { Some(9) } else { None };
+    EngineExit { code, signal, ended_by, result, unread_lines: 0 }
 }
 
 fn verification(status: VerificationStatus) -> Verification {
