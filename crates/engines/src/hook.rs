@@ -13,7 +13,7 @@ use herma_model::tool::{ToolAction, ToolAnswer, ToolCall};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::json_lines::about;
+use crate::subject::subject;
 
 /// The subcommand of herma.
 pub const SUBCOMMAND: &str = "hook";
@@ -30,9 +30,6 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long an agent waits for the hook: longer than all that it waits for.
 pub(crate) const HOOK_SECONDS: u64 = 30;
-
-/// The lines of a patch that name a file.
-const IN_A_PATCH: [&str; 4] = ["*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "];
 
 /// A call as the agents tell it, each with its own words for the same.
 #[derive(Deserialize)]
@@ -78,22 +75,8 @@ fn read(input: impl Read) -> io::Result<ToolCall> {
         return Err(io::Error::other("it is no JSON object"));
     }
     let Told { tool_name, tool_input } = serde_json::from_slice(&text)?;
-    Ok(ToolCall { action: ToolAction::of_tool(&tool_name), subject: subject(&tool_input), tool: tool_name })
-}
-
-/// What a call is about: the files of a patch, a command, a path, an address, or everything.
-fn subject(input: &Value) -> String {
-    let text = about(input);
-    let patched: Vec<&str> = text
-        .filter(|text| text.trim_start().starts_with("*** Begin Patch"))
-        .into_iter()
-        .flat_map(str::lines)
-        .filter_map(|line| IN_A_PATCH.iter().find_map(|start| line.strip_prefix(start)))
-        .collect();
-    if !patched.is_empty() {
-        return patched.join("\n");
-    }
-    text.map_or_else(|| input.to_string(), ToOwned::to_owned)
+    let action = ToolAction::of_tool(&tool_name);
+    Ok(ToolCall { action, subject: subject(action, &tool_input), tool: tool_name })
 }
 
 fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {
@@ -134,6 +117,8 @@ mod tests {
         let text = serde_json::json!({ "tool_name": "apply_patch", "tool_input": { "command": patch } });
         let found = of(&text.to_string());
         assert_eq!(found, Some(("apply_patch".to_owned(), ToolAction::Write, "a.sh\nb".to_owned())));
+        let run = serde_json::json!({ "tool_name": "Bash", "tool_input": { "command": patch } });
+        assert_eq!(of(&run.to_string()), Some(("Bash".to_owned(), ToolAction::Shell, patch.to_owned())));
     }
 
     #[test]

@@ -24,6 +24,7 @@ mod registry;
 mod session;
 mod source;
 pub mod stub;
+mod subject;
 mod tree;
 
 pub use conversation::{Conversation, Question, Turn};

@@ -74,6 +74,9 @@ impl Policies {
         if call.subject.len() > LONGEST_SUBJECT || call.tool.len() > LONGEST_SUBJECT {
             return too_long();
         }
+        if call.subject.trim().is_empty() {
+            return Decision::no(Vec::new(), "nothing says what it is about");
+        }
         // The subject of a call on files is their names.
         let does = match call.action {
             ToolAction::Write | ToolAction::Read => Vec::new(),

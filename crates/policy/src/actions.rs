@@ -23,12 +23,17 @@ const MAX_WRAPPED: usize = 64;
 /// How many arguments of a program are read.
 const MAX_ARGUMENTS: usize = 256;
 
+/// What stands between two commands of one call. No command can hold it: what is open in one, like a quote, ends there.
+const BETWEEN_COMMANDS: char = '\0';
+
 /// Every action that a command would take, each once, in order.
 #[must_use]
 pub fn classify(command: &str) -> Vec<Action> {
     let mut reader =
         Reader { actions: BTreeSet::new(), budget: command.len().saturating_add(MAX_NESTED_BYTES) };
-    reader.read_script(command, MAX_DEPTH);
+    for command in command.split(BETWEEN_COMMANDS) {
+        reader.read_script(command, MAX_DEPTH);
+    }
     reader.actions.into_iter().collect()
 }
 
@@ -273,6 +278,15 @@ mod tests {
         seen("npx vercel --prod", &[Action::Deploy]);
         seen("gh release create v1", &[Action::PublicPublication, Action::Tag]);
         seen("git push && git tag v1 && git push --tags", &[Action::Push, Action::Tag]);
+    }
+
+    #[test]
+    fn nothing_of_one_command_reaches_into_the_next() {
+        for open in ["echo '", "echo \"", "ls #", "cat <<E\n", "echo $(", "echo `", "ls \\", "ls >"] {
+            seen(&format!("{open}\0git push"), &[Action::Push]);
+            seen(&format!("git push\0{open}"), &[Action::Push]);
+        }
+        seen("git\0push", &[]);
     }
 
     #[test]

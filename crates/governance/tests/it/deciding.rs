@@ -72,6 +72,18 @@ fn what_is_too_long_to_be_judged_is_denied() {
 }
 
 #[test]
+fn a_call_that_says_nothing_of_what_it_is_about_is_denied() {
+    let policies = Policies::compile(&[]).unwrap();
+    for action in A::ALL {
+        for subject in ["", " \n"] {
+            let decision = decide(&policies, 3, action, subject);
+            assert!(!decision.allowed && decision.rules.is_empty(), "{action}: {decision:?}");
+            assert_eq!(decision.reason, "nothing says what it is about");
+        }
+    }
+}
+
+#[test]
 fn a_rule_that_cannot_be_evaluated_denies() {
     let overflows = "@id(\"a\") forbid (principal, action, resource)\n\
                      when { principal.stage + 9223372036854775807 == 1 };";
