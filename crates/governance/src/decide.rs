@@ -10,6 +10,7 @@ use herma_model::contract::Action;
 use herma_model::engine::EngineName;
 use herma_model::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
 use herma_model::{RunId, Stage};
+use herma_policy::actions::Reading;
 
 use crate::compile::{Policies, Rule};
 
@@ -78,10 +79,11 @@ impl Policies {
             return Decision::no(Vec::new(), "nothing says what it is about");
         }
         // The subject of a call on files is their names.
-        let does = match call.action {
-            ToolAction::Write | ToolAction::Read => Vec::new(),
+        let read = match call.action {
+            ToolAction::Write | ToolAction::Read => Reading { actions: Vec::new(), complete: true },
             _ => herma_policy::actions::classify(&call.subject),
         };
+        let does = read.actions;
         let forbidden: Vec<&str> = does
             .iter()
             .filter(|action| asker.forbidden.contains(action))
@@ -93,6 +95,10 @@ impl Policies {
         if decision.allowed && !forbidden.is_empty() {
             decision.allowed = false;
             decision.reason = format!("the contract forbids it ({})", forbidden.join(", "));
+        }
+        // What was not read may be forbidden.
+        if decision.allowed && !read.complete {
+            return Decision::no(decision.does, "it is nested too deeply, or has too many words, to be read");
         }
         decision
     }

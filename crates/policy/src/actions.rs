@@ -23,23 +23,34 @@ const MAX_WRAPPED: usize = 64;
 /// How many arguments of a program are read.
 const MAX_ARGUMENTS: usize = 256;
 
+/// The most words, options aside, that say what a program does.
+const MOST_PLAIN: usize = 2;
+
 /// What stands between two commands of one call. No command can hold it: what is open in one, like a quote, ends there.
 const BETWEEN_COMMANDS: char = '\0';
 
-/// Every action that a command would take, each once, in order.
+/// What was read in a command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// Every action that it would take, each once, in order.
+    pub actions: Vec<Action>,
+    /// Whether all of it was read: what is nested too deeply, or too long, may do more.
+    pub complete: bool,
+}
+
+/// Reads what a command would do.
 #[must_use]
-pub fn classify(command: &str) -> Vec<Action> {
-    let mut reader =
-        Reader { actions: BTreeSet::new(), budget: command.len().saturating_add(MAX_NESTED_BYTES) };
+pub fn classify(command: &str) -> Reading {
+    let mut reader = Reader::new(command.len().saturating_add(MAX_NESTED_BYTES));
     for command in command.split(BETWEEN_COMMANDS) {
         reader.read_script(command, MAX_DEPTH);
     }
-    reader.actions.into_iter().collect()
+    Reading { actions: reader.actions.into_iter().collect(), complete: reader.complete }
 }
 
-/// The same for one call of a program, as it was made: no shell reads these words.
+/// The actions of one call of a program, as it was made: no shell reads these words.
 pub(crate) fn classify_words(words: &[String]) -> Vec<Action> {
-    let mut reader = Reader { actions: BTreeSet::new(), budget: MAX_NESTED_BYTES };
+    let mut reader = Reader::new(MAX_NESTED_BYTES);
     reader.read_command(&Simple { words: words.to_vec(), input: Vec::new() }, MAX_DEPTH);
     reader.actions.into_iter().collect()
 }
@@ -57,12 +68,18 @@ pub fn forbidden(terms: &Terms, actions: &[Action]) -> Vec<Action> {
 struct Reader {
     actions: BTreeSet<Action>,
     budget: usize,
+    complete: bool,
 }
 
 impl Reader {
+    fn new(budget: usize) -> Self {
+        Self { actions: BTreeSet::new(), budget, complete: true }
+    }
+
     fn read_script(&mut self, script: &str, depth: usize) {
         let (Some(depth), Some(budget)) = (depth.checked_sub(1), self.budget.checked_sub(script.len()))
         else {
+            self.complete &= script.trim().is_empty();
             return;
         };
         self.budget = budget;
@@ -79,9 +96,14 @@ impl Reader {
         let assignments = command.words.iter().take_while(|word| is_assignment(word)).count();
         let words = &command.words[assignments..];
         let candidates = if is_wrapper(words) { MAX_WRAPPED } else { 1 };
+        if candidates > 1 {
+            self.complete &= !words.iter().skip(candidates).any(|word| is_known(program(word)));
+        }
         for at in 0..candidates.min(words.len()) {
             let (name, arguments) = (program(&words[at]), &words[at + 1..]);
-            self.actions.extend(actions_of(name, &arguments[..arguments.len().min(MAX_ARGUMENTS)]));
+            let (read, unread) = arguments.split_at(arguments.len().min(MAX_ARGUMENTS));
+            self.actions.extend(actions_of(name, read));
+            self.complete &= unread.is_empty() || !is_open(name, read);
             for script in scripts(name, arguments, &command.input) {
                 self.read_script(&script, depth);
             }
@@ -106,6 +128,20 @@ fn is_wrapper(words: &[String]) -> bool {
 fn program(word: &str) -> &str {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
     name.strip_suffix(".exe").unwrap_or(name)
+}
+
+/// Whether a program may do something to the world, or runs a script.
+fn is_known(name: &str) -> bool {
+    name == "eval" || has(SHELLS, name) || has_shape(name)
+}
+
+fn has_shape(name: &str) -> bool {
+    SHAPES.iter().any(|shape| has(shape.programs, name))
+}
+
+/// Whether the words that say what a program does may still follow these arguments.
+fn is_open(name: &str, arguments: &[String]) -> bool {
+    has_shape(name) && plain_words(name, arguments).len() < MOST_PLAIN
 }
 
 /// The scripts that a program was given to run.
@@ -187,7 +223,7 @@ mod tests {
 
     #[track_caller]
     fn seen(command: &str, actions: &[Action]) {
-        assert_eq!(classify(command), actions, "{command}");
+        assert_eq!(classify(command).actions, actions, "{command}");
     }
 
     #[test]
@@ -217,8 +253,9 @@ mod tests {
         for shape in SHAPES {
             for program in shape.programs.split(' ') {
                 for words in shape.followed_by {
+                    assert!(words.split(' ').filter(|word| !word.starts_with('-')).count() <= MOST_PLAIN);
                     let command = format!("{program} {}", words.replace('*', "x"));
-                    assert!(classify(&command).contains(&shape.action), "{command}");
+                    assert!(classify(&command).actions.contains(&shape.action), "{command}");
                 }
             }
         }
@@ -311,6 +348,32 @@ mod tests {
             "python3 push.py git push",
         ] {
             seen(command, &[]);
+        }
+    }
+
+    #[test]
+    fn what_was_not_read_to_its_end_says_so() {
+        let nested = |depth| format!("{}git push{}", "$(".repeat(depth), ")".repeat(depth));
+        let options = |times| format!("git {}push", "-c a=b ".repeat(times));
+        let wrapped = |times| format!("env {}git push", "A=b ".repeat(times));
+        let evals = |times| format!("{}git push", "sudo eval ".repeat(times));
+        for (command, complete) in [
+            (nested(MAX_DEPTH - 1), true),
+            (nested(MAX_DEPTH), false),
+            (evals(2), true),
+            (evals(500), false),
+            (wrapped(10), true),
+            (wrapped(MAX_WRAPPED), false),
+            (options(10), true),
+            (options(MAX_ARGUMENTS), false),
+        ] {
+            let read = classify(&command);
+            assert_eq!(read.complete, complete, "{command}");
+            assert!(!complete || read.actions == [Action::Push], "{command}");
+        }
+        for (program, complete) in [("xargs ls", true), ("git add", true), ("find", true), ("bash", true)] {
+            let command = format!("{program}{}", " src/a".repeat(1000));
+            assert_eq!(classify(&command).complete, complete, "{program}");
         }
     }
 

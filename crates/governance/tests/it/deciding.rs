@@ -84,6 +84,22 @@ fn a_call_that_says_nothing_of_what_it_is_about_is_denied() {
 }
 
 #[test]
+fn what_is_nested_too_deeply_to_be_read_is_denied() {
+    let policies = Policies::compile(&[]).unwrap();
+    let nested = |depth| format!("echo {}ls{}", "$(".repeat(depth), ")".repeat(depth));
+    assert!(decide(&policies, 3, A::Shell, &nested(3)).allowed);
+    let decision = decide(&policies, 3, A::Shell, &nested(30));
+    assert!(
+        !decision.allowed && decision.rules.is_empty() && decision.reason.contains("nested"),
+        "{decision:?}"
+    );
+    // What is a name is not read as a command.
+    assert!(decide(&policies, 3, A::Write, &nested(30)).allowed);
+    let push = decide(&policies, 3, A::Shell, &format!("git push; {}", nested(30)));
+    assert_eq!(push.reason, "the contract forbids it (rule herma.contract)");
+}
+
+#[test]
 fn a_rule_that_cannot_be_evaluated_denies() {
     let overflows = "@id(\"a\") forbid (principal, action, resource)\n\
                      when { principal.stage + 9223372036854775807 == 1 };";
