@@ -10,6 +10,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use herma_model::tool::{ToolAction, ToolAnswer, ToolCall};
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -80,7 +82,7 @@ fn read(input: impl Read) -> io::Result<ToolCall> {
 }
 
 fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {
-    let mut herma = UnixStream::connect(socket)?;
+    let mut herma = connected(socket)?;
     herma.set_read_timeout(Some(PATIENCE))?;
     herma.set_write_timeout(Some(PATIENCE))?;
     herma.write_all(&serde_json::to_vec(call)?)?;
@@ -88,6 +90,20 @@ fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {
     let mut answer = Vec::new();
     herma.take(MOST_ANSWER).read_to_end(&mut answer)?;
     Ok(serde_json::from_slice(&answer)?)
+}
+
+/// Connects without waiting: at a socket whose queue is full it would wait for ever, and an agent goes on without the answer of
+/// a hook that takes too long.
+fn connected(socket: &Path) -> io::Result<UnixStream> {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let herma = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    connect(&herma, &SocketAddrUnix::new(socket)?).map_err(|error| match error {
+        Errno::AGAIN => io::Error::other("too many others are asking"),
+        other => other.into(),
+    })?;
+    let herma = UnixStream::from(herma);
+    herma.set_nonblocking(false)?;
+    Ok(herma)
 }
 
 #[cfg(test)]
@@ -153,5 +169,23 @@ mod tests {
                 assert!(answer.reason.starts_with("herma could not be asked"), "{}", answer.reason);
             });
         }
+    }
+
+    #[test]
+    fn a_queue_that_is_full_is_a_no_at_once() {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("s");
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let waiting: Vec<UnixStream> = std::iter::from_fn(|| connected(&socket).ok()).take(1000).collect();
+        assert!((1..1000).contains(&waiting.len()));
+        let (said, answered) = std::sync::mpsc::channel();
+        let asking = socket.clone();
+        std::thread::spawn(move || {
+            let call = br#"{"tool_name":"bash","tool_input":{"command":"ls"}}"#;
+            said.send(ask(&call[..], &asking)).unwrap();
+        });
+        let answer = answered.recv_timeout(Duration::from_secs(60)).unwrap();
+        assert_eq!(answer, ToolAnswer::no("herma could not be asked: too many others are asking"));
     }
 }
