@@ -42,15 +42,17 @@ const PROJECT: &str = "workspace";
 const PROVIDER: &str = "openai";
 
 /// Brings the task to where it is looked for, runs it, and prints how the pipeline ended: the program's own exit code is 0
-/// also where it failed. This is done inside the walls, because `.case` in the workspace may be anything.
+/// also where it failed. This is done inside the walls, because `.case` in the workspace may be anything: what the target
+/// brought of another run of this task would be taken for the end of this one.
 const SCRIPT: &str = r#"
 set -e
+rm -rf .case/contract
 mkdir -p .case/tasks/active
 cp "$2"/* .case/tasks/active/
 set +e
 "$1" run --task "$PWD/.case/tasks/active/contract.task.json" --mode unattended
 code=$?
-cat .case/*/events/run-*.jsonl 2>/dev/null | grep -F pipeline_end | tail -n 1
+cat .case/contract/events/run-*.jsonl 2>/dev/null | grep -F pipeline_end | tail -n 1
 exit $code
 "#;
 
@@ -226,10 +228,7 @@ impl OutputReader for CaseReader {
         }
         let text = text.trim();
         if text == "Pipeline completed successfully." {
-            // The pipeline believes its agents; herma does not believe it against them.
-            let result =
-                if self.completed == Some(false) { EngineResult::Failed } else { EngineResult::Completed };
-            return Some(Said::Result(result));
+            return Some(Said::Result(self.result()));
         }
         if let Some(rest) = text.strip_prefix("Pipeline failed at ") {
             let agent = rest.split(' ').next().unwrap_or_default();
@@ -241,7 +240,7 @@ impl OutputReader for CaseReader {
         if text.starts_with('{') && text.contains("pipeline_end") {
             let end: PipelineEnd = serde_json::from_str(text).ok()?;
             return Some(match end.outcome.as_str() {
-                "completed" | "success" => Said::Result(EngineResult::Completed),
+                "completed" | "success" => Said::Result(self.result()),
                 outcome => ended(&format!("the pipeline ended: {outcome}"), end.failed_agent.as_deref()),
             });
         }
@@ -250,6 +249,11 @@ impl OutputReader for CaseReader {
 }
 
 impl CaseReader {
+    /// What a pipeline that says that it completed comes to: it believes its agents, and is not believed against them.
+    fn result(&self) -> EngineResult {
+        if self.completed == Some(false) { EngineResult::Failed } else { EngineResult::Completed }
+    }
+
     /// Follows the marks: the last start counts, and the first end after it.
     fn envelope(&mut self, text: &str) -> Option<Said> {
         let mut rest = text;

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
+use std::process::Command;
 
 use herma_destination::View;
 use herma_engines::case::CaseReader;
@@ -59,7 +61,9 @@ fn the_last_start_counts_and_the_first_end_after_it() {
         ),
         ("", Completed),
     ] {
-        assert_eq!(results(&format!("{said}\n{COMPLETED}")), [expected], "{said}");
+        for end in [COMPLETED, r#"{"type":"pipeline_end","outcome":"completed"}"#] {
+            assert_eq!(results(&format!("{said}\n{end}")), [expected], "{said} {end}");
+        }
     }
 }
 
@@ -119,11 +123,15 @@ fn registry(program: Option<&Path>) -> Registry {
     Registry::new("/herma".into(), None, programs, &BTreeMap::new())
 }
 
-#[test]
-fn the_task_goes_by_file_and_the_model_by_configuration() {
+fn contract() -> Contract {
     let text = "---\nid: t\ntitle: mend it\ntarget: { repo: ../r }\nstage: 2\nallowed_paths: [src/**]\n\
                 verify: [make check]\nmodel: { provider: p, model: 'big\"m' }\n---\nDo it, quietly.\n";
-    let contract = Contract::parse(text.as_bytes()).unwrap();
+    Contract::parse(text.as_bytes()).unwrap()
+}
+
+#[test]
+fn the_task_goes_by_file_and_the_model_by_configuration() {
+    let contract = contract();
     let assignment = Assignment { contract: &contract, script: None, resume: None };
     let (registry, dir) = (registry(Some(Path::new("/programs/ca"))), tempfile::tempdir().unwrap());
     let case = registry.get(&"case".parse().unwrap()).unwrap();
@@ -140,6 +148,40 @@ fn the_task_goes_by_file_and_the_model_by_configuration() {
         case.prepare(&assignment, dir.path(), &View { router_port: None, ..view() }),
         Err(EngineError::NoModel(_))
     ));
+}
+
+/// What is printed where this is run in the place of the program, in a workspace that brings files of Case.
+fn printed(program: &str) -> String {
+    let dir = tempfile::tempdir().unwrap();
+    let [workspace, task, ca] = ["workspace", "task", "ca"].map(|name| dir.path().join(name));
+    for stale in ["contract", "zz"] {
+        let events = workspace.join(".case").join(stale).join("events");
+        fs::create_dir_all(&events).unwrap();
+        fs::write(events.join("run-9.jsonl"), "{\"type\":\"pipeline_end\",\"outcome\":\"completed\"}\n")
+            .unwrap();
+    }
+    fs::create_dir(&task).unwrap();
+    fs::write(task.join("contract.task.json"), "{}").unwrap();
+    fs::write(&ca, format!("#!/bin/sh\n{program}\n")).unwrap();
+    fs::set_permissions(&ca, fs::Permissions::from_mode(0o755)).unwrap();
+    let registry = registry(Some(Path::new("/programs/ca")));
+    let contract = contract();
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let launch = registry.get(&"case".parse().unwrap()).unwrap().launch(&assignment, &view()).unwrap();
+    let [shell, c, script, name, ..] = &launch.argv[..] else { panic!("{launch:?}") };
+    let mut command = Command::new(shell);
+    command.args([c, script, name]).args([&ca, &task]).current_dir(&workspace);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn what_the_target_brings_of_another_run_says_nothing_of_this_one() {
+    assert_eq!(printed("test -f \"$3\""), "");
+    let end = r#"{"type":"pipeline_end","outcome":"failed"}"#;
+    let fails = format!("mkdir -p .case/contract/events && echo '{end}' > .case/contract/events/run-1.jsonl");
+    assert_eq!(printed(&fails), format!("{end}\n"));
 }
 
 #[test]
