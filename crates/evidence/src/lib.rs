@@ -7,6 +7,7 @@ pub mod bundle;
 pub mod chain;
 pub mod envelope;
 pub mod events;
+pub mod file_reading;
 pub mod keys;
 pub mod layout;
 pub mod markdown;

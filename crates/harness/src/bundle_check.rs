@@ -2,13 +2,15 @@
 
 use std::path::{Path, PathBuf};
 
+use herma_evidence::layout;
 use herma_evidence::verify::{CheckList, TreeWitness, Trust, verify};
 use herma_git::{Git, GitDir, ObjectFormat, SourceRepo};
-use herma_model::contract::Target;
+use herma_model::contract::{self, Target};
 use herma_model::report::{ChangedFile, PathRule, PathViolation};
 use herma_model::{Contract, Report};
 use herma_policy::PathRules;
 
+use crate::file_reading::read_regular;
 use crate::target::import_fixture;
 
 /// Verifies the bundle in `dir`. With git, the patch of a fixture or of `repo` is applied to its baseline too.
@@ -23,7 +25,7 @@ pub fn verify_bundle(dir: &Path, trust: &Trust, git: Option<&Git>, repo: Option<
 }
 
 fn names_fixture(dir: &Path) -> bool {
-    let contract = std::fs::read(dir.join(herma_evidence::layout::CONTRACT)).ok();
+    let contract = read_regular(&dir.join(layout::CONTRACT), contract::MAX_BYTES).ok();
     let contract = contract.and_then(|bytes| Contract::parse(&bytes).ok());
     contract.is_some_and(|c| matches!(c.terms.target, Target::Fixture(_)))
 }

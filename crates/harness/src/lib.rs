@@ -20,7 +20,6 @@ mod enabled;
 mod error;
 mod facts;
 pub mod failure_matrix;
-mod file_reading;
 mod gates;
 mod governance;
 mod home;
@@ -46,6 +45,8 @@ mod supervise;
 mod target;
 mod verification;
 mod watch;
+
+use herma_evidence::file_reading;
 
 pub use admissions::{
     AdmissionError, AdmissionFile, Admissions, Found, Listed, RunsSince, SYSTEM_TEMP_DIRS, Situation, checked,

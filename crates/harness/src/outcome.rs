@@ -3,7 +3,6 @@
 mod error;
 mod waiting;
 
-use std::fs;
 use std::io::{self, Write as _};
 use std::path::Path;
 
@@ -77,7 +76,7 @@ pub fn outcome_of(installation: &Installation, report: &Report) -> Result<Outcom
 fn given(installation: &Installation, report: &Report, bytes: &[u8]) -> Result<Signed<Outcome>, String> {
     let given = outcome::parse(bytes)?;
     let file = installation.home.run(report.run_id).bundle().join(layout::ATTESTATION);
-    let attestation = fs::read(file).ok().map(|bytes| Digest::of(&bytes));
+    let attestation = read_regular(&file, MAX_RECORD_BYTES).ok().map(|bytes| Digest::of(&bytes));
     outcome::is_about(&given.record, report, attestation)?;
     installation.approvers().check(&given, &given.record.operator)?;
     Ok(given)
@@ -184,7 +183,8 @@ fn not_open(run_id: RunId, now: &OutcomeNow) -> OutcomeError {
 
 fn read_report(installation: &Installation, run_id: RunId) -> Result<Report, OutcomeError> {
     let file = installation.home.run(run_id).bundle().join(layout::REPORT);
-    let bytes = fs::read(file).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
+    let bytes =
+        read_regular(&file, report::MAX_BYTES).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
     let report = report::parse(&bytes).map_err(|e| OutcomeError::Bundle(run_id, e))?;
     if report.run_id == run_id {
         Ok(report)
@@ -211,7 +211,7 @@ fn write(
     place: Place,
 ) -> Result<Signed<Outcome>, OutcomeError> {
     let bundle = installation.home.run(run_id).bundle();
-    let attestation = fs::read(bundle.join(layout::ATTESTATION))
+    let attestation = read_regular(&bundle.join(layout::ATTESTATION), MAX_RECORD_BYTES)
         .map_err(|e| OutcomeError::Bundle(run_id, format!("{}: {e}", layout::ATTESTATION)))?;
     let outcome = Outcome {
         schema: OutcomeSchema::V1,

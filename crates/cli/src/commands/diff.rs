@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 
 use crate::args;
@@ -19,7 +20,7 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
     let reason = report.not_applicable.get(layout::PATCH).cloned();
     let patch = match reason {
         Some(_) => None,
-        None => Some(std::fs::read(dirs.bundle().join(layout::PATCH)).map_err(Failure::internal)?),
+        None => Some(read_regular(&dirs.bundle().join(layout::PATCH), u64::MAX).map_err(Failure::internal)?),
     };
     if screen.is_json() {
         let patch = patch.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

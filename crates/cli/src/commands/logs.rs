@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 
 use crate::args::{self, LogArg};
@@ -25,7 +26,7 @@ pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen
     for (log, name) in LOGS {
         // The events are many and for programs: they are shown when asked for.
         let wanted = args.only.map_or(log != LogArg::Events, |only| only == log);
-        if let Some(bytes) = std::fs::read(dirs.bundle().join(name)).ok().filter(|_| wanted) {
+        if wanted && let Ok(bytes) = read_regular(&dirs.bundle().join(name), u64::MAX) {
             logs.insert(name.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
         }
     }

@@ -2,10 +2,11 @@
 
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_of};
 use herma_model::admission::Line;
-use herma_model::contract::Target;
+use herma_model::contract::{self, Target};
 use herma_model::outcome::{Outcome, OutcomeWord};
 use herma_model::signed::Signed;
 use herma_model::visible::visible_line;
@@ -62,7 +63,7 @@ impl About {
     fn find(installation: &Installation, run: &str) -> Result<Self, Failure> {
         let (_, dirs) = find_run(installation, run)?;
         let report = read_report(&dirs.bundle())?;
-        let contract = std::fs::read(dirs.bundle().join(layout::CONTRACT)).ok();
+        let contract = read_regular(&dirs.bundle().join(layout::CONTRACT), contract::MAX_BYTES).ok();
         let target = match contract.and_then(|bytes| Contract::parse(&bytes).ok()) {
             Some(Contract { terms, .. }) => match terms.target {
                 Target::Repo { repo, .. } => repo.to_string(),

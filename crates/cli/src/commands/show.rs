@@ -6,6 +6,7 @@ mod tree;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::read_regular;
 use herma_evidence::{layout, report};
 use herma_model::Report;
 
@@ -74,7 +75,7 @@ fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
 /// The report of a finished run.
 pub(crate) fn read_report(bundle: &Path) -> Result<Report, Failure> {
     let file = bundle.join(layout::REPORT);
-    let bytes = std::fs::read(&file).map_err(|e| {
+    let bytes = read_regular(&file, report::MAX_BYTES).map_err(|e| {
         Failure::bad_input(format!("the run has no report: {}: {e}", file.display()))
             .hint("is it still under way? `herma runs` says so; else `herma verify` says what is missing")
     })?;

@@ -1,7 +1,7 @@
 //! Whatever is changed in a real bundle is found, and the check that broke is named.
 
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use herma_evidence::{InstallationKey, PublicKey, Trust, layout};
 use herma_harness::verify_bundle;
 use herma_model::Digest;
 use proptest::prelude::*;
+use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
 use crate::kit::{Finished, Herma};
@@ -121,6 +122,26 @@ fn the_binary_finds_a_flipped_byte_in_every_file() {
         fs::write(&path, &bytes).unwrap();
         assert_ne!(sample.broken(), [], "{name}");
         sample.restore();
+    }
+}
+
+#[test]
+fn what_is_no_regular_file_of_sensible_size_is_neither_waited_for_nor_read() {
+    let sample = Sample::new();
+    for name in [layout::CONTRACT, layout::REPORT, layout::ATTESTATION, layout::TEST_LOG] {
+        let path = sample.dir().join(name);
+        let traps: [(&str, &dyn Fn()); 4] = [
+            ("a FIFO", &|| mknodat(CWD, &path, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap()),
+            ("a link", &|| symlink(sample.run.bundle.dir.join(name), &path).unwrap()),
+            ("a link to what never ends", &|| symlink("/dev/zero", &path).unwrap()),
+            ("a hole without end", &|| File::create(&path).unwrap().set_len(1 << 42).unwrap()),
+        ];
+        for (trap, set) in traps {
+            fs::remove_file(&path).unwrap();
+            set();
+            assert_eq!(sample.broken()[0], C::Files, "{name} is {trap}");
+            sample.restore();
+        }
     }
 }
 

@@ -1,12 +1,8 @@
 //! What lies in a bundle's directory.
 
 use std::collections::BTreeSet;
-use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
 use std::path::Path;
-
-use rustix::fs::OFlags;
 
 use crate::layout;
 
@@ -68,12 +64,4 @@ impl Listing {
     fn problem(&mut self, problem: String) {
         self.problems.push(problem);
     }
-}
-
-/// Opens a regular file: no link is followed and no FIFO is waited for.
-pub(super) fn open(path: &Path) -> io::Result<File> {
-    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let flags = i32::try_from(flags.bits()).map_err(io::Error::other)?;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("not a regular file")) }
 }

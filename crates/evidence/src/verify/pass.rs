@@ -9,9 +9,11 @@ use herma_model::{Contract, Decision, Digest, Report, contract};
 use sha2::{Digest as _, Sha256};
 
 use super::events::EventsSeen;
-use super::listing::{self, list};
+use super::listing::list;
 use super::model_calls::ModelCallsSeen;
+use super::{Trust, seal};
 use crate::envelope::{Envelope, Statement};
+use crate::file_reading::open_regular;
 use crate::lines::Lines;
 use crate::patch::{PatchReader, PatchedFile};
 use crate::secrets::{Finding, Scanner};
@@ -21,6 +23,9 @@ use crate::{layout, report, trace};
 const CHUNK: usize = 1 << 20;
 /// The largest attestation, decision and outcome that are read.
 const MAX_SMALL: u64 = 4 << 20;
+/// The largest file that is read on nobody's word: four times the largest log. A larger one, such as the patch of large
+/// files, is read where a report that a trusted key signed lists it with just that size.
+const MAX_UNVOUCHED: u64 = 256 << 20;
 /// How many steps a trace can have; a run has twelve, and a few more if it was interrupted.
 const MOST_STEPS: usize = 1_000;
 
@@ -52,7 +57,7 @@ enum Reader {
 }
 
 /// Reads a bundle once.
-pub(super) fn look(dir: &Path) -> Seen {
+pub(super) fn look(dir: &Path, trust: &Trust) -> Seen {
     let listing = list(dir);
     let gone = |name| format!("{name} is not there");
     let mut seen = Seen {
@@ -70,11 +75,16 @@ pub(super) fn look(dir: &Path) -> Seen {
         decision: Err(gone(layout::DECISION)),
     };
     let mut chunk = vec![0; CHUNK];
-    // The report comes first: it says how much of the others has to be kept.
-    let first = listing.names.get(layout::REPORT).into_iter();
-    let rest = listing.names.iter().filter(|name| *name != layout::REPORT);
-    for name in first.chain(rest) {
-        seen.file(dir, name, &mut chunk);
+    // These two come first: they say how large the others are, and how much of them has to be kept.
+    let first = [layout::ATTESTATION, layout::REPORT];
+    for name in first.iter().filter_map(|name| listing.names.get(*name)) {
+        seen.file(dir, name, MAX_UNVOUCHED, &mut chunk);
+    }
+    let vouched = seal::vouches_for_report(&seen, trust);
+    for name in listing.names.iter().filter(|name| !first.contains(&name.as_str())) {
+        let listed = seen.report.as_ref().ok().filter(|_| vouched).and_then(|r| r.artifacts.get(name));
+        let limit = listed.map_or(0, |artifact| artifact.size).max(MAX_UNVOUCHED);
+        seen.file(dir, name, limit, &mut chunk);
     }
     seen
 }
@@ -105,11 +115,16 @@ impl Seen {
         Ok(self.report()?.not_applicable.get(name).map(String::as_str))
     }
 
-    fn file(&mut self, dir: &Path, name: &str, chunk: &mut [u8]) {
-        let mut file = match listing::open(&dir.join(name)) {
-            Ok(file) => file,
+    fn file(&mut self, dir: &Path, name: &str, limit: u64, chunk: &mut [u8]) {
+        let opened = open_regular(&dir.join(name)).and_then(|file| Ok((file.metadata()?.len(), file)));
+        let (length, mut file) = match opened {
+            Ok(opened) => opened,
             Err(error) => return self.problems.push(format!("{name} could not be opened: {error}")),
         };
+        let large = format!("{name} is larger than {limit} bytes, and no trusted key vouches for that");
+        if length > limit {
+            return self.problems.push(large);
+        }
         let (mut hash, mut size, mut scanner) = (Sha256::new(), 0, Scanner::new());
         let mut reader = self.reader(name);
         loop {
@@ -123,6 +138,10 @@ impl Seen {
             scanner.push(&chunk[..read]);
             reader.push(&chunk[..read]);
             size += read as u64;
+            // It grows while it is read.
+            if size > limit {
+                return self.problems.push(large);
+            }
         }
         self.files.insert(name.to_owned(), (Digest::from_bytes(hash.finalize().into()), size));
         let findings = scanner.finish();

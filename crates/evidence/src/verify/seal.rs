@@ -7,6 +7,7 @@ use herma_model::Digest;
 use super::Trust;
 use super::check::Good;
 use super::pass::Seen;
+use crate::envelope::Statement;
 use crate::layout;
 
 /// Nothing is missing, nothing is extra, and everything is a regular file.
@@ -52,12 +53,21 @@ pub(super) fn signature(seen: &Seen, trust: &Trust) -> Result<Good, String> {
     Ok(Good::Passed(format!("signed by {key_id}")))
 }
 
+/// Whether a trusted key signed the report as it was read.
+pub(super) fn vouches_for_report(seen: &Seen, trust: &Trust) -> bool {
+    let signed_as = |statement: &Statement| {
+        let found = seen.files.get(layout::REPORT).map(|(digest, _)| *digest);
+        statement.subjects().any(|(name, digest)| name == layout::REPORT && Some(digest) == found)
+    };
+    signature(seen, trust).is_ok() && seen.envelope().is_ok_and(|(_, statement)| signed_as(statement))
+}
+
 /// Every file has the digest that was signed.
 pub(super) fn subjects(seen: &Seen) -> Result<Good, String> {
     let signed = signed(seen)?;
     for (name, digest) in &signed {
         match seen.files.get(*name) {
-            None => return Err(format!("{name} is missing")),
+            None => return Err(format!("{name} is missing or was not read")),
             Some((found, _)) if found != digest => {
                 return Err(format!("{name} has the digest {found}, signed was {digest}"));
             }

@@ -96,8 +96,17 @@ pub(crate) fn pass(change: impl FnOnce(&mut Report)) -> Sample {
     pass_on(CONTRACT, None, change)
 }
 
+/// The same of an engine that printed this.
+pub(crate) fn pass_saying(stdout: &[u8]) -> Sample {
+    build(CONTRACT, None, stdout, |_| {})
+}
+
 /// The same for another contract, with these model calls.
 pub(crate) fn pass_on(contract: &str, calls: Option<&[u8]>, change: impl FnOnce(&mut Report)) -> Sample {
+    build(contract, calls, b"all is well\n", change)
+}
+
+fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnce(&mut Report)) -> Sample {
     let temp = tempfile::tempdir().unwrap();
     let clock = Ticks::from_start();
     let mut report = report(contract, clock.now());
@@ -126,7 +135,8 @@ pub(crate) fn pass_on(contract: &str, calls: Option<&[u8]>, change: impl FnOnce(
         report.not_applicable.remove(layout::MODEL_CALLS);
     }
     bundle.write(layout::PATCH, PATCH.as_bytes()).unwrap();
-    for name in [layout::TEST_LOG, layout::ENGINE_STDOUT, layout::ENGINE_STDERR] {
+    bundle.write(layout::ENGINE_STDOUT, stdout).unwrap();
+    for name in [layout::TEST_LOG, layout::ENGINE_STDERR] {
         let mut writer = bundle.log(name, Redactor::default(), 1 << 20).unwrap();
         std::io::Write::write_all(&mut writer, b"all is well\n").unwrap();
         writer.finish().unwrap();

@@ -1,17 +1,17 @@
 //! Whatever is changed in a bundle is found, and the check that broke is named.
 
-use std::fs;
+use std::fs::{self, File};
 use std::sync::LazyLock;
 
 use herma_evidence::verify::CheckName as C;
-use herma_evidence::{InstallationKey, layout};
+use herma_evidence::{InstallationKey, Trust, layout};
 use herma_model::blocker::Blocker;
 use herma_model::report::{ChildrenUse, EgressUse, Usage, VerificationStatus};
 use herma_model::units::Usd;
 use herma_model::{RepoPath, Status};
 use proptest::prelude::*;
 
-use crate::sample::{Sample, check, failed, pass};
+use crate::sample::{Sample, check, check_with, failed, pass, pass_saying};
 
 const FILES: [&str; 11] = [
     layout::REPORT,
@@ -108,6 +108,28 @@ fn a_fifo_in_place_of_a_file_is_found_and_not_waited_for() {
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &path, rustix::fs::FileType::Fifo, mode, 0).unwrap();
     assert_eq!(failed(&sample.verify())[0], C::Files);
+}
+
+#[test]
+fn a_huge_file_is_not_read_on_nobodys_word() {
+    for name in FILES {
+        let sample = pass(|_| {});
+        // Reading all of it would take the test as good as forever.
+        File::options().write(true).open(sample.dir().join(name)).unwrap().set_len(1 << 42).unwrap();
+        let list = sample.verify();
+        assert_eq!(failed(&list)[0], C::Files, "{name}");
+        assert!(list.checks[0].detail.contains(&format!("{name} is larger than")), "{:?}", list.checks[0]);
+    }
+}
+
+#[test]
+fn a_large_log_is_read_where_a_trusted_key_vouches_for_its_size() {
+    let sample = pass_saying(&vec![b'.'; (256 << 20) + 1]);
+    let list = sample.verify();
+    assert!(list.ok(), "{list:#?}");
+    let nobody = check_with(&sample.dir(), &Trust::default());
+    assert_eq!(failed(&nobody)[0], C::Files);
+    assert!(nobody.checks[0].detail.contains("no trusted key vouches"), "{:?}", nobody.checks[0]);
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! Children that a run had and of which its events do not say how they ended, because herma died meanwhile.
 
 use std::collections::BTreeSet;
-use std::fs;
 
 use herma_evidence::{EventLog, WriteError, layout, report};
 use herma_model::child::ChildEnd;
 use herma_model::event::Source;
 use herma_model::{EventType, Report, RunId};
 
+use crate::file_reading::read_regular;
 use crate::installation::Installation;
 
 /// Tells of their end as their reports do, so that what they were charged is in the report of the run. They are closed before
@@ -28,6 +28,7 @@ pub(crate) fn tell_of_lost(installation: &Installation, events: &EventLog) -> Re
 }
 
 fn report_of(installation: &Installation, child: RunId) -> Option<Report> {
-    let bytes = fs::read(installation.home.run(child).bundle().join(layout::REPORT)).ok()?;
+    let bytes =
+        read_regular(&installation.home.run(child).bundle().join(layout::REPORT), report::MAX_BYTES).ok()?;
     report::parse(&bytes).ok()
 }

@@ -1,7 +1,6 @@
 //! What a bundle shows of a run, as far as lanes are compared on it. All of it is herma's own word: an engine says
 //! nothing here.
 
-use std::fs;
 use std::path::Path;
 
 use herma_evidence::verify::{CheckList, CheckName, CheckOutcome};
@@ -12,6 +11,7 @@ use herma_model::{Blocker, Digest, Report, RunId, Status, Verdict};
 
 use super::shape::Shape;
 use crate::bundle_check::verify_bundle;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 
 /// The checks without which nothing in a bundle can be believed.
 const SEAL: [CheckName; 5] = [
@@ -65,8 +65,10 @@ impl Evidence {
     /// Reads and verifies the bundle in that directory. What cannot be read is evidence too: of nothing.
     pub(crate) fn read(bundle: &Path, trust: &Trust) -> Self {
         let checks = verify_bundle(bundle, trust, None, None);
-        let read =
-            |name: &str| fs::read(bundle.join(name)).map_err(|e| format!("{name} cannot be read: {e}"));
+        let read = |name: &str| {
+            read_regular(&bundle.join(name), MAX_RECORD_BYTES)
+                .map_err(|e| format!("{name} cannot be read: {e}"))
+        };
         let report = read(layout::REPORT).and_then(|bytes| report::parse(&bytes));
         let attestation = read(layout::ATTESTATION).ok().map(|bytes| Digest::of(&bytes));
         Self::of(report, &checks, attestation)

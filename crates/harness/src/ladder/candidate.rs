@@ -1,7 +1,6 @@
 //! Stage 6: whether an engine is a candidate for the default. Being one is evidence; nothing is switched by it.
 
 use std::collections::BTreeMap;
-use std::fs;
 
 use herma_engines::Engine;
 use herma_evidence::{layout, report};
@@ -21,6 +20,7 @@ use super::prove::{ProveError, blank};
 use crate::bundle_check::verify_bundle;
 use crate::compare::Comparisons;
 use crate::enabled::Enabled;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::installation::Installation;
 use crate::outcome::{OutcomeNow, outcome_of};
 
@@ -121,8 +121,9 @@ fn accepted_runs(
 
 fn accepted_work(installation: &Installation, run_id: RunId, digest: Digest) -> Option<Report> {
     let bundle = installation.home.run(run_id).bundle();
-    let report = report::parse(&fs::read(bundle.join(layout::REPORT)).ok()?).ok()?;
-    let decision: Decision = serde_json::from_slice(&fs::read(bundle.join(layout::DECISION)).ok()?).ok()?;
+    let read = |name: &str| read_regular(&bundle.join(name), MAX_RECORD_BYTES).ok();
+    let report = report::parse(&read(layout::REPORT)?).ok()?;
+    let decision: Decision = serde_json::from_slice(&read(layout::DECISION)?).ok()?;
     let accepted = match outcome_of(installation, &report).ok()? {
         OutcomeNow::Given(given) => given.record.outcome == OutcomeWord::Accepted,
         _ => false,
@@ -182,7 +183,9 @@ fn bundles(
 ) -> Result<Vec<BundleRef>, ProveError> {
     let digest = |run: RunId, name: &str| {
         let file = installation.home.run(run).bundle().join(name);
-        fs::read(file).map(|bytes| Digest::of(&bytes)).map_err(|e| ProveError::new("read a bundle", e))
+        read_regular(&file, MAX_RECORD_BYTES)
+            .map(|bytes| Digest::of(&bytes))
+            .map_err(|e| ProveError::new("read a bundle", e))
     };
     let mut bundles = Vec::new();
     for report in accepted.values() {

@@ -1,9 +1,9 @@
 //! What an engine called during its run: tools, its model, hosts. Read from the events, in their order.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
+use herma_evidence::file_reading::open_regular;
 use herma_evidence::layout;
 use herma_model::{Event, EventType};
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub(super) struct Calls {
 /// `all_asked` says that the agent asked about each tool call: then what it told of them is nothing new.
 pub(super) fn read(bundle: &Path, all_asked: bool) -> Calls {
     let mut calls = Calls { lines: Vec::new(), more: 0 };
-    let Ok(file) = File::open(bundle.join(layout::EVENTS)) else { return calls };
+    let Ok(file) = open_regular(&bundle.join(layout::EVENTS)) else { return calls };
     for line in BufReader::new(file).lines().map_while(Result::ok) {
         let Ok(event) = serde_json::from_str::<Event>(&line) else { continue };
         if all_asked && is_told_again(&event) {

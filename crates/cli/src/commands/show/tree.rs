@@ -1,8 +1,8 @@
 //! The tree that a run stands in: the runs that it came from, and the children that it asked for.
 
-use std::fs::File;
 use std::io::{BufRead as _, BufReader};
 
+use herma_evidence::file_reading::open_regular;
 use herma_evidence::layout;
 use herma_harness::Installation;
 use herma_model::event::Source;
@@ -57,7 +57,7 @@ fn node(installation: &Installation, report: Report, below: usize, shown: Option
 }
 
 fn events(installation: &Installation, run: RunId) -> Vec<Event> {
-    let Ok(file) = File::open(installation.home.run(run).bundle().join(layout::EVENTS)) else {
+    let Ok(file) = open_regular(&installation.home.run(run).bundle().join(layout::EVENTS)) else {
         return Vec::new();
     };
     let lines = BufReader::new(file).lines().map_while(Result::ok);
