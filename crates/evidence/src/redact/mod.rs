@@ -89,10 +89,13 @@ impl Redactor {
         parts.sort_by_key(|part| (part.start, part.end));
         let mut apart: Vec<Replace> = Vec::with_capacity(parts.len());
         for mut part in parts {
+            if apart.last().is_some_and(|last| part.end <= last.end) {
+                continue;
+            }
             // The rest of a word that starts with a secret is part of it, however long it is.
             part.end += bytes[part.end..].iter().take_while(|b| continues_word(**b)).count();
             match apart.last_mut() {
-                Some(last) if part.start <= last.end => last.end = last.end.max(part.end),
+                Some(last) if part.start <= last.end => last.end = part.end,
                 _ => apart.push(part),
             }
         }

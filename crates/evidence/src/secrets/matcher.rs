@@ -31,6 +31,16 @@ pub(crate) struct Matcher {
     candidates: Vec<Vec<usize>>,
     /// Compiled when their literal is first met: most runs meet none, and compiling all takes milliseconds.
     patterns: Vec<OnceLock<Regex>>,
+    /// The same for what follows a run.
+    thens: Vec<OnceLock<Regex>>,
+}
+
+/// The run that a rule met last.
+#[derive(Clone, Copy, Default)]
+struct Met {
+    end: usize,
+    /// Where a secret that starts in it ends, if what follows makes it one.
+    secret_end: Option<usize>,
 }
 
 impl Matcher {
@@ -58,20 +68,14 @@ impl Matcher {
                 .expect("the table of literals is sound"),
             candidates,
             patterns: RULES.iter().map(|_| OnceLock::new()).collect(),
+            thens: RULES.iter().map(|_| OnceLock::new()).collect(),
         }
-    }
-
-    #[allow(clippy::expect_used, reason = "as above")]
-    fn pattern(&self, index: usize) -> &Regex {
-        self.patterns[index].get_or_init(|| {
-            let pattern = RegexBuilder::new(RULES[index].pattern).unicode(false).build();
-            pattern.expect("the table of patterns is sound")
-        })
     }
 
     /// Calls `take` for each secret whose literal starts in `from..until`, until it says no.
     pub(crate) fn find(&self, text: &[u8], from: usize, until: usize, mut take: impl FnMut(Found) -> bool) {
         let mut at = from;
+        let mut met = [Met::default(); RULES.len()];
         while at < until {
             let Some(hit) = self.literals.find(Input::new(text).range(at..)) else { return };
             let start = hit.start();
@@ -80,7 +84,7 @@ impl Matcher {
             }
             at = start + 1;
             for index in &self.candidates[hit.pattern().as_usize()] {
-                if let Some(found) = self.at(*index, text, start) {
+                if let Some(found) = self.at(*index, text, start, &mut met[*index]) {
                     if !take(found) {
                         return;
                     }
@@ -90,21 +94,50 @@ impl Matcher {
         }
     }
 
-    fn at(&self, index: usize, text: &[u8], start: usize) -> Option<Found> {
+    fn at(&self, index: usize, text: &[u8], start: usize, met: &mut Met) -> Option<Found> {
         let rule = &RULES[index];
         if rule.starts_word && start > 0 && text[start - 1].is_ascii_alphanumeric() {
             return None;
         }
-        let window = &text[start..text.len().min(start + LOOKAHEAD)];
-        let captures = self.pattern(index).captures(window)?;
+        let mut end_by_run = None;
+        if let Some(run) = &rule.run {
+            if start >= met.end {
+                met.end = start + text[start..].iter().take_while(|byte| is_in_run(**byte)).count();
+                let then = compiled(&self.thens[index], run.then).find(window(text, met.end));
+                met.secret_end = then.map(|then| met.end + then.end());
+            }
+            if met.end - start > run.longest {
+                return None;
+            }
+            end_by_run = Some(met.secret_end?);
+        }
+        let captures = compiled(&self.patterns[index], rule.pattern).captures(window(text, start))?;
         let secret = captures.name("s").or_else(|| captures.get(0))?;
-        looks_real(rule, secret.as_bytes()).then(|| Found {
-            rule: rule.name,
-            start,
-            secret: start + secret.start(),
-            end: start + secret.end(),
-        })
+        let (secret, end) = (start + secret.start(), end_by_run.unwrap_or(start + secret.end()));
+        if !looks_real(rule, &text[secret..end]) {
+            return None;
+        }
+        // Whatever starts later in the run is a part of the same secret.
+        met.secret_end = None;
+        Some(Found { rule: rule.name, start, secret, end })
     }
+}
+
+// The patterns are constants and a test tries each, so that no input can make this fail.
+#[allow(clippy::expect_used)]
+fn compiled<'a>(once: &'a OnceLock<Regex>, pattern: &str) -> &'a Regex {
+    once.get_or_init(|| {
+        RegexBuilder::new(pattern).unicode(false).build().expect("the table of patterns is sound")
+    })
+}
+
+/// What a pattern sees.
+fn window(text: &[u8], start: usize) -> &[u8] {
+    &text[start..text.len().min(start + LOOKAHEAD)]
+}
+
+fn is_in_run(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
 /// Whether the value is no stand-in. Where the prefix says enough, only a value of hardly any different characters

@@ -114,7 +114,10 @@ pub fn scan(text: &[u8]) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use proptest::prelude::*;
+    use rustix::time::{ClockId, clock_gettime};
 
     use super::*;
 
@@ -186,6 +189,51 @@ mod tests {
             "\"prev\":\"sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855\"",
         ] {
             assert_eq!(names(text), Vec::<&str>::new(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_token_is_found_behind_any_number_of_its_own_starts() {
+        let (_, token) = samples().into_iter().find(|(rule, _)| *rule == "jwt").unwrap();
+        let start = format!("ey{}-", "J");
+        for before in [0, 1, 2, 400, 600, 4_000] {
+            let text = format!("{}{token}", start.repeat(before));
+            assert_eq!(names(&text), ["jwt"], "{before}");
+            assert!(!crate::Redactor::default().redact(&text).contains(&token[30..]), "{before}");
+            assert_eq!(names(&text.replacen('.', ":", 1)), Vec::<&str>::new(), "{before}");
+        }
+    }
+
+    /// The processor's time that this takes, at best.
+    fn cost(text: &str) -> Duration {
+        let spent = || {
+            let now = clock_gettime(ClockId::ThreadCPUTime);
+            Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec.unsigned_abs().try_into().unwrap())
+        };
+        let measured = (0..3).map(|_| {
+            let before = spent();
+            let _ = (scan(text.as_bytes()), crate::Redactor::default().redact(text));
+            spent() - before
+        });
+        measured.min().unwrap()
+    }
+
+    #[test]
+    fn one_long_word_costs_hardly_more_than_many_short_ones() {
+        const SIZE: usize = 32 << 10;
+        const SHORT: usize = 200;
+        const MOST: u32 = 4;
+        for (rule, (_, sample)) in RULES.iter().zip(samples()) {
+            let literal = rule.literals[0];
+            let between = ["", "-", "_", ".", "=", "a-"].map(|between| format!("{literal}{between}"));
+            let secrets = ["-", "_"].map(|between| format!("{sample}{between}"));
+            let run_before_a_secret = format!("{}{sample}-", format!("{literal}-").repeat(400));
+            for unit in between.iter().chain(&secrets).chain([&run_before_a_secret]) {
+                let long = unit.repeat(SIZE / unit.len() + 1);
+                let short: Vec<_> = long.as_bytes().chunks(SHORT).map(String::from_utf8_lossy).collect();
+                let (short, long) = (cost(&short.join(" ")), cost(&long));
+                assert!(long <= short * MOST, "{}: {unit:.60}: {long:?}, in words {short:?}", rule.name);
+            }
         }
     }
 
