@@ -112,6 +112,14 @@ impl GitDir {
         Ok(Baseline { commit, tree })
     }
 
+    /// Whether the tree of this name is there.
+    pub(crate) fn has_tree(&self, tree: &str) -> bool {
+        self.git
+            .call(&self.dir, ["cat-file", "-t", tree])
+            .checked()
+            .is_ok_and(|kind| kind.stdout == b"tree\n")
+    }
+
     /// Makes one parentless commit of a tree that is already there.
     pub fn adopt(&self, tree: &str) -> Result<Baseline, GitError> {
         let output = self.git.call(&self.dir, ["commit-tree", "-m", "baseline", tree]).checked()?;

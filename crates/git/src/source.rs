@@ -174,6 +174,26 @@ impl SourceRepo {
         Ok((git_dir, baseline))
     }
 
+    /// The same for a tree that a run started from earlier, whatever the repository at `inside` has checked out now.
+    /// None where it does not have that tree.
+    pub fn earlier_baseline(
+        git: &Git,
+        inside: &Path,
+        tree: &str,
+        dir: &Path,
+    ) -> Result<Option<(GitDir, Baseline)>, GitError> {
+        let objects = git.common_dir(inside)?.join("objects");
+        if !is_id(tree) {
+            return Ok(None);
+        }
+        let git_dir = GitDir::create(git, dir, ObjectFormat::of_id(tree), Some(&objects))?;
+        if !git_dir.has_tree(tree) {
+            return Ok(None);
+        }
+        let baseline = git_dir.adopt(tree)?;
+        Ok(Some((git_dir, baseline)))
+    }
+
     /// Takes down everything that must be the same after the run.
     pub fn capture(&self) -> Result<SourceState, GitError> {
         // git is asked below, and would wait for whoever opens the other end of a FIFO.

@@ -3,22 +3,27 @@
 use std::path::{Path, PathBuf};
 
 use herma_evidence::layout;
-use herma_evidence::verify::{CheckList, TreeWitness, Trust, verify};
-use herma_git::{Git, GitDir, ObjectFormat, SourceRepo};
+use herma_evidence::verify::{CheckList, Doubt, TreeWitness, Trust, verify};
+use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo};
 use herma_model::contract::{self, Target};
+use herma_model::event::{Event, EventType, Source};
 use herma_model::report::{ChangedFile, PathRule, PathViolation};
 use herma_model::{Contract, Report};
 use herma_policy::PathRules;
 
-use crate::file_reading::read_regular;
+use crate::file_reading::{read_regular, read_start};
 use crate::target::import_fixture;
+
+/// How far the events are read: that of the baseline is among the first, before the engine has a word.
+const FIRST_EVENTS: u64 = 4 << 20;
 
 /// Verifies the bundle in `dir`. With git, the patch of a fixture or of `repo` is applied to its baseline too.
 #[must_use]
 pub fn verify_bundle(dir: &Path, trust: &Trust, git: Option<&Git>, repo: Option<&Path>) -> CheckList {
     // git works in a directory of its own, where a relative path means something else.
     let dir = &std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
-    let witness = git.map(|git| Witness { git: git.clone(), repo: repo.map(Path::to_owned) });
+    let witness =
+        git.map(|git| Witness { git: git.clone(), bundle: dir.clone(), repo: repo.map(Path::to_owned) });
     // A repository that is not at hand is no failure: the tree was not checked, and the list says so.
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
     verify(dir, trust, &judge, at_hand.map(|w| w as &dyn TreeWitness))
@@ -48,6 +53,7 @@ fn judge(contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
 
 struct Witness {
     git: Git,
+    bundle: PathBuf,
     repo: Option<PathBuf>,
 }
 
@@ -57,39 +63,73 @@ impl TreeWitness for Witness {
         contract: &Contract,
         report: &Report,
         patch: Option<&Path>,
-    ) -> Result<String, String> {
-        let scratch = tempfile::tempdir().map_err(|e| e.to_string())?;
-        let dir = scratch.path().join("git");
+    ) -> Result<String, Doubt> {
+        let scratch = tempfile::tempdir().map_err(|e| Doubt::Unchecked(e.to_string()))?;
         let (git_dir, baseline) = match &contract.terms.target {
-            Target::Fixture(name) => {
-                let fixture = herma_fixtures::find(name.as_str())
-                    .ok_or_else(|| format!("this version of herma has no fixture `{name}`"))?;
-                let git_dir = GitDir::create(&self.git, &dir, ObjectFormat::Sha1, None).map_err(shown)?;
-                let baseline = import_fixture(&git_dir, fixture).map_err(shown)?;
-                (git_dir, baseline)
-            }
-            Target::Repo { repo, base } => {
-                let root = self.repo.as_ref().ok_or("no repository was given")?;
-                let source =
-                    SourceRepo::open(&self.git, root, repo.as_str(), base.as_deref()).map_err(shown)?;
-                source.make_git_dir(&dir).map_err(shown)?
-            }
+            Target::Fixture(name) => self.fixture(name.as_str(), report, &scratch.path().join("git"))?,
+            Target::Repo { .. } => self.repository(report, &scratch.path().join("git"))?,
         };
-        if report.baseline_commit.as_ref() != Some(&baseline.commit) {
-            return Err(format!(
-                "the target's base is now {}, the run started from {}",
-                baseline.commit,
-                report.baseline_commit.as_deref().unwrap_or("nothing")
-            ));
-        }
         match patch {
             None => Ok(baseline.tree),
-            Some(patch) => git_dir.tree_with_patch(&baseline.tree, patch).map_err(shown),
+            Some(patch) => git_dir.tree_with_patch(&baseline.tree, patch).map_err(broken),
         }
     }
 }
 
+impl Witness {
+    fn fixture(&self, name: &str, report: &Report, dir: &Path) -> Result<(GitDir, Baseline), Doubt> {
+        let fixture = herma_fixtures::find(name)
+            .ok_or_else(|| Doubt::Unchecked(format!("this version of herma has no fixture `{name}`")))?;
+        let git_dir = GitDir::create(&self.git, dir, ObjectFormat::Sha1, None).map_err(unchecked)?;
+        let baseline = import_fixture(&git_dir, fixture).map_err(unchecked)?;
+        if report.baseline_commit.as_ref() != Some(&baseline.commit) {
+            return Err(Doubt::Unchecked(format!(
+                "the run started from another `{name}` than this version of herma has; verify it with herma {}",
+                report.herma_version
+            )));
+        }
+        Ok((git_dir, baseline))
+    }
+
+    /// What the run started from, out of a repository that may have gone on since. The events say which tree it was, and
+    /// the name of the commit that herma makes of it proves that it is the report's.
+    fn repository(&self, report: &Report, dir: &Path) -> Result<(GitDir, Baseline), Doubt> {
+        let root =
+            self.repo.as_ref().ok_or_else(|| Doubt::Unchecked("no repository was given".to_owned()))?;
+        let tree = self
+            .baseline_tree()
+            .ok_or_else(|| Doubt::Broken("no event says which tree the run started from".to_owned()))?;
+        let found = SourceRepo::earlier_baseline(&self.git, root, &tree, dir).map_err(unchecked)?;
+        let Some((git_dir, baseline)) = found else {
+            return Err(Doubt::Unchecked(format!(
+                "the repository does not have the tree {tree} that the run started from; \
+                 fetch the commit that had it, and verify again"
+            )));
+        };
+        if report.baseline_commit.as_ref() != Some(&baseline.commit) {
+            return Err(Doubt::Broken(format!(
+                "the events say that the run started from {}, the report says {}",
+                baseline.commit,
+                report.baseline_commit.as_deref().unwrap_or("nothing")
+            )));
+        }
+        Ok((git_dir, baseline))
+    }
+
+    fn baseline_tree(&self) -> Option<String> {
+        let events = read_start(&self.bundle.join(layout::EVENTS), FIRST_EVENTS).ok()?;
+        let mut events = events.split(|b| *b == b'\n').filter_map(|line| serde_json::from_slice(line).ok());
+        let prepared = |e: &Event| e.kind == EventType::WorkspacePrepared && e.source == Source::Harness;
+        Some(events.find(prepared)?.data.get("baseline_tree")?.as_str()?.to_owned())
+    }
+}
+
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
-fn shown(error: herma_git::GitError) -> String {
-    error.to_string()
+fn broken(error: GitError) -> Doubt {
+    Doubt::Broken(error.to_string())
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
+fn unchecked(error: GitError) -> Doubt {
+    Doubt::Unchecked(error.to_string())
 }

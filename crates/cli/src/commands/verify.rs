@@ -19,10 +19,14 @@ pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Sc
     let bundle = find_bundle(&args.bundle, environment, screen)?;
     let trust = trust(args, environment, screen)?;
     let git = Git::find(&environment.settings.search_path).ok();
-    if args.repo.is_some() && git.is_none() {
-        return Err(
+    if let Some(repo) = &args.repo {
+        let git = git.as_ref().ok_or_else(|| {
             Failure::bad_input("--repo needs git").hint("install git, for example with `apt install git`")
-        );
+        })?;
+        git.common_dir(repo).map_err(|e| {
+            Failure::bad_input(format!("{}: {e}", repo.display()))
+                .hint("name the repository that the contract is about with --repo DIR")
+        })?;
     }
     let checks = verify_bundle(&bundle, &trust, git.as_ref(), args.repo.as_deref());
     let ok = checks.ok();
@@ -43,12 +47,18 @@ pub(crate) fn show_checks(checks: &CheckList, screen: &Screen) {
         let mark = match check.outcome {
             CheckOutcome::Passed => screen.paint(Tone::Good, "ok"),
             CheckOutcome::Failed => screen.paint(Tone::Bad, "BROKEN"),
+            CheckOutcome::Unchecked => screen.paint(Tone::Warn, "NOT CHECKED"),
             CheckOutcome::NotApplicable => screen.paint(Tone::Dim, "-"),
         };
         screen.line(format_args!("  {:14} {mark}  {}", check.name.as_str(), safe(&check.detail)));
     }
     let verdict = if checks.ok() {
         screen.paint(Tone::Good, "The bundle holds.")
+    } else if checks.failed().all(|check| check.outcome == CheckOutcome::Unchecked) {
+        screen.paint(
+            Tone::Warn,
+            "The bundle is NOT verified: nothing is broken, but not everything could be checked.",
+        )
     } else {
         screen.paint(Tone::Bad, "The bundle does NOT hold.")
     };

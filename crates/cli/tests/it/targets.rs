@@ -118,12 +118,38 @@ fn the_patch_of_a_repository_is_tried_on_it_again() {
     // Without the repository it is not checked, and says so.
     let json = herma.json(&["verify".as_ref(), run.bundle.dir.as_os_str(), "--json".as_ref()]);
     assert_eq!(tree_check(json)["outcome"], "not_applicable");
-    // On another base the patch proves nothing.
+    // The repository goes on, with the patch or without: what the run started from is still there.
     std::fs::write(repository.dir.join("README.md"), "another base\n").unwrap();
     repository.commit("another base");
     let ended = verify(&repository.dir);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert_eq!(tree_check(ended.json())["outcome"], "passed");
+}
+
+#[test]
+fn a_repository_without_the_base_breaks_nothing_and_verifies_nothing() {
+    let herma = Herma::new();
+    Repository::of_fixture(&herma, "string-slugify");
+    let run = herma.play(&fix_and(&[]), &ON_REPOSITORY);
+    run.assert_pass();
+    let bundle = run.bundle.dir.to_str().unwrap();
+    std::fs::remove_dir_all(herma.at("repo/.git")).unwrap();
+    let no_repository = herma.run(&["verify", bundle, "--repo", "repo"]);
+    assert_eq!(no_repository.code, Some(2), "{no_repository:#?}");
+    assert_eq!(herma.run(&["verify", bundle, "--repo", "nowhere"]).code, Some(2));
+
+    run_tool("git", &["init".as_ref(), "-q".as_ref(), herma.at("repo").as_os_str()], &[]);
+    let ended = herma.run(&["verify", bundle, "--repo", "repo"]);
     assert_eq!(ended.code, Some(1), "{ended:#?}");
-    assert_eq!(tree_check(ended.json())["outcome"], "failed");
+    assert!(ended.stdout.contains("tree           NOT CHECKED"), "{ended:#?}");
+    assert!(ended.stdout.contains("fetch the commit"), "{ended:#?}");
+    assert!(ended.stdout.contains("The bundle is NOT verified"), "{ended:#?}");
+    assert!(!ended.stdout.contains("BROKEN"), "{ended:#?}");
+    let checks = herma.run(&["verify", bundle, "--repo", "repo", "--json"]).json();
+    let odd = |check: &&serde_json::Value| check["outcome"] == "unchecked";
+    let unchecked: Vec<_> = checks["checks"].as_array().unwrap().iter().filter(odd).collect();
+    assert!(matches!(unchecked[..], [check] if check["name"] == "tree"), "{checks:#}");
+    assert_eq!(checks["ok"], false);
 }
 
 #[test]

@@ -75,8 +75,10 @@ impl CheckName {
 pub enum CheckOutcome {
     /// It holds.
     Passed,
-    /// It does not hold, or could not be checked.
+    /// It does not hold, or what it is about is not there.
     Failed,
+    /// What it needs beside the bundle is not at hand, so that nobody can say. It counts as failed.
+    Unchecked,
     /// The run has nothing of the kind.
     NotApplicable,
 }
@@ -108,12 +110,28 @@ pub(super) enum Good {
     NotApplicable(String),
 }
 
+/// Why a check did not pass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// It does not hold.
+    Broken(String),
+    /// What it needs beside the bundle is not at hand.
+    Unchecked(String),
+}
+
+impl From<String> for Doubt {
+    fn from(detail: String) -> Self {
+        Self::Broken(detail)
+    }
+}
+
 impl CheckList {
-    pub(super) fn add(&mut self, name: CheckName, found: Result<Good, String>) {
-        let (outcome, detail) = match found {
+    pub(super) fn add(&mut self, name: CheckName, found: Result<Good, impl Into<Doubt>>) {
+        let (outcome, detail) = match found.map_err(Into::into) {
             Ok(Good::Passed(detail)) => (CheckOutcome::Passed, detail),
             Ok(Good::NotApplicable(detail)) => (CheckOutcome::NotApplicable, detail),
-            Err(detail) => (CheckOutcome::Failed, detail),
+            Err(Doubt::Broken(detail)) => (CheckOutcome::Failed, detail),
+            Err(Doubt::Unchecked(detail)) => (CheckOutcome::Unchecked, detail),
         };
         self.checks.push(Check { name, outcome, detail });
     }
@@ -124,8 +142,9 @@ impl CheckList {
         !self.checks.is_empty() && self.failed().next().is_none()
     }
 
-    /// The checks that failed, in order.
+    /// The checks that failed or could not be made, in order.
     pub fn failed(&self) -> impl Iterator<Item = &Check> {
-        self.checks.iter().filter(|check| check.outcome == CheckOutcome::Failed)
+        let good = [CheckOutcome::Passed, CheckOutcome::NotApplicable];
+        self.checks.iter().filter(move |check| !good.contains(&check.outcome))
     }
 }

@@ -18,7 +18,7 @@ use herma_model::approver::ApproverName;
 use herma_model::report::{ChangedFile, PathViolation};
 use herma_model::{Contract, Report};
 
-pub use check::{Check, CheckList, CheckName, CheckOutcome};
+pub use check::{Check, CheckList, CheckName, CheckOutcome, Doubt};
 pub use model_calls::refusal;
 
 use self::check::Good;
@@ -65,7 +65,7 @@ pub trait TreeWitness {
         contract: &Contract,
         report: &Report,
         patch: Option<&Path>,
-    ) -> Result<String, String>;
+    ) -> Result<String, Doubt>;
 }
 
 /// Checks the bundle in `dir`. Who made it may mean harm: no link is followed, nothing is waited for, and what no
@@ -93,7 +93,7 @@ pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dy
     list
 }
 
-fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) -> Result<Good, String> {
+fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
     let report = seen.report()?;
     let Some(witness) = witness else {
         return Ok(Good::NotApplicable("the target is not at hand".to_owned()));
@@ -109,6 +109,6 @@ fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) ->
     if found == *recorded {
         Ok(Good::Passed(format!("the patch on the baseline gives {found}")))
     } else {
-        Err(format!("the patch on the baseline gives {found}, the report says {recorded}"))
+        Err(Doubt::Broken(format!("the patch on the baseline gives {found}, the report says {recorded}")))
     }
 }
