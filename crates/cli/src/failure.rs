@@ -28,6 +28,15 @@ impl Failure {
         Self { code: Self::BAD_INPUT, what: what.to_string(), next_step: None }
     }
 
+    /// Arguments that clap does not understand. Its first paragraph says what is wrong, the others what would be right.
+    pub(crate) fn usage(error: &clap::Error) -> Self {
+        let text = error.render().to_string();
+        let mut paragraphs = text.split("\n\n").map(|p| p.split_whitespace().collect::<Vec<_>>().join(" "));
+        let what = paragraphs.next().unwrap_or_default();
+        let next_step = paragraphs.collect::<Vec<_>>().join(" ");
+        Self::bad_input(what.trim_start_matches("error: ")).hint(next_step)
+    }
+
     pub(crate) fn blocked(what: impl fmt::Display) -> Self {
         Self { code: Self::BLOCKED, what: what.to_string(), next_step: None }
     }

@@ -30,23 +30,39 @@ pub fn main() -> ExitCode {
         return code;
     }
     let args: Vec<OsString> = std::env::args_os().collect();
-    let cli = match Cli::try_parse_from(args) {
+    let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
-        Err(error) => return usage(&error),
+        Err(error) => return usage(&error, asks_for_json(&args)),
     };
     let environment = match Environment::read() {
         Ok(environment) => environment,
-        Err(failure) => return Screen::new(cli.json, false).fail(&failure),
+        Err(failure) => {
+            let screen = Screen::new(cli.json, false);
+            return screen.end(screen.fail(&failure));
+        }
     };
     let screen = Screen::new(cli.json, environment.color);
-    match commands::dispatch(&cli.command, &environment, &screen) {
+    let code = match commands::dispatch(&cli.command, &environment, &screen) {
         Ok(code) => code,
         Err(failure) => screen.fail(&failure),
-    }
+    };
+    screen.end(code)
+}
+
+/// Whether a program reads us, of arguments that clap does not understand.
+fn asks_for_json(args: &[OsString]) -> bool {
+    args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json")
 }
 
 /// clap's own message; help and version are no errors.
-fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() { Failure::BAD_INPUT.into() } else { ExitCode::SUCCESS }
+fn usage(error: &clap::Error, json: bool) -> ExitCode {
+    let screen = Screen::new(json, false);
+    let code = match (error.use_stderr(), json) {
+        (true, true) => screen.fail(&Failure::usage(error)),
+        (is_error, _) => {
+            screen.usage(error);
+            if is_error { Failure::BAD_INPUT.into() } else { ExitCode::SUCCESS }
+        }
+    };
+    screen.end(code)
 }

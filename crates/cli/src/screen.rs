@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
 use herma_model::Status;
 /// Text that an agent may have written, made safe for a terminal.
@@ -16,6 +17,8 @@ use crate::output::ErrorOutput;
 pub(crate) struct Screen {
     json: bool,
     color: bool,
+    /// Why something of the output is lost.
+    lost: OnceLock<io::Error>,
 }
 
 /// How a text is shown.
@@ -28,10 +31,9 @@ pub(crate) enum Tone {
     Bold,
 }
 
-#[allow(clippy::unused_self, reason = "a Screen is what lets a command write at all")]
 impl Screen {
     pub(crate) fn new(json: bool, color: bool) -> Self {
-        Self { json, color }
+        Self { json, color, lost: OnceLock::new() }
     }
 
     /// Whether a program reads us.
@@ -46,16 +48,44 @@ impl Screen {
 
     /// A line on standard output.
     pub(crate) fn line(&self, text: impl fmt::Display) {
-        // A reader that went away, like `head`, is no error.
-        let _ = writeln!(io::stdout().lock(), "{text}");
+        self.keep(writeln!(io::stdout().lock(), "{text}"));
     }
 
     /// Bytes on standard output, as they are.
     pub(crate) fn bytes(&self, bytes: &[u8]) {
-        let _ = io::stdout().lock().write_all(bytes);
+        self.keep(io::stdout().lock().write_all(bytes));
+    }
+
+    /// clap's own text, on the stream where it belongs.
+    pub(crate) fn usage(&self, text: &clap::Error) {
+        let printed = text.print();
+        if !text.use_stderr() {
+            self.keep(printed);
+        }
+    }
+
+    fn keep(&self, written: io::Result<()>) {
+        match written {
+            // A reader that went away, like `head`, has read what it wanted.
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => _ = self.lost.set(error),
+            _ => {}
+        }
+    }
+
+    /// The exit code of a command that has written everything. Who got only a part of the output must not take it for
+    /// the whole.
+    pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
+        self.keep(io::stdout().lock().flush());
+        let Some(error) = self.lost.get() else { return code };
+        self.note(format_args!(
+            "{} the output could not be written: {error}",
+            self.paint(Tone::Bad, "error:")
+        ));
+        Failure::INTERNAL.into()
     }
 
     /// A line on standard error.
+    #[allow(clippy::unused_self, reason = "a Screen is what lets a command write at all")]
     pub(crate) fn note(&self, text: impl fmt::Display) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
@@ -134,6 +164,17 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn a_reader_that_went_away_has_lost_nothing() {
+        let screen = Screen::new(false, false);
+        screen.keep(Ok(()));
+        screen.keep(Err(io::ErrorKind::BrokenPipe.into()));
+        assert!(screen.lost.get().is_none());
+        screen.keep(Err(io::ErrorKind::StorageFull.into()));
+        screen.keep(Err(io::ErrorKind::Other.into()));
+        assert_eq!(screen.lost.get().unwrap().kind(), io::ErrorKind::StorageFull);
+    }
 
     #[test]
     fn what_would_not_be_seen_is_escaped_in_json() {

@@ -27,7 +27,7 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Fail),
         "fail: something was checked and found wrong",
-        "`verify`: a check is broken; `doctor`: something that herma cannot do without is missing; `admissions check`: \
+        "`verify`: a check is broken or could not be made; `doctor`: something that herma cannot do without is missing; `admissions check`: \
          something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
          run; `policy test`: a case is decided otherwise than it expects",
     ]);
@@ -45,8 +45,9 @@ pub(crate) fn exit_codes() -> String {
     ]);
     text += &row(&[
         "`4`",
-        "something inside herma or around it does not work; if there is a run, it is never a pass",
-        "something inside herma or around it does not work",
+        "something inside herma or around it does not work; if there is a run, it is never a pass, \
+         unless only herma's output could not be written",
+        "something inside herma or around it does not work, such as writing the output",
     ]);
     text += "\nA run that herma did not live to end has no exit code of herma's own: the shell shows 137 after `kill -9`. The next\n\
              herma command closes it as `blocked: interrupted`.\n\n\

@@ -34,6 +34,7 @@ mod landing;
 mod limits;
 mod models;
 mod outcome;
+mod output;
 mod paths;
 mod policy;
 mod race;
