@@ -116,7 +116,13 @@ impl Environment {
         let home = match (set("HERMA_HOME"), set("XDG_STATE_HOME")) {
             (Some(home), _) => PathBuf::from(home),
             (None, Some(state)) => PathBuf::from(state).join("herma"),
-            (None, None) => user_home.join(".local/state/herma"),
+            (None, None) if set("HOME").is_some() => user_home.join(".local/state/herma"),
+            (None, None) => {
+                return Err(Failure::bad_input(
+                    "there is no place for herma's home: neither HERMA_HOME nor HOME is set",
+                )
+                .hint("set HERMA_HOME to a directory of your own"));
+            }
         };
         let home = std::path::absolute(&home).map_err(Failure::internal)?;
         let herma = std::env::current_exe()

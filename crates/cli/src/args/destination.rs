@@ -11,8 +11,13 @@ use crate::args::DestinationArg;
 #[derive(Debug, Args)]
 pub struct OfRepository {
     /// The repository, or any of its worktrees
-    #[arg(long, value_name = "DIR", default_value = ".")]
+    #[arg(long, value_name = "DIR", default_value = Self::HERE)]
     pub repo: PathBuf,
+}
+
+impl OfRepository {
+    /// Where herma was started.
+    pub(crate) const HERE: &'static str = ".";
 }
 
 /// Commands about where runs on a repository take place.

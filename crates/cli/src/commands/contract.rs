@@ -28,16 +28,21 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
                 },
             };
             let file = output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.md")));
-            write_new(&file, &template(id, &target))?;
-            written(&file, screen)
+            write_new(&file, &template(id, &target), "choose another name with --output FILE")?;
+            let commit = match target {
+                Target::Repo { .. } => "commit it if it lies in its target, which has to be clean, ",
+                Target::Fixture(_) => "",
+            };
+            written(&file, commit, screen)
         }
     }
 }
 
-/// Says that a contract was written, and what to do with it.
-pub(crate) fn written(file: &Path, screen: &Screen) -> Ended {
+/// Says that a contract was written, and what to do with it; `commit` says whether it has to be committed.
+pub(crate) fn written(file: &Path, commit: &str, screen: &Screen) -> Ended {
     let shown = file.display().to_string();
-    let next_step = format!("fill it in, then `herma contract check {shown}` and `herma run {shown}`");
+    let next_step =
+        format!("fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown}`");
     if screen.is_json() {
         screen.value(&WrittenOutput { schema: "herma.written/v1", file: shown, next_step })?;
     } else {
@@ -46,12 +51,12 @@ pub(crate) fn written(file: &Path, screen: &Screen) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file that is not there yet.
-pub(crate) fn write_new(file: &Path, text: &str) -> Result<(), Failure> {
+/// Writes a file that is not there yet; `otherwise` says what to do where it is.
+pub(crate) fn write_new(file: &Path, text: &str, otherwise: &str) -> Result<(), Failure> {
     let cannot = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
             Failure::bad_input(format!("{} is there already and stays as it is", file.display()))
-                .hint("choose another name with --output FILE")
+                .hint(otherwise)
         }
         _ => Failure::bad_input(format!("{} cannot be written: {e}", file.display())),
     };

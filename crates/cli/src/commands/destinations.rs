@@ -1,8 +1,9 @@
 //! `herma destinations`, `herma destination set|show`: where runs can take place, and where those on a repository do.
 
+use std::path::Path;
 use std::process::ExitCode;
 
-use herma_harness::{Choice, Installation};
+use herma_harness::{Choice, ChoiceError, Installation};
 use herma_model::engine::DestinationKind;
 
 use crate::args;
@@ -17,7 +18,7 @@ const ALL: [DestinationKind; 4] =
 
 pub(crate) fn destinations(of: &args::OfRepository, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let choice = installation.choice_in(&of.repo)?;
+    let choice = choice_of(&installation, of)?;
     let chosen = kind_of(choice.as_ref());
     let rows: Vec<DestinationRow> =
         ALL.into_iter().map(|kind| look(&installation, kind, choice.as_ref(), kind == chosen)).collect();
@@ -80,6 +81,18 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What was chosen for the repository. One that was named has to be there; where no name was given, the directory that
+/// herma was started in may be none.
+pub(super) fn choice_of(
+    installation: &Installation,
+    of: &args::OfRepository,
+) -> Result<Option<Choice>, ChoiceError> {
+    if of.repo != Path::new(args::OfRepository::HERE) {
+        installation.repository(&of.repo)?;
+    }
+    installation.choice_in(&of.repo)
 }
 
 /// Where runs take place, if neither the contract nor a flag says it.

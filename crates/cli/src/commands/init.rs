@@ -19,6 +19,10 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
     let file = contracts.join("first.md");
     let id = "first".parse().map_err(Failure::internal)?;
     let repo = "../..".parse().map_err(Failure::internal)?;
-    write_new(&file, &template(&id, &Target::Repo { repo, base: None }))?;
-    written(&file, screen)
+    let otherwise = format!(
+        "edit it, or write another with `herma contract new ID --repo ../.. --output {}/ID.md`",
+        contracts.display()
+    );
+    write_new(&file, &template(&id, &Target::Repo { repo, base: None }), &otherwise)?;
+    written(&file, "commit it, since a run needs a clean tree, ", screen)
 }

@@ -107,6 +107,11 @@ pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Install
 
 /// The run that a person means by its name, the start of it, its last digits, or `last`.
 pub(crate) fn find_run(installation: &Installation, named: &str) -> Result<(RunSummary, RunDirs), Failure> {
+    // Every run starts with nothing, and it is what a variable that is not set comes to.
+    if named.is_empty() {
+        return Err(Failure::bad_input("the name of the run is empty")
+            .hint("`herma runs` lists the names; `last` is the newest"));
+    }
     let found = if named == "last" {
         installation.store.runs(&RunQuery { limit: 1, before: None, status: None })?
     } else {

@@ -7,7 +7,7 @@ use herma_harness::probe_alone;
 use herma_model::engine::DestinationKind;
 
 use crate::args;
-use crate::commands::destinations::kind_of;
+use crate::commands::destinations::{choice_of, kind_of};
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -16,7 +16,7 @@ use crate::screen::{Screen, Tone, safe};
 
 pub(crate) fn probe(args: &args::Probe, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let choice = installation.choice_in(&args.of.repo)?;
+    let choice = choice_of(&installation, &args.of)?;
     let kind: DestinationKind = args.destination.map_or_else(|| kind_of(choice.as_ref()), Into::into);
     let found = installation
         .destination(kind, choice.as_ref())

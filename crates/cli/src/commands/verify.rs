@@ -76,7 +76,15 @@ fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Resul
             .hint("name the directory that holds report.json and attestation.json"));
     }
     let installation = open(environment, screen)?;
-    Ok(find_run(&installation, named)?.1.bundle())
+    let (run, dirs) = find_run(&installation, named)?;
+    if run.status.is_none() {
+        return Err(Failure::bad_input(format!(
+            "run {} is still under way, so its evidence is not complete",
+            run.run_id
+        ))
+        .hint("verify it when `herma runs` says how it ended"));
+    }
+    Ok(dirs.bundle())
 }
 
 /// The keys that were given, for evidence and outcomes alike; else this installation's own and those of its approvers.

@@ -114,6 +114,17 @@ fn runs_are_listed_newest_first_and_page_by_page() {
 }
 
 #[test]
+fn a_user_without_a_home_is_asked_for_one() {
+    let mut herma = Herma::new();
+    herma.wrap(&["env", "-u", "HOME", "-u", "HERMA_HOME"]);
+    let ended = herma.run(&["runs"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(ended.stderr.contains("neither HERMA_HOME nor HOME is set"), "{ended:#?}");
+    herma.wrap(&["env", "-u", "HOME"]);
+    assert_eq!(herma.run(&["runs"]).code, Some(0));
+}
+
+#[test]
 fn a_home_without_runs_says_what_to_do() {
     let ended = Herma::new().run(&["runs"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "no runs yet; start with `herma demo`\n"));
@@ -132,6 +143,11 @@ fn a_run_is_found_by_its_name_its_start_its_last_digits_or_as_the_last() {
     let ambiguous = herma.run(&["show", "0"]);
     assert_eq!(ambiguous.code, Some(2), "{ambiguous:#?}");
     assert!(ambiguous.stderr.starts_with("error: more than one run is called `0`\n"), "{ambiguous:#?}");
+    for command in ["show", "diff", "logs", "verify", "resume", "accept"] {
+        let unnamed = herma.run(&[command, ""]);
+        assert_eq!(unnamed.code, Some(2), "{unnamed:#?}");
+        assert!(unnamed.stderr.starts_with("error: the name of the run is empty\n"), "{unnamed:#?}");
+    }
     for command in ["show", "diff", "logs", "verify"] {
         let unknown = herma.run(&[command, "ffffffff"]);
         assert_eq!(unknown.code, Some(2), "{unknown:#?}");
@@ -286,6 +302,7 @@ fn init_writes_a_first_contract_once() {
     Repository::of_fixture(&herma, "string-slugify");
     let json = herma.json(&["init", "repo", "--json"]);
     assert_schema(&json, "written");
+    assert!(json["next_step"].as_str().unwrap().contains("commit it, since"), "{json:#}");
     let file = herma.at("repo/.herma/contracts/first.md");
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(herma.json(&["contract", "check", json["file"].as_str().unwrap(), "--json"])["stage"], 3);
@@ -293,6 +310,11 @@ fn init_writes_a_first_contract_once() {
     let again = herma.run(&["init", "repo"]);
     assert_eq!(again.code, Some(2), "{again:#?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{text}more\n"));
+    // What it recommends instead works.
+    let another = "herma contract new ID --repo ../.. --output repo/.herma/contracts/ID.md";
+    assert!(again.stderr.contains(another), "{again:#?}");
+    let words: Vec<&str> = another.split(' ').skip(1).map(|w| if w == "ID" { "second" } else { w }).collect();
+    assert_eq!(herma.run(&words).code, Some(0));
 }
 
 #[test]

@@ -161,6 +161,11 @@ fn a_run_under_way_is_not_touched_by_another_command() {
     let listed = herma.json(&["runs", "--json"]);
     assert_eq!(listed["runs"][0]["status"], serde_json::Value::Null);
     assert_eq!(herma.active(), [run.to_string()]);
+    for command in [&["verify", "last"][..], &["show", "last"]] {
+        let unfinished = herma.run(command);
+        assert_eq!((unfinished.code, unfinished.stdout.as_str()), (Some(2), ""), "{unfinished:#?}");
+        assert!(unfinished.stderr.contains("still under way"), "{unfinished:#?}");
+    }
     assert!(started.is_alive());
     let workspace = herma.home().join("runs").join(run.to_string()).join("workspace");
     std::fs::write(workspace.join("tests/go"), "").unwrap();

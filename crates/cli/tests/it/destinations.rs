@@ -67,6 +67,19 @@ fn a_choice_that_means_nothing_is_refused() {
     }
 }
 
+#[test]
+fn a_repository_that_is_named_has_to_be_there() {
+    let herma = Herma::new();
+    for command in ["destinations", "probe"] {
+        for repo in ["nowhere", "contracts"] {
+            let ended = herma.run(&[command, "--repo", repo]);
+            assert_eq!(ended.code, Some(2), "{command} {repo}: {ended:#?}");
+            assert!(ended.stderr.contains("--repo DIR"), "{command} {repo}: {ended:#?}");
+        }
+    }
+    assert_eq!(herma.run(&["destinations"]).code, Some(0), "where nobody named one there may be none");
+}
+
 /// A wall that was chosen must not silently be another.
 #[test]
 fn a_choice_that_cannot_be_read_stops_a_run() {
