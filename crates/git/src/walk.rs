@@ -8,9 +8,10 @@ use std::path::Path;
 
 use herma_model::report::{Entry, Mode};
 use herma_model::{Digest, RepoPath};
-use rustix::fs::{Dir, FileType, Mode as Permissions, OFlags, ResolveFlags, openat2};
+use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
+use crate::beneath::{open, open_root};
 use crate::error::GitError;
 use crate::git_dir::TreeEntry;
 use crate::object::{ObjectFormat, blob_id};
@@ -29,15 +30,11 @@ pub struct Found {
     pub specials: Vec<RepoPath>,
     /// Files that are too large to be hashed in sensible time, such as sparse ones of a terabyte.
     pub oversized: Vec<RepoPath>,
+    /// Files and directories that herma may not read, because they belong to somebody else.
+    pub unreadable: Vec<RepoPath>,
     /// Files and directories named `.git` below the root, in any spelling of case. They are not entered.
     pub nested_repositories: Vec<RepoPath>,
 }
-
-/// Nothing on the way may be a symlink, leave the root, or lie on another file system.
-const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
-    .union(ResolveFlags::NO_SYMLINKS)
-    .union(ResolveFlags::NO_MAGICLINKS)
-    .union(ResolveFlags::NO_XDEV);
 
 /// Walks the tree below `root` and hashes every file. The root's own `.git` is left out.
 ///
@@ -46,16 +43,22 @@ pub fn walk(root: &Path, format: ObjectFormat) -> Result<Found, GitError> {
     let fail = |doing: &'static str| {
         move |e: Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
     };
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let root_dir = rustix::fs::open(root, flags, Permissions::empty()).map_err(fail("open"))?;
+    let root_dir = open_root(root).map_err(fail("open"))?;
     let mut found = Found::default();
     let mut files = Vec::new();
     list(&root_dir, root, &mut found, &mut files)?;
     let hash = |(path, is_link): &(RepoPath, bool)| hash_one(root_dir.as_fd(), root, format, path, *is_link);
     for file in parallel::map(&files, hash)? {
-        let Some(entry) = file.entry else {
-            found.oversized.push(file.path);
-            continue;
+        let entry = match file.content {
+            Content::Named(entry) => entry,
+            Content::TooLarge => {
+                found.oversized.push(file.path);
+                continue;
+            }
+            Content::Unreadable => {
+                found.unreadable.push(file.path);
+                continue;
+            }
         };
         found.sizes.insert(file.path.clone(), file.size);
         if let Some(target) = file.link {
@@ -80,9 +83,14 @@ fn list(
             Some(path) => root.join(path.to_string()),
         };
         let fail = |e: Errno| GitError::File { doing: "list", path: shown(), cause: e.into() };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let name = directory.as_ref().map_or(&b"."[..], RepoPath::as_bytes);
-        let fd = openat2(root_dir, name, flags, Permissions::empty(), RESOLVE).map_err(fail)?;
+        let fd = match (open(root_dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY), &directory) {
+            (Err(Errno::ACCESS), Some(path)) => {
+                found.unreadable.push(path.clone());
+                continue;
+            }
+            (opened, _) => opened.map_err(fail)?,
+        };
         for entry in Dir::new(fd).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name().to_bytes();
@@ -112,8 +120,7 @@ fn kind(root_dir: &OwnedFd, path: &RepoPath, listed: FileType) -> rustix::io::Re
     if listed != FileType::Unknown {
         return Ok(listed);
     }
-    let fd =
-        openat2(root_dir, path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW, Permissions::empty(), RESOLVE)?;
+    let fd = open(root_dir.as_fd(), path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW)?;
     Ok(FileType::from_raw_mode(rustix::fs::fstat(fd)?.st_mode))
 }
 
@@ -125,16 +132,26 @@ const FORMAT: ObjectFormat = ObjectFormat::Sha256;
 /// One hashed file.
 struct Hashed {
     path: RepoPath,
-    /// None if it is too large.
-    entry: Option<Entry>,
+    content: Content,
     size: u64,
     link: Option<Vec<u8>>,
+}
+
+/// What is known of a file's content.
+enum Content {
+    Named(Entry),
+    TooLarge,
+    Unreadable,
 }
 
 impl Hashed {
     /// The content's name, or something that no content has.
     fn name(&self) -> String {
-        self.entry.as_ref().map_or_else(|| format!("{} bytes", self.size), |entry| entry.id.clone())
+        match &self.content {
+            Content::Named(entry) => entry.id.clone(),
+            Content::TooLarge => format!("{} bytes", self.size),
+            Content::Unreadable => "unreadable".to_owned(),
+        }
     }
 }
 
@@ -147,30 +164,34 @@ fn hash_one(
 ) -> Result<Hashed, GitError> {
     let fail = |doing: &'static str| GitError::file(doing, root.join(path.to_string()));
     if is_link {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = openat2(root_dir, path.as_bytes(), flags, Permissions::empty(), RESOLVE)
+        let fd = open(root_dir, path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW)
             .map_err(|e| fail("open")(e.into()))?;
         let target = rustix::fs::readlinkat(&fd, c"", Vec::new())
             .map_err(|e| fail("read the link")(e.into()))?
             .into_bytes();
         let size = target.len() as u64;
         let id = blob_id(format, size, &target[..]).map_err(fail("read the link"))?;
-        let entry = Some(Entry { mode: Mode::Symlink, id });
-        return Ok(Hashed { path: path.clone(), entry, size, link: Some(target) });
+        let content = Content::Named(Entry { mode: Mode::Symlink, id });
+        return Ok(Hashed { path: path.clone(), content, size, link: Some(target) });
     }
-    let (file, size, mode) = open_regular(root_dir, path).map_err(fail("open"))?;
-    let entry = if size > MAX_HASHED {
-        None
-    } else {
-        Some(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
+    let (file, size, mode) = match open_regular(root_dir, path) {
+        Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
+            return Ok(Hashed { path: path.clone(), content: Content::Unreadable, size: 0, link: None });
+        }
+        opened => opened.map_err(fail("open"))?,
     };
-    Ok(Hashed { path: path.clone(), entry, size, link: None })
+    let content = if size > MAX_HASHED {
+        Content::TooLarge
+    } else {
+        Content::Named(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
+    };
+    Ok(Hashed { path: path.clone(), content, size, link: None })
 }
 
 /// Opens a regular file beneath the root without following anything and without waiting for a FIFO's other end.
 fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(File, u64, Mode)> {
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
-    let fd = openat2(root_dir, path.as_bytes(), flags, Permissions::empty(), RESOLVE)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
+    let fd = open(root_dir, path.as_bytes(), flags)?;
     let stat = rustix::fs::fstat(&fd)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
         return Err(std::io::Error::other("it was a regular file and is none now"));
@@ -199,11 +220,9 @@ pub fn altered<'a>(root: &Path, format: ObjectFormat, entries: &[&'a TreeEntry])
 /// The content of one entry of a walked tree, read the same careful way.
 pub(crate) fn read_entry(root: &Path, path: &RepoPath, mode: Mode) -> Result<Vec<u8>, GitError> {
     let fail = |doing: &'static str| GitError::file(doing, root.join(path.to_string()));
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let root_dir = rustix::fs::open(root, flags, Permissions::empty()).map_err(|e| fail("open")(e.into()))?;
+    let root_dir = open_root(root).map_err(|e| fail("open")(e.into()))?;
     if mode == Mode::Symlink {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let target = openat2(&root_dir, path.as_bytes(), flags, Permissions::empty(), RESOLVE)
+        let target = open(root_dir.as_fd(), path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW)
             .and_then(|fd| rustix::fs::readlinkat(&fd, c"", Vec::new()))
             .map_err(|e| fail("read the link")(e.into()))?;
         return Ok(target.into_bytes());
@@ -218,24 +237,29 @@ pub(crate) fn read_entry(root: &Path, path: &RepoPath, mode: Mode) -> Result<Vec
 /// link, and for anything else one of its kind. Nothing where nothing is.
 pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, Digest)>, GitError> {
     let fail = |e: Errno| GitError::File { doing: "look at", path: root.join(path), cause: e.into() };
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let root_dir = rustix::fs::open(root, flags, Permissions::empty()).map_err(fail)?;
+    let root_dir = open_root(root).map_err(fail)?;
     let mut described = Vec::new();
     let mut pending: Vec<RepoPath> = RepoPath::new(path).into_iter().collect();
     while let Some(path) = pending.pop() {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let fd = match openat2(&root_dir, path.as_bytes(), flags, Permissions::empty(), RESOLVE) {
+        let fd = match open(root_dir.as_fd(), path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW) {
             Ok(fd) => fd,
+            Err(Errno::ACCESS) => {
+                described.push((path, Digest::of(b"unreadable")));
+                continue;
+            }
             // Nothing is there, or a parent is a link or a file now, so that what was there is not any more.
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
             Err(e) => return Err(fail(e)),
         };
         let mode = rustix::fs::fstat(&fd).map_err(fail)?.st_mode;
         let digest = match FileType::from_raw_mode(mode) {
-            FileType::Directory => {
-                pending.extend(names_in(&root_dir, &path).map_err(fail)?);
-                continue;
-            }
+            FileType::Directory => match names_in(&root_dir, &path) {
+                Err(Errno::ACCESS) => Digest::of(b"unreadable"),
+                names => {
+                    pending.extend(names.map_err(fail)?);
+                    continue;
+                }
+            },
             FileType::RegularFile => {
                 Digest::of(hash_one(root_dir.as_fd(), root, FORMAT, &path, false)?.name().as_bytes())
             }
@@ -250,8 +274,7 @@ pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, D
 }
 
 fn names_in(root_dir: &OwnedFd, directory: &RepoPath) -> rustix::io::Result<Vec<RepoPath>> {
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let fd = openat2(root_dir, directory.as_bytes(), flags, Permissions::empty(), RESOLVE)?;
+    let fd = open(root_dir.as_fd(), directory.as_bytes(), OFlags::RDONLY | OFlags::DIRECTORY)?;
     let mut paths = Vec::new();
     for entry in Dir::new(fd)? {
         let entry = entry?;

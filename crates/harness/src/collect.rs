@@ -49,6 +49,7 @@ pub(crate) fn collect(
         sizes: found.sizes,
         ignored: ignored.into_iter().collect(),
         oversized: found.oversized,
+        unreadable: found.unreadable,
         special_files: found.specials,
         nested_repositories: found.nested_repositories,
         submodules: submodules(ground),

@@ -328,7 +328,7 @@ pub enum PathRule {
     CaseTwin,
     /// A new name is not printable UTF-8.
     UnprintableName,
-    /// A FIFO, socket or device.
+    /// A FIFO, socket or device, or what herma may not read.
     SpecialFile,
     /// A repository inside the repository.
     NestedRepository,

@@ -31,6 +31,8 @@ pub struct TreeFacts {
     pub ignored: Vec<RepoPath>,
     /// Files that are too large to be hashed.
     pub oversized: Vec<RepoPath>,
+    /// Files and directories that herma may not read.
+    pub unreadable: Vec<RepoPath>,
     /// FIFOs, sockets and devices.
     pub special_files: Vec<RepoPath>,
     /// Directories and files named `.git` below the root.
@@ -99,6 +101,13 @@ impl PathRules {
         }
         for path in &facts.oversized {
             violations.push(broke(path, PathRule::TooLarge, "it is too large to be hashed"));
+        }
+        for path in &facts.unreadable {
+            violations.push(broke(
+                path,
+                PathRule::SpecialFile,
+                "it belongs to somebody else, and herma may not read it",
+            ));
         }
         for path in &facts.special_files {
             violations.push(broke(path, PathRule::SpecialFile, "it is a FIFO, a socket or a device"));

@@ -3,6 +3,7 @@
 mod bundle;
 mod contract;
 mod models;
+mod normal_user;
 mod owned;
 mod people;
 mod process;

@@ -36,6 +36,7 @@ mod models;
 mod outcome;
 mod output;
 mod paths;
+mod permissions;
 mod policy;
 mod race;
 mod recursion;

@@ -1,13 +1,13 @@
 //! Every fixture, a repository as target, and another user: the runs that must pass, and what they leave untouched.
 
-use std::os::unix::fs::{chown, symlink};
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use herma_model::contract::Toolchain;
 use herma_model::{Blocker, Status};
 
 use crate::kit::{
-    CONTRACT, HERMA, Herma, ON_REPOSITORY, ON_TARGET, Owned, Repository, assert_unplaced, environment,
+    CONTRACT, Herma, ON_REPOSITORY, ON_TARGET, Owned, Repository, assert_unplaced, environment,
     everything_below, fix_and, run_tool,
 };
 
@@ -366,21 +366,9 @@ fn an_admitted_linked_work_tree_is_refused() {
 
 #[test]
 fn a_normal_user_runs_the_demo_in_the_sandbox() {
-    const NOBODY: u32 = 65534;
-    let mut herma = Herma::new();
-    // A place and a binary that this user can reach.
-    run_tool("chmod", &["755".as_ref(), herma.at("").as_os_str()], &[]);
-    let own = herma.at("own");
-    std::fs::create_dir(&own).unwrap();
-    let binary = herma.program("own/herma", Path::new(HERMA));
-    chown(&own, Some(NOBODY), Some(NOBODY)).unwrap();
-    herma.set("HOME", &own);
-    herma.set_home(&own.join("home"));
-    herma.set("PATH", "/usr/local/bin:/usr/bin:/bin");
-    herma.wrap(&["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"]);
-    herma.set_binary(&binary);
+    let (herma, user) = Herma::of_normal_user();
     let run = herma.demo(&["--destination", "sandbox"]);
     run.assert_pass();
     let owner = std::os::unix::fs::MetadataExt::uid(&run.bundle.dir.metadata().unwrap());
-    assert_eq!(owner, NOBODY);
+    assert_eq!(owner, user);
 }

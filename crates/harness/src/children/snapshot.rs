@@ -38,6 +38,9 @@ pub(crate) fn baseline(
     if !found.specials.is_empty() || !found.nested_repositories.is_empty() || !found.oversized.is_empty() {
         return Err(unfit("it holds a FIFO, a socket, a device, a repository, or a file that is too large"));
     }
+    if let Some(path) = found.unreadable.first() {
+        return Err(unfit(&format!("herma may not read `{path}` in it")));
+    }
     let ground = Ground { git_dir, baseline: base, entries };
     let (mut changes, added) = compare(&ground, &found);
     let mut ignored = ground.git_dir.ignored(&parent.checkout, &added)?;

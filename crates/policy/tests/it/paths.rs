@@ -195,12 +195,17 @@ fn new_names_are_printable_and_old_ones_are_judged_by_bytes() {
 #[test]
 fn special_files_and_nested_repositories() {
     let mut tree = new();
+    tree.0.unreadable.push(path("src/foreign"));
     tree.0.special_files.push(path("src/pipe"));
     tree.0.nested_repositories.push(path("src/.git"));
     breaks(
         tree,
         &everything(),
-        &[("src/.git", PathRule::NestedRepository), ("src/pipe", PathRule::SpecialFile)],
+        &[
+            ("src/.git", PathRule::NestedRepository),
+            ("src/foreign", PathRule::SpecialFile),
+            ("src/pipe", PathRule::SpecialFile),
+        ],
     );
 }
 
