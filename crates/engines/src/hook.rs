@@ -185,7 +185,7 @@ mod tests {
             let call = br#"{"tool_name":"bash","tool_input":{"command":"ls"}}"#;
             said.send(ask(&call[..], &asking)).unwrap();
         });
-        let answer = answered.recv_timeout(Duration::from_secs(60)).unwrap();
+        let answer = answered.recv_timeout(Duration::from_mins(1)).unwrap();
         assert_eq!(answer, ToolAnswer::no("herma could not be asked: too many others are asking"));
     }
 }

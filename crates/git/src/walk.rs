@@ -203,14 +203,13 @@ fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(F
 /// The first of these entries that does not lie below the root as it should; whatever keeps one from being read counts.
 #[must_use]
 pub fn altered<'a>(root: &Path, format: ObjectFormat, entries: &[&'a TreeEntry]) -> Option<&'a RepoPath> {
-    let flags = OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
-    let Ok(root_dir) = rustix::fs::open(root, flags, Permissions::empty()) else {
+    let Ok(root_dir) = open_root(root) else {
         return entries.first().map(|expected| &expected.path);
     };
     let as_expected = |expected: &&'a TreeEntry| {
         let TreeEntry { path, entry } = expected;
         match hash_one(root_dir.as_fd(), root, format, path, entry.mode == Mode::Symlink) {
-            Ok(found) if found.entry.as_ref() == Some(entry) => Ok(()),
+            Ok(Hashed { content: Content::Named(found), .. }) if found == *entry => Ok(()),
             _ => Err(path),
         }
     };
