@@ -92,7 +92,7 @@ blockers! {
         "The blocker says what differs. Nothing of the run landed in the target: something else changed it meanwhile.";
     LifecycleTimeout "lifecycle_timeout" Fail
         "The patch is there and verifies, but the engine had to be stopped by a limit."
-        "Raise the limit, or find out why the engine lingers; a run that had to be stopped is never a pass.";
+        "Raise the limit, or find out why the engine does not end. A run that a limit stopped before the engine gave its result is never a pass; an engine that lingers after its result is ended by herma, and that is no timeout.";
     EgressDenied "egress_denied" Fail
         "The contract needed a host that was denied."
         "If the host is public, add it to the contract's egress list and have it approved. One with `private_address` or `own_address` is reached by no list and no grant: have the contract do without it.";

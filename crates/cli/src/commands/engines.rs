@@ -132,7 +132,12 @@ fn to_install(engine: &dyn Engine) -> Option<String> {
     if engine.source().is_some() {
         return Some(format!("install it with `herma engines install {}`", engine.name()));
     }
-    engine.without_source().map(str::to_owned)
+    let what = engine.without_source().map(str::to_owned);
+    Some(what.unwrap_or_else(|| to_admit(&engine.name())))
+}
+
+fn to_admit(name: &EngineName) -> String {
+    format!("write its admission with `herma admit engine {name} --program FILE`")
 }
 
 /// What there is to say about an engine.
@@ -178,9 +183,7 @@ fn next_step(
     }
     match admission {
         Admission::Admitted | Admission::BuiltIn | Admission::NotApplicable => {}
-        Admission::MissingAdmission => {
-            return Some(format!("write its admission with `herma admit engine {name} --program FILE`"));
-        }
+        Admission::MissingAdmission => return Some(to_admit(name)),
         Admission::NotAdmitted => {
             return Some(format!(
                 "complete its admission with `herma admit engine {name}`, then have an approver sign it with \

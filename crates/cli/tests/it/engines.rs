@@ -33,7 +33,13 @@ fn an_engine_is_off_until_it_is_switched_on_and_off_again_afterwards() {
     assert_eq!((&fresh["built_in"], &fresh["enabled"]), (&false.into(), &false.into()));
     assert_eq!((&fresh["digest"], &fresh["proven_stage"]), (&Value::Null, &Value::Null));
     assert_eq!(fresh["admission"], "missing_admission");
-    assert!(fresh["next_step"].as_str().unwrap().contains("`herma engines enable stub`"), "{fresh:#}");
+    // Without a program there is nothing to switch on.
+    for engine in ["stub", "case"] {
+        let (fresh, doctor) = (row(&herma, engine), herma.run(&["doctor", engine]));
+        let admit = format!("herma admit engine {engine} --program FILE");
+        assert!(fresh["next_step"].as_str().unwrap().contains(&format!("`{admit}`")), "{fresh:#}");
+        assert!(doctor.stdout.contains(&admit), "{doctor:#?}");
+    }
     let (run, on) = run_of_stub(&herma);
     assert!(!on && !run.report.engine_started);
     let next: Vec<_> = run.report.blockers.iter().map(|record| record.next_step.as_str()).collect();
