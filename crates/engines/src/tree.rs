@@ -1,5 +1,6 @@
 //! The digest of an installed tree: every file, link and directory of it, by name, kind and content.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
@@ -114,11 +115,7 @@ fn list(root: &Path) -> io::Result<Vec<Entry>> {
                 waiting.push(path.clone());
                 Kind::Directory
             } else if meta.is_symlink() {
-                let target = fs::read_link(entry.path())?;
-                if !stays_inside(&dir, &target) {
-                    return Err(io::Error::other(format!("{} leads out of it", path.display())));
-                }
-                Kind::Link(target)
+                Kind::Link(fs::read_link(entry.path())?)
             } else if meta.is_file() {
                 Kind::File { executable: meta.permissions().mode() & 0o111 != 0, state: State::of(&meta)? }
             } else {
@@ -133,20 +130,38 @@ fn list(root: &Path) -> io::Result<Vec<Entry>> {
     entries.sort_unstable_by(|one, other| {
         one.path.as_os_str().as_bytes().cmp(other.path.as_os_str().as_bytes())
     });
+    check_links(&entries)?;
     Ok(entries)
 }
 
-/// Whether a link in `dir` ends below the root: one that leads out would run what nobody took a digest of.
-fn stays_inside(dir: &Path, target: &Path) -> bool {
-    let mut depth = dir.components().count();
+/// No link leads out: it would run what nobody took a digest of.
+fn check_links(entries: &[Entry]) -> io::Result<()> {
+    let links = || {
+        entries.iter().filter_map(|Entry { path, kind }| match kind {
+            Kind::Link(target) => Some((path.as_path(), target.as_path())),
+            _ => None,
+        })
+    };
+    let places: HashSet<&Path> = links().map(|(path, _)| path).collect();
+    match links().find(|(path, target)| !stays_inside(path, target, &places)) {
+        Some((path, _)) => Err(io::Error::other(format!("{} leads out of it", path.display()))),
+        None => Ok(()),
+    }
+}
+
+/// Whether a link ends below the root, seen from its path there. Above what it reached through another link is not where the
+/// names say, so that it may not go up from there.
+fn stays_inside(link: &Path, target: &Path, links: &HashSet<&Path>) -> bool {
+    let mut at = link.parent().map(Path::to_owned).unwrap_or_default();
+    let mut is_behind_link = false;
     for part in target.components() {
         match part {
-            Component::Normal(_) => depth += 1,
-            Component::CurDir => {}
-            Component::ParentDir => match depth.checked_sub(1) {
-                Some(up) => depth = up,
-                None => return false,
-            },
+            Component::Normal(name) => {
+                at.push(name);
+                is_behind_link |= links.contains(at.as_path());
+            }
+            Component::ParentDir if is_behind_link || !at.pop() => return false,
+            Component::ParentDir | Component::CurDir => {}
             Component::RootDir | Component::Prefix(_) => return false,
         }
     }
@@ -327,5 +342,22 @@ mod tests {
             tree_digest(&socket.path().join("package.json")).unwrap_err().to_string(),
             "it is not a directory"
         );
+    }
+
+    #[test]
+    fn a_link_that_leads_out_by_another_link_is_refused() {
+        for (target, stays) in [
+            ("bin/top/bin/agent", true),
+            ("bin/../bin/top", true),
+            // Its names end in `bin`, and it beside the tree.
+            ("bin/top/../secret", false),
+            ("bin/top/bin/../../secret", false),
+        ] {
+            let tree = tree();
+            symlink("..", tree.path().join("bin/top")).unwrap();
+            symlink(target, tree.path().join("way")).unwrap();
+            let error = tree_digest(tree.path()).err().map(|error| error.to_string());
+            assert_eq!(error, (!stays).then(|| "way leads out of it".to_owned()), "{target}");
+        }
     }
 }
