@@ -13,7 +13,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 /// An admission of this installation, or a file that is nothing but a draft.
 pub(crate) enum Which {
@@ -110,8 +110,8 @@ fn list(installation: &Installation, screen: &Screen) -> Result<bool, Failure> {
         screen.line(format_args!(
             "{:7} {:32} {status}{pad} {}",
             row.kind.as_str(),
-            safe(&row.name),
-            safe(&row.detail)
+            safe_line(&row.name),
+            safe_line(&row.detail)
         ));
     }
     Ok(all_hold)
@@ -179,7 +179,7 @@ fn print(output: &AdmissionOutput, screen: &Screen) -> Result<(), Failure> {
     }
     let yaml = std::fs::read(&output.file).map_err(Failure::internal)?;
     for line in String::from_utf8_lossy(&yaml).lines() {
-        screen.line(format_args!("  {}", safe(line)));
+        screen.line(format_args!("  {}", safe_line(line)));
     }
     if let Some(signed) = &output.signed {
         screen.line(format_args!("signed  by {} at {}", signed.approver, signed.signed_at));
@@ -190,8 +190,8 @@ fn print(output: &AdmissionOutput, screen: &Screen) -> Result<(), Failure> {
 
 /// What an admission comes to, and what to do next.
 pub(crate) fn show(output: &AdmissionOutput, screen: &Screen) {
-    screen.line(format_args!("{}  {}", status(output.status, screen), safe(&output.detail)));
-    screen.line(format_args!("next: {}", safe(&output.next_step)));
+    screen.line(format_args!("{}  {}", status(output.status, screen), safe_line(&output.detail)));
+    screen.line(format_args!("next: {}", safe_line(&output.next_step)));
 }
 
 fn status(status: Admission, screen: &Screen) -> String {

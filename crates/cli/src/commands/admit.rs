@@ -18,7 +18,7 @@ use crate::commands::{Ended, open};
 use crate::confirm::{code_for, confirm};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 use crate::unlock::unlock;
 
 pub(crate) fn admit(command: &Admit, environment: &Environment, screen: &Screen) -> Ended {
@@ -89,7 +89,7 @@ fn draft(
     } else {
         screen.line(format_args!("wrote {}", output.file));
         let state = match &output.lacks {
-            Some(lacks) => format!("{}  {}", screen.paint(Tone::Warn, "a draft"), safe(lacks)),
+            Some(lacks) => format!("{}  {}", screen.paint(Tone::Warn, "a draft"), safe_line(lacks)),
             None => format!("{}  every field is there", screen.paint(Tone::Good, "complete")),
         };
         screen.line(state);
@@ -231,7 +231,7 @@ fn sign(args: &AdmitSign, installation: &Installation, environment: &Environment
         screen.line(format_args!("You are about to let in {}:", read.id));
         screen.line("");
         for line in String::from_utf8_lossy(&read.bytes).lines() {
-            screen.line(format_args!("  {}", safe(line)));
+            screen.line(format_args!("  {}", safe_line(line)));
         }
         screen.line("");
         screen.line(format_args!("digest  {}", read.digest()));

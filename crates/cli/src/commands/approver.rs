@@ -11,7 +11,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{ApproverItem, ApproverOutput, ApproversOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 use crate::unlock::{UnlockArgs, new_passphrase, unlock};
 
 pub(crate) fn approver(command: &args::Approver, environment: &Environment, screen: &Screen) -> Ended {
@@ -114,7 +114,7 @@ fn list(approvers: &Approvers, screen: &Screen) -> Ended {
             record.introduced_by
         ));
         if let Err(why) = known.trusted() {
-            screen.line(format_args!("  {} {}", screen.paint(Tone::Bad, "not trusted:"), safe(&why)));
+            screen.line(format_args!("  {} {}", screen.paint(Tone::Bad, "not trusted:"), safe_line(&why)));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -23,7 +23,7 @@ use crate::commands::Ended;
 use crate::commands::run::{find_script, read_contract, run, show_result};
 use crate::environment::{Environment, RunAround};
 use crate::failure::Failure;
-use crate::screen::{Screen, safe};
+use crate::screen::{Screen, safe_line};
 
 /// The most of an answer that is read: all that is handed over, and a report.
 const MOST_ANSWER: u64 = 96 << 20;
@@ -126,14 +126,14 @@ fn take_over(report: &Report, files: Option<Vec<HandedFile>>, around: &RunAround
     let Some(files) = files else { return Err(kept("it is too much".to_owned())) };
     for file in &files {
         if !is_still(&at(workspace, file), file.old.as_ref()) {
-            return Err(kept(format!("`{}` has changed meanwhile", safe(&file.path.to_string()))));
+            return Err(kept(format!("`{}` has changed meanwhile", safe_line(&file.path.to_string()))));
         }
     }
     // Deletions first: a path may have been a file and be a directory now.
     let (gone, there): (Vec<_>, Vec<_>) = files.iter().partition(|file| file.new.is_none());
     for file in gone.into_iter().chain(there) {
         put(&at(workspace, file), file)
-            .map_err(|why| kept(format!("`{}`: {why}", safe(&file.path.to_string()))))?;
+            .map_err(|why| kept(format!("`{}`: {why}", safe_line(&file.path.to_string()))))?;
     }
     Ok(())
 }

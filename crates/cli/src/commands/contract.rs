@@ -13,7 +13,7 @@ use crate::commands::Ended;
 use crate::commands::run::{ReadContract, read_contract};
 use crate::failure::Failure;
 use crate::output::{ContractOutput, WrittenOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
     match command {
@@ -69,12 +69,16 @@ fn check(file: &Path, screen: &Screen) -> Ended {
     if screen.is_json() {
         screen.value(&output)?;
     } else {
-        screen.line(format_args!("{}  {}", screen.paint(Tone::Good, "ok"), safe(&output.title)));
+        screen.line(format_args!("{}  {}", screen.paint(Tone::Good, "ok"), safe_line(&output.title)));
         screen.line(format_args!("  id      {}", output.contract_id));
         screen.line(format_args!("  stage   {}", output.stage));
         screen.line(format_args!("  digest  {}", output.contract_digest));
         for warning in &output.warnings {
-            screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "would block"), safe(warning)));
+            screen.line(format_args!(
+                "  {}  {}",
+                screen.paint(Tone::Warn, "would block"),
+                safe_line(warning)
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)

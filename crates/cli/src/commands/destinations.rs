@@ -10,7 +10,7 @@ use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::output::{DestinationOutput, DestinationRow, DestinationsOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 /// Every destination that the words of herma know.
 const ALL: [DestinationKind; 4] =
@@ -33,12 +33,12 @@ pub(crate) fn destinations(of: &args::OfRepository, environment: &Environment, s
             screen.paint(Tone::Warn, "not ready")
         };
         let chosen = if row.chosen { " (runs take place here)" } else { "" };
-        screen.line(format_args!("{:10} {mark} {}{chosen}", row.name.as_str(), safe(&row.detail)));
+        screen.line(format_args!("{:10} {mark} {}{chosen}", row.name.as_str(), safe_line(&row.detail)));
         if let Some(next) = &row.next_step {
-            screen.line(format_args!("           next: {}", safe(next)));
+            screen.line(format_args!("           next: {}", safe_line(next)));
         }
         for wall in &row.walls {
-            screen.line(format_args!("           {}", screen.paint(Tone::Dim, safe(wall))));
+            screen.line(format_args!("           {}", screen.paint(Tone::Dim, safe_line(wall))));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -74,10 +74,10 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
         return Ok(ExitCode::SUCCESS);
     }
     let by = if output.chosen { "chosen for" } else { "the default, as nothing was chosen for" };
-    screen.line(format_args!("{} ({by} {})", kind.as_str(), safe(&output.repository)));
+    screen.line(format_args!("{} ({by} {})", kind.as_str(), safe_line(&output.repository)));
     for (what, value) in [("image", &output.image), ("runtime", &output.runtime)] {
         if let Some(value) = value {
-            screen.line(format_args!("  {what}: {}", safe(value)));
+            screen.line(format_args!("  {what}: {}", safe_line(value)));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::DiffOutput;
-use crate::screen::{Screen, safe};
+use crate::screen::{Screen, safe, safe_line};
 
 pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -35,7 +35,9 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
             screen.line(safe(&String::from_utf8_lossy(&patch)).trim_end());
         }
         (Some(patch), _) => screen.bytes(&patch),
-        (None, reason) => screen.note(format_args!("there is no patch: {}", reason.unwrap_or_default())),
+        (None, reason) => {
+            screen.note(format_args!("there is no patch: {}", safe_line(&reason.unwrap_or_default())));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }

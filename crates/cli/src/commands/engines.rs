@@ -14,7 +14,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{EngineRow, EnginesOutput, InstalledOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn engines(args: &args::EnginesArgs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -78,7 +78,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         screen.line(format_args!("  tree    {}", output.tree));
         screen.line(format_args!("  draft   {}", output.draft));
         if let Some(lacks) = &output.lacks {
-            screen.line(format_args!("          {}", safe(lacks)));
+            screen.line(format_args!("          {}", safe_line(lacks)));
         }
         screen.line(format_args!("{} {}", screen.paint(Tone::Bold, "next:"), output.next_step));
     }
@@ -213,7 +213,7 @@ fn list(rows: &[EngineRow], screen: &Screen) {
         screen.line(format_args!(
             "{:12} {:13} {:9} {switch}  {:20}  {:18} {}",
             row.engine.as_str(),
-            safe(&row.version),
+            safe_line(&row.version),
             if row.built_in { "built in" } else { "external" },
             short(row.digest),
             row.admission.as_str(),
@@ -230,7 +230,7 @@ fn switched(row: &EngineRow, screen: &Screen) {
     screen.line(format_args!("`{}` is {switch}", row.engine));
     let open = row.enabled && row.admission != Admission::Admitted;
     if let Some(detail) = row.admission_detail.as_ref().filter(|_| open) {
-        screen.line(format_args!("  {}", safe(detail)));
+        screen.line(format_args!("  {}", safe_line(detail)));
     }
     if let Some(next) = row.next_step.as_ref().filter(|_| row.enabled) {
         screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));

@@ -13,7 +13,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::LadderOutput;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 use crate::unlock::{UnlockArgs, unlock};
 
 pub(crate) fn prove(args: &args::Prove, environment: &Environment, screen: &Screen) -> Ended {
@@ -55,7 +55,7 @@ fn show_proof(proof: &Proof, installation: &Installation, screen: &Screen) {
     ));
     for row in &proof.rows {
         let mark = if row.held { screen.paint(Tone::Good, "ok") } else { screen.paint(Tone::Bad, "BROKEN") };
-        screen.line(format_args!("  {:22} {mark}  {}", row.case, safe(&row.detail)));
+        screen.line(format_args!("  {:22} {mark}  {}", row.case, safe_line(&row.detail)));
     }
     for compared in &proof.comparison {
         let standing = match compared.standing {
@@ -67,7 +67,7 @@ fn show_proof(proof: &Proof, installation: &Installation, screen: &Screen) {
         screen.line(format_args!(
             "  {:22} {standing}  {}",
             compared.criterion.as_str(),
-            safe(&compared.detail)
+            safe_line(&compared.detail)
         ));
     }
     if !proof.coverage.is_empty() {
@@ -76,7 +76,7 @@ fn show_proof(proof: &Proof, installation: &Installation, screen: &Screen) {
             .line(format_args!("  {covered} of {} rows of the failure matrix covered", proof.coverage.len()));
     }
     for reason in &proof.reasons {
-        screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "not proven:"), safe(reason)));
+        screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "not proven:"), safe_line(reason)));
     }
     if proof.status == Status::Pass {
         let file = herma_harness::Proofs::of(installation).file(&proof.engine, proof.stage);
@@ -121,7 +121,7 @@ fn show_rungs(rungs: &[Rung], installation: &Installation, screen: &Screen) {
             "  {}  {:15} {state}  {}",
             rung.stage,
             rung.stage.name(),
-            safe(&rung.detail)
+            safe_line(&rung.detail)
         ));
         if !rung.bundles.is_empty() {
             let file = herma_harness::Proofs::of(installation).file(&rung.engine, rung.stage);

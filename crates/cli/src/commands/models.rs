@@ -13,7 +13,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{ModelRow, ModelsOutput, PriceShown};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn models(environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -91,12 +91,12 @@ fn show(row: &ModelRow, screen: &Screen) {
     let tone = if row.admission == Admission::Admitted { Tone::Good } else { Tone::Warn };
     screen.line(format_args!(
         "{:40} {:11} {}",
-        safe(&row.model),
+        safe_line(&row.model),
         row.provider.as_deref().unwrap_or("-"),
         screen.paint(tone, row.admission.as_str())
     ));
     if !row.aliases.is_empty() {
-        screen.line(format_args!("  asked as  {}", safe(&row.aliases.join(", "))));
+        screen.line(format_args!("  asked as  {}", safe_line(&row.aliases.join(", "))));
     }
     match &row.price {
         Some(price) => screen.line(format_args!(
@@ -106,6 +106,6 @@ fn show(row: &ModelRow, screen: &Screen) {
         None => screen.line("  price     not said: no run with limits.usd can use it"),
     }
     if let Some(next) = &row.next_step {
-        screen.line(format_args!("  next      {}", safe(next)));
+        screen.line(format_args!("  next      {}", safe_line(next)));
     }
 }

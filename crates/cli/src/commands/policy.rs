@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
 };
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn policy(command: &args::Policy, environment: &Environment, screen: &Screen) -> Ended {
     match command {
@@ -46,7 +46,12 @@ fn check(args: &args::PolicyCheck, environment: &Environment, screen: &Screen) -
             screen.line(format_args!("{word}  {}", safe(&problem.to_string())));
         }
         for rule in &output.rules {
-            screen.line(format_args!("{:<6}  {:<24}  {}", rule.effect, safe(&rule.id), safe(&rule.file)));
+            screen.line(format_args!(
+                "{:<6}  {:<24}  {}",
+                rule.effect,
+                safe_line(&rule.id),
+                safe_line(&rule.file)
+            ));
         }
         if let Some(digest) = output.digest {
             screen.line(format_args!("{}  {digest}", screen.paint(Tone::Good, "ok")));
@@ -77,11 +82,15 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
         for case in &output.cases {
             match &case.difference {
                 None => {
-                    screen.line(format_args!("{}     {}", screen.paint(Tone::Good, "ok"), safe(&case.name)));
+                    screen.line(format_args!(
+                        "{}     {}",
+                        screen.paint(Tone::Good, "ok"),
+                        safe_line(&case.name)
+                    ));
                 }
                 Some(difference) => {
                     let word = screen.paint(Tone::Bad, "wrong");
-                    screen.line(format_args!("{word}  {}: {}", safe(&case.name), safe(difference)));
+                    screen.line(format_args!("{word}  {}: {}", safe_line(&case.name), safe_line(difference)));
                 }
             }
         }
@@ -132,13 +141,18 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
     } else {
         screen.paint(Tone::Bad, "denied")
     };
-    screen.line(format_args!("{word}: {}", safe(&decision.reason)));
+    screen.line(format_args!("{word}: {}", safe_line(&decision.reason)));
     if !decision.does.is_empty() {
         let does: Vec<&str> = decision.does.iter().map(|action| action.as_str()).collect();
         screen.line(format_args!("  it would   {}", does.join(", ")));
     }
     for rule in &decision.rules {
-        screen.line(format_args!("  {:<8}   {} in {}", rule.effect, safe(&rule.id), safe(&rule.file)));
+        screen.line(format_args!(
+            "  {:<8}   {} in {}",
+            rule.effect,
+            safe_line(&rule.id),
+            safe_line(&rule.file)
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }

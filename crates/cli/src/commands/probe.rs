@@ -12,7 +12,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{ProbeOutput, ProbeRow};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn probe(args: &args::Probe, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -48,7 +48,7 @@ pub(crate) fn probe(args: &args::Probe, environment: &Environment, screen: &Scre
         } else {
             screen.paint(Tone::Bad, "NOT DENIED")
         };
-        screen.line(format_args!("{name:22} {:18} {mark} {}", wall.as_str(), safe(detail)));
+        screen.line(format_args!("{name:22} {:18} {mark} {}", wall.as_str(), safe_line(detail)));
     }
     let not_denied = output.probes.iter().filter(|probe| !probe.denied).count();
     screen.line(format_args!(

@@ -18,7 +18,7 @@ use herma_router::upstream::Upstream;
 use crate::commands::Ended;
 use crate::failure::Failure;
 use crate::output::RouterProbeOutput;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 /// The most questions at one API: content, stream, tool call, and the last one once more.
 const QUESTIONS: u64 = 4;
@@ -54,12 +54,12 @@ fn find_out(
         Failure::bad_input(bad).hint("`herma router example` prints a whole configuration to start from")
     })?;
     let (name, model) = named.split_once('/').filter(|(_, model)| !model.is_empty()).ok_or_else(|| {
-        Failure::bad_input(format!("`{}` is not UPSTREAM/MODEL", safe(named)))
+        Failure::bad_input(format!("`{}` is not UPSTREAM/MODEL", safe_line(named)))
             .hint("name an upstream of the configuration, `/`, and the model as that upstream calls it")
     })?;
     let upstream = config.upstreams.get(name).ok_or_else(|| {
         let known: Vec<&str> = config.upstreams.keys().map(String::as_str).collect();
-        Failure::bad_input(format!("the configuration has no upstream `{}`", safe(name)))
+        Failure::bad_input(format!("the configuration has no upstream `{}`", safe_line(name)))
             .hint(format!("it has: {}", known.join(", ")))
     })?;
     let doors = doors(name, upstream, api)?;
@@ -149,7 +149,7 @@ fn admitted(config: &Config, upstream: &str, model: &str, budget: ProbeBudget) -
 }
 
 fn show(output: &RouterProbeOutput, screen: &Screen) {
-    screen.line(screen.paint(Tone::Bold, safe(&format!("{}/{}", output.upstream, output.model))));
+    screen.line(screen.paint(Tone::Bold, safe_line(&format!("{}/{}", output.upstream, output.model))));
     if let Some(found) = &output.capabilities {
         for (what, support) in
             [("content", &found.content), ("streaming", &found.streaming), ("tool calls", &found.tool_calls)]
@@ -159,10 +159,10 @@ fn show(output: &RouterProbeOutput, screen: &Screen) {
         let doors: Vec<&str> = found.doors.iter().map(|door| api_name(*door)).collect();
         screen.line(format_args!("  {:12} {}", "answers at", doors.join(", ")));
         for left in &found.left_out {
-            screen.line(format_args!("  {:12} {}: {}", "not at", api_name(left.door), safe(&left.why)));
+            screen.line(format_args!("  {:12} {}: {}", "not at", api_name(left.door), safe_line(&left.why)));
         }
         if let Some(model) = &found.model_answered {
-            screen.line(format_args!("  {:12} {}", "calls itself", safe(model)));
+            screen.line(format_args!("  {:12} {}", "calls itself", safe_line(model)));
         }
         let used = &found.used;
         screen.line(format_args!(
@@ -172,15 +172,15 @@ fn show(output: &RouterProbeOutput, screen: &Screen) {
     }
     if let Some(record) = &output.blocker {
         let blocker = screen.paint(Tone::Warn, record.blocker.as_str());
-        screen.line(format_args!("blocked: {blocker}: {}", safe(&record.detail)));
-        screen.line(format_args!("next: {}", safe(&record.next_step)));
+        screen.line(format_args!("blocked: {blocker}: {}", safe_line(&record.detail)));
+        screen.line(format_args!("next: {}", safe_line(&record.next_step)));
     }
 }
 
 fn shown(support: &Support, screen: &Screen) -> String {
     match support {
         Support::Yes => screen.paint(Tone::Good, "yes"),
-        Support::No(why) => format!("{}, {}", screen.paint(Tone::Bad, "no"), safe(why)),
+        Support::No(why) => format!("{}, {}", screen.paint(Tone::Bad, "no"), safe_line(why)),
         Support::NotAsked => screen.paint(Tone::Dim, "not asked"),
     }
 }

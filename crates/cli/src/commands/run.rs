@@ -21,7 +21,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::progress::watcher;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) -> Ended {
     let read = read_contract(&args.contract)?;
@@ -94,7 +94,7 @@ fn how_to_get_approved(args: &args::Run, installation: &Installation, report: &R
     }
     let destination = args.destination.map(|arg| DestinationKind::from(arg).as_str());
     let destination = destination.map(|name| format!(" --destination {name}")).unwrap_or_default();
-    let (contract, engine) = (safe(&args.contract), &args.engine);
+    let (contract, engine) = (safe_line(&args.contract), &args.engine);
     Some(format!(
         "ask for an approval with `herma approvals request {contract} --engine {engine}{destination} --reason TEXT`"
     ))
@@ -194,7 +194,7 @@ fn bad_contract(path: &Path, bad: &BadContract) -> Failure {
         _ => path.display().to_string(),
     };
     let expected = if bad.expected.is_empty() { String::new() } else { format!("; {}", bad.expected) };
-    Failure::bad_input(format!("{place}: {}", safe(&format!("{}{expected}", bad.problem))))
+    Failure::bad_input(format!("{place}: {}", safe_line(&format!("{}{expected}", bad.problem))))
         .hint("docs/contract.md describes every key; `herma contract new` writes a contract to start from")
 }
 
@@ -239,9 +239,9 @@ pub(crate) fn show_result(report: &Report, screen: &Screen) {
         screen.line(format_args!(
             "  {}  {}",
             screen.paint(Tone::Bold, blocker.blocker),
-            safe(&blocker.detail)
+            safe_line(&blocker.detail)
         ));
-        screen.line(format_args!("    next: {}", safe(&blocker.next_step)));
+        screen.line(format_args!("    next: {}", safe_line(&blocker.next_step)));
     }
     for change in &report.changed_files {
         let kind = match (&change.old, &change.new) {
@@ -254,10 +254,14 @@ pub(crate) fn show_result(report: &Report, screen: &Screen) {
         } else {
             String::new()
         };
-        screen.line(format_args!("  {kind:8} {}{test}", safe(&change.path.to_string())));
+        screen.line(format_args!("  {kind:8} {}{test}", safe_line(&change.path.to_string())));
     }
     for check in &report.verification {
         let code = check.exit_code.map_or_else(|| "killed".to_owned(), |code| format!("exit {code}"));
-        screen.line(format_args!("  verify   {}  ({code}, {} ms)", safe(&check.command), check.duration_ms));
+        screen.line(format_args!(
+            "  verify   {}  ({code}, {} ms)",
+            safe_line(&check.command),
+            check.duration_ms
+        ));
     }
 }

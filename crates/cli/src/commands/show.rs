@@ -15,7 +15,7 @@ use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
-use crate::screen::{Screen, safe};
+use crate::screen::{Screen, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -34,7 +34,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
         if !called.lines.is_empty() {
             screen.line("\n## What the engine called\n");
             for line in &called.lines {
-                screen.line(format_args!("    {}", safe(line)));
+                screen.line(format_args!("    {}", safe_line(line)));
             }
             if called.more > 0 {
                 let run = report.run_id.short();
@@ -45,7 +45,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
         if lines.len() > 1 {
             screen.line("\n## The runs around it\n");
             for line in &lines {
-                screen.line(format_args!("    {}", safe(line)));
+                screen.line(format_args!("    {}", safe_line(line)));
             }
         }
         if let Some(outcome) = outcome::standing(&installation, &report)? {
@@ -66,7 +66,7 @@ fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
         screen.value(&TreeOutput { schema: "herma.tree/v1", run_id: report.run_id, tree })?;
     } else {
         for line in tree::lines(&tree, report.run_id) {
-            screen.line(safe(&line));
+            screen.line(safe_line(&line));
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -9,7 +9,7 @@ use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::output::UsageOutput;
-use crate::screen::{Screen, safe};
+use crate::screen::{Screen, safe_line};
 
 pub(crate) fn usage(args: &args::Usage, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -24,7 +24,8 @@ pub(crate) fn usage(args: &args::Usage, environment: &Environment, screen: &Scre
         screen.line("no run has asked a model yet");
         return Ok(ExitCode::SUCCESS);
     }
-    let width = rows.iter().map(|row| safe(&row.key).chars().count()).max().unwrap_or(0).max("total".len());
+    let width =
+        rows.iter().map(|row| safe_line(&row.key).chars().count()).max().unwrap_or(0).max("total".len());
     let line = |key: &str, usage: &Usage| {
         let unsettled = match usage.unsettled {
             0 => String::new(),
@@ -36,7 +37,7 @@ pub(crate) fn usage(args: &args::Usage, environment: &Environment, screen: &Scre
         ));
     };
     for row in &rows {
-        line(&safe(&row.key), &row.usage);
+        line(&safe_line(&row.key), &row.usage);
     }
     line("total", &total);
     Ok(ExitCode::SUCCESS)

@@ -13,7 +13,7 @@ use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::VerifyOutput;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Screen) -> Ended {
     let bundle = find_bundle(&args.bundle, environment, screen)?;
@@ -50,7 +50,7 @@ pub(crate) fn show_checks(checks: &CheckList, screen: &Screen) {
             CheckOutcome::Unchecked => screen.paint(Tone::Warn, "NOT CHECKED"),
             CheckOutcome::NotApplicable => screen.paint(Tone::Dim, "-"),
         };
-        screen.line(format_args!("  {:14} {mark}  {}", check.name.as_str(), safe(&check.detail)));
+        screen.line(format_args!("  {:14} {mark}  {}", check.name.as_str(), safe_line(&check.detail)));
     }
     let verdict = if checks.ok() {
         screen.paint(Tone::Good, "The bundle holds.")

@@ -146,6 +146,19 @@ fn what_is_no_regular_file_of_sensible_size_is_neither_waited_for_nor_read() {
 }
 
 #[test]
+fn no_text_of_a_bundle_makes_a_line_of_its_own() {
+    let sample = Sample::new();
+    let forged = "The bundle holds.";
+    let report = serde_json::json!({ format!("x`\n{forged}\n"): 1 });
+    fs::write(sample.dir().join(layout::REPORT), report.to_string()).unwrap();
+    let detail = sample.check().failed().map(|check| check.detail.clone()).collect::<String>();
+    assert!(detail.contains(&format!("\n{forged}\n")), "the report's text is not repeated: {detail}");
+    let ended = sample.herma.run(&["verify".as_ref(), sample.dir().as_os_str()]);
+    assert_eq!(ended.code, Some(1));
+    assert!(!ended.stdout.lines().any(|line| line == forged), "{ended:#?}");
+}
+
+#[test]
 fn a_byte_more_or_less_is_found_in_every_file() {
     let sample = Sample::new();
     for name in sample.files() {

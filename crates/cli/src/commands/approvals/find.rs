@@ -5,7 +5,7 @@ use herma_model::approval::{Approval, ApprovalState, ApprovalStore as _};
 use herma_model::{Clock as _, Report};
 
 use crate::failure::Failure;
-use crate::screen::safe;
+use crate::screen::safe_line;
 
 /// How many of a contract's newest approvals are looked through.
 const NEWEST: u32 = 50;
@@ -21,12 +21,12 @@ pub(super) fn find(installation: &Installation, named: &str) -> Result<Approval,
     match (found.next(), found.next()) {
         (Some(approval), None) => Ok(approval),
         (Some(_), Some(_)) => {
-            Err(Failure::bad_input(format!("more than one approval is called `{}`", safe(named)))
+            Err(Failure::bad_input(format!("more than one approval is called `{}`", safe_line(named)))
                 .hint("give more digits; `herma approvals list --all` lists the names"))
         }
         (None, _) if named == "last" => Err(Failure::bad_input("there is no approval yet")
             .hint("ask for one with `herma approvals request CONTRACT --reason TEXT`")),
-        (None, _) => Err(Failure::bad_input(format!("there is no approval called `{}`", safe(named)))
+        (None, _) => Err(Failure::bad_input(format!("there is no approval called `{}`", safe_line(named)))
             .hint("`herma approvals list --all` lists the names")),
     }
 }

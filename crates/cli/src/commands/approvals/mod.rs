@@ -19,7 +19,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{ApprovalRow, ApprovalsOutput};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 /// How many of the newest approvals are looked through for those that are still open.
 const NEWEST: u32 = 1_000;
@@ -68,7 +68,7 @@ fn list(args: &args::ListApprovals, installation: &Installation, screen: &Screen
             row.stage,
             row.contract_id.as_str(),
             row.engine.as_str(),
-            safe(&row.target),
+            safe_line(&row.target),
             row.expires_at.strftime("%Y-%m-%d %H:%M:%SZ"),
         ));
     }
@@ -105,8 +105,8 @@ impl From<AskError> for Failure {
         match error {
             AskError::NotNeeded(_) => Self::bad_input(error).hint("run the contract with `herma run`"),
             AskError::NotReady(ref missing) => {
-                let next = safe(&missing.next_step);
-                Self::blocked(safe(&error.to_string())).hint(next)
+                let next = safe_line(&missing.next_step);
+                Self::blocked(safe_line(&error.to_string())).hint(next)
             }
             AskError::Unsigned => Self::bad_input(error).hint("say who asks with --approver NAME"),
             AskError::SamePerson(_) => Self::bad_input(error).hint("another approver has to rule on it"),

@@ -16,7 +16,7 @@ use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{BenchOutput, BenchRow};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 /// How many files a repository has, and how many times as long a governed run of it may take.
 const REPOSITORIES: [(u64, f64); 3] = [(10, 3.0), (1_000, 1.6), (20_000, 1.3)];
@@ -80,7 +80,7 @@ fn show_machine(machine: &Machine, over: &str, screen: &Screen) {
 fn show_judgement(left_out: &[LeftOut], targets: &[Target], screen: &Screen) {
     for left in left_out {
         screen.line(
-            screen.paint(Tone::Dim, format_args!("{:17} not measured: {}", left.name, safe(&left.why))),
+            screen.paint(Tone::Dim, format_args!("{:17} not measured: {}", left.name, safe_line(&left.why))),
         );
     }
     screen.line("");

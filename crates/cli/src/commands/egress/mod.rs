@@ -14,7 +14,7 @@ use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{EgressLearnedOutput, EgressOutput, GrantItem};
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn egress(command: &args::Egress, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -66,7 +66,7 @@ fn show_hosts(hosts: &[String], screen: &Screen) {
         screen.line("  none");
     }
     for host in hosts {
-        screen.line(format_args!("  {}", safe(host)));
+        screen.line(format_args!("  {}", safe_line(host)));
     }
 }
 
@@ -84,12 +84,16 @@ fn show_list(list: &InstallationList, screen: &Screen) {
     for host in &list.unsigned {
         screen.line(format_args!(
             "  {}  {}",
-            safe(host),
+            safe_line(host),
             screen.paint(Tone::Warn, "not signed, does not count")
         ));
     }
     if let Some(problem) = &list.problem {
-        screen.line(format_args!("  {} {}", screen.paint(Tone::Bad, "new runs are blocked:"), safe(problem)));
+        screen.line(format_args!(
+            "  {} {}",
+            screen.paint(Tone::Bad, "new runs are blocked:"),
+            safe_line(problem)
+        ));
     }
 }
 
@@ -98,9 +102,9 @@ fn show_grant(known: &KnownGrant, screen: &Screen) {
     let tone = if state == "holds" { Tone::Good } else { Tone::Dim };
     let by = by.unwrap_or_else(|| "nobody who is trusted".to_owned());
     screen.line(format_args!("  {id}  {}  until {expires}, by {by}", screen.paint(tone, state)));
-    screen.line(format_args!("    {}: {}", safe(&hosts.join(", ")), safe(&reason)));
+    screen.line(format_args!("    {}: {}", safe_line(&hosts.join(", ")), safe_line(&reason)));
     if let Some(detail) = detail {
-        screen.line(format_args!("    {}", safe(&detail)));
+        screen.line(format_args!("    {}", safe_line(&detail)));
     }
 }
 

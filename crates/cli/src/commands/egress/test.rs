@@ -14,7 +14,7 @@ use crate::args;
 use crate::commands::Ended;
 use crate::failure::Failure;
 use crate::output::EgressTestOutput;
-use crate::screen::{Screen, Tone, safe};
+use crate::screen::{Screen, Tone, safe_line};
 
 pub(super) fn test(args: &args::EgressTest, installation: &Installation, screen: &Screen) -> Ended {
     let asked = asked(args)?;
@@ -83,7 +83,7 @@ fn show(output: &EgressTestOutput, screen: &Screen) -> Result<(), Failure> {
     let verdict = screen.paint(tone, output.verdict);
     screen.line(format_args!("{verdict}  {} {}:{}{reason}", output.method, output.host, output.port));
     if let (Some(rule), Some(by)) = (&output.rule, &output.allowed_by) {
-        screen.line(format_args!("  rule     {} ({by})", safe(rule)));
+        screen.line(format_args!("  rule     {} ({by})", safe_line(rule)));
     }
     if let Some(until) = output.until {
         screen.line(format_args!("  until    {until}"));
@@ -92,7 +92,7 @@ fn show(output: &EgressTestOutput, screen: &Screen) -> Result<(), Failure> {
         screen.line(format_args!("  leads to {}", output.addresses.join(", ")));
     }
     if !output.detail.is_empty() {
-        screen.line(format_args!("  because  {}", safe(&output.detail)));
+        screen.line(format_args!("  because  {}", safe_line(&output.detail)));
     }
     if let Some(next) = output.next_step {
         screen.line(format_args!("  next: {next}"));
