@@ -8,6 +8,7 @@ use herma_model::{Report, Timestamp};
 use crate::bundle::{Bundle, WriteError};
 use crate::layout;
 use crate::markdown::render_markdown;
+use crate::redact::Redactor;
 
 /// The largest report that is read.
 pub const MAX_BYTES: u64 = 64 << 20;
@@ -18,11 +19,13 @@ pub fn write_report(bundle: &Bundle, report: &Report) -> Result<(), WriteError> 
     bundle.write(layout::REPORT, &bytes)
 }
 
-/// Ends a report: writes `report.md`, fills in the artifacts, the run's end and the freshness, writes `report.json`.
-pub fn seal(bundle: &Bundle, mut report: Report) -> Result<Report, WriteError> {
+/// Ends a report: takes secrets out of it, since an agent chose the names of files; writes `report.md`, fills in the
+/// artifacts, the run's end and the freshness, writes `report.json`.
+pub fn seal(bundle: &Bundle, report: &Report, redactor: &Redactor) -> Result<Report, WriteError> {
+    let mut report = redactor.redact_record(report).map_err(|e| WriteError::new(layout::REPORT, e))?;
     report.artifacts = bundle.artifacts();
     report.artifacts.remove(layout::REPORT_MD);
-    let text = render_markdown(&report);
+    let text = redactor.redact(&render_markdown(&report));
     bundle.write(layout::REPORT_MD, text.as_bytes())?;
     report.artifacts = bundle.artifacts();
     report.run_finished_at = bundle.now().max(report.run_finished_at);

@@ -2,9 +2,8 @@
 
 use std::path::PathBuf;
 
-use herma_evidence::{Bundle, Completed, EventLog, Redactor, Trace, attest, layout, seal};
+use herma_evidence::{Bundle, Completed, EventLog, Trace, attest, layout, seal};
 use herma_git::SourceRepo;
-use herma_model::blocker::BlockerRecord;
 use herma_model::event::{Ended, Source, first_missing, required};
 use herma_model::report::{
     Admission, ApprovalStatus, ChildrenUse, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState,
@@ -40,11 +39,6 @@ pub(crate) struct Closing<'a> {
     pub(crate) facts: &'a mut Facts,
     /// The repository that the run lands in, where its stage lands in one.
     pub(crate) landing_place: Option<SourceRepo>,
-}
-
-/// A detail may repeat what an agent wrote, and the report goes into the evidence.
-fn without_secrets(record: &BlockerRecord) -> BlockerRecord {
-    BlockerRecord { detail: Redactor::default().redact(&record.detail), ..record.clone() }
 }
 
 /// Closes a run of this process.
@@ -132,7 +126,7 @@ impl Closing<'_> {
         }
         self.events.finish()?;
         self.trace.finish()?;
-        Ok(seal(self.bundle, self.report(&verdict))?)
+        Ok(seal(self.bundle, &self.report(&verdict), &self.events.redactor())?)
     }
 
     /// What git or the system said of an error may name where the target lies; only its admission may.
@@ -243,7 +237,7 @@ impl Closing<'_> {
             children: ChildrenUse::from_events(&self.events.events()),
             egress: facts.egress.clone(),
             tools: facts.tools.clone().map(ToolUse::reconciled),
-            blockers: verdict.blockers().iter().map(without_secrets).collect(),
+            blockers: verdict.blockers().to_vec(),
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),
             freshness: Freshness { oldest: plan.started_at, newest: plan.started_at, passed: false },

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use herma_evidence::Redactor;
 use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
 use herma_model::report::{ChangedFile, Entry, Mode};
 use herma_model::{EventType, RepoPath};
@@ -31,18 +32,7 @@ pub(crate) fn collect(
         return Err(Stop::Internal("the workspace changed while it was collected".to_owned()));
     }
 
-    let facts = &mut run.facts;
-    facts.changed_tests = changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
-    facts.changed_files.clone_from(&changes);
-    facts.ignored_files = ignored.iter().cloned().collect();
-    facts.result_tree = Some(result.tree.clone());
-    facts.result_commit = Some(result.commit.clone());
-    facts.save(&run.dirs.facts())?;
-    run.record(
-        EventType::PatchApplied,
-        json!({ "result_tree": result.tree, "result_commit": result.commit, "changed": changes.len() }),
-    )?;
-    Ok(TreeFacts {
+    let tree = TreeFacts {
         changes,
         paths: found.entries.into_keys().collect(),
         links: found.links,
@@ -54,7 +44,30 @@ pub(crate) fn collect(
         nested_repositories: found.nested_repositories,
         submodules: submodules(ground),
         git_control_files,
-    })
+    };
+    let facts = &mut run.facts;
+    facts.secret = secret_in_a_name(&tree, &run.events.redactor());
+    facts.changed_tests = tree.changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
+    facts.changed_files.clone_from(&tree.changes);
+    facts.ignored_files.clone_from(&tree.ignored);
+    facts.result_tree = Some(result.tree.clone());
+    facts.result_commit = Some(result.commit.clone());
+    facts.save(&run.dirs.facts())?;
+    run.record(
+        EventType::PatchApplied,
+        json!({ "result_tree": result.tree, "result_commit": result.commit, "changed": tree.changes.len() }),
+    )?;
+    Ok(tree)
+}
+
+/// The first secret in a name that the agent chose. The target of a link is one too.
+fn secret_in_a_name(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
+    let chosen = || tree.changes.iter().map(|change| &change.path).chain(&tree.ignored);
+    let others = [&tree.oversized, &tree.special_files, &tree.nested_repositories, &tree.git_control_files];
+    let names = chosen().chain(others.into_iter().flatten()).map(RepoPath::as_bytes);
+    let targets = chosen().filter_map(|path| tree.links.get(path)).map(Vec::as_slice);
+    let found = names.chain(targets).find_map(|name| redactor.first_secret(name));
+    found.map(|rule| format!("{rule} in the name of a file"))
 }
 
 /// What differs from the baseline, and which paths are new.

@@ -115,7 +115,9 @@ impl Run<'_> {
                 "missing_gates": decision.missing_gates.iter().map(|m| m.gate).collect::<Vec<_>>(),
             }),
         )?;
-        self.bundle.write(layout::DECISION, &pretty(&decision)?)?;
+        let told =
+            self.events.redactor().redact_record(&decision).map_err(|e| Stop::Internal(e.to_string()))?;
+        self.bundle.write(layout::DECISION, &pretty(&told)?)?;
         if decision.is_eligible() {
             return Ok(());
         }

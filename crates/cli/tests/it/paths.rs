@@ -3,7 +3,7 @@
 use herma_model::Blocker;
 use herma_model::report::{Mode, PathRule as Rule};
 
-use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, fix_and};
+use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, everything_below, fix_and};
 
 /// A run that fixes the bug and then takes these steps.
 fn fix_then(steps: &[&str]) -> Finished {
@@ -189,6 +189,29 @@ fn a_new_file_that_the_ignore_rules_cover_is_recorded_and_does_not_land() {
     let ignored: Vec<String> = run.report.ignored_files.iter().map(ToString::to_string).collect();
     assert_eq!(ignored, ["debug.log"]);
     assert!(!run.bundle.text("patch.diff").contains("debug.log"));
+}
+
+#[test]
+fn a_secret_in_a_name_is_a_secret_and_not_in_the_evidence() {
+    let token = format!("gh{}{}", "p_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYaB3d");
+    for (step, also) in [
+        (format!("- write: {{ path: {token}.log, text: x }}"), None),
+        (format!("- write: {{ path: tests/{token}.md, text: x }}"), None),
+        (format!("- write: {{ path: {token}/x.md, text: x }}"), Some(Blocker::DisallowedFile)),
+        (format!("- symlink: {{ path: tests/link, target: /etc/{token} }}"), Some(Blocker::DisallowedFile)),
+        (format!("- shell: mkfifo tests/{token}"), Some(Blocker::DisallowedFile)),
+    ] {
+        // The kit verifies the bundle.
+        let run = fix_then(&[&step]);
+        let mut found: Vec<_> = run.report.blockers.iter().map(|record| record.blocker).collect();
+        found.sort_unstable();
+        let mut wanted: Vec<_> = also.into_iter().chain([Blocker::SecretInOutput]).collect();
+        wanted.sort_unstable();
+        assert_eq!(found, wanted, "{step}: {:#?}", run.report);
+        for (name, (_, bytes)) in everything_below(&run.bundle.dir) {
+            assert!(!String::from_utf8_lossy(&bytes).contains(&token), "{step}: {}", name.display());
+        }
+    }
 }
 
 #[test]

@@ -102,6 +102,12 @@ impl EventLog {
         *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
+    /// What secrets are taken out with.
+    #[must_use]
+    pub fn redactor(&self) -> Redactor {
+        self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Appends one event.
     pub fn append(
         &self,
@@ -112,7 +118,7 @@ impl EventLog {
         if matches!(self.bundle.fault(), Some(Fault::DropEvent(dropped)) if *dropped == kind) {
             return Ok(());
         }
-        let redactor = self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let redactor = self.redactor();
         let data = data::prepare(data, source, &redactor);
         let mut inner = self.lock();
         if source == Source::Agent && !inner.has_room() {

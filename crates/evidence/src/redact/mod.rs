@@ -1,5 +1,6 @@
 //! Takes secrets out of text before it is written.
 
+mod record;
 mod stream;
 
 use std::sync::Arc;
@@ -13,6 +14,8 @@ use crate::secrets::{LOOKAHEAD, Matcher};
 
 /// What takes the place of a value that herma itself knows to be secret.
 const KNOWN: &str = "known_secret";
+/// How every mark in the place of a secret starts.
+const MARK: &str = "[redacted:";
 /// What takes the place of a line that still looks like a secret after everything was taken out.
 const UNCLEAR: &str = "unclear";
 /// A value that is shorter would be found everywhere.
@@ -66,12 +69,18 @@ impl Redactor {
     /// Whether any secret would be taken out of the text.
     #[must_use]
     pub fn finds_secret(&self, text: &[u8]) -> bool {
-        let mut found = false;
-        self.rules.find(text, 0, text.len(), |_| {
-            found = true;
+        self.first_secret(text).is_some()
+    }
+
+    /// The kind of the first secret that would be taken out of the text.
+    #[must_use]
+    pub fn first_secret(&self, text: &[u8]) -> Option<&'static str> {
+        let mut first = None;
+        self.rules.find(text, 0, text.len(), |found| {
+            first = Some(found.rule);
             false
         });
-        found || self.known.as_ref().is_some_and(|known| known.is_match(text))
+        first.or_else(|| self.known.as_ref().filter(|known| known.is_match(text)).map(|_| KNOWN))
     }
 
     /// What to replace in `text` among what starts before `until`, in order and apart from each other.
@@ -120,5 +129,10 @@ fn continues_word(byte: u8) -> bool {
 }
 
 fn mark(rule: &str) -> String {
-    format!("[redacted:{rule}]")
+    format!("{MARK}{rule}]")
+}
+
+/// Whether something may have been taken out of the text.
+pub(crate) fn is_redacted(text: &[u8]) -> bool {
+    text.windows(MARK.len()).any(|part| part == MARK.as_bytes())
 }

@@ -95,7 +95,7 @@ fn a_closed_orphan_verifies() {
     let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
     log.append(Source::Harness, EventType::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
-    let report = seal(&bundle, report).unwrap();
+    let report = seal(&bundle, &report, &Redactor::default()).unwrap();
     attest(&bundle, &sample.key, &report).unwrap();
     let list = sample.verify();
     assert!(list.ok(), "{list:#?}");

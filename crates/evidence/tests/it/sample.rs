@@ -146,7 +146,7 @@ fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnc
     log.append(Source::Harness, E::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
     trace.finish().unwrap();
-    let report = seal(&bundle, report).unwrap();
+    let report = seal(&bundle, &report, &Redactor::default()).unwrap();
     let key = InstallationKey::load_or_create(&temp.path().join("keys")).unwrap();
     attest(&bundle, &key, &report).unwrap();
     Sample { temp, key, report }

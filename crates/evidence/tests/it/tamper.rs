@@ -218,7 +218,6 @@ fn a_signed_lie_is_found() {
         ("a reason for a file that is there", C::Artifacts, |r| {
             r.not_applicable.insert(layout::PATCH.to_owned(), "none".to_owned());
         }),
-        ("a secret", C::Secrets, |r| r.engine_version = format!("ghp_{}", "aB3dE5fG7h".repeat(4))),
         ("missing events", C::Order, |r| r.required_events_passed = false),
     ];
     for (lie, expected, change) in lies {
@@ -227,6 +226,39 @@ fn a_signed_lie_is_found() {
         assert!(failed.contains(expected), "{lie}: {failed:?}");
         assert!(!failed.contains(&C::Signature) && !failed.contains(&C::Subjects), "{lie}: {failed:?}");
     }
+}
+
+#[test]
+fn a_signed_secret_is_found_in_a_log_and_never_written_into_a_report() {
+    let token = format!("ghp_{}", "aB3dE5fG7h".repeat(4));
+    assert_eq!(failed(&pass_saying(format!("it is {token}\n").as_bytes()).verify()), [C::Secrets]);
+    let sample = pass(|report| report.engine_version.clone_from(&token));
+    assert!(sample.verify().ok());
+    assert_eq!(sample.report.engine_version, "[redacted:github_token]");
+    for name in [layout::REPORT, layout::REPORT_MD] {
+        assert!(!fs::read_to_string(sample.dir().join(name)).unwrap().contains(&token), "{name}");
+    }
+}
+
+#[test]
+fn a_name_that_held_a_secret_is_not_judged_by_what_is_left_of_it() {
+    let redacted = |report: &mut herma_model::Report| {
+        let path = RepoPath::new("src/[redacted:github_token].py").unwrap();
+        report.changed_files[0].path = path;
+        report.not_applicable.insert(layout::PATCH.to_owned(), "withheld".to_owned());
+    };
+    let judged = |change: &dyn Fn(&mut herma_model::Report)| {
+        let list = pass(|report| {
+            redacted(report);
+            change(report);
+        });
+        failed(&list.verify()).contains(&C::Paths)
+    };
+    assert!(judged(&|_| {}), "in a pass nothing was redacted");
+    assert!(!judged(&|report| {
+        report.status = Status::Fail;
+        report.blockers = vec![Blocker::SecretInOutput.because("in a name")];
+    }));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_destination::Tool;
-use herma_evidence::{Bundle, Trust, attest, layout, report, seal};
+use herma_evidence::{Bundle, Redactor, Trust, attest, layout, report, seal};
 use herma_harness::{Installation, Order, SystemClock, Unwatched, run, verify_bundle};
 use herma_model::Report;
 use herma_model::engine::{DestinationKind, EngineName};
@@ -112,7 +112,7 @@ fn enlarge(installation: &Installation, small: &Path, large: &Path, mebibytes: u
         }
         log.finish().map_err(Failure::internal)?;
     }
-    let report = seal(&bundle, report).map_err(Failure::internal)?;
+    let report = seal(&bundle, &report, &Redactor::default()).map_err(Failure::internal)?;
     attest(&bundle, &installation.key, &report).map_err(Failure::internal)
 }
 
