@@ -18,11 +18,6 @@ const SETTINGS: &[&str] = &[
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
     "core.quotePath=true",
-    "core.autocrlf=false",
-    "core.symlinks=true",
-    "core.fileMode=true",
-    "core.ignoreCase=false",
-    "core.precomposeUnicode=false",
     "diff.external=",
     "diff.algorithm=myers",
     "protocol.allow=never",
@@ -36,6 +31,16 @@ const SETTINGS: &[&str] = &[
     "fastimport.unpackLimit=0",
     // What herma writes with git is a copy that a crashed run throws away; the evidence has its own care.
     "core.fsync=none",
+];
+
+/// How files become objects, in herma's own git directories. What a target's own configuration says of that holds there:
+/// it decides what the owner sees as changed.
+const EXACT: &[&str] = &[
+    "core.autocrlf=false",
+    "core.symlinks=true",
+    "core.fileMode=true",
+    "core.ignoreCase=false",
+    "core.precomposeUnicode=false",
 ];
 
 /// The whole environment that git sees.
@@ -93,7 +98,7 @@ impl Git {
     {
         let mut git_dir_flag = OsString::from("--git-dir=");
         git_dir_flag.push(git_dir);
-        self.hardened().arg(git_dir_flag).args(args)
+        set(self.hardened(), EXACT).arg(git_dir_flag).args(args)
     }
 
     /// A call that finds the repository from the directory `inside`, as a person in it would.
@@ -106,13 +111,14 @@ impl Git {
     }
 
     fn hardened(&self) -> Call<'_> {
-        let mut call = self.tool.call().arg("--no-pager");
-        for setting in SETTINGS {
-            call = call.arg("-c").arg(*setting);
-        }
+        let mut call = set(self.tool.call().arg("--no-pager"), SETTINGS);
         for (name, value) in ENVIRONMENT {
             call = call.env(*name, *value);
         }
         call
     }
+}
+
+fn set<'a>(call: Call<'a>, settings: &[&str]) -> Call<'a> {
+    settings.iter().fold(call, |call, setting| call.arg("-c").arg(*setting))
 }

@@ -27,5 +27,5 @@ pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
 pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, make_disposable};
 pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::is_plain;
-pub use source::{SourceRepo, SourceState};
+pub use source::{Listed, SourceRepo, SourceState};
 pub use walk::{Found, altered, walk};

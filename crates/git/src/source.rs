@@ -85,6 +85,30 @@ pub struct SourceState {
     pub work_tree: Digest,
     /// Whether `git status` lists nothing.
     pub clean: bool,
+    /// What it lists.
+    #[serde(default)]
+    pub listed: Listed,
+}
+
+/// What `git status` lists, as far as a message can hold it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Listed {
+    /// The first paths.
+    pub first: Vec<RepoPath>,
+    /// How many there are in all.
+    pub count: usize,
+}
+
+/// How many paths are kept.
+const FIRST: usize = 5;
+
+impl Listed {
+    /// Of the lines of `git status --porcelain=v1 -z --no-renames`: two letters, a space and a path.
+    fn of(status: &[u8]) -> Self {
+        let paths =
+            || status.split(|b| *b == 0).filter(|line| !line.is_empty()).filter_map(|line| line.get(3..));
+        Self { first: paths().filter_map(RepoPath::new).take(FIRST).collect(), count: paths().count() }
+    }
 }
 
 impl SourceState {
@@ -220,6 +244,7 @@ impl SourceRepo {
                 status: Digest::of(&status),
                 work_tree: work_tree?,
                 clean: status.is_empty(),
+                listed: Listed::of(&status),
             })
         })
     }

@@ -15,6 +15,7 @@ mod attempts;
 mod bad_input;
 mod bench;
 mod case;
+mod clean_targets;
 mod cli;
 mod compare;
 mod crash;

@@ -1,14 +1,19 @@
 //! The target: admitted, and clean.
 
-use herma_model::Contract;
+use herma_evidence::Redactor;
+use herma_git::Listed;
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Target;
 use herma_model::decision::AdmissionSeen;
 use herma_model::gate::Finding;
+use herma_model::{Contract, RepoPath};
 
 use super::{Case, Judged};
 use crate::installation::Installation;
 use crate::target::FoundTarget;
+
+/// How much of a path is shown in a reason.
+const LONGEST_PATH: usize = 120;
 
 /// What was found of the target.
 pub(super) struct TargetSeen {
@@ -52,11 +57,37 @@ pub(super) fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Judged
             Ok(Finding::NotApplicable("a child starts from its parent's workspace as it is".to_owned()))
         }
         (Target::Repo { .. }, Some(FoundTarget::Repo(found))) if found.before.clean => Ok(Finding::Passed),
-        (Target::Repo { repo, .. }, Some(_)) => Err(Blocker::DirtyStartingTree
-            .because(format!("`git status` in `{repo}` lists uncommitted or untracked files"))),
+        (Target::Repo { repo, .. }, Some(FoundTarget::Repo(found))) => {
+            Err(Blocker::DirtyStartingTree.because(dirty(repo.as_str(), &found.before.listed)))
+        }
+        (Target::Repo { repo, .. }, Some(FoundTarget::Fixture(_))) => {
+            Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` is no repository")))
+        }
         (Target::Repo { repo, .. }, None) => {
             Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` could not be read")))
         }
+    }
+}
+
+/// What is not clean, for a person whose own `git status` may list less. Anybody can have named these files.
+fn dirty(repo: &str, listed: &Listed) -> String {
+    let redactor = Redactor::default();
+    let show = |path: &RepoPath| shortened(&redactor.redact(&path.to_string()));
+    let shown: Vec<String> = listed.first.iter().map(show).collect();
+    let more = match listed.count.saturating_sub(shown.len()) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "`git status` in `{repo}` lists uncommitted or untracked files, without the user's global configuration: {}{more}",
+        shown.join(", ")
+    )
+}
+
+fn shortened(path: &str) -> String {
+    match path.char_indices().nth(LONGEST_PATH) {
+        None => path.to_owned(),
+        Some((end, _)) => format!("{}…", &path[..end]),
     }
 }
 
