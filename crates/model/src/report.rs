@@ -324,6 +324,8 @@ pub enum PathRule {
     Forbidden,
     /// A symbolic link leads out of the workspace.
     SymlinkEscape,
+    /// A symbolic link gives it a name that is forbidden.
+    ForbiddenAlias,
     /// Another path differs only in case.
     CaseTwin,
     /// A new name is not printable UTF-8.

@@ -154,7 +154,7 @@ impl PathRules {
         let aliases = match aliases::find(facts) {
             Ok(aliases) => aliases,
             Err(link) => {
-                return vec![broke(link, PathRule::Forbidden, "links give too many names to be judged")];
+                return vec![broke(link, PathRule::ForbiddenAlias, "links give too many names to be judged")];
             }
         };
         let mut judged = BTreeMap::new();
@@ -164,7 +164,7 @@ impl PathRules {
                 && let Some(forbidden) = self.forbids(name, Kind::Leaf)
             {
                 let why = format!("by the link `{link}` it is `{name}` too, and {}", forbidden.detail);
-                judged.insert(*changed, broke(changed, PathRule::Forbidden, why));
+                judged.insert(*changed, broke(changed, PathRule::ForbiddenAlias, why));
             }
         }
         judged.into_values().collect()

@@ -293,3 +293,16 @@ fn a_git_directory_that_is_gone_or_replaced_hides_nothing() {
     let replaced = fix_then(&["- delete: .git", "- write: { path: .git, text: 'gitdir: /tmp/other' }"]);
     replaced.assert_only(Blocker::DisallowedFile);
 }
+
+#[test]
+fn a_link_that_makes_a_forbidden_name_of_something_allowed_is_refused() {
+    let steps = [
+        "- write: { path: tests/ci/workflows/x.yml, text: 'on: push' }",
+        "- symlink: { path: tests/.github, target: ci }",
+        "- symlink: { path: tests/vendor, target: ci }",
+    ];
+    fix_then(&steps).assert_disallowed(&[
+        ("tests/.github", Rule::ForbiddenAlias),
+        ("tests/vendor", Rule::Forbidden),
+    ]);
+}

@@ -149,19 +149,23 @@ fn a_link_is_no_other_way_to_a_forbidden_name() {
         breaks(new().add("pkgs/x.js").link(name, "pkgs"), &everything(), &[(name, PathRule::Forbidden)]);
     }
     let workflow = || new().link(".github", "gh");
-    breaks(workflow().add("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::Forbidden)]);
-    breaks(workflow().keep("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::Forbidden)]);
+    breaks(workflow().add("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::ForbiddenAlias)]);
+    breaks(workflow().keep("gh/workflows/x.yml"), &everything(), &[(".github", PathRule::ForbiddenAlias)]);
     breaks(workflow().add("gh/notes.md"), &everything(), &[]);
     let own = terms(&["**"], &["live/prod"], &[]);
-    breaks(new().link("live", "s").add("s/prod/x").add("s/test/x"), &own, &[("live", PathRule::Forbidden)]);
+    breaks(
+        new().link("live", "s").add("s/prod/x").add("s/test/x"),
+        &own,
+        &[("live", PathRule::ForbiddenAlias)],
+    );
     // Also by a link that was there before, and through another one.
     let mut before = new().add("s/prod/x").add("s/test/x");
     before.0.links.insert(path("live"), b"t".to_vec());
     before.0.links.insert(path("t"), b"./s".to_vec());
-    breaks(before, &own, &[("s/prod/x", PathRule::Forbidden)]);
+    breaks(before, &own, &[("s/prod/x", PathRule::ForbiddenAlias)]);
     let mut root = new().add("prod/x");
     root.0.links.insert(path("a/live"), b"..".to_vec());
-    breaks(root, &terms(&["**"], &["a/live/prod"], &[]), &[("prod/x", PathRule::Forbidden)]);
+    breaks(root, &terms(&["**"], &["a/live/prod"], &[]), &[("prod/x", PathRule::ForbiddenAlias)]);
 }
 
 #[test]
@@ -170,7 +174,7 @@ fn more_names_than_can_be_judged_are_forbidden() {
     tree = (0..400).fold(tree, |tree, n| tree.link(&format!("l{n}"), "d"));
     let violations = PathRules::compile(&everything()).unwrap().judge(&tree.0);
     assert_eq!(violations.len(), 1, "{violations:#?}");
-    assert_eq!(violations[0].rule, PathRule::Forbidden);
+    assert_eq!(violations[0].rule, PathRule::ForbiddenAlias);
 }
 
 #[test]
