@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use herma_harness::{ChoiceError, OpenError, OrderError};
+use herma_harness::{ChoiceError, HomeError, OpenError, OrderError};
 use herma_model::store::StoreError;
 
 /// A command that did not work.
@@ -57,14 +57,22 @@ impl From<OpenError> for Failure {
             OpenError::Settings(_) => {
                 return Self::bad_input(error).hint("mend the file, or remove it for the defaults");
             }
-            OpenError::Home { .. } => {
-                "free space there, make it writable, or set HERMA_HOME to another directory"
-            }
+            OpenError::Home(home) => return home.into(),
             OpenError::Store(_) => "the bundles under runs/ are the evidence; the store is only their index",
             OpenError::Key(_) => "restore the key, or move it away to start with a new one",
             OpenError::Git(_) => "install git, for example with `apt install git`",
         };
         Self::internal(error).hint(hint)
+    }
+}
+
+impl From<&HomeError> for Failure {
+    fn from(error: &HomeError) -> Self {
+        let failure = match error {
+            HomeError::Io { .. } => Self::internal(error),
+            HomeError::NotOwn { .. } | HomeError::Writable { .. } => Self::bad_input(error),
+        };
+        failure.hint(error.next_step())
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use ed25519_dalek::pkcs8::spki::der::pem::LineEnding;
@@ -49,6 +49,18 @@ pub enum KeyError {
         /// Its permissions.
         mode: u32,
     },
+    /// The private key is somebody else's file.
+    #[error(
+        "the key file {path} belongs to user {owner}, and herma runs as user {user}; run `chown {user} {path}` if the key is yours, or remove it so that herma makes a new one"
+    )]
+    NotOwn {
+        /// Which file.
+        path: PathBuf,
+        /// Whose it is.
+        owner: u32,
+        /// Who herma runs as.
+        user: u32,
+    },
     /// The file holds no such key.
     #[error("{what} is not an Ed25519 key in PEM: {cause}")]
     Malformed {
@@ -93,9 +105,13 @@ impl InstallationKey {
     fn load(path: &Path) -> Result<Self, KeyError> {
         let failed = |source| io_error(path, "read", source);
         let file = File::open(path).map_err(failed)?;
-        let mode = file.metadata().map_err(failed)?.permissions().mode() & 0o777;
+        let there = file.metadata().map_err(failed)?;
+        let (mode, user) = (there.permissions().mode() & 0o777, rustix::process::geteuid().as_raw());
         if mode & 0o077 != 0 {
             return Err(KeyError::Exposed { path: path.to_owned(), mode });
+        }
+        if there.uid() != user {
+            return Err(KeyError::NotOwn { path: path.to_owned(), owner: there.uid(), user });
         }
         let pem = io::read_to_string(file).map_err(failed)?;
         SigningKey::from_pkcs8_pem(&pem).map(Self).map_err(|e| malformed(path.display(), e))

@@ -1,5 +1,7 @@
 //! herma's home: where keys, store, runs and bundles lie.
 
+mod ownership;
+
 use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
@@ -8,14 +10,15 @@ use std::time::{Duration, Instant};
 
 use herma_model::RunId;
 use herma_model::approval::ApprovalId;
-use rustix::fs::{FlockOperation, flock};
+pub use ownership::{HomeError, check_home};
+use rustix::fs::{FlockOperation, OFlags, flock};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
 /// What is set aside so that a run can close itself on a full disk.
 const RESERVE_BYTES: usize = 2 << 20;
 
-/// herma's home directory. Everything below it is readable by its owner only.
+/// herma's home directory. It is its owner's alone, and with it everything below.
 #[derive(Clone, Debug)]
 pub struct Home {
     root: PathBuf,
@@ -36,7 +39,12 @@ pub struct ActiveRun {
 
 impl Home {
     /// Opens the home, making what is missing.
-    pub fn open(root: &Path) -> io::Result<Self> {
+    pub fn open(root: &Path) -> Result<Self, HomeError> {
+        ownership::make_private(root)?;
+        Self::make(root).map_err(|cause| HomeError::Io { home: root.to_owned(), cause })
+    }
+
+    fn make(root: &Path) -> io::Result<Self> {
         for dir in ["", "keys", "runs", "active"] {
             DirBuilder::new().recursive(true).mode(0o700).create(root.join(dir))?;
         }
@@ -175,7 +183,7 @@ impl Home {
     fn try_to_write(&self) -> io::Result<()> {
         // Always the same name: one that a killed herma left is taken away by the next.
         let file = self.root.join(".writable");
-        OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&file)?;
+        create_in_place(&file)?;
         match fs::remove_file(file) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(e),
             _ => Ok(()),
@@ -185,16 +193,10 @@ impl Home {
     /// Sets the reserve aside again. On a full disk there is none, and writing fails soon enough to say so.
     fn refill_reserve(&self) {
         let file = self.root.join("reserve");
-        if fs::metadata(&file).is_ok_and(|meta| meta.len() == RESERVE_BYTES as u64) {
+        if fs::symlink_metadata(&file).is_ok_and(|meta| meta.len() == RESERVE_BYTES as u64) {
             return;
         }
-        let filled = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .open(&file)
-            .and_then(|mut f| f.write_all(&vec![0; RESERVE_BYTES]));
+        let filled = create_in_place(&file).and_then(|mut f| f.write_all(&vec![0; RESERVE_BYTES]));
         if filled.is_err() {
             let _ = fs::remove_file(&file);
         }
@@ -338,6 +340,12 @@ fn take_over(lock: &File, file: &Path) -> bool {
         }
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// Opens a file for writing, making it where it is missing: no link is followed.
+fn create_in_place(file: &Path) -> io::Result<File> {
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(file)
 }
 
 /// Makes a change of directory entries durable.

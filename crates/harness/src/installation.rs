@@ -1,7 +1,6 @@
 //! Everything that runs share on this machine: home, key, store, git, engines, clock.
 
 use std::ffi::OsString;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,7 +17,7 @@ use crate::admissions::Admissions;
 use crate::approvers::Approvers;
 use crate::egress::EgressFiles;
 use crate::governance::{PolicyError, policies};
-use crate::home::Home;
+use crate::home::{Home, HomeError};
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
 
@@ -58,14 +57,9 @@ pub struct Installation {
 /// The installation could not be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The home cannot be made or written.
-    #[error("herma's home {} cannot be used: {cause}", home.display())]
-    Home {
-        /// Which home.
-        home: PathBuf,
-        /// Why not.
-        cause: io::Error,
-    },
+    /// The home cannot be made or written, or is not the user's own.
+    #[error(transparent)]
+    Home(#[from] HomeError),
     /// The store cannot be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -83,8 +77,7 @@ pub enum OpenError {
 impl Installation {
     /// Opens the installation, making home, key and store on first use.
     pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let home = Home::open(&settings.home)
-            .map_err(|cause| OpenError::Home { home: settings.home.clone(), cause })?;
+        let home = Home::open(&settings.home)?;
         let programs = Admissions::open(home.admissions()).programs();
         let operator = OperatorSettings::read(&home.root().join("settings.yaml"))?;
         let own_digest = Some(home.own_digest());

@@ -1,5 +1,8 @@
 //! The store on one SQLite file.
 
+use std::fs::OpenOptions;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -41,6 +44,7 @@ impl SqliteStore {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|e| StoreError { doing: "start", cause: e.to_string() })?;
+        make_private(file).map_err(|e| StoreError { doing: "open", cause: e.to_string() })?;
         let connection = runtime.block_on(async {
             let mut connection = connect(&options(file)).await.map_err(error("open"))?;
             migrate(&mut connection, migrations).await?;
@@ -73,6 +77,11 @@ impl SqliteStore {
 }
 
 /// How every connection to a store is made.
+/// Makes the file where it is missing, for its owner only; SQLite's own files beside it get the same permissions.
+fn make_private(file: &Path) -> io::Result<()> {
+    OpenOptions::new().append(true).create(true).mode(0o600).open(file).map(drop)
+}
+
 pub(crate) fn options(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(file)

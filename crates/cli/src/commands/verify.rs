@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use herma_evidence::verify::{CheckList, CheckOutcome};
 use herma_evidence::{PublicKey, Trust, TrustedApprover};
 use herma_git::Git;
-use herma_harness::{Approvers, verify_bundle};
+use herma_harness::{Approvers, check_home, verify_bundle};
 
 use crate::args;
 use crate::commands::{Ended, find_run, open};
@@ -97,6 +97,7 @@ fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Res
         return Ok(Trust { keys, approvers });
     }
     let own = environment.settings.home.join("keys");
+    check_home(&environment.settings.home).map_err(|error| Failure::from(&error))?;
     let installation = own.join("installation.pub");
     let keys = if installation.exists() { read_keys(&[installation])? } else { Vec::new() };
     let approvers = Approvers::open(own.join("approvers")).trusted().unwrap_or_else(|error| {

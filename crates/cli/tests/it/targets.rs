@@ -1,6 +1,7 @@
 //! Every fixture, a repository as target, and another user: the runs that must pass, and what they leave untouched.
 
 use std::os::unix::fs::symlink;
+use std::os::unix::fs::chown;
 use std::path::Path;
 
 use herma_model::contract::Toolchain;
@@ -362,6 +363,41 @@ fn an_admitted_linked_work_tree_is_refused() {
     assert!(found.is_some_and(|b| b.detail.contains("main work tree")), "{:#?}", run.report.blockers);
     assert!(owned.picture() == before);
     assert_unplaced(&run);
+}
+
+/// A user who is not the one of these tests.
+const NOBODY: u32 = 65534;
+
+#[test]
+fn a_home_or_a_key_of_somebody_else_is_refused() {
+    let herma = Herma::new();
+    let bundle = herma.demo(&["--destination", "host"]).bundle;
+    let key = herma.home().join("keys/installation.key");
+    chown(&key, Some(NOBODY), None).unwrap();
+    let ended = herma.run(&["runs"]);
+    assert_ne!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stderr.contains("belongs to user 65534"), "{ended:#?}");
+    chown(&key, Some(0), None).unwrap();
+    assert_eq!(herma.run(&["runs"]).code, Some(0));
+
+    let home = herma.home().display().to_string();
+    let refused = |mends: &str| {
+        for args in [&["runs".as_ref()][..], &["verify".as_ref(), bundle.dir.as_os_str()]] {
+            let ended = herma.run(args);
+            assert_eq!(ended.code, Some(2), "{ended:#?}");
+            assert!(ended.stderr.contains(&format!("`{mends} {home}`")), "{ended:#?}");
+        }
+    };
+    chown(herma.home(), Some(NOBODY), None).unwrap();
+    refused("chown -R 0");
+    chown(herma.home(), Some(0), None).unwrap();
+    run_tool("chmod", &["g+w".as_ref(), herma.home().as_os_str()], &[]);
+    refused("chmod go-w");
+    run_tool("chmod", &["go-w".as_ref(), herma.home().as_os_str()], &[]);
+    assert_eq!(herma.run(&["runs"]).code, Some(0));
+    let mode = |path: &Path| std::os::unix::fs::MetadataExt::mode(&path.metadata().unwrap()) & 0o777;
+    assert_eq!(mode(herma.home()), 0o700);
+    assert_eq!(mode(&herma.home().join("store.db")), 0o600);
 }
 
 #[test]
