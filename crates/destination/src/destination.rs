@@ -1,5 +1,6 @@
 //! What every destination can do, and what a started process can be told.
 
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
@@ -117,6 +118,16 @@ pub struct Exit {
     pub code: Option<i32>,
     /// The signal that ended it, where one did.
     pub signal: Option<i32>,
+}
+
+impl fmt::Display for Exit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self { signal: Some(signal), .. } => write!(f, "by signal {signal}"),
+            Self { code: Some(code), .. } => write!(f, "with exit code {code}"),
+            Self { code: None, signal: None } => f.write_str("in an unknown way"),
+        }
+    }
 }
 
 /// What a ready destination offers.

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use herma_model::Stage;
 use herma_model::contract::{Target, template};
+use herma_model::engine::DestinationKind;
 
 use crate::args;
 use crate::commands::Ended;
@@ -100,6 +101,16 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
     let mut warnings = Vec::new();
     if terms.verify.is_empty() {
         warnings.push("missing_test_command: `verify` names no command".to_owned());
+    }
+    if terms.destination == Some(DestinationKind::Kubernetes) {
+        warnings
+            .push("destination_unready: this version of herma has no destination `kubernetes`".to_owned());
+    }
+    if let Target::Fixture(name) = &terms.target
+        && herma_fixtures::find(name.as_str()).is_none()
+    {
+        warnings
+            .push(format!("target_not_admitted: there is no fixture `{name}`; docs/fixtures.md lists them"));
     }
     let stage = terms.stage;
     if stage == Stage::CandidateDefault {

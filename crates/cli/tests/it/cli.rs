@@ -292,6 +292,13 @@ fn a_contract_that_would_be_blocked_says_so_when_it_is_checked() {
         herma.contract(&[("stage", stage)]);
         assert_eq!(blockers(), expected, "stage {stage}");
     }
+    for (term, expected) in [
+        (("destination", "kubernetes"), "destination_unready"),
+        (("target", "{ fixture: no-such-fixture }"), "target_not_admitted"),
+    ] {
+        herma.contract(&[term]);
+        assert_eq!(blockers(), [expected]);
+    }
 }
 
 #[test]

@@ -248,7 +248,7 @@ impl Asked {
             Ok(Some(exit)) if exit.success() => {}
             Ok(Some(exit)) => match killed().filter(|_| exit.was_killed()) {
                 Some(last) => answers.push(last),
-                None => return silent(format!("ended with {exit:?}: {said}")),
+                None => return silent(format!("ended {exit}: {said}")),
             },
             Ok(None) => return silent(format!("nothing within {} seconds: {said}", PATIENCE.as_secs())),
             Err(error) => return silent(format!("{error}: {said}")),

@@ -172,7 +172,7 @@ mod tests {
             ("allowed_paths", "[src/a.rs, /src/b/**, README.md]"),
             ("forbidden_paths", "[src/secret/**, src/more/**]"),
             ("forbidden_actions", "[push, deploy]"),
-            ("limits", "{ total: 1s, memory: 1MiB }"),
+            ("limits", "{ total: 1s, memory: 128MiB }"),
             ("egress", "[]"),
             ("destination", "sandbox"),
         ] {

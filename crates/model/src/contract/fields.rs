@@ -284,7 +284,7 @@ pub struct Limits {
     pub startup: Span,
     /// Between two outputs of the engine.
     pub idle: Span,
-    /// Memory of each process.
+    /// Memory of each process; at least 128MiB.
     pub memory: Option<Bytes>,
     /// Model tokens.
     #[serde(deserialize_with = "number_or_text")]

@@ -4,11 +4,15 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{Contract, Terms};
+use crate::units::Bytes;
 pub use crate::yaml::BadYaml as BadContract;
 use crate::yaml::{self, Page};
 
 /// A contract is a page of text; what is larger is not one.
 pub const MAX_BYTES: u64 = 1 << 20;
+
+/// herma's own program runs the probes behind the limit, and counts with all of its size.
+const LEAST_MEMORY: Bytes = Bytes(128 << 20);
 
 const PAGE: Page = Page { part: "the front matter", docs: "docs/contract.md" };
 
@@ -55,6 +59,12 @@ impl Contract {
             return Err(BadContract::new(
                 format!("`verify` has an empty command at position {}", empty + 1),
                 "expected a shell command, like `sh test.sh`",
+            ));
+        }
+        if let Some(memory) = terms.limits.memory.filter(|memory| *memory < LEAST_MEMORY) {
+            return Err(BadContract::new(
+                format!("`limits.memory` is {memory}, in which not even herma's own probes can run"),
+                format!("expected at least {LEAST_MEMORY}"),
             ));
         }
         Ok(Self { terms, brief: brief.to_owned() })
