@@ -301,8 +301,6 @@ fn a_link_that_makes_a_forbidden_name_of_something_allowed_is_refused() {
         "- symlink: { path: tests/.github, target: ci }",
         "- symlink: { path: tests/vendor, target: ci }",
     ];
-    fix_then(&steps).assert_disallowed(&[
-        ("tests/.github", Rule::ForbiddenAlias),
-        ("tests/vendor", Rule::Forbidden),
-    ]);
+    fix_then(&steps)
+        .assert_disallowed(&[("tests/.github", Rule::ForbiddenAlias), ("tests/vendor", Rule::Forbidden)]);
 }

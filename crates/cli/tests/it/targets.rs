@@ -1,7 +1,7 @@
 //! Every fixture, a repository as target, and another user: the runs that must pass, and what they leave untouched.
 
-use std::os::unix::fs::symlink;
 use std::os::unix::fs::chown;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use herma_model::contract::Toolchain;
