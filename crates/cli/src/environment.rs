@@ -35,7 +35,7 @@ pub const VARIABLES: &[Variable] = &[
                otherwise",
     },
     Variable { name: "XDG_STATE_HOME", what: "where herma's home lies if HERMA_HOME is not set" },
-    Variable { name: "HOME", what: "the user's home" },
+    Variable { name: "HOME", what: "the user's home; without it the one that the system has for the user" },
     Variable {
         name: "USER",
         what: "who asks for an approval, where no approver signs the request; LOGNAME or the user's number otherwise",
@@ -112,18 +112,21 @@ impl Environment {
     #[allow(clippy::disallowed_methods, reason = "this is the one place that reads the environment")]
     pub(crate) fn read() -> Result<Self, Failure> {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
-        let user_home = set("HOME").map_or_else(|| PathBuf::from("/"), PathBuf::from);
-        let home = match (set("HERMA_HOME"), set("XDG_STATE_HOME")) {
-            (Some(home), _) => PathBuf::from(home),
-            (None, Some(state)) => PathBuf::from(state).join("herma"),
-            (None, None) if set("HOME").is_some() => user_home.join(".local/state/herma"),
-            (None, None) => {
+        // A service or a container may have no variable for it; the system knows its users all the same.
+        let user_home = set("HOME").map(PathBuf::from).or_else(std::env::home_dir);
+        let home = match (set("HERMA_HOME"), set("XDG_STATE_HOME"), &user_home) {
+            (Some(home), ..) => PathBuf::from(home),
+            (None, Some(state), _) => PathBuf::from(state).join("herma"),
+            (None, None, Some(user_home)) => user_home.join(".local/state/herma"),
+            (None, None, None) => {
                 return Err(Failure::bad_input(
-                    "there is no place for herma's home: neither HERMA_HOME nor HOME is set",
+                    "there is no place for herma's home: neither HERMA_HOME nor HOME is set, and the system knows no \
+                     home of this user",
                 )
                 .hint("set HERMA_HOME to a directory of your own"));
             }
         };
+        let user_home = user_home.unwrap_or_else(|| PathBuf::from("/"));
         let home = std::path::absolute(&home).map_err(Failure::internal)?;
         let herma = std::env::current_exe()
             .map_err(|e| Failure::internal(format!("herma cannot find its own binary: {e}")))?;

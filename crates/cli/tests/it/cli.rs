@@ -115,13 +115,20 @@ fn runs_are_listed_newest_first_and_page_by_page() {
 
 #[test]
 fn a_user_without_a_home_is_asked_for_one() {
-    let mut herma = Herma::new();
-    herma.wrap(&["env", "-u", "HOME", "-u", "HERMA_HOME"]);
+    let (mut herma, _) = Herma::of_normal_user();
+    let without = ["env", "-u", "HOME", "-u", "HERMA_HOME", "-u", "XDG_STATE_HOME"];
+    // A number of which the system knows nothing.
+    let unknown = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--"];
+    herma.wrap(&[&unknown[..], &without[..]].concat());
     let ended = herma.run(&["runs"]);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     assert!(ended.stderr.contains("neither HERMA_HOME nor HOME is set"), "{ended:#?}");
-    herma.wrap(&["env", "-u", "HOME"]);
-    assert_eq!(herma.run(&["runs"]).code, Some(0));
+    // One that it knows, and whose home nobody can make.
+    let known = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
+    herma.wrap(&[&known[..], &without[..]].concat());
+    let ended = herma.run(&["runs"]);
+    assert!(ended.stderr.contains("/.local/state/herma cannot be used"), "{ended:#?}");
+    assert_eq!(herma.run(&["schema", "report"]).code, Some(0));
 }
 
 #[test]
