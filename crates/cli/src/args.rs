@@ -367,7 +367,7 @@ pub struct Completions {
 pub enum Bench {
     /// A governed run against the same work by hand, and `herma verify` against `sha256sum`
     Harness {
-        /// How often each is measured; the median counts
+        /// How often each is measured at least; the median counts
         #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
         repeat: u32,
         /// Leave out the largest repository and bundle
