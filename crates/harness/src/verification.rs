@@ -1,5 +1,6 @@
 //! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
 
+use std::collections::BTreeSet;
 use std::convert::Infallible;
 use std::io::{Read, Write};
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{TreeEntry, altered, copy_changes, lay_out};
-use herma_model::report::{Mode, Verification, VerificationStatus};
+use herma_model::report::{ChangedFile, Mode, Verification, VerificationStatus};
 use herma_model::{EventType, RepoPath, RunId};
 use herma_policy::test_files::looks_like_test;
 use serde_json::json;
@@ -106,11 +107,22 @@ fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
 /// The result without what the engine did to tests: in a checkout of its own, because in the first one the engine's tests,
 /// and its code, have run.
 fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
-    let changes = run.facts.changed_files.iter().filter(|change| !looks_like_test(&change.path));
+    let changes = besides_tests(&run.facts.changed_files);
     let (root, tree) = (run.dirs.old_tests(), with_changes(ground, changes));
     std::fs::create_dir(&root)?;
     lay_out(&ground.git_dir, &tree, &[&root])?;
     Ok(Checkout { root, tree })
+}
+
+/// The changes without those of tests, and without those that stand where an old test was.
+fn besides_tests(changes: &[ChangedFile]) -> Vec<&ChangedFile> {
+    let (tests, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| looks_like_test(&change.path));
+    let old: BTreeSet<RepoPath> =
+        tests.iter().filter(|test| test.old.is_some()).map(|test| test.path.clone()).collect();
+    let above = |path: &RepoPath| std::iter::successors(path.parent(), RepoPath::parent);
+    let around: BTreeSet<RepoPath> = old.iter().flat_map(above).collect();
+    let is_in_the_way = |path: &RepoPath| around.contains(path) || above(path).any(|dir| old.contains(&dir));
+    others.into_iter().filter(|change| !is_in_the_way(&change.path)).collect()
 }
 
 /// Runs the commands in a checkout.
@@ -295,4 +307,38 @@ fn copy(mut stream: Box<dyn Read + Send>, log: &SharedLog) {
 /// A failure to write shows when the log is finished.
 fn write(log: &SharedLog, bytes: &[u8]) {
     let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes);
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_model::report::Entry;
+
+    use super::*;
+
+    #[test]
+    fn what_stands_where_an_old_test_was_gives_way_to_it() {
+        let entry = |there: bool| there.then(|| Entry { mode: Mode::File, id: String::new() });
+        let change = |&(path, old, new): &(&str, bool, bool)| ChangedFile {
+            path: RepoPath::new(path).unwrap(),
+            old: entry(old),
+            new: entry(new),
+        };
+        let left = |changes: &[(&str, bool, bool)]| -> Vec<String> {
+            let changes: Vec<ChangedFile> = changes.iter().map(change).collect();
+            besides_tests(&changes).into_iter().map(|change| change.path.to_string()).collect()
+        };
+        assert_eq!(
+            left(&[("src/a", true, true), ("tests/a", true, true), ("tests/b", false, true)]),
+            ["src/a"]
+        );
+        // A file where the directory of a test was, and a directory where a test was.
+        assert_eq!(
+            left(&[("a/b/c_test.sh", true, false), ("a/b", false, true), ("a/x", true, true)]),
+            ["a/x"]
+        );
+        assert_eq!(
+            left(&[("a/c_test", true, false), ("a/c_test/x", false, true), ("a/y", true, true)]),
+            ["a/y"]
+        );
+    }
 }
