@@ -1,5 +1,7 @@
 //! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a configuration
-//! directory of its own.
+//! directory of its own. It is spoken to in the same form.
+
+mod dialogue;
 
 use std::path::Path;
 
@@ -9,8 +11,10 @@ use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+pub use dialogue::ClaudeDialogue;
+
+use crate::conversation::Conversation;
 use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
-use crate::hook::HOOK_SECONDS;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
@@ -30,10 +34,9 @@ pub const PACKAGE: Package = Package {
     on_aarch64: Build::native("node_modules/@anthropic-ai/claude-code-linux-arm64/claude"),
 };
 
-/// Its own directory, its settings and its prompt, in the engine directory.
+/// Its own directory and its settings, in the engine directory.
 const HOME: &str = "claude";
 const SETTINGS: &str = "claude/settings.json";
-const PROMPT: &str = "prompt.md";
 
 /// The tools that work on files and run commands. Those that start other agents, wait for a time or reach out are left out.
 const TOOLS: &str = "Bash,Edit,NotebookEdit,Read,Write";
@@ -76,12 +79,8 @@ impl Agent for Claude {
     ) -> Result<(), EngineError> {
         let (model, _) = installed.way(assignment, view)?;
         let env: Map<String, Value> = MODELS.iter().map(|name| ((*name).to_owned(), model.into())).collect();
-        // Every tool, and more time than the hook takes itself.
-        let hook = json!({ "type": "command", "command": installed.hook(view)?, "timeout": HOOK_SECONDS });
-        let hooks = json!({ "PreToolUse": [{ "matcher": "*", "hooks": [hook] }] });
-        let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false, "hooks": hooks });
-        write(engine_dir, HOME, SETTINGS, &settings.to_string())?;
-        write(engine_dir, HOME, PROMPT, &told(assignment))
+        let settings = json!({ "model": model, "env": env, "includeCoAuthoredBy": false });
+        write(engine_dir, HOME, SETTINGS, &settings.to_string())
     }
 
     fn launch(
@@ -95,6 +94,8 @@ impl Agent for Claude {
         let mut argv = installed.command()?;
         let words = [
             "-p",
+            "--input-format",
+            "stream-json",
             "--output-format",
             "stream-json",
             "--verbose",
@@ -118,13 +119,11 @@ impl Agent for Claude {
             ("ANTHROPIC_BASE_URL".to_owned(), format!("http://127.0.0.1:{port}")),
         ];
         env.extend(SWITCHES.map(|(name, value)| (name.to_owned(), value.to_owned())));
-        Ok(Launch {
-            argv,
-            env,
-            stdin: Some(PROMPT),
-            token: Some("ANTHROPIC_API_KEY".into()),
-            ..Launch::default()
-        })
+        Ok(Launch { argv, env, token: Some("ANTHROPIC_API_KEY".into()), ..Launch::default() })
+    }
+
+    fn conversation(assignment: &Assignment<'_>) -> Option<Box<dyn Conversation>> {
+        Some(Box::new(ClaudeDialogue::new(told(assignment))))
     }
 
     fn reader() -> Box<dyn OutputReader> {

@@ -35,11 +35,19 @@ pub(crate) const HOOK_SECONDS: u64 = 30;
 
 /// A call as the agents tell it, each with its own words for the same.
 #[derive(Deserialize)]
-struct Told {
+pub(crate) struct Told {
     #[serde(alias = "tool", alias = "toolName")]
     tool_name: String,
     #[serde(alias = "args", alias = "input")]
     tool_input: Value,
+}
+
+impl Told {
+    /// The call, and what it is about.
+    pub(crate) fn call(self) -> ToolCall {
+        let action = ToolAction::of_tool(&self.tool_name);
+        ToolCall { action, subject: subject(action, &self.tool_input), tool: self.tool_name }
+    }
 }
 
 /// Reads the call from `input` and asks at `socket`.
@@ -54,8 +62,8 @@ pub fn ask(input: impl Read, socket: &Path) -> ToolAnswer {
 
 /// What the agent is told of a no, for its model to read.
 #[must_use]
-pub fn in_words(answer: &ToolAnswer) -> String {
-    format!("herma denied this tool call: {}. Do not try it in another way.", answer.reason)
+pub fn in_words(reason: &str) -> String {
+    format!("herma denied this tool call: {reason}. Do not try it in another way.")
 }
 
 /// The command line that an agent's configuration has as its hook. That it ends without a word, as when somebody kills it,
@@ -76,9 +84,8 @@ fn read(input: impl Read) -> io::Result<ToolCall> {
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(io::Error::other("it is no JSON object"));
     }
-    let Told { tool_name, tool_input } = serde_json::from_slice(&text)?;
-    let action = ToolAction::of_tool(&tool_name);
-    Ok(ToolCall { action, subject: subject(action, &tool_input), tool: tool_name })
+    let told: Told = serde_json::from_slice(&text)?;
+    Ok(told.call())
 }
 
 fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {

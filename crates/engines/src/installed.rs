@@ -11,6 +11,7 @@ use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
 use serde_json::Value;
 
+use crate::conversation::Conversation;
 use crate::engine::{
     Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS,
 };
@@ -58,6 +59,12 @@ pub(crate) trait Agent: 'static {
     /// How it is started.
     fn launch(installed: &Installed, assignment: &Assignment<'_>, view: &View)
     -> Result<Launch, EngineError>;
+
+    /// The dialogue with it, where it has to be answered.
+    fn conversation(assignment: &Assignment<'_>) -> Option<Box<dyn Conversation>> {
+        let _ = assignment;
+        None
+    }
 
     /// Reads what it says.
     fn reader() -> Box<dyn OutputReader>;
@@ -142,6 +149,10 @@ impl<A: Agent> Engine for AgentEngine<A> {
 
     fn launch(&self, assignment: &Assignment<'_>, view: &View) -> Result<Launch, EngineError> {
         A::launch(&self.installed, assignment, view)
+    }
+
+    fn conversation(&self, assignment: &Assignment<'_>, _: &View) -> Option<Box<dyn Conversation>> {
+        A::conversation(assignment)
     }
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {

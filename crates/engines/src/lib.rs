@@ -27,7 +27,7 @@ pub mod stub;
 mod subject;
 mod tree;
 
-pub use conversation::{Conversation, Question, Turn};
+pub use conversation::{Asking, Conversation, Question, Refusal, Turn};
 pub use digest::program_digest;
 pub use engine::{
     Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said, TOOL_HOOKS,

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use herma_destination::{Exit, Process, leftovers};
-use herma_engines::{Said, SessionId, Turn};
+use herma_engines::{Asking, Question, Said, SessionId, Turn, hook};
 use herma_model::EventType;
 use herma_model::contract::Limits;
 use herma_model::engine::{EndedBy, EngineResult};
@@ -179,10 +179,13 @@ impl<'a> Watch<'a> {
         let said = match turn {
             Turn::Say(line) => self.voice.say(&line),
             Turn::Answer(question) => {
-                let judgement = permission::judge(run, question.tool, question.command);
-                let yes = question.yes.filter(|_| judgement.decision.allowed);
-                self.evaluated(run, &judgement, Seen::Dialogue, yes.is_some())?;
-                self.voice.say(&yes.unwrap_or(question.no))
+                let Question { tool, command, by, yes, no } = question;
+                let judgement = permission::judge(run, tool, command);
+                let yes = yes.filter(|_| judgement.decision.allowed);
+                let seen = if by == Asking::Hook { Seen::Hook } else { Seen::Dialogue };
+                self.evaluated(run, &judgement, seen, yes.is_some())?;
+                self.voice
+                    .say(&yes.unwrap_or_else(|| no.because(&hook::in_words(&judgement.decision.reason))))
             }
             Turn::Farewell(line) => {
                 self.voice.prepare_farewell(line);
@@ -260,10 +263,10 @@ impl Watch<'_> {
         let told = if forbidden.is_empty() { self.has_room() } else { true };
         // That it was kept from doing it does not make it as if it had not tried.
         run.facts.attempted(forbidden.iter().copied());
-        if seen.asked() {
-            run.facts.note_asked(1, u64::from(!allowed));
-        } else {
-            run.facts.note_told();
+        match seen {
+            Seen::Told => run.facts.note_told(),
+            Seen::Dialogue => run.facts.note_asked(1, u64::from(!allowed)),
+            Seen::Hook => run.facts.note_hooked(1, u64::from(!allowed)),
         }
         if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
     }

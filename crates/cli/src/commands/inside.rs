@@ -62,7 +62,7 @@ fn ask(socket: &Path) -> ExitCode {
     if answer.allowed {
         return ExitCode::SUCCESS;
     }
-    let _ = writeln!(std::io::stderr(), "{}", hook::in_words(&answer));
+    let _ = writeln!(std::io::stderr(), "{}", hook::in_words(&answer.reason));
     ExitCode::from(hook::DENIED)
 }
 

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::calls::Calls;
 use super::wire::{self, Incoming, Initialized, NewSession, Notified, Permission, Prompted, Update};
-use crate::conversation::{Conversation, Question, Turn};
+use crate::conversation::{Asking, Conversation, Question, Refusal, Turn};
 use crate::engine::Said;
 use crate::json_lines::malformed;
 
@@ -183,10 +183,10 @@ impl AcpConversation {
             options.iter().find(|option| option.kind == kind).map(|option| option.option_id.as_str())
         };
         let yes = of("allow_once").map(|choice| wire::chosen(id, Some(choice)));
-        let no = wire::chosen(id, of("reject_once").or_else(|| of("reject_always")));
+        let no = Refusal::Bare(wire::chosen(id, of("reject_once").or_else(|| of("reject_always"))));
         let said = self.whole_message().into_iter().collect();
         let (tool, command) = self.calls.asked(tool_call);
-        let question = Question { tool, command, yes, no };
+        let question = Question { tool, command, by: Asking::Agent, yes, no };
         Ok(Outcome { said, turns: vec![Turn::Answer(question)] })
     }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
-use herma_engines::{Assignment, Conversation, Engine, EngineError, Question, Registry, Said, Turn};
+use herma_engines::{Assignment, Conversation, Engine, EngineError, Question, Refusal, Registry, Said, Turn};
 use herma_model::Contract;
 use herma_model::engine::{DestinationKind, EngineResult};
 use herma_model::model_call::Door;
@@ -193,12 +193,12 @@ fn a_question_has_two_answers_and_a_yes_is_for_this_once() {
             r#"{{"jsonrpc":"2.0","id":"q-7","result":{{"outcome":{{"outcome":"selected","optionId":"{choice}"}}}}}}"#
         )
     };
-    assert_eq!((all.yes, all.no), (Some(answer("o-allow_once")), answer("o-reject_once")));
+    assert_eq!((all.yes, all.no), (Some(answer("o-allow_once")), Refusal::Bare(answer("o-reject_once"))));
     let always = question(&["allow_always", "reject_always"]);
-    assert_eq!((always.yes, always.no), (None, answer("o-reject_always")));
+    assert_eq!((always.yes, always.no), (None, Refusal::Bare(answer("o-reject_always"))));
     let none = question(&[]);
     let cancelled = r#"{"jsonrpc":"2.0","id":"q-7","result":{"outcome":{"outcome":"cancelled"}}}"#;
-    assert_eq!((none.yes, none.no.as_str()), (None, cancelled));
+    assert_eq!((none.yes, none.no), (None, Refusal::Bare(cancelled.to_owned())));
 }
 
 #[test]

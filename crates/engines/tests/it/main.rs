@@ -14,6 +14,7 @@ mod agents;
 mod asking;
 mod bad_scripts;
 mod case;
+mod claude;
 mod connecting;
 mod engine;
 mod fixtures;

@@ -1,7 +1,9 @@
 //! Fuzzes the dialogue of the engine `acp`.
 
 use herma_engines::acp::AcpConversation;
-use herma_engines::{Conversation as _, Said, Turn};
+use herma_engines::{Conversation as _, Said};
+
+use super::said_by;
 
 /// Whatever the agent says, herma answers in whole lines of JSON, and nobody has a result before he was asked.
 pub fn acp_output(input: &[u8]) {
@@ -28,18 +30,4 @@ pub fn acp_output(input: &[u8]) {
         assert!(prompted || !all.contains(&completed), "nobody is done before he was asked");
         assert!(results <= 1, "there is one turn");
     }
-}
-
-/// What herma says with these turns.
-fn said_by(turns: &[Turn]) -> Vec<serde_json::Value> {
-    let lines = turns.iter().flat_map(|turn| match turn {
-        Turn::Say(line) | Turn::Farewell(line) => vec![line.as_str()],
-        Turn::Answer(question) => question.yes.iter().chain([&question.no]).map(String::as_str).collect(),
-        Turn::End => Vec::new(),
-    });
-    let read = |line: &str| {
-        assert!(!line.contains('\n'), "a message is one line");
-        serde_json::from_str(line).expect("it is JSON")
-    };
-    lines.map(read).collect()
 }

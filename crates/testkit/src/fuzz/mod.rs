@@ -24,9 +24,10 @@ mod script;
 mod sse;
 mod usage;
 
-use herma_engines::{OutputReader, Said};
+use herma_engines::{OutputReader, Question, Said, Turn};
 use herma_router::dialect::Dialect;
 use serde::Deserialize;
+use serde_json::Value;
 
 pub use acp_output::acp_output;
 pub use bundle::bundle;
@@ -113,6 +114,22 @@ fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
             assert!(ended || !matches!(said, Said::Result(_)), "{kind} is no end");
         }
     }
+}
+
+/// What herma says with these turns.
+fn said_by(turns: &[Turn]) -> Vec<Value> {
+    let lines = turns.iter().flat_map(|turn| match turn {
+        Turn::Say(line) | Turn::Farewell(line) => vec![line.clone()],
+        Turn::Answer(Question { yes, no, .. }) => {
+            yes.iter().cloned().chain([no.clone().because("it is \"forbidden\"\nhere")]).collect()
+        }
+        Turn::End => Vec::new(),
+    });
+    let read = |line: String| {
+        assert!(!line.contains('\n'), "a message is one line");
+        serde_json::from_str(&line).expect("it is JSON")
+    };
+    lines.map(read).collect()
 }
 
 /// The dialect that the first byte names, and the rest.

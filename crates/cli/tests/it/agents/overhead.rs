@@ -86,14 +86,11 @@ fn script(pace: Option<&str>) -> String {
     )
 }
 
-/// Takes the hooks away again: nobody asks a bare agent to ask.
-fn without_hooks(engine_dir: &Path) {
+/// Takes the hooks away again: nobody asks a bare agent to ask, and nobody speaks with one that only reads its prompt.
+fn without_hooks(engine_dir: &Path, argv: &mut Vec<PathBuf>) {
     let _ = fs::remove_file(engine_dir.join("codex/hooks.json"));
-    let settings = engine_dir.join("claude/settings.json");
-    if let Ok(text) = fs::read(&settings) {
-        let mut value: serde_json::Value = serde_json::from_slice(&text).unwrap();
-        value.as_object_mut().unwrap().remove("hooks").unwrap();
-        fs::write(settings, value.to_string()).unwrap();
+    if let Some(at) = argv.iter().position(|word| word == Path::new("--input-format")) {
+        argv.drain(at..at + 2);
     }
 }
 
@@ -155,24 +152,25 @@ impl Bare {
         let contract = Contract::parse(&fs::read(contract).unwrap()).unwrap();
         let assignment = Assignment { contract: &contract, script: None, resume: None };
         adapter.prepare(&assignment, &engine_dir, &view).unwrap();
-        without_hooks(&engine_dir);
-        let pristine = herma.at("bare/pristine");
-        fs::rename(&engine_dir, &pristine).unwrap();
         let launch = adapter.launch(&assignment, &view).unwrap();
         let inside = &adapter.mounts(&tree)[0].inside;
         let argv = launch.argv.iter().map(|word| {
             let word = Path::new(word);
             word.strip_prefix(inside).map_or_else(|_| word.to_owned(), |below| tree.join(below))
         });
+        let mut argv = argv.collect();
+        without_hooks(&engine_dir, &mut argv);
+        let pristine = herma.at("bare/pristine");
+        fs::rename(&engine_dir, &pristine).unwrap();
         let variables = launch
             .token
             .map(std::borrow::Cow::into_owned)
             .into_iter()
             .chain(["HERMA_ROUTER_TOKEN".to_owned()]);
         Self {
-            argv: argv.collect(),
+            argv,
             env: launch.env.into_iter().chain(variables.map(|name| (name, token.to_owned()))).collect(),
-            stdin: engine_dir.join(launch.stdin.unwrap()),
+            stdin: herma.file("bare/prompt.md", herma_engines::prompt(&contract)),
             home: herma.at("bare"),
             repository,
             pristine,

@@ -168,7 +168,8 @@ impl Said {
 pub(crate) fn run_tool(program: &str, args: &[&OsStr], variables: &[(&str, &str)]) -> String {
     let mut command = Command::new(program);
     command.args(args).envs(variables.iter().copied()).current_dir("/");
-    let ended = Started::spawn(command).end();
+    // It may be a compiler, on a busy machine.
+    let ended = Started::spawn(command).end_patiently();
     assert_eq!(ended.code, Some(0), "{program} {args:?}: {ended:#?}");
     ended.stdout
 }

@@ -1,0 +1,150 @@
+//! The dialogue with Claude Code: what it is told and when, what it asks, and how that is answered.
+
+use herma_engines::claude::ClaudeDialogue;
+use herma_engines::{Asking, Conversation as _, Question, Said, Turn};
+use herma_model::engine::EngineResult;
+use serde_json::{Value, json};
+
+const TAKEN: &str =
+    r#"{"type":"control_response","response":{"subtype":"success","request_id":"herma","response":{}}}"#;
+
+fn said(turn: &Turn) -> Value {
+    let Turn::Say(line) = turn else { panic!("{turn:?}") };
+    serde_json::from_str(line).unwrap()
+}
+
+/// What the agent asks, as the real one does.
+fn question(callback: &str, input: &Value) -> String {
+    let request = json!({
+        "subtype": "hook_callback", "callback_id": callback, "input": input, "tool_use_id": "toolu_1",
+    });
+    json!({ "type": "control_request", "request_id": "q1", "request": request }).to_string()
+}
+
+fn before(tool: &str, arguments: &Value) -> Value {
+    json!({
+        "session_id": "s", "transcript_path": "/engine/t.jsonl", "cwd": "/workspace",
+        "permission_mode": "bypassPermissions", "hook_event_name": "PreToolUse", "tool_name": tool,
+        "tool_input": arguments, "tool_use_id": "toolu_1",
+    })
+}
+
+/// What herma does about this line.
+fn heard(line: &str) -> Vec<Turn> {
+    ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes()).1
+}
+
+/// That herma has no answer to it, which is a no.
+fn refused(line: &str) -> String {
+    let [turn] = &heard(line)[..] else { panic!("{line}") };
+    let answer = said(turn);
+    assert_eq!(answer["type"], "control_response");
+    assert_eq!(
+        (&answer["response"]["subtype"], &answer["response"]["request_id"]),
+        (&json!("error"), &json!("q1"))
+    );
+    answer["response"]["error"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn it_is_told_its_task_once_its_hook_is_there_and_not_before() {
+    let mut dialogue = ClaudeDialogue::new("Mend \"it\".\n".to_owned());
+    let opened = dialogue.open();
+    assert_eq!(
+        opened.iter().map(said).collect::<Vec<_>>(),
+        [json!({
+            "type": "control_request",
+            "request_id": "herma",
+            "request": {
+                "subtype": "initialize",
+                "hooks": { "PreToolUse": [{ "hookCallbackIds": ["herma"], "timeout": 30, "onFailure": "block" }] },
+            },
+        })]
+    );
+    let other = TAKEN.replace("herma", "other");
+    assert_eq!(dialogue.hear(other.as_bytes()).1, []);
+    let (heard, turns) = dialogue.hear(TAKEN.as_bytes());
+    assert_eq!(heard, Some(Said::Hello));
+    assert_eq!(
+        turns.iter().map(said).collect::<Vec<_>>(),
+        [json!({ "type": "user", "message": { "role": "user", "content": "Mend \"it\".\n" } })]
+    );
+    // Once more says nothing more.
+    assert_eq!(dialogue.hear(TAKEN.as_bytes()).1, []);
+}
+
+#[test]
+fn an_agent_that_does_not_take_the_hook_is_told_nothing() {
+    let no = r#"{"type":"control_response","response":{"subtype":"error","request_id":"herma","error":"no hooks"}}"#;
+    let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(no.as_bytes());
+    assert_eq!(heard, Some(Said::Malformed("it does not take herma's hook: no hooks".to_owned())));
+    assert_eq!(turns, [Turn::End]);
+}
+
+#[test]
+fn a_question_is_about_the_call_and_both_answers_name_it() {
+    let line = question("herma", &before("Bash", &json!({ "command": "git push", "description": "look" })));
+    let [Turn::Answer(Question { tool, command, by, yes, no })] = &heard(&line)[..] else { panic!("{line}") };
+    assert_eq!((tool.as_str(), command.as_str(), *by), ("Bash", "git push", Asking::Hook));
+    let answer = |decision: Value| {
+        let response = json!({ "hookSpecificOutput": decision });
+        json!({
+            "type": "control_response",
+            "response": { "subtype": "success", "request_id": "q1", "response": response },
+        })
+    };
+    let read = |line: &str| serde_json::from_str::<Value>(line).unwrap();
+    assert_eq!(
+        read(yes.as_ref().unwrap()),
+        answer(json!({ "hookEventName": "PreToolUse", "permissionDecision": "allow" }))
+    );
+    assert_eq!(
+        read(&no.clone().because("it is \"forbidden\"")),
+        answer(json!({
+            "hookEventName": "PreToolUse",
+            "permissionDecision": "deny",
+            "permissionDecisionReason": "it is \"forbidden\"",
+        }))
+    );
+}
+
+#[test]
+fn what_herma_cannot_answer_is_a_no() {
+    let call = before("Bash", &json!({ "command": "ls" }));
+    assert_eq!(refused(&question("other", &call)), "herma offers no such thing");
+    let mut after = call.clone();
+    after["hook_event_name"] = "PostToolUse".into();
+    assert_eq!(refused(&question("herma", &after)), "herma offers no such thing");
+    let other = r#"{"type":"control_request","request_id":"q1","request":{"subtype":"can_use_tool","tool_name":"Bash"}}"#;
+    assert_eq!(refused(other), "herma offers no such thing");
+
+    let mut twice = question("herma", &call);
+    twice.insert_str(twice.find("\"tool_name\"").unwrap(), r#""tool_name":"Read","#);
+    let nested = format!("{}1{}", "[".repeat(200), "]".repeat(200));
+    let deep = question("herma", &before("Bash", &json!("DEEP"))).replace("\"DEEP\"", &nested);
+    let nameless = question("herma", &json!({ "hook_event_name": "PreToolUse", "tool_input": {} }));
+    for line in [&twice, &deep, &nameless] {
+        assert!(refused(line).starts_with("herma does not understand the call: "), "{line}");
+    }
+}
+
+#[test]
+fn a_question_that_is_longer_than_what_is_read_is_a_no_at_once() {
+    let whole = question("herma", &before("Write", &json!({ "file_path": "a", "content": "x".repeat(100) })));
+    let cut =
+        whole.strip_suffix("xxxx\"},\"tool_use_id\":\"toolu_1\"},\"tool_use_id\":\"toolu_1\"}}").unwrap();
+    assert_eq!(refused(cut), "the call is longer than herma reads");
+    for other in
+        [r#"{"type":"assistant","message":{"co"#, r#"{"type":"control_request","request_id":"q"#, "{"]
+    {
+        assert_eq!(heard(other), [], "{other}");
+    }
+}
+
+#[test]
+fn with_its_last_word_everything_is_said() {
+    let last = r#"{"type":"result","subtype":"success","is_error":false}"#;
+    let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(last.as_bytes());
+    assert_eq!(heard, Some(Said::All(vec![Said::Result(EngineResult::Completed)])));
+    assert_eq!(turns, [Turn::End]);
+}
