@@ -23,7 +23,8 @@ pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitC
         return Some(ExitCode::from(launcher::NOT_STARTED));
     }
     if first == probe::SUBCOMMAND {
-        return Some(run_probes(Path::new(&args.next()?)));
+        let plan = args.next()?;
+        return Some(if plan == probe::WAIT { wait() } else { run_probes(Path::new(&plan)) });
     }
     if first == forward::SUBCOMMAND {
         return Some(forward::run(args));
@@ -70,6 +71,11 @@ fn ask(socket: &Path) -> ExitCode {
 fn ended(error: &std::io::Error) -> ExitCode {
     let _ = writeln!(std::io::stderr(), "{error}");
     ExitCode::FAILURE
+}
+
+fn wait() -> ExitCode {
+    let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+    ExitCode::SUCCESS
 }
 
 fn run_probes(plan: &Path) -> ExitCode {

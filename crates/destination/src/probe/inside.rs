@@ -3,10 +3,9 @@
 use std::fs;
 use std::io;
 
-use super::attempts::{self, Attempt};
+use super::attempts::Attempt;
 use super::table::PROBES;
 use super::{ProbePlan, ProbeResult};
-use crate::wall::Wall;
 
 /// Tries everything in the plan from where this process is, tells of each as it is done, and leaves the sign in the workspace.
 pub fn run_inside(plan: &ProbePlan, mut tell: impl FnMut(&ProbeResult) -> io::Result<()>) -> io::Result<()> {
@@ -14,11 +13,6 @@ pub fn run_inside(plan: &ProbePlan, mut tell: impl FnMut(&ProbeResult) -> io::Re
         Attempt::Denied(observed) => (true, observed),
         Attempt::NotDenied(observed) => (false, observed),
     };
-    if let Some(task) = plan.child {
-        let (denied, observed) = observed(attempts::be_child(task));
-        let (name, what) = ("child".to_owned(), format!("{task:?}"));
-        return tell(&ProbeResult { name, what, wall: Wall::Limits, denied, observed });
-    }
     // The outside looks for it; whether this fails is for the outside to see.
     let _ = fs::write(plan.workspace.join(super::outside::SIGN), &plan.sign);
     PROBES.iter().filter(|probe| probe.small == plan.small.is_some()).try_for_each(|probe| {

@@ -26,6 +26,9 @@ pub use table::{Row, rows};
 /// The name of the hidden subcommand whose one argument is the plan's file and whose output is the results as JSON.
 pub const SUBCOMMAND: &str = "__probe";
 
+/// The word in place of a plan for a process that others are to take hold of: it only waits until its input ends.
+pub const WAIT: &str = "wait";
+
 /// The branch of the planted repository that a push would delete.
 const CANARY_BRANCH: &str = "refs/heads/canary";
 
@@ -71,18 +74,6 @@ pub struct ProbePlan {
     pub limits: Vec<Held>,
     /// The limits that are to be passed, where these are small; then nothing else is tried.
     pub small: Option<SmallLimits>,
-    /// The one thing that a child of a probe does; then nothing else is tried.
-    pub child: Option<ChildTask>,
-}
-
-/// What a probe has a child of its own do, since who does it is another process, or none, afterwards.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(deny_unknown_fields, rename_all = "snake_case")]
-pub enum ChildTask {
-    /// Waits until its standard input ends.
-    Wait,
-    /// Makes a user namespace.
-    MakeUserNamespace,
 }
 
 /// Limits that can be passed without harm.

@@ -208,7 +208,6 @@ impl<'a> Ground<'a> {
             variables: variables(&job, &view),
             limits: destination.limits(&job.limits),
             small,
-            child: None,
         };
         let text = serde_json::to_vec(&plan).map_err(|error| io("writing the plan")(error.into()))?;
         fs::write(engine_dir.join(PLAN), text).map_err(io("writing the plan"))?;

@@ -6,12 +6,13 @@ use std::io;
 
 use herma_model::engine::DestinationKind;
 use linux_keyutils::{KeyError, KeyRing, KeyRingIdentifier};
+use nix::sched::{CloneFlags, unshare};
 use rustix::mount::FsOpenFlags;
 use rustix::process::{Signal, Uid, parent_process_death_signal};
 
 use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, FORBIDDEN, all, children, judge, judge_numbers};
-use crate::probe::{ChildTask, ProbePlan};
+use super::{Attempt, FORBIDDEN, all, judge, judge_numbers};
+use crate::probe::ProbePlan;
 use crate::sandbox::seccomp;
 
 pub(in super::super) fn open_files() -> Attempt {
@@ -105,9 +106,10 @@ pub(in super::super) fn keyring() -> Attempt {
     }
 }
 
-/// In a child: who succeeds is somebody else afterwards.
-pub(in super::super) fn user_namespace(plan: &ProbePlan) -> Attempt {
-    children::attempt(plan, ChildTask::MakeUserNamespace)
+pub(in super::super) fn user_namespace() -> Attempt {
+    let made = unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from);
+    // Where no more of them may be made, none can be.
+    judge_numbers(made, FORBIDDEN, &[libc::ENOSPC, libc::EUSERS], |()| "made one".to_owned())
 }
 
 pub(in super::super) fn other_user() -> Attempt {

@@ -1,6 +1,5 @@
 //! What the probes try. Only an error that can mean nothing but a refusal counts as one.
 
-mod children;
 mod files;
 mod kernel;
 mod limits;
@@ -9,7 +8,6 @@ mod processes;
 
 use std::io::{self, ErrorKind};
 
-pub(super) use self::children::be_child;
 pub(super) use self::files::{
     container_sockets, kernel_lists, kernel_settings, list, push, reach_socket, read_canary,
     read_only_system, second_wall, write_in, write_mounts,

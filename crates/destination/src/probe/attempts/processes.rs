@@ -2,14 +2,15 @@
 
 use std::fs;
 use std::io;
+use std::process::{Command, Stdio};
 
 use nix::sys::ptrace;
 use nix::unistd::Pid as NixPid;
 use rustix::process::{Pid, test_kill_process};
 
 use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, children, judge_numbers};
-use crate::probe::{ChildTask, HostProcess, ProbePlan};
+use super::{Attempt, judge_numbers};
+use crate::probe::{HostProcess, SUBCOMMAND, WAIT};
 use crate::proc;
 
 pub(in super::super) fn see(herma: &HostProcess) -> Attempt {
@@ -42,8 +43,9 @@ pub(in super::super) fn trace(herma: &HostProcess) -> Attempt {
 }
 
 /// Takes hold of a process that the user owns and that is inside: only the filter refuses that.
-pub(in super::super) fn trace_sibling(plan: &ProbePlan) -> Attempt {
-    let mut sibling = match children::start(plan, ChildTask::Wait) {
+pub(in super::super) fn trace_sibling() -> Attempt {
+    let waiting = Command::new("/proc/self/exe").args([SUBCOMMAND, WAIT]).stdin(Stdio::piped()).spawn();
+    let mut sibling = match waiting {
         Ok(sibling) => sibling,
         Err(error) => return NotDenied(format!("unclear: {error}")),
     };
