@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
 use herma_model::Digest;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::{EngineName, EngineResult};
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -90,6 +91,17 @@ impl Engine for Case {
 
     fn program(&self) -> Option<&Path> {
         self.program.as_ref().map(ProgramDigest::path)
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: Support::Unsupported,
+            // Only results and the end are read of what it prints: nothing tells of its tool calls.
+            structured_events: Support::Unsupported,
+            acp: Support::Unsupported,
+            tool_hooks: Support::Unsupported,
+            mcp: Support::Unsupported,
+        }
     }
 
     fn asks(&self) -> Option<Door> {

@@ -6,6 +6,7 @@ mod dialogue;
 use std::path::Path;
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -69,7 +70,13 @@ impl Agent for Claude {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Messages;
     const SESSIONS: &'static [&'static str] = &["claude/projects"];
-    const HOOKS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        resume: Support::Native,
+        structured_events: Support::Native,
+        acp: Support::Unsupported,
+        tool_hooks: Support::Native,
+        mcp: Support::Unsupported,
+    };
 
     fn prepare(
         installed: &Installed,

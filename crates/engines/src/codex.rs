@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::Path;
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -70,7 +71,13 @@ impl Agent for Codex {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Responses;
     const SESSIONS: &'static [&'static str] = &["codex/sessions"];
-    const HOOKS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        resume: Support::Native,
+        structured_events: Support::Native,
+        acp: Support::Unsupported,
+        tool_hooks: Support::Native,
+        mcp: Support::Unsupported,
+    };
 
     fn prepare(
         installed: &Installed,

@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
+use herma_model::capability::Capabilities;
 use herma_model::contract::Target;
 use herma_model::engine::{DestinationKind, EngineName, EngineResult};
 use herma_model::model_call::Door;
@@ -16,15 +17,6 @@ use crate::digest::program_digest;
 use crate::fake::BadScript;
 use crate::session::Resume;
 use crate::source::Source;
-
-/// The capability of telling what it does in a form that herma reads, while it does it.
-pub const STRUCTURED_EVENTS: &str = "structured_events";
-
-/// The capability of going on with the session of an earlier run.
-pub const RESUME: &str = "resume";
-
-/// The capability of asking before each call of a tool, by a hook that herma installs in the agent's configuration.
-pub const TOOL_HOOKS: &str = "tool_hooks";
 
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
@@ -119,9 +111,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
-    fn capabilities(&self) -> &[&str] {
-        &[]
-    }
+    fn capabilities(&self) -> Capabilities;
 
     /// Refuses an assignment that it could not begin, before there is a run.
     fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {

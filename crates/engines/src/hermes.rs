@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -51,7 +52,15 @@ impl Agent for Hermes {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["hermes/conversations"];
-    const HOOKS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        // What starts it keeps the conversation, hears it by callbacks, and asks for it.
+        resume: Support::Translated,
+        structured_events: Support::Translated,
+        // It speaks it too, by another command than the one that herma runs.
+        acp: Support::Unsupported,
+        tool_hooks: Support::Translated,
+        mcp: Support::Unsupported,
+    };
 
     fn prepare(
         installed: &Installed,

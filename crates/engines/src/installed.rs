@@ -7,14 +7,13 @@ use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
 use herma_model::Digest;
+use herma_model::capability::Capabilities;
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
 use serde_json::Value;
 
 use crate::conversation::Conversation;
-use crate::engine::{
-    Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, TOOL_HOOKS,
-};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::hook;
 use crate::package::{Build, Package};
 use crate::source::Source;
@@ -38,8 +37,8 @@ pub(crate) trait Agent: 'static {
     /// What it would run of the project, whatever its switches say.
     const HIDDEN: &'static [&'static str] = &[];
 
-    /// Whether it asks before each call of a tool.
-    const HOOKS: bool = false;
+    /// What it can do beyond working on a contract.
+    const CAPABILITIES: Capabilities;
 
     /// Writes its configuration and its prompt.
     fn prepare(
@@ -104,13 +103,8 @@ impl<A: Agent> Engine for AgentEngine<A> {
         Some(A::PACKAGE.source())
     }
 
-    fn capabilities(&self) -> &[&str] {
-        match (A::SESSIONS.is_empty(), A::HOOKS) {
-            (true, false) => &[STRUCTURED_EVENTS],
-            (true, true) => &[STRUCTURED_EVENTS, TOOL_HOOKS],
-            (false, false) => &[RESUME, STRUCTURED_EVENTS],
-            (false, true) => &[RESUME, STRUCTURED_EVENTS, TOOL_HOOKS],
-        }
+    fn capabilities(&self) -> Capabilities {
+        A::CAPABILITIES
     }
 
     fn sessions(&self) -> Vec<&str> {

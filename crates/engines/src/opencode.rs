@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -73,7 +74,15 @@ impl Agent for OpenCode {
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
     // It runs the plug-ins that lie there, and none of its switches keeps it from that.
     const HIDDEN: &'static [&'static str] = &[".opencode"];
-    const HOOKS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        resume: Support::Native,
+        structured_events: Support::Native,
+        // It speaks it too, by another command than the one that herma runs.
+        acp: Support::Unsupported,
+        // A plug-in of herma's asks for it.
+        tool_hooks: Support::Translated,
+        mcp: Support::Unsupported,
+    };
 
     fn prepare(
         installed: &Installed,

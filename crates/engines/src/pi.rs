@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineResult;
 use herma_model::model_call::Door;
 use serde::Deserialize;
@@ -59,7 +60,14 @@ impl Agent for Pi {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["pi/sessions"];
-    const HOOKS: bool = true;
+    const CAPABILITIES: Capabilities = Capabilities {
+        resume: Support::Native,
+        structured_events: Support::Native,
+        acp: Support::Unsupported,
+        // An extension of herma's asks for it.
+        tool_hooks: Support::Translated,
+        mcp: Support::Unsupported,
+    };
 
     fn prepare(
         installed: &Installed,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use herma_model::Report;
+use herma_model::capability::{Capability, Support};
 use herma_model::report::{
     ChangedFile, ChildrenUse, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
 };
@@ -28,6 +29,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "| engine | {} {} |", report.engine, cell(&report.engine_version))?;
     let started = if report.engine_started { "yes" } else { "no" };
     writeln!(out, "| engine started | {started} |")?;
+    if !report.needs.is_empty() {
+        writeln!(out, "| needs | {} |", needs(&report.needs))?;
+    }
     writeln!(out, "| destination | {} |", report.destination.as_str())?;
     writeln!(out, "| stage | {} |", report.stage)?;
     if let (Some(provider), Some(model)) = (&report.model_provider, &report.model) {
@@ -49,6 +53,17 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     changes(report, out)?;
     verification(report, out)?;
     files(report, out)
+}
+
+fn needs(needs: &BTreeMap<Capability, Support>) -> String {
+    let each = needs.iter().map(|(need, support)| match support {
+        Support::Native => format!("`{need}`: native"),
+        Support::Translated => {
+            format!("`{need}`: translated, by a program of herma's and other means of the agent")
+        }
+        Support::Unsupported => format!("`{need}`: unsupported by this engine"),
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 fn usage(usage: &Usage) -> String {

@@ -186,6 +186,7 @@ impl Closing<'_> {
             engine_digest: facts.engine_digest,
             engine_started: facts.engine_started,
             engine_exit: facts.engine_exit.clone(),
+            needs: facts.needs.clone(),
             stage: terms.stage,
             mutation_scope: terms.mutation_scope(),
             destination: plan.destination,

@@ -20,6 +20,7 @@ impl Run<'_> {
     pub(crate) fn note_gates(&mut self, gates: &Gates) {
         let facts = &mut self.facts;
         facts.engine_digest = gates.engine_digest;
+        facts.needs.clone_from(&gates.needs);
         facts.walls.clone_from(&gates.walls);
         let status =
             |kind: &str| gates.admissions.iter().find(|seen| seen.kind == kind).map(|seen| seen.status);

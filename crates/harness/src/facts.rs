@@ -7,6 +7,7 @@ use herma_engines::SessionId;
 use herma_git::{Landing, SourceState};
 use herma_model::approval::ApprovalId;
 use herma_model::blocker::BlockerRecord;
+use herma_model::capability::{Capability, Support};
 use herma_model::contract::Action;
 use herma_model::egress::EgressUse;
 use herma_model::engine::EngineExit;
@@ -28,6 +29,9 @@ pub(crate) struct Facts {
     pub(crate) approval_status: Option<ApprovalStatus>,
     pub(crate) approval_id: Option<ApprovalId>,
     pub(crate) engine_digest: Option<Digest>,
+    /// What the engine declared of the capabilities that the contract needs.
+    #[serde(default)]
+    pub(crate) needs: BTreeMap<Capability, Support>,
     pub(crate) walls: Vec<String>,
     pub(crate) confined: bool,
     pub(crate) engine_started: bool,

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin};
-use herma_engines::{Engine, TOOL_HOOKS};
+use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
 use herma_model::engine::EngineExit;
@@ -79,7 +79,7 @@ fn attend(
     run.facts.own_model_calls = run.router.as_ref().map_or(0, |router| router.calls_begun(run.plan.run_id));
     let mut process = prepared.start()?;
     run.facts.engine_started = true;
-    if engine.capabilities().contains(&TOOL_HOOKS) || listener.speaks() {
+    if engine.capabilities().tool_hooks.is_there() || listener.speaks() {
         let (asking, policy) = (Asking::Courtesy, run.policies.digest());
         let model_calls = None;
         run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0, model_calls });

@@ -147,7 +147,7 @@ blockers! {
         "The engine asked for another model than the admitted one."
         "Look at model-calls.jsonl in the bundle.";
     EngineNotAdmitted "engine_not_admitted" Blocked
-        "The engine is not registered, or no person has admitted it."
+        "The engine is not registered, lacks what the contract needs, or no person has admitted it."
         "Use one that `herma engines list` shows as admitted, or write its admission with `herma admit engine NAME` \
          and have it signed with `herma admit sign engine NAME`.";
     EngineDigestMismatch "engine_digest_mismatch" Blocked

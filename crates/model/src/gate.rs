@@ -11,7 +11,7 @@ use crate::blocker::BlockerRecord;
 pub enum Gate {
     /// The contract says everything that its stage needs.
     ContractComplete,
-    /// herma has an adapter for the engine.
+    /// herma has an adapter for the engine, which can do what the contract needs.
     EngineRegistered,
     /// The engine is switched on.
     EngineEnabled,

@@ -6,6 +6,7 @@ pub mod approval;
 pub mod approver;
 pub mod blocker;
 pub mod budget;
+pub mod capability;
 mod change;
 pub mod child;
 pub mod clock;

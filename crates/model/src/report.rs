@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::approval::ApprovalId;
 use crate::blocker::BlockerRecord;
+use crate::capability::{Capability, Support};
 pub use crate::change::{ChangedFile, Entry, Mode};
 pub use crate::child::ChildrenUse;
 use crate::contract::{Action, ContractId};
@@ -50,6 +51,10 @@ pub struct Report {
     pub engine_started: bool,
     /// How it ended.
     pub engine_exit: Option<EngineExit>,
+    /// How the engine supports each capability that the contract needs; not there where the contract needs none, and where
+    /// herma does not have the engine.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub needs: BTreeMap<Capability, Support>,
     /// The contract's stage.
     pub stage: Stage,
     /// What the run could change.

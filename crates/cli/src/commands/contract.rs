@@ -125,6 +125,9 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
             file.display()
         ));
     }
+    for need in &terms.needs {
+        warnings.push(format!("engine_not_admitted: unless the engine has `{need}`; see `herma engines`"));
+    }
     if let Some(choice) = &terms.model {
         let name = format!("{}/{}", choice.provider, choice.model);
         warnings.push(format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"));

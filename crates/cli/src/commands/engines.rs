@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use herma_engines::Engine;
 use herma_harness::{Enabled, InstallError, InstallOrder, Installation, Proofs};
 use herma_model::admission::Incomplete;
+use herma_model::capability::{Capabilities, Capability, Support};
 use herma_model::engine::EngineName;
 use herma_model::report::Admission;
 use herma_model::{Clock as _, Digest, Stage};
@@ -166,7 +167,7 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
         admission,
         admission_detail,
         proven_stage,
-        capabilities: engine.capabilities().iter().map(|name| (*name).to_owned()).collect(),
+        capabilities: engine.capabilities(),
         next_step,
     }
 }
@@ -219,6 +220,7 @@ fn list(rows: &[EngineRow], screen: &Screen) {
             row.admission.as_str(),
             stages(row.proven_stage)
         ));
+        screen.line(format_args!("             {}", capabilities(row.capabilities)));
         if let Some(next) = &row.next_step {
             screen.line(format_args!("             {} {next}", screen.paint(Tone::Bold, "next:")));
         }
@@ -235,6 +237,15 @@ fn switched(row: &EngineRow, screen: &Screen) {
     if let Some(next) = row.next_step.as_ref().filter(|_| row.enabled) {
         screen.line(format_args!("{} {next}", screen.paint(Tone::Bold, "next:")));
     }
+}
+
+/// Every capability below its support, in one line.
+fn capabilities(declared: Capabilities) -> String {
+    let each = Support::ALL.into_iter().filter_map(|support| {
+        let names: Vec<&str> = declared.that_are(support).map(Capability::as_str).collect();
+        (!names.is_empty()).then(|| format!("{}: {}", support.as_str(), names.join(", ")))
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 /// Enough of a digest to tell two apart.

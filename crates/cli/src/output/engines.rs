@@ -1,5 +1,6 @@
 //! What `herma engines --json` prints.
 
+use herma_model::capability::Capabilities;
 use herma_model::engine::EngineName;
 use herma_model::report::Admission;
 use herma_model::{Digest, Stage};
@@ -35,7 +36,7 @@ pub struct EngineRow {
     /// The highest stage that it has proven, or needs no proof of, with every one below; none if not even the first.
     pub proven_stage: Option<Stage>,
     /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
-    pub capabilities: Vec<String>,
+    pub capabilities: Capabilities,
     /// What is missing next; none if nothing is.
     pub next_step: Option<String>,
 }

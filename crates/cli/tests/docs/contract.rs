@@ -44,9 +44,12 @@ pub(crate) fn values() -> String {
         }
         text.push('\n');
     }
-    for (key, definition) in
-        [("risk", "Risk"), ("destination", "DestinationKind"), ("toolchains", "Toolchain")]
-    {
+    for (key, definition) in [
+        ("risk", "Risk"),
+        ("destination", "DestinationKind"),
+        ("toolchains", "Toolchain"),
+        ("needs", "Capability"),
+    ] {
         text += &format!("`{key}`:\n\n{}", head(&["word", "meaning"]));
         for word in schema.words(definition) {
             text += &row(&[&format!("`{}`", word.word), &word.what]);

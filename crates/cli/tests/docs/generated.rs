@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use herma_cli::schemas::SCHEMAS;
 use herma_model::Blocker;
 
-use crate::{blockers, cli, contract, escape, evidence, pages, tables};
+use crate::{blockers, cli, contract, engines, escape, evidence, pages, tables};
 
 /// Says at the top of a page that nobody edits it.
 pub(crate) const NOTICE: &str = "<!-- Made from the code by crates/cli/tests/docs. Do not edit: UPDATE_DOCS=1 cargo test -p herma-cli --test docs -->\n\n";
@@ -37,6 +37,7 @@ fn files() -> Vec<(String, String)> {
 /// Every part of a page that is made from the code, between `<!-- made: NAME -->` and `<!-- end -->`.
 fn parts() -> Vec<(&'static str, &'static str, String)> {
     vec![
+        ("docs/agents.md", "capabilities", engines::capabilities()),
         ("docs/confinement.md", "attempts", escape::attempts()),
         ("docs/confinement.md", "bombs", escape::bombs()),
         ("docs/contract.md", "keys", contract::keys()),

@@ -10,6 +10,7 @@ mod blockers;
 mod blocks;
 mod cli;
 mod contract;
+mod engines;
 mod escape;
 mod evidence;
 mod filters;

@@ -52,7 +52,16 @@ impl Schema {
 
     /// The words that one of its definitions lists.
     pub(crate) fn words(&self, definition: &str) -> Vec<Word> {
-        let choices = self.0["$defs"][definition]["oneOf"].as_array().unwrap();
+        Self::words_of(&self.0["$defs"][definition])
+    }
+
+    /// The words that it lists itself.
+    pub(crate) fn words_at_the_top(&self) -> Vec<Word> {
+        Self::words_of(&self.0)
+    }
+
+    fn words_of(definition: &Value) -> Vec<Word> {
+        let choices = definition["oneOf"].as_array().unwrap();
         let word = |choice: &Value| Word {
             word: choice["const"].as_str().unwrap().to_owned(),
             what: choice["description"].as_str().unwrap_or_default().to_owned(),

@@ -88,6 +88,14 @@ fn a_value_of_the_wrong_type_is_named() {
     error: contract.md:14:21: `dance` is not known here; expected one of: push, merge, deploy, close, pr_open, issue_close, public_publication, credential_change, vendor_source_mutation, tag
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
+    insta::assert_snapshot!(said(contract_text(&[("needs", "[resume, tool_hook]")])), @"
+    error: contract.md:14:17: `tool_hook` is not known here; did you mean `tool_hooks`? expected one of: resume, structured_events, acp, tool_hooks, mcp
+    next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
+    ");
+    insta::assert_snapshot!(said(contract_text(&[("needs", "resume")])), @"
+    error: contract.md:14:8: a value of another kind stands here; expected a list, like `[first, second]`
+    next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
+    ");
     insta::assert_snapshot!(said(contract_text(&[("id", "Not An Id")])), @"
     error: contract.md:13:5: `Not An Id` is not a contract's id: 1 to 64 lower-case letters, digits, `.`, `_` and `-`, starting with a letter or a digit
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from

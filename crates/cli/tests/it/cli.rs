@@ -253,7 +253,7 @@ fn a_digest_stays_with_order_and_comments_and_changes_with_meaning() {
         ("destination", "host"),
         ("egress", "[example.org]"),
         ("toolchains", "[python]"),
-        ("needs", "[x]"),
+        ("needs", "[resume]"),
         ("tests_may_change", "true"),
     ] {
         assert_ne!(digest(&herma, &contract_text(&[(key, value)])), original, "{key}");

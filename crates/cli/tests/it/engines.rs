@@ -165,10 +165,113 @@ fn what_is_missing_for_a_run_with_an_agent_is_said_with_the_command_that_mends_i
         assert!(item["ok"] == false && item["required"] == false, "{item:#}");
         assert_eq!(item["next_step"], json["items"][0]["next_step"]);
     }
+}
+
+#[test]
+fn each_engine_declares_every_capability_and_the_list_has_them_in_a_line() {
+    let herma = Herma::new();
+    let (yes, translated, no) = ("native", "translated", "unsupported");
+    for (engine, declared) in [
+        ("fake", [no, yes, no, no, no]),
+        ("stub", [no, yes, no, no, no]),
+        ("codex", [yes, yes, no, yes, no]),
+        ("claude", [yes, yes, no, yes, no]),
+        ("opencode", [yes, yes, no, translated, no]),
+        ("pi", [yes, yes, no, translated, no]),
+        ("hermes", [translated, translated, no, translated, no]),
+        ("case", [no; 5]),
+        ("acp", [no, yes, yes, no, no]),
+    ] {
+        let names = ["resume", "structured_events", "acp", "tool_hooks", "mcp"];
+        let declared: serde_json::Map<String, Value> =
+            names.iter().zip(declared).map(|(name, word)| ((*name).to_owned(), word.into())).collect();
+        assert_eq!(row(&herma, engine)["capabilities"], Value::from(declared), "{engine}");
+    }
+    herma.settings("acp: { some: { program: bin/some, args: [acp], sessions: [data] } }\n");
+    assert_eq!(row(&herma, "acp-some")["capabilities"]["resume"], yes);
+    let listed = herma.run(&["engines"]).stdout;
+    let below = |engine: &str| {
+        let mut lines = listed.lines().skip_while(|line| !line.starts_with(&format!("{engine} ")));
+        lines.nth(1).unwrap_or_else(|| panic!("{listed}")).to_owned()
+    };
     assert_eq!(
-        row(&herma, "codex")["capabilities"],
-        serde_json::json!(["resume", "structured_events", "tool_hooks"])
+        below("opencode"),
+        "             native: resume, structured_events; translated: tool_hooks; unsupported: acp, mcp"
     );
+    assert_eq!(below("case"), "             unsupported: resume, structured_events, acp, tool_hooks, mcp");
+    for engine in ["fake", "stub", "codex", "claude", "opencode", "pi", "hermes", "case", "acp-some"] {
+        assert!(below(engine).len() <= 100, "{}", below(engine));
+    }
+}
+
+/// A run of a contract that needs this, with this engine: what its gate `engine_registered` says, if it does not hold.
+fn needing(herma: &Herma, needs: &str, engine: &str) -> (Finished, Option<(String, String)>) {
+    let contract = herma.contract(&[("needs", needs)]);
+    let args = ["run", contract.to_str().unwrap(), "--engine", engine, "--destination", "host", "--json"];
+    let run = herma.finished(&args);
+    let decision: Value = serde_json::from_str(&run.bundle.text("decision.json")).unwrap();
+    let missing = decision["missing_gates"].as_array().unwrap().iter();
+    let gate = missing.clone().find(|missing| missing["gate"] == "engine_registered");
+    let said = |key: &str| gate.and_then(|gate| gate[key].as_str()).unwrap_or_default().to_owned();
+    let why = gate.map(|_| (said("reason"), said("next_step")));
+    (run, why)
+}
+
+#[test]
+fn a_contract_that_needs_what_its_engine_lacks_is_blocked_and_told_who_has_it() {
+    let herma = Herma::new();
+    let (run, why) = needing(&herma, "[tool_hooks, structured_events]", "fake");
+    assert_eq!((run.ended.code, run.report.engine_started), (Some(3), false), "{:#?}", run.ended);
+    let (reason, next) = why.unwrap();
+    assert_eq!(
+        reason,
+        "`fake` lacks what the contract needs: `tool_hooks` (engines that have it: codex, claude, opencode, pi, hermes)"
+    );
+    assert_eq!(
+        next,
+        "Use an engine that has all that the contract `needs`: codex, claude, opencode, pi, hermes."
+    );
+    let report: Value = serde_json::from_str(&run.bundle.text("report.json")).unwrap();
+    let expected = serde_json::json!({ "structured_events": "native", "tool_hooks": "unsupported" });
+    assert_eq!(report["needs"], expected);
+    assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
+
+    let (run, why) = needing(&herma, "[mcp, acp]", "fake");
+    assert_eq!(run.ended.code, Some(3), "{:#?}", run.ended);
+    let (reason, next) = why.unwrap();
+    assert_eq!(
+        reason,
+        "`fake` lacks what the contract needs: `acp` (engines that have it: acp); `mcp`, which no engine has"
+    );
+    assert_eq!(next, "Take it out of the contract's `needs`: no engine has all of them.");
+    let checked = herma.json(&["contract", "check", "contracts/contract.md", "--json"]);
+    let warnings = serde_json::json!([
+        "engine_not_admitted: unless the engine has `mcp`; see `herma engines`",
+        "engine_not_admitted: unless the engine has `acp`; see `herma engines`",
+    ]);
+    assert_eq!(checked["warnings"], warnings);
+}
+
+#[test]
+fn a_report_says_how_what_the_contract_needs_is_supported() {
+    let herma = Herma::new();
+    let (run, why) = needing(&herma, "[structured_events]", "fake");
+    assert_eq!((run.ended.code, why), (Some(0), None), "{:#?}", run.ended);
+    let report: Value = serde_json::from_str(&run.bundle.text("report.json")).unwrap();
+    assert_eq!(report["needs"], serde_json::json!({ "structured_events": "native" }));
+    assert!(herma.run(&["show"]).stdout.contains("| needs | `structured_events`: native |"));
+    assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
+
+    // Other gates are missing; this one holds, and what is translated is told all the same.
+    let (run, why) = needing(&herma, "[tool_hooks, resume]", "pi");
+    assert_eq!((run.ended.code, why), (Some(3), None), "{:#?}", run.ended);
+    let report: Value = serde_json::from_str(&run.bundle.text("report.json")).unwrap();
+    assert_eq!(report["needs"], serde_json::json!({ "resume": "native", "tool_hooks": "translated" }));
+    let words = "`tool_hooks`: translated, by a program of herma's";
+    assert!(run.bundle.text("report.md").contains(words), "{}", run.bundle.text("report.md"));
+    assert!(herma.run(&["show"]).stdout.contains(words));
+    assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
+    assert!(herma.demo(&["--destination", "host"]).report.needs.is_empty());
 }
 
 #[test]

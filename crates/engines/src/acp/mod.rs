@@ -14,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
 use herma_model::Digest;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineName;
 use herma_model::model_call::Door;
 use sha2::{Digest as _, Sha256};
@@ -25,7 +26,7 @@ pub use package::AcpPackage;
 use self::config::filled;
 use crate::conversation::Conversation;
 use crate::digest::ProgramDigest;
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, RESUME, STRUCTURED_EVENTS, Said};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
 use crate::installed::{INSIDE, inside, one_line};
 use crate::package::PYTHON_LIBRARY;
 use crate::prompt::told;
@@ -243,8 +244,16 @@ impl Engine for Acp {
         one_line(output)
     }
 
-    fn capabilities(&self) -> &[&str] {
-        if self.sessions.is_empty() { &[STRUCTURED_EVENTS] } else { &[RESUME, STRUCTURED_EVENTS] }
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: if self.sessions.is_empty() { Support::Unsupported } else { Support::Native },
+            structured_events: Support::Native,
+            acp: Support::Native,
+            // It asks about what it likes to ask about. Nothing of herma's makes it ask.
+            tool_hooks: Support::Unsupported,
+            // herma opens its session without any.
+            mcp: Support::Unsupported,
+        }
     }
 
     fn sessions(&self) -> Vec<&str> {

@@ -14,6 +14,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::View;
+use herma_model::capability::{Capabilities, Support};
 use herma_model::contract::Target;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::{Digest, VERSION};
@@ -70,6 +71,16 @@ impl Engine for Fake {
 
     fn may_run_on(&self, _: DestinationKind) -> bool {
         true
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: Support::Unsupported,
+            structured_events: Support::Native,
+            acp: Support::Unsupported,
+            tool_hooks: Support::Unsupported,
+            mcp: Support::Unsupported,
+        }
     }
 
     fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {

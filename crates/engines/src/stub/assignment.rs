@@ -122,7 +122,7 @@ mod tests {
                     tests_may_change: true\nsuccess: [it works]\nrequire_diff: false\nrisk: low\nauthority: me\n\
                     rollback: none\nlimits: { total: 90s, startup: 1500ms, idle: 2m, memory: 4GiB, tokens: 200k, usd: 2.50 }\n\
                     model: { provider: p, model: m, fallback: [f], auxiliary: [x] }\ndestination: sandbox\n\
-                    egress: [example.org]\ntoolchains: [python]\nneeds: [n]\n---\nDo it, with \u{1} and ü.\n";
+                    egress: [example.org]\ntoolchains: [python]\nneeds: [resume]\n---\nDo it, with \u{1} and ü.\n";
         let contract = Contract::parse(text.as_bytes()).unwrap();
         let written =
             StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None }).unwrap();

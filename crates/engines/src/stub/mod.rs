@@ -8,6 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::{Mount, View};
+use herma_model::capability::{Capabilities, Support};
 use herma_model::engine::EngineName;
 use herma_model::{Digest, VERSION};
 
@@ -78,6 +79,16 @@ impl Engine for Stub {
 
     fn identity(&self, output: &[u8]) -> Option<String> {
         StubIdentity::read(output).map(|identity| identity.to_string())
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities {
+            resume: Support::Unsupported,
+            structured_events: Support::Native,
+            acp: Support::Unsupported,
+            tool_hooks: Support::Unsupported,
+            mcp: Support::Unsupported,
+        }
     }
 
     fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {

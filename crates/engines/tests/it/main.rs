@@ -16,6 +16,7 @@ mod bad_scripts;
 mod case;
 mod claude;
 mod connecting;
+mod declarations;
 mod engine;
 mod fixtures;
 mod misbehaviour;

@@ -38,6 +38,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
             return Err(format!("no engine is started at stage {}", report.stage));
         }
     }
+    needs(seen, report)?;
     landing(report)?;
     model_calls(seen, report)?;
     egress(seen, report)?;
@@ -81,6 +82,24 @@ fn engine(report: &Report) -> Result<(), String> {
     let changed = |path: &RepoPath| report.changed_files.iter().any(|file| file.path == *path);
     match report.changed_tests.iter().find(|path| !changed(path)) {
         Some(path) => Err(format!("{path} is listed as a changed test and was not changed")),
+        None => Ok(()),
+    }
+}
+
+/// The report says how the engine supports what the contract needs, and in a pass nothing of it is missing.
+fn needs(seen: &Seen, report: &Report) -> Result<(), String> {
+    let Ok(contract) = seen.contract() else { return Ok(()) };
+    let needed = &contract.terms.needs;
+    if let Some(other) = report.needs.keys().find(|other| !needed.contains(other)) {
+        return Err(format!("the contract does not need `{other}`, of which the report tells"));
+    }
+    if report.status != Status::Pass {
+        return Ok(());
+    }
+    let missing =
+        needed.iter().find(|need| !report.needs.get(need).is_some_and(|support| support.is_there()));
+    match missing {
+        Some(need) => Err(format!("the report is a pass, and does not say that its engine has `{need}`")),
         None => Ok(()),
     }
 }

@@ -6,6 +6,7 @@
 mod crash;
 mod logs;
 mod model_calls;
+mod needs;
 mod outcome;
 mod sample;
 mod signed;

@@ -191,6 +191,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
             result: Some(EngineResult::Completed),
             unread_lines: 0,
         }),
+        needs: std::collections::BTreeMap::new(),
         stage: contract.terms.stage,
         mutation_scope: contract.terms.stage.mutation_scope(),
         destination: DestinationKind::Host,

@@ -89,6 +89,7 @@ pub(super) fn report() -> Report {
             result: Some(EngineResult::Completed),
             unread_lines: 0,
         }),
+        needs: std::collections::BTreeMap::new(),
         stage: contract.terms.stage,
         mutation_scope: contract.terms.mutation_scope(),
         destination: DestinationKind::Sandbox,

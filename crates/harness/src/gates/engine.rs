@@ -1,8 +1,11 @@
 //! The engine: registered, enabled, proven, admitted.
 
+use std::collections::BTreeMap;
+
 use herma_engines::Engine;
 use herma_model::admission::EngineAdmission;
 use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::capability::{Capability, Support};
 use herma_model::decision::{AdmissionSeen, Purpose};
 use herma_model::engine::EngineName;
 use herma_model::gate::Finding;
@@ -23,6 +26,8 @@ pub(super) struct EngineSeen {
     pub(super) digest: Option<Digest>,
     pub(super) identity: Option<String>,
     pub(super) seen: Option<AdmissionSeen>,
+    /// What it declares of the capabilities that the contract needs.
+    pub(super) needs: BTreeMap<Capability, Support>,
 }
 
 pub(super) fn look(case: Case<'_>) -> EngineSeen {
@@ -39,14 +44,16 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
             digest: None,
             identity: None,
             seen: None,
+            needs: BTreeMap::new(),
         };
     };
     // Taking it takes a while. What is part of herma itself is judged by it only where somebody approved it.
     let judged = !engine.built_in() || case.order.contract.terms.stage.needs_approval();
     let digest = judged.then(|| engine.digest().ok()).flatten();
+    let needs = engine.capabilities().for_needs(&case.order.contract.terms.needs);
     let admission = (!engine.built_in()).then(|| find_admission(case, engine, digest));
     EngineSeen {
-        registered: registered(case, engine),
+        registered: registered(case, engine, &needs),
         enabled: enabled(case, engine),
         proven: proven(case, engine),
         admitted: admitted(case, engine, admission.as_ref()),
@@ -58,6 +65,7 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
             digest: found.digest,
         }),
         digest,
+        needs,
     }
 }
 
@@ -66,14 +74,37 @@ fn find_admission(case: Case<'_>, engine: &dyn Engine, digest: Option<Digest>) -
     installation.admissions().find_engine(&engine.name(), digest, &installation.situation())
 }
 
-fn registered(case: Case<'_>, engine: &dyn Engine) -> Judged {
-    let name = engine.name();
-    let cannot =
-        case.order.contract.terms.needs.iter().find(|need| !engine.capabilities().contains(&need.as_str()));
-    match cannot {
-        Some(need) => Err(Blocker::EngineNotAdmitted.because(format!("`{name}` cannot do `{need}`"))),
-        None => Ok(Finding::Passed),
+/// There is an adapter for it, and what the contract needs is there too.
+fn registered(case: Case<'_>, engine: &dyn Engine, needs: &BTreeMap<Capability, Support>) -> Judged {
+    let lacking: Vec<Capability> =
+        needs.iter().filter(|(_, support)| !support.is_there()).map(|(need, _)| *need).collect();
+    if lacking.is_empty() {
+        return Ok(Finding::Passed);
     }
+    let each = lacking.iter().map(|need| match able(case.installation, &[*need]).join(", ") {
+        none if none.is_empty() => format!("`{need}`, which no engine has"),
+        able => format!("`{need}` (engines that have it: {able})"),
+    });
+    let why =
+        format!("`{}` lacks what the contract needs: {}", engine.name(), each.collect::<Vec<_>>().join("; "));
+    let able = able(case.installation, &needs.keys().copied().collect::<Vec<_>>());
+    Err(BlockerRecord {
+        next_step: match able.join(", ") {
+            none if none.is_empty() => {
+                "Take it out of the contract's `needs`: no engine has all of them.".to_owned()
+            }
+            able => format!("Use an engine that has all that the contract `needs`: {able}."),
+        },
+        ..Blocker::EngineNotAdmitted.because(why)
+    })
+}
+
+/// The engines that have all of these.
+fn able(installation: &Installation, needs: &[Capability]) -> Vec<String> {
+    let all = &installation.engines;
+    let able = |engine: &dyn Engine| needs.iter().all(|need| engine.capabilities().of(*need).is_there());
+    let names = all.names().into_iter().filter(|name| all.get(name).is_some_and(able));
+    names.map(|name| name.to_string()).collect()
 }
 
 fn enabled(case: Case<'_>, engine: &dyn Engine) -> Judged {

@@ -13,6 +13,7 @@ use herma_destination::{Destination, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
 use herma_model::approval::{Binding, Ruling};
 use herma_model::blocker::{Blocker, BlockerRecord};
+use herma_model::capability::{Capability, Support};
 use herma_model::decision::{AdmissionSeen, Purpose};
 use herma_model::engine::DestinationKind;
 use herma_model::gate::{Finding, Gate};
@@ -43,6 +44,8 @@ pub(crate) struct Gates {
     pub(crate) approval: ApprovalSeen,
     /// The digest that the gates judged by.
     pub(crate) engine_digest: Option<Digest>,
+    /// What the engine declares of the capabilities that the contract needs; nothing for one that herma does not have.
+    pub(crate) needs: BTreeMap<Capability, Support>,
 }
 
 /// What came of each gate that was evaluated.
@@ -144,7 +147,8 @@ pub(crate) fn evaluate(
         }
         _ => None,
     };
-    Gates { findings, ready, source, walls, admissions, approval, engine_digest: engine.digest }
+    let (engine_digest, needs) = (engine.digest, engine.needs);
+    Gates { findings, ready, source, walls, admissions, approval, engine_digest, needs }
 }
 
 /// What an approval of this order would be a yes to, or which gate has to hold first.

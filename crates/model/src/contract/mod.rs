@@ -16,6 +16,7 @@ pub(crate) use fields::{check_name, checked_text};
 pub use parse::{BadContract, MAX_BYTES};
 pub use template::template;
 
+use crate::capability::Capability;
 use crate::digest::Digest;
 use crate::engine::DestinationKind;
 use crate::stage::{MutationScope, Stage};
@@ -91,7 +92,7 @@ pub struct Terms {
     pub toolchains: Vec<Toolchain>,
     /// Engine capabilities without which the run is blocked.
     #[serde(default)]
-    pub needs: Vec<String>,
+    pub needs: Vec<Capability>,
 }
 
 impl Terms {

@@ -1,0 +1,207 @@
+//! What each engine declares that it can do is what its adapter does.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use herma_destination::View;
+use herma_engines::acp::AcpAgent;
+use herma_engines::{Assignment, Engine, EngineError, Registry, Said, Turn};
+use herma_model::capability::{Capabilities, Capability, Support};
+use herma_model::engine::EngineName;
+use herma_model::{Contract, Digest};
+use serde_json::Value;
+
+/// Every engine with what it says while it works: recorded of a real agent, or in the words of the protocol.
+const SAYS: [(&str, &str); 9] = [
+    ("fake", PROTOCOL),
+    ("stub", PROTOCOL),
+    ("codex", include_str!("streams/codex.jsonl")),
+    ("claude", include_str!("streams/claude.jsonl")),
+    ("opencode", include_str!("streams/opencode.jsonl")),
+    ("pi", include_str!("streams/pi.jsonl")),
+    ("hermes", include_str!("streams/hermes.jsonl")),
+    ("case", "[implementer] Bash: make check\n<<<AGENT_RESULT {\"status\":\"completed\"} AGENT_RESULT>>>\n"),
+    ("acp-some", include_str!("streams/acp-opencode.jsonl")),
+];
+
+const PROTOCOL: &str = "{\"type\":\"tool\",\"name\":\"shell\",\"command\":\"make check\"}\n";
+
+/// All engines, with an agent over ACP that keeps its sessions in these directories.
+fn registry(sessions: &[&str]) -> Registry {
+    let agent = AcpAgent {
+        package: None,
+        program: None,
+        args: Vec::new(),
+        identity: Vec::new(),
+        asks: None,
+        token: None,
+        env: BTreeMap::new(),
+        files: BTreeMap::new(),
+        sessions: sessions.iter().map(|&place| place.to_owned()).collect(),
+        hides: Vec::new(),
+    };
+    let program = |(name, _): (&str, &str)| (name.parse::<EngineName>().unwrap(), "/nowhere".into());
+    Registry::new("/herma".into(), None, SAYS.map(program).into(), &[("some".parse().unwrap(), agent)].into())
+}
+
+/// Looks at every engine there is.
+fn each(look: impl Fn(&str, &dyn Engine, Capabilities)) {
+    let registry = registry(&[]);
+    let names: Vec<String> = registry.names().iter().map(ToString::to_string).collect();
+    assert_eq!(names, SAYS.map(|(name, _)| name), "an engine is not looked at");
+    for name in &names {
+        let engine = registry.get(&name.parse().unwrap()).unwrap();
+        look(name, engine, engine.capabilities());
+    }
+}
+
+fn contract() -> Contract {
+    let text = "---\nid: t\ntitle: t\ntarget: { fixture: string-slugify }\nstage: 2\nallowed_paths: [a]\n\
+                model: { provider: p, model: m }\n---\nDo it.\n";
+    Contract::parse(text.as_bytes()).unwrap()
+}
+
+fn view() -> View {
+    View {
+        workspace: "/workspace".into(),
+        engine_dir: Some("/engine".into()),
+        router: Some("/herma/router.sock".into()),
+        router_port: Some(61801),
+        egress_port: Some(61802),
+        certificates: None,
+        governance: Some("/herma/governance.sock".into()),
+        herma: "/herma/herma".into(),
+    }
+}
+
+/// What an engine writes for its agent, by name, and how the agent is started.
+fn prepared(engine: &dyn Engine, view: &View) -> Result<BTreeMap<String, String>, EngineError> {
+    let (dir, contract) = (tempfile::tempdir().unwrap(), contract());
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    engine.prepare(&assignment, dir.path(), view)?;
+    let mut all = BTreeMap::new();
+    read(dir.path(), &mut all);
+    let launch = engine.launch(&assignment, view)?;
+    all.insert("launch".to_owned(), format!("{:?} {:?}", launch.argv, launch.env));
+    Ok(all)
+}
+
+fn read(dir: &Path, all: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
+        if entry.path().is_dir() {
+            read(&entry.path(), all);
+        } else {
+            let name = entry.file_name().into_string().unwrap();
+            all.insert(name, fs::read_to_string(entry.path()).unwrap());
+        }
+    }
+}
+
+#[test]
+fn who_can_resume_says_where_its_session_lies() {
+    each(|name, engine, can| assert_eq!(can.resume.is_there(), !engine.sessions().is_empty(), "{name}"));
+    let registry = registry(&["data"]);
+    let some = registry.get(&"acp-some".parse().unwrap()).unwrap();
+    assert_eq!((some.capabilities().resume, some.sessions()), (Support::Native, vec!["agent/data"]));
+}
+
+#[test]
+fn who_has_hooks_is_not_started_without_them_and_a_program_in_between_is_said() {
+    each(|name, engine, can| {
+        let hookless = prepared(engine, &View { governance: None, ..view() });
+        // Who is spoken with may be asked for them there, before it is told anything.
+        let has_hooks = match opening(engine).first() {
+            None => matches!(hookless, Err(EngineError::NoHook(_))),
+            Some(first) => first.contains("\"PreToolUse\""),
+        };
+        assert_eq!(can.tool_hooks.is_there(), has_hooks, "{name}");
+        let asks = |file: &str, text: &str| {
+            Path::new(file).extension().is_some_and(|end| end == "js" || end == "py")
+                && text.contains("\"hook\"")
+        };
+        let written = prepared(engine, &view()).unwrap();
+        let between = written.iter().any(|(file, text)| asks(file, text));
+        assert_eq!(can.tool_hooks == Support::Translated, between, "{name}");
+    });
+}
+
+#[test]
+fn who_speaks_acp_is_asked_for_a_session() {
+    each(|name, engine, can| {
+        let asked = opening(engine).iter().any(|line| line.contains("session/new"));
+        assert_eq!(can.acp.is_there(), asked, "{name}");
+    });
+}
+
+#[test]
+fn whose_events_are_structured_is_heard_calling_a_tool() {
+    each(|name, engine, can| {
+        let (_, stream) = SAYS.into_iter().find(|(engine, _)| *engine == name).unwrap();
+        assert_eq!(can.structured_events.is_there(), heard(engine, stream).iter().any(is_tool), "{name}");
+    });
+}
+
+fn is_tool(said: &Said) -> bool {
+    match said {
+        Said::Tool { .. } => true,
+        Said::All(several) => several.iter().any(is_tool),
+        _ => false,
+    }
+}
+
+fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
+    let contract = contract();
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let Some(mut dialogue) = engine.conversation(&assignment, &view()) else {
+        let mut reader = engine.reader(Digest::of(b"contract"));
+        return stream.lines().filter_map(|line| reader.line(line.as_bytes())).collect();
+    };
+    dialogue.open();
+    let lines = stream.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    // Of some the whole dialogue is recorded, of others only what the agent said.
+    let agents = lines.filter_map(|line| match line["dir"].as_str() {
+        None => Some(line.to_string()),
+        Some("<-") => Some(line["msg"].to_string()),
+        Some(_) => None,
+    });
+    agents.filter_map(|line| dialogue.hear(line.as_bytes()).0).collect()
+}
+
+/// What is said of servers where there are none: switches that are off, and empty lists.
+const NO_SERVER: [&str; 4] = [
+    "skill_mcp_dependency_install = false",
+    "--strict-mcp-config",
+    "\"mcp_servers\":{}",
+    "\"mcpServers\":[]",
+];
+
+#[test]
+fn who_is_given_no_server_cannot_do_mcp() {
+    each(|name, engine, can| {
+        let mut all: Vec<String> = prepared(engine, &view()).unwrap().into_values().collect();
+        all.extend(opening(engine));
+        let all = NO_SERVER.iter().fold(all.concat(), |all, none| all.replace(none, ""));
+        assert_eq!(can.mcp.is_there(), all.to_lowercase().contains("mcp"), "{name}: {all}");
+    });
+}
+
+/// What herma says to an agent until it has a session, where it speaks with it.
+fn opening(engine: &dyn Engine) -> Vec<String> {
+    let contract = contract();
+    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let Some(mut dialogue) = engine.conversation(&assignment, &view()) else { return Vec::new() };
+    let mut turns = dialogue.open();
+    turns.extend(dialogue.hear(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#).1);
+    turns.into_iter().filter_map(|turn| if let Turn::Say(line) = turn { Some(line) } else { None }).collect()
+}
+
+#[test]
+fn no_capability_is_declared_by_nobody_but_mcp() {
+    for capability in Capability::ALL {
+        let registry = registry(&[]);
+        let names = registry.names();
+        let can = |name| registry.get(name).unwrap().capabilities().of(capability).is_there();
+        assert_eq!(names.iter().any(can), capability != Capability::Mcp, "{capability}");
+    }
+}
