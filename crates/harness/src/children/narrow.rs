@@ -67,6 +67,10 @@ fn paths(parent: &Terms, child: &Terms) -> Option<String> {
     if let Some(action) = action {
         return Some(lacks("forbidden_actions", action.as_str()));
     }
+    // It names its engine itself: without this it could leave the hooks that its parent needs.
+    if let Some(need) = parent.needs.iter().find(|need| !child.needs.contains(need)) {
+        return Some(lacks("needs", need.as_str()));
+    }
     let lifted: Option<&Pattern> = child.lift_paths.iter().find(|path| !parent.lift_paths.contains(path));
     lifted.map(|path| format!("`lift_paths` has `{path}`, which its parent has not"))
 }
@@ -175,6 +179,7 @@ mod tests {
             ("limits", "{ total: 1s, memory: 128MiB }"),
             ("egress", "[]"),
             ("destination", "sandbox"),
+            ("needs", "[tool_hooks]"),
         ] {
             assert_eq!(child(&[changed]), None, "{changed:?}");
         }
@@ -204,6 +209,16 @@ mod tests {
         assert_eq!(with("", &[]), None);
         assert!(with(", tokens: 10001", &[]).is_some());
         assert_eq!(child_of(&[model], &[model]), None, "what its parent does not limit it need not");
+    }
+
+    #[test]
+    fn a_child_needs_of_its_engine_what_its_parent_needs() {
+        let parent = [("needs", "[tool_hooks]")];
+        assert_eq!(child_of(&parent, &[("needs", "[resume, tool_hooks]")]), None);
+        for needs in ["[]", "[resume]"] {
+            let why = child_of(&parent, &[("needs", needs)]);
+            assert_eq!(why.as_deref(), Some("`needs` lacks `tool_hooks`, which its parent has"), "{needs}");
+        }
     }
 
     #[test]
