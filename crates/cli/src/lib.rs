@@ -5,6 +5,7 @@ mod commands;
 mod confirm;
 pub mod environment;
 mod failure;
+mod interrupt;
 pub mod output;
 mod progress;
 pub mod schemas;

@@ -92,6 +92,13 @@ impl Screen {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
+    /// What writes a line on standard error while somebody else has the screen, from any thread: where a line moves, it
+    /// takes its place.
+    pub(crate) fn interjection(&self) -> impl Fn(&str) + Send + use<> {
+        let start = if self.is_live() { "\r\u{1b}[K" } else { "" };
+        move |text| drop(writeln!(io::stderr().lock(), "{start}{text}"))
+    }
+
     /// A value for a program. People read it too, so what would not be seen is escaped; the value is the same.
     pub(crate) fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;

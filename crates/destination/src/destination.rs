@@ -5,7 +5,7 @@ use std::io::{self, Read, Write};
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use herma_model::engine::DestinationKind;
 
@@ -109,6 +109,25 @@ pub trait Process: Send {
 
     /// Kills everything of it and returns only when nothing of it is alive. A second call does nothing more.
     fn kill_all(&mut self) -> io::Result<Exit>;
+}
+
+/// How long a wait lasts at most before it is looked whether it is over.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Waits as [`Process::wait`] does, and not much longer than until `is_over` says so.
+pub fn wait_unless(
+    process: &mut dyn Process,
+    at_most: Duration,
+    is_over: impl Fn() -> bool,
+) -> io::Result<Option<Exit>> {
+    let began = Instant::now();
+    loop {
+        let left = at_most.saturating_sub(began.elapsed());
+        let ended = process.wait(left.min(LOOK));
+        if !matches!(ended, Ok(None)) || left.is_zero() || is_over() {
+            return ended;
+        }
+    }
 }
 
 /// How a process ended.

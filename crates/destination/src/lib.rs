@@ -25,7 +25,9 @@ pub mod tool;
 pub mod toolchain;
 mod wall;
 
-pub use destination::{Destination, Exit, Prepared, Process, Readiness, StartError, Unready, Waiting};
+pub use destination::{
+    Destination, Exit, Prepared, Process, Readiness, StartError, Unready, Waiting, wait_unless,
+};
 pub use docker::{Docker, DockerOptions, ImagePin, Noticed, PIECES, Piece, PieceRow, UnpinnedImage, keeper};
 pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;

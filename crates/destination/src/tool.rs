@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 
@@ -194,6 +195,8 @@ impl Call<'_> {
         let mut command = Command::new(&self.tool.path);
         command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
+        // Ctrl-C at herma's terminal is herma's to hear: what closes a run needs its helpers.
+        command.process_group(0);
         let mut child = spawner::spawn(command, Heritage::default()).map_err(failed)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdout = stdout.ok_or_else(|| failed(io::Error::other("it started without its output")))?;

@@ -8,9 +8,9 @@ use herma_engines::Registry;
 use herma_evidence::{InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_governance::Policies;
-use herma_model::Clock;
 use herma_model::budget::Leases;
 use herma_model::store::StoreError;
+use herma_model::{Clock, Interruption};
 use herma_store::SqliteStore;
 
 use crate::admissions::Admissions;
@@ -48,6 +48,8 @@ pub struct Installation {
     pub key: InstallationKey,
     /// What the operator decided for all runs.
     pub operator: OperatorSettings,
+    /// By this every run under way hears that herma was told to end.
+    pub interruption: Interruption,
     pub(crate) git: Git,
     pub(crate) engines: Registry,
     pub(crate) clock: Arc<dyn Clock>,
@@ -87,6 +89,7 @@ impl Installation {
             git: Git::find(&settings.search_path)?,
             engines: Registry::new(settings.herma.clone(), own_digest, programs, &operator.acp),
             operator,
+            interruption: Interruption::default(),
             home,
             clock,
             settings,

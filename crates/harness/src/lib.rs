@@ -41,6 +41,7 @@ mod recover;
 mod resume;
 mod run;
 mod session;
+mod stopping;
 mod supervise;
 mod target;
 mod verification;

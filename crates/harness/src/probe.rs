@@ -45,11 +45,14 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
     if confined {
         let identity = identity::identity(run, ready, question);
+        run.heed()?;
         let identified = !matches!(identity, Finding::Missing(_));
         findings.insert(Gate::EngineIdentity, identity);
         // The model is asked last: that costs something.
         if identified {
-            findings.insert(Gate::ProviderResponseShape, models::response_shape(run, ready.router.as_ref()));
+            let shape = models::response_shape(run, ready.router.as_ref());
+            run.heed()?;
+            findings.insert(Gate::ProviderResponseShape, shape);
         }
     }
     Ok(())
@@ -98,9 +101,11 @@ fn confinement(run: &mut Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding,
     let scratch = run.dirs.probes();
     std::fs::create_dir(&scratch)
         .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
-    let grounds = Grounds { scratch: &scratch, herma_home: home.root(), user_home };
+    let interruption = &run.installation.interruption;
+    let grounds = Grounds { scratch: &scratch, herma_home: home.root(), user_home, interruption };
     let probed = probe(destination, &readiness, shape, grounds);
     run.remove_aside(scratch);
+    run.heed()?;
     let confinement = match probed {
         Ok(confinement) => confinement,
         Err(why) => {

@@ -14,7 +14,7 @@ use herma_model::event::Source;
 use herma_model::report::LandedIn;
 use herma_model::signed::Signed;
 use herma_model::store::{RunSummary, Store as _};
-use herma_model::{Contract, Digest, EventType, Fault, Report, RunId, Stage, Step};
+use herma_model::{Contract, Digest, EventType, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
 
 use crate::attempts;
@@ -101,6 +101,8 @@ pub(crate) struct Run<'a> {
     pub(crate) bundle: Bundle,
     pub(crate) events: Arc<EventLog>,
     pub(crate) trace: Trace,
+    /// The step that it is at.
+    pub(crate) at: Step,
     pub(crate) facts: Facts,
     /// The target, where it is a repository.
     pub(crate) source: Option<SourceRepo>,
@@ -152,8 +154,9 @@ impl<'a> Run<'a> {
             || probe::evaluate(self, &ready, &mut gates.findings),
         )?;
         probed?;
-        // Nothing is used up for a base that cannot be read.
+        // Nothing is used up for a base that cannot be read, or where herma was told to end.
         let ground = ground?;
+        self.heed()?;
         self.use_approval(&mut gates)?;
         self.decide(&gates)?;
         if !self.contract.terms.stage.starts_engine() {
@@ -234,6 +237,7 @@ impl<'a> Run<'a> {
             bundle,
             events,
             trace,
+            at: Step::Start,
             facts: Facts::default(),
             source: None,
             ruling: None,
@@ -280,29 +284,6 @@ impl<'a> Run<'a> {
         engine.ok_or_else(|| Stop::Internal("the engine is gone".to_owned()))
     }
 
-    /// Writes that a step is about to be taken.
-    pub(crate) fn step(&mut self, step: Step) -> Result<(), Stop> {
-        self.watch.step(step);
-        if (Step::Probe..Step::Report).contains(&step) && self.is_orphan() {
-            self.facts.interrupted = Some("the engine of the run that asked for it has ended".to_owned());
-            return Err(Stop::Blocked);
-        }
-        // The trace is sealed by the report; the steps after it show in which files are there.
-        if step <= Step::Report {
-            self.trace.append(step)?;
-        }
-        if self.order.fault == Some(Fault::Kill(step)) {
-            let me = rustix::process::getpid();
-            let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
-        }
-        Ok(())
-    }
-
-    /// Whether it is a child whose parent's engine has ended: nobody waits for it any more.
-    pub(crate) fn is_orphan(&self) -> bool {
-        self.occasion.child_of.is_some_and(|parent| parent.is_over())
-    }
-
     /// Makes steps and events so far durable, before something is done that is not undone by a power cut.
     pub(crate) fn settle(&self) -> Result<(), Stop> {
         self.trace.settle()?;
@@ -332,7 +313,7 @@ impl<'a> Run<'a> {
     }
 
     /// Takes down what the target is now, to be compared with what it was before the run.
-    fn witness_target(&mut self) -> Result<(), Stop> {
+    pub(crate) fn witness_target(&mut self) -> Result<(), Stop> {
         if let Some(source) = &self.source {
             self.facts.source_after = Some(source.capture()?);
         }
@@ -355,38 +336,6 @@ impl<'a> Run<'a> {
             Stage::DisposableRepo => Some((self.disposable.as_ref()?, LandedIn::Disposable)),
             Stage::OwnedRepo => Some((self.source.as_ref()?, LandedIn::Target)),
             _ => None,
-        }
-    }
-
-    /// A run that stopped early has touched the target as little as any other, and says so.
-    fn witness_once_more(&mut self) {
-        if self.facts.engine_started
-            && self.facts.source_after.is_none()
-            && self.facts.disposable_after.is_none()
-            && let Err(Stop::Internal(why) | Stop::Write(why)) = self.witness_target()
-        {
-            self.facts.interrupted.get_or_insert(format!("the target could not be read: {why}"));
-        }
-    }
-
-    /// Takes down why the run ended early, and says which errors were herma's own.
-    fn note_stop(&mut self, stop: Option<Stop>) -> Option<String> {
-        match stop? {
-            Stop::Blocked => None,
-            Stop::Write(failure) => {
-                self.installation.home.release_reserve();
-                self.facts.write_failures.push(failure);
-                None
-            }
-            Stop::Destination(error) => {
-                self.facts.interrupted = Some(format!("the destination failed: {error}"));
-                None
-            }
-            Stop::Internal(error) => {
-                self.installation.home.release_reserve();
-                self.facts.interrupted = Some(format!("herma stopped by itself: {error}"));
-                Some(error)
-            }
         }
     }
 }

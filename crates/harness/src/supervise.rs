@@ -9,7 +9,7 @@ use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin};
 use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
 use herma_model::EventType;
-use herma_model::engine::EngineExit;
+use herma_model::engine::{EndedBy, EngineExit};
 use herma_model::tool::{Asking, ToolUse};
 use serde_json::json;
 
@@ -99,6 +99,9 @@ fn attend(
     for pump in [stdout, stderr] {
         unread_lines += pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
     }
+    // At a terminal the engine may have been told as well as herma: how it ended says nothing then.
+    let told = run.installation.interruption.is_told();
+    let ended_by = if told { EndedBy::Interrupted } else { ended_by };
     let Watch { result, malformed, reason, .. } = watch;
     run.facts.engine_ended = reason;
     run.facts.protocol_error = malformed;

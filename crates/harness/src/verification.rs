@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers};
+use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{TreeEntry, altered, copy_changes, lay_out};
 use herma_model::report::{ChangedFile, Mode, Verification, VerificationStatus};
@@ -75,12 +75,16 @@ pub(crate) fn verify(
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
     let bench = Bench { ready, deadline, log: Arc::new(Mutex::new(log)) };
-    run.facts.verification = all(run, ground, &bench, &checkout, first)?;
+    let done = all(run, ground, &bench, &checkout, first)?;
+    run.heed()?;
+    run.facts.verification = done;
     run.remove_aside(checkout.root);
     if leans_on_its_tests(run) {
         write(&bench.log, b"\n# once more, with the tests as they were before the engine\n");
         let checkout = with_old_tests(run, ground)?;
-        run.facts.verification_with_baseline_tests = all(run, ground, &bench, &checkout, None)?;
+        let done = all(run, ground, &bench, &checkout, None)?;
+        run.heed()?;
+        run.facts.verification_with_baseline_tests = done;
         run.remove_aside(checkout.root);
     }
     let log = Arc::into_inner(bench.log).ok_or_else(|| Stop::panicked("reading test output"))?;
@@ -125,7 +129,7 @@ fn besides_tests(changes: &[ChangedFile]) -> Vec<&ChangedFile> {
     others.into_iter().filter(|change| !is_in_the_way(&change.path)).collect()
 }
 
-/// Runs the commands in a checkout.
+/// Runs the commands in a checkout; those that are left not, where the run goes no further.
 fn all(
     run: &Run<'_>,
     ground: &Ground,
@@ -136,7 +140,7 @@ fn all(
     let Bench { ready, deadline, log } = bench;
     let mut left = run.contract.terms.verify.iter();
     let mut done = Vec::new();
-    while let Some(command) = left.next() {
+    while let Some(command) = left.next().filter(|_| !run.is_over()) {
         write(log, format!("$ {command}\n").as_bytes());
         let started = Instant::now();
         let process = if let Some(prepared) = first.take() {
@@ -235,7 +239,8 @@ fn one(
         .collect();
     drop(open);
     let left = deadline.saturating_duration_since(started);
-    let ended = wait(process.as_mut(), run, deadline);
+    let patience = deadline.saturating_duration_since(Instant::now());
+    let ended = wait_unless(process.as_mut(), patience, || run.is_over());
     let Ending { exit, reason } = Ending::of(ended, process.as_ref());
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
@@ -246,23 +251,15 @@ fn one(
     let (status, exit_code) = judge(exit);
     // What was met and did no harm is not worth a word.
     let reason = reason.filter(|_| status == VerificationStatus::Failed);
-    write(log, ending(status, exit_code, reason.as_deref(), left).as_bytes());
+    let cut_off = exit.is_none() && run.is_over();
+    let ending = if cut_off {
+        "[killed: the run goes no further]\n".to_owned()
+    } else {
+        ending(status, exit_code, reason.as_deref(), left)
+    };
+    write(log, ending.as_bytes());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
     Ok(Verification { command: command.to_owned(), status, exit_code, reason, duration_ms })
-}
-
-/// Waits for its end until the deadline; not so long where nobody waits for the run any more.
-fn wait(process: &mut dyn Process, run: &Run<'_>, deadline: Instant) -> std::io::Result<Option<Exit>> {
-    if run.occasion.child_of.is_none() {
-        return process.wait(deadline.saturating_duration_since(Instant::now()));
-    }
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let ended = process.wait(left.min(HOLDERS));
-        if !matches!(ended, Ok(None)) || left.is_zero() || run.is_orphan() {
-            return ended;
-        }
-    }
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.

@@ -65,7 +65,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    /// Waits until the engine ends or a limit ends it, then until nothing of it is alive.
+    /// Waits until the engine ends, a limit ends it or herma is told to end, then until nothing of it is alive.
     pub(crate) fn until_the_end(
         &mut self,
         run: &mut Run<'_>,
@@ -81,8 +81,9 @@ impl<'a> Watch<'a> {
                 return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN)));
             }
             self.wait_for_children();
+            let told = run.installation.interruption.is_told().then_some(EndedBy::Interrupted);
             let orphan = run.is_orphan().then_some(EndedBy::TotalLimit);
-            if let Some(limit) = self.over().or(orphan) {
+            if let Some(ended_by) = told.or(self.over()).or(orphan) {
                 if self.voice.farewell() {
                     // Told to stop, and that nothing more will be said. How it takes that does not matter.
                     self.give_grace(run, process, heard)?;
@@ -90,7 +91,7 @@ impl<'a> Watch<'a> {
                 process.terminate();
                 // However it ends in its grace, or is lost: what counts is that nothing of it is left.
                 self.give_grace(run, process, heard)?;
-                return Ok((limit, process.kill_all()?));
+                return Ok((ended_by, process.kill_all()?));
             }
         }
     }

@@ -192,7 +192,7 @@ blockers! {
         "The run would have cost more than its limits allow."
         "Raise limits.tokens or limits.usd.";
     Interrupted "interrupted" Blocked
-        "herma was stopped before the run ended, and the next herma command closed it; or the destination failed under the run."
+        "herma was told to end and closed the run; or it was killed and the next herma command closed the run; or the destination failed under the run."
         "Run the contract again.";
 }
 

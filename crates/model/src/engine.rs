@@ -121,6 +121,8 @@ pub enum EndedBy {
     IdleLimit,
     /// Took longer than the total limit.
     TotalLimit,
+    /// herma was told to end, and ended it.
+    Interrupted,
 }
 
 /// What an engine says of its own work.

@@ -73,6 +73,8 @@ enum Ending {
     StoppedAfterPatch(Limit),
     /// A limit stopped it before.
     Stopped(Limit),
+    /// herma was told to end.
+    Interrupted,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +116,7 @@ fn ending(facts: &RunFacts<'_>) -> Ending {
         EndedBy::StartupLimit => Limit::Startup,
         EndedBy::IdleLimit => Limit::Idle,
         EndedBy::TotalLimit => Limit::Total,
+        EndedBy::Interrupted => return Ending::Interrupted,
     };
     if patch_holds(facts) { Ending::StoppedAfterPatch(limit) } else { Ending::Stopped(limit) }
 }
@@ -149,6 +152,12 @@ fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocker
         }
         Ending::Stopped(limit) => {
             blockers.push(limit.blocker().because(format!("the engine was stopped by {}", limit.name())));
+        }
+        // How it took that, and what it had said by then, tells nothing of its work.
+        Ending::Interrupted => {
+            let said = facts.interrupted.is_some();
+            blockers.extend((!said).then(|| Blocker::Interrupted.because("herma was told to end")));
+            return;
         }
     }
     match exit.result {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::tool::Call;
 use herma_destination::{Destination, Job, Sandbox, Tool};
+use herma_model::Interruption;
 
 use super::site::{COMMAND, Site};
 use crate::error::BenchError;
@@ -92,7 +93,12 @@ fn after_all_probes(site: &Site<'_>) -> Result<(), BenchError> {
     let scratch = site.order.scratch.join("probes");
     let failed = |error: std::io::Error| BenchError::Sandbox(format!("the scratch directory: {error}"));
     fs::create_dir(&scratch).map_err(failed)?;
-    let grounds = Grounds { scratch: &scratch, herma_home: &site.order.scratch, user_home: &site.home };
+    let grounds = Grounds {
+        scratch: &scratch,
+        herma_home: &site.order.scratch,
+        user_home: &site.home,
+        interruption: &Interruption::default(),
+    };
     let found = probe(&sandbox, &readiness, &job, grounds)?;
     let broken: Vec<&str> = found.broken().iter().map(|probe| probe.name.as_str()).collect();
     if !broken.is_empty() {

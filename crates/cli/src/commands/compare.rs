@@ -17,6 +17,7 @@ use crate::commands::run::{ReadContract, read_contract};
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::listen;
 use crate::progress::watcher;
 use crate::screen::Screen;
 
@@ -35,6 +36,7 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
         std::fs::create_dir_all(dir).map_err(|e| cannot_write(dir, &e))?;
     }
     let installation = open(environment, screen)?;
+    listen(&installation.interruption, screen)?;
     let comparison = compare_lanes(&installation, &order, &Shown(screen)).map_err(failure)?;
     let comparisons = Comparisons::of(&installation);
     let kept = comparisons.keep(comparison).map_err(|e| {
@@ -99,6 +101,8 @@ fn failure(error: CompareError) -> Failure {
         CompareError::Bundle(..) => {
             Failure::internal(error).hint("`herma verify RUN` says what is broken; compare again")
         }
+        CompareError::Interrupted(_) => Failure::blocked(error)
+            .hint("compare again; the runs so far are kept, and `herma runs` lists them"),
         CompareError::TargetMoved(_) => Failure::internal(error)
             .hint("the runs so far are kept as ordinary runs; `herma runs` lists them"),
         _ => Failure::bad_input(error),

@@ -12,6 +12,7 @@ use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::listen;
 use crate::output::LadderOutput;
 use crate::screen::{Screen, Tone, safe_line};
 use crate::unlock::{UnlockArgs, unlock};
@@ -37,6 +38,7 @@ pub(crate) fn prove(args: &args::Prove, environment: &Environment, screen: &Scre
             screen.note(format_args!("  {n:2}/{total}  {case}"));
         }
     };
+    listen(&installation.interruption, screen)?;
     let proof = prove_stage(&installation, &args.engine, args.stage, &people, &watch)?;
     if screen.is_json() {
         screen.value(&proof)?;
@@ -139,6 +141,8 @@ impl From<ProveError> for Failure {
             ProveError::NoApprover => {
                 Self::bad_input(error).hint("name one with --approver; `herma approver init NAME` makes one")
             }
+            ProveError::Interrupted(_) => Self::blocked(error)
+                .hint("prove it again; the runs so far are kept, and `herma runs` lists them"),
             other => Self::internal(other),
         }
     }

@@ -20,6 +20,7 @@ use crate::commands::approvals::open_request;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
+use crate::interrupt::listen;
 use crate::progress::watcher;
 use crate::screen::{Screen, Tone, safe_line};
 
@@ -106,6 +107,7 @@ pub(crate) fn govern(
     order: &Order,
     screen: &Screen,
 ) -> Result<Finished, Failure> {
+    listen(&installation.interruption, screen)?;
     let watch = watcher(screen);
     Ok(run_order(installation, order, watch.as_ref())?)
 }

@@ -38,8 +38,8 @@ pub(crate) fn exit_codes() -> String {
     ]);
     text += &row(&[
         &status(Status::Blocked),
-        "blocked: something could not be started or could not be checked",
-        "`prove`: the stage could not be tried; `compare`: no lane could run; `probe`: something was not denied, or the \
+        "blocked: something could not be started or could not be checked, or herma was told to end",
+        "`prove`: the stage could not be tried; `compare`: no lane could run; both: herma was told to end; `probe`: something was not denied, or the \
          destination is not ready; `approvals`, `accept` and `reject`: what \
          it is about does not stand as it must for that, and nothing was done",
     ]);
@@ -49,7 +49,11 @@ pub(crate) fn exit_codes() -> String {
          unless only herma's output could not be written",
         "something inside herma or around it does not work, such as writing the output",
     ]);
-    text += "\nA run that herma did not live to end has no exit code of herma's own: the shell shows 137 after `kill -9`. The next\n\
+    text += "\nCtrl-C (SIGINT), SIGTERM and SIGHUP tell herma to end. It ends what it started, closes the run as `blocked:\n\
+             interrupted` with the name of the signal, and goes on with no other run. A second signal, more than half a second\n\
+             after the first, ends herma at once, as `kill -9` does. One that was ignored when herma was started does not\n\
+             count: `nohup herma run ...` outlives its terminal.\n\n\
+             A run that herma did not live to end has no exit code of herma's own: the shell shows 137 after `kill -9`. The next\n\
              herma command closes it as `blocked: interrupted`.\n\n\
              [The failure matrix](failure-matrix.md) says which blocker leads to which code.\n";
     text

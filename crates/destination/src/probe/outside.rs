@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use herma_model::Interruption;
 use herma_model::engine::DestinationKind;
 use herma_model::units::Bytes;
 
 use super::canaries::Canaries;
 use super::table::{PROBES, Probe};
 use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
-use crate::destination::{Destination, Prepared, Process, Readiness, StartError};
+use crate::destination::{Destination, Prepared, Process, Readiness, StartError, wait_unless};
 use crate::environment;
 use crate::job::{Job, Rooms, Stdin, View};
 use crate::limits::{LimitName, Limits};
@@ -53,6 +54,8 @@ pub struct Grounds<'a> {
     pub herma_home: &'a Path,
     /// The user's home.
     pub user_home: &'a Path,
+    /// Nobody waits for what they find any more once this is told.
+    pub interruption: &'a Interruption,
 }
 
 /// The probes could not be run; that is not a pass.
@@ -108,7 +111,7 @@ pub fn probe(
         destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
     }
     let limits = destination.limits(&shape.limits);
-    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers();
+    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers(grounds.interruption);
     let (full, small) = if destination.kind() == DestinationKind::Host {
         // There one job of a run would end the other.
         (ask(full), ask(small))
@@ -225,9 +228,9 @@ fn variables(job: &Job, view: &View) -> Vec<String> {
 
 impl Asked {
     /// What the inside says, once nothing of it is alive.
-    fn answers(mut self) -> Result<Vec<ProbeResult>, ProbeError> {
+    fn answers(mut self, interruption: &Interruption) -> Result<Vec<ProbeResult>, ProbeError> {
         let (stdout, stderr) = (self.process.take_stdout(), self.process.take_stderr());
-        let ended = self.process.wait(PATIENCE);
+        let ended = wait_unless(self.process.as_mut(), PATIENCE, || interruption.is_told());
         let met = self.process.over_limit();
         self.process.kill_all().map_err(io("ending the probe"))?;
         // Read only now that nothing can write any more: the answer is far smaller than a pipe.

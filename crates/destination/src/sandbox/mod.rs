@@ -12,6 +12,7 @@ use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
@@ -184,6 +185,9 @@ impl Sandbox {
         }
         // The name of the run, so that also bubblewrap itself is found if herma dies while it sets up.
         command.env(RUN_VARIABLE, job.run_id.to_string()).current_dir("/");
+        // Ctrl-C at herma's terminal is herma's to hear, and would end the walls under the command, which has a session of
+        // its own.
+        command.process_group(0);
         let group = if self.standing.has(Wall::Limits) {
             Group::make(job.run_id, &job.limits).map_err(StartError::io("cannot make a cgroup"))?
         } else {

@@ -6,6 +6,7 @@ use herma_model::RunId;
 use herma_model::comparison::ComparisonId;
 use herma_model::contract::ContractId;
 use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::interruption::EndSignal;
 
 use crate::error::OrderError;
 
@@ -27,6 +28,9 @@ pub enum CompareError {
     /// The lanes were not given the same.
     #[error("the target of `{0}` moved while the lanes were compared: let it rest and compare again")]
     TargetMoved(ContractId),
+    /// herma was told to end.
+    #[error("the lanes were not compared to the end: herma was told to end by {0}")]
+    Interrupted(EndSignal),
     /// The evidence of a run cannot be read back.
     #[error("the bundle of run {0} does not hold: {1}")]
     Bundle(RunId, String),

@@ -168,6 +168,9 @@ impl Running {
             }
             Err(other) => return Err(other.into()),
         };
+        if let Some(signal) = installation.interruption.told() {
+            return Err(CompareError::Interrupted(signal));
+        }
         self.note(installation, &finished)?;
         same_base(bases, &finished.report)?;
         if let Some(run) = self.lane.runs.last() {

@@ -7,6 +7,7 @@ use herma_engines::Engine;
 use herma_evidence::{layout, signed};
 use herma_model::decision::Purpose;
 use herma_model::engine::EngineName;
+use herma_model::interruption::EndSignal;
 use herma_model::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, ProofSchema, Standing as Against};
 use herma_model::report::{NeverActivated, OutcomeState};
 use herma_model::units::Span;
@@ -63,6 +64,9 @@ pub enum ProveError {
     /// The fixture is not there.
     #[error("the fixture of the proofs is not built in")]
     NoFixture,
+    /// herma was told to end. A proof that was not carried out is not kept, so that an earlier one stands.
+    #[error("the proof was not carried out: herma was told to end by {0}")]
+    Interrupted(EndSignal),
     /// Something could not be done.
     #[error("the proof could not {doing}: {cause}")]
     Failed {
@@ -210,6 +214,7 @@ impl Proving<'_> {
 
     /// Runs one case and looks whether it ended as it must.
     fn attempt(&self, case: &Case, engine: &EngineName, ground: &Ground<'_>) -> Result<Tried, ProveError> {
+        self.heed()?;
         let order = ground.order(case, self.stage, engine, self.people)?;
         let meddler = Meddler::new(&self.installation.home, self.stage, ground.repository());
         let watch: &dyn Progress = if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
@@ -217,6 +222,7 @@ impl Proving<'_> {
         let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time, child_of: None };
         let finished = run_on(self.installation, &order, occasion, watch)
             .map_err(|e| ProveError::new("start a run", e))?;
+        self.heed()?;
         let judged = self.judge(case, &finished).and_then(|detail| self.settle(case, &finished, detail));
         let (held, detail) = match judged {
             Ok(detail) => (true, detail),
@@ -232,6 +238,11 @@ impl Proving<'_> {
         };
         let bundle = bundle_ref(case, &finished)?;
         Ok(Tried { row, bundle, report: finished.report, dir: finished.bundle })
+    }
+
+    /// Nothing more is tried once herma was told to end.
+    fn heed(&self) -> Result<(), ProveError> {
+        self.installation.interruption.told().map_or(Ok(()), |signal| Err(ProveError::Interrupted(signal)))
     }
 
     /// Whether a run ended as its case must: status, blocker, and a bundle that verifies.

@@ -3,7 +3,7 @@
 use herma_engines::Engine;
 use herma_model::gate::Finding;
 use herma_router::door::Door;
-use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe};
+use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe_unless};
 
 use super::plan::RouterPlan;
 use crate::run::Run;
@@ -13,8 +13,10 @@ pub(crate) fn response_shape(run: &Run<'_>, plan: Option<&RouterPlan>) -> Findin
     let Some((router, plan)) = run.router.as_ref().zip(plan) else {
         return Finding::NotApplicable("the contract names no model".to_owned());
     };
-    let ask =
-        |doors: &[Door]| probe(router.address(), router.token(), &plan.model, doors, ProbeBudget::default());
+    let (budget, interruption) = (ProbeBudget::default(), &run.installation.interruption);
+    let ask = |doors: &[Door]| {
+        probe_unless(interruption, router.address(), router.token(), &plan.model, doors, budget)
+    };
     // An engine that asks at one API learns nothing from another one.
     let asks = run.installation.engines.get(&run.plan.engine).and_then(Engine::asks);
     let doors: Vec<Door> =

@@ -42,8 +42,12 @@ pub fn probe_alone(
         limits: Limits::default(),
         herma: true,
     };
-    let grounds =
-        Grounds { scratch: dirs.root(), herma_home: home.root(), user_home: installation.user_home() };
+    let grounds = Grounds {
+        scratch: dirs.root(),
+        herma_home: home.root(),
+        user_home: installation.user_home(),
+        interruption: &installation.interruption,
+    };
     let found = probe(destination, &readiness, &shape, grounds);
     remove_tree(dirs.root()).map_err(|e| cannot(&e))?;
     active.done().map_err(|e| cannot(&e))?;

@@ -7,8 +7,9 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use herma_destination::{Destination, Job, Prepared, Rooms, Stdin};
+use herma_destination::{Destination, Job, Prepared, Rooms, Stdin, wait_unless};
 use herma_engines::{Engine, Launch};
+use herma_model::Interruption;
 use herma_model::blocker::Blocker;
 use herma_model::gate::Finding;
 
@@ -51,7 +52,7 @@ pub(super) fn identity(run: &mut Run<'_>, ready: &Ready, question: Option<Questi
         return Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine));
     };
     let root = question.root.clone();
-    let said = question.ask(PATIENCE);
+    let said = question.ask(PATIENCE, &run.installation.interruption);
     run.remove_aside(root);
     compare(said, ready.identity.as_deref())
 }
@@ -92,11 +93,11 @@ impl<'a> Question<'a> {
     }
 
     /// Who the program says that it is, or why that is not known.
-    fn ask(self, patience: Duration) -> Result<String, String> {
+    fn ask(self, patience: Duration, interruption: &Interruption) -> Result<String, String> {
         let Self { engine, prepared, .. } = self;
         let mut process = prepared?.start().map_err(|why| without_path(engine, &why.to_string()))?;
         let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
-        let ended = process.wait(patience);
+        let ended = wait_unless(process.as_mut(), patience, || interruption.is_told());
         // What it left behind dies with it; only then do its streams end.
         process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
         drop(stderr.join());
@@ -184,7 +185,7 @@ mod tests {
         };
         let root = dir.path().join("identity");
         let question = Question::prepare(&engine, &sandbox, &shape, root).unwrap();
-        let said = question.ask(Duration::from_secs(2));
+        let said = question.ask(Duration::from_secs(2), &Interruption::default());
         if let Err(why) = &said {
             assert!(!why.contains(dir.path().to_str().unwrap()), "{why}");
         }

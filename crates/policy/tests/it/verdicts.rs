@@ -325,6 +325,7 @@ const FINDINGS: &[fn(&mut Seen)] = &[
     |s| s.ended(EndedBy::StartupLimit, None, None),
     |s| s.ended(EndedBy::IdleLimit, None, Some(EngineResult::Completed)),
     |s| s.ended(EndedBy::TotalLimit, Some(0), Some(EngineResult::Completed)),
+    |s| s.ended(EndedBy::Interrupted, Some(0), Some(EngineResult::Completed)),
     |s| (s.require_diff, s.changed) = (true, 0),
 ];
 
@@ -373,6 +374,24 @@ proptest! {
         prop_assert_eq!(found.contains(&Blocker::ForbiddenAction), !seen.forbidden_actions.is_empty());
         prop_assert_eq!(found.contains(&Blocker::SecretInOutput), seen.secret_in_patch.is_some());
         prop_assert_eq!(found.contains(&Blocker::ArtifactWriteFailure), !seen.write_failures.is_empty());
+    }
+}
+
+#[test]
+fn how_an_engine_takes_it_that_herma_was_told_to_end_says_nothing_of_it() {
+    use EngineResult as R;
+    for (code, result) in
+        [(Some(0), Some(R::Completed)), (None, None), (Some(1), Some(R::Failed)), (None, Some(R::Rejected))]
+    {
+        for said in [Some("by SIGINT".to_owned()), None] {
+            let interrupted = |seen: &mut Seen| {
+                seen.ended(EndedBy::Interrupted, code, result);
+                seen.interrupted.clone_from(&said);
+                seen.protocol_error = Some("half a line".to_owned());
+                (seen.changed, seen.verification) = (0, Vec::new());
+            };
+            case(interrupted, Status::Blocked, &[Blocker::Interrupted]);
+        }
     }
 }
 

@@ -15,6 +15,9 @@ pub enum ProbeFailed {
     /// The system gives no thread to ask on.
     #[error("the model was not asked: the system gives no thread to ask on; try again with less load")]
     NotStarted,
+    /// herma was told to end before there was an answer.
+    #[error("the model was not asked to the end: herma was told to end")]
+    GivenUp,
     /// The router itself does not answer.
     #[error("the router could not be asked: {0}")]
     Router(String),
@@ -62,6 +65,7 @@ impl ProbeFailed {
         match self {
             Self::Refused { status: 403, .. } => Blocker::ModelNotAdmitted,
             Self::Refused { status: 429, .. } | Self::TooLittleOutput { .. } => Blocker::BudgetExhausted,
+            Self::GivenUp => Blocker::Interrupted,
             Self::NoDoor
             | Self::NotStarted
             | Self::Router(_)

@@ -17,6 +17,7 @@ mod steps;
 use std::thread;
 use std::time::Duration;
 
+use herma_model::Interruption;
 use herma_model::secret::Secret;
 
 pub use capabilities::{Capabilities, LeftOut, Support};
@@ -30,6 +31,9 @@ use steps::Asking;
 
 /// The APIs in which a model converses, in the order in which they are asked.
 pub const CONVERSING: [Door; 3] = [Door::Chat, Door::Responses, Door::Messages];
+
+/// How often it is looked whether herma was told to end.
+const LOOK: Duration = Duration::from_millis(100);
 
 /// What each question may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,15 +62,39 @@ pub fn probe(
     doors: &[Door],
     budget: ProbeBudget,
 ) -> Result<Capabilities, ProbeFailed> {
+    probe_unless(&Interruption::default(), address, token, model, doors, budget)
+}
+
+/// The same, and given up when herma is told to end.
+pub fn probe_unless(
+    interruption: &Interruption,
+    address: &Address,
+    token: &Secret<String>,
+    model: &str,
+    doors: &[Door],
+    budget: ProbeBudget,
+) -> Result<Capabilities, ProbeFailed> {
     let doors: Vec<Door> = CONVERSING.into_iter().filter(|door| doors.contains(door)).collect();
     let client = Client { address, token, time: budget.time };
     let asking = Asking { client, model, output: budget.output };
     let ask = || {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        runtime.map_err(|_| ProbeFailed::NotStarted)?.block_on(asking.ask(&doors))
+        runtime.map_err(|_| ProbeFailed::NotStarted)?.block_on(async {
+            tokio::select! {
+                asked = asking.ask(&doors) => asked,
+                () = told(interruption) => Err(ProbeFailed::GivenUp),
+            }
+        })
     };
     thread::scope(|scope| {
         let asked = thread::Builder::new().name("herma-probe".to_owned()).spawn_scoped(scope, ask);
         asked.map_err(|_| ProbeFailed::NotStarted)?.join().unwrap_or(Err(ProbeFailed::NotStarted))
     })
+}
+
+/// Waits until herma is told to end.
+async fn told(interruption: &Interruption) {
+    while !interruption.is_told() {
+        tokio::time::sleep(LOOK).await;
+    }
 }

@@ -14,6 +14,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use herma_model::RunId;
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Nothing that a test waits for takes this long unless it hangs.
 const SAFETY_NET: Duration = Duration::from_mins(1);
@@ -125,6 +126,16 @@ impl Started {
             thread::sleep(Duration::from_millis(10));
         }
         self.end()
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Sends a signal to its process group, as a terminal does. It must have been started with one of its own.
+    pub(crate) fn signal_group(&self, signal: Signal) {
+        kill_process_group(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Kills it as a power cut would.

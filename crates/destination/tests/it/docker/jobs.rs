@@ -12,6 +12,7 @@ use herma_destination::probe::{self, Grounds};
 use herma_destination::{
     Confinement, Destination as _, Docker, Exit, HeldBy, Job, LimitName, Limits, Mount, Stdin,
 };
+use herma_model::Interruption;
 use herma_model::units::Bytes;
 
 use super::daemon::Daemon;
@@ -66,7 +67,9 @@ fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
     }
     let [herma_home, user_home, scratch] = &homes;
     let readiness = docker.readiness().unwrap();
-    let found = probe::probe(docker, &readiness, job, Grounds { scratch, herma_home, user_home }).unwrap();
+    let interruption = &Interruption::default();
+    let grounds = Grounds { scratch, herma_home, user_home, interruption };
+    let found = probe::probe(docker, &readiness, job, grounds).unwrap();
     // That is its caller's to remove, and can be at once.
     fs::remove_dir_all(scratch).unwrap();
     for home in [herma_home, user_home] {

@@ -1,0 +1,104 @@
+//! Ctrl-C and its kind: the first signal ends the runs under way in good order, a second one ends herma at once.
+
+use std::io;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use herma_model::Interruption;
+use herma_model::interruption::EndSignal;
+use rustix::process::{Signal, getpid, kill_process};
+use tokio::runtime::{Builder, Runtime};
+use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
+
+use crate::failure::Failure;
+use crate::screen::Screen;
+
+/// What comes so soon after the first signal is the same word: a terminal that closes, and `timeout`, say it twice.
+const SAME_WORD: Duration = Duration::from_millis(500);
+
+/// From here on a signal to end does not end herma but tells its runs to end. What is started from now on has none of it:
+/// a signal that is caught is its own again in another program.
+pub(crate) fn listen(interruption: &Interruption, screen: &Screen) -> Result<(), Failure> {
+    let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
+    let listener = Listener::new().map_err(cannot)?;
+    let (interruption, say) = (interruption.clone(), screen.interjection());
+    let heed = move || listener.heed(&interruption, &say);
+    thread::Builder::new().name("signals".to_owned()).spawn(heed).map_err(cannot)?;
+    Ok(())
+}
+
+struct Listener {
+    runtime: Runtime,
+    streams: [Stream; 3],
+    /// Who started herma wants these not to count, as `nohup` does.
+    ignored: Vec<EndSignal>,
+}
+
+impl Listener {
+    fn new() -> io::Result<Self> {
+        let status = std::fs::read_to_string("/proc/self/status")?;
+        let ignored = EndSignal::ALL.into_iter().filter(|signal| is_ignored(*signal, &status)).collect();
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let inside = runtime.enter();
+        let [hang_up, interrupt, terminate] = EndSignal::ALL.map(|end| signal(kind(end)));
+        let streams = [hang_up?, interrupt?, terminate?];
+        drop(inside);
+        Ok(Self { runtime, streams, ignored })
+    }
+
+    /// Hears every signal, until herma ends.
+    fn heed(self, interruption: &Interruption, say: &dyn Fn(&str)) {
+        let Self { runtime, streams: [mut hang_up, mut interrupt, mut terminate], ignored } = self;
+        let mut first = None;
+        runtime.block_on(async {
+            loop {
+                let signal = tokio::select! {
+                    _ = hang_up.recv() => EndSignal::HangUp,
+                    _ = interrupt.recv() => EndSignal::Interrupt,
+                    _ = terminate.recv() => EndSignal::Terminate,
+                };
+                if ignored.contains(&signal) {
+                    continue;
+                }
+                let told_at: Instant = *first.get_or_insert_with(Instant::now);
+                if interruption.tell(signal) {
+                    say(&format!(
+                        "{signal}: ending what runs and closing the run; a second signal ends herma at once"
+                    ));
+                } else if told_at.elapsed() > SAME_WORD {
+                    // Nothing is put in order any more: that is the next herma's to do, as after every other sudden end.
+                    let _ = kill_process(getpid(), Signal::KILL);
+                }
+            }
+        });
+    }
+}
+
+fn kind(signal: EndSignal) -> SignalKind {
+    match signal {
+        EndSignal::HangUp => SignalKind::hangup(),
+        EndSignal::Interrupt => SignalKind::interrupt(),
+        EndSignal::Terminate => SignalKind::terminate(),
+    }
+}
+
+/// Whether the signal was ignored by who started this process, by what the system says of it.
+fn is_ignored(signal: EndSignal, status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask & (1 << (kind(signal).as_raw_value() - 1)) != 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_started_herma_says_what_does_not_count() {
+        let status =
+            "Name:\therma\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
+        let ignored = EndSignal::ALL.map(|signal| is_ignored(signal, status));
+        assert_eq!(ignored, [true, false, false]);
+        assert_eq!(EndSignal::ALL.map(|signal| is_ignored(signal, "")), [false; 3]);
+    }
+}
