@@ -155,7 +155,7 @@ pub struct Run {
     /// The engine
     #[arg(long, value_name = "NAME", default_value = EngineName::DEFAULT)]
     pub engine: EngineName,
-    /// Where to run, if the contract does not say it
+    /// Where to run, if the contract does not say it; one that it contradicts is refused
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
     /// What `fake` does: one of the fixture's scripts by name, or a file

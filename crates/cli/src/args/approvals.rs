@@ -30,7 +30,7 @@ pub struct RequestApproval {
     /// The engine
     #[arg(long, value_name = "NAME", default_value = EngineName::DEFAULT)]
     pub engine: EngineName,
-    /// Where to run, if the contract does not say it
+    /// Where to run, if the contract does not say it; one that it contradicts is refused
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
     /// Why

@@ -67,14 +67,24 @@ pub(crate) fn tell(finished: &Finished, screen: &Screen) -> Result<(), Failure> 
     Ok(())
 }
 
-/// Where to run, if the contract does not say it: what the flag says, then what was chosen for the repository.
+/// Where to run, if the contract does not say it: what the flag says, then what was chosen for the repository. A flag that
+/// the contract contradicts would be passed over, and who gave it would take the run for another one.
 pub(crate) fn destination(
     flag: Option<args::DestinationArg>,
     installation: &Installation,
     read: &ReadContract,
 ) -> Result<Option<DestinationKind>, Failure> {
-    if flag.is_some() || read.contract.terms.destination.is_some() {
-        return Ok(flag.map(Into::into));
+    let flag = flag.map(DestinationKind::from);
+    match (flag, read.contract.terms.destination) {
+        (Some(flag), Some(said)) if flag != said => {
+            let (flag, said) = (flag.as_str(), said.as_str());
+            return Err(Failure::bad_input(format!(
+                "the contract says `destination: {said}`, and --destination says `{flag}`"
+            ))
+            .hint("leave --destination out, or change `destination` in the contract, which makes it another contract"));
+        }
+        (None, None) => {}
+        (flag, _) => return Ok(flag),
     }
     let chosen = installation.choice_for(&read.contract, &read.dir)?;
     Ok(chosen.map(|choice| choice.destination))

@@ -354,3 +354,20 @@ fn a_schema_or_a_run_that_is_not_there_is_named() {
     next: name the directory that holds report.json and attestation.json
     ");
 }
+
+#[test]
+fn a_destination_that_the_contract_contradicts_is_refused() {
+    let herma = Herma::new();
+    herma.file("contract.md", contract_text(&[("destination", "sandbox")]));
+    let run = ["run", "contract.md", "--destination", "host"];
+    insta::assert_snapshot!(complaint(&herma, &run), @"
+    error: the contract says `destination: sandbox`, and --destination says `host`
+    next: leave --destination out, or change `destination` in the contract, which makes it another contract
+    ");
+    herma.file("approved.md", contract_text(&[("destination", "sandbox"), ("stage", "4")]));
+    let ask = ["approvals", "request", "approved.md", "--destination", "docker", "--reason", "x"];
+    assert!(complaint(&herma, &ask).contains("--destination says `docker`"));
+    // The same word twice is no contradiction.
+    let agreed = herma.finished(&["run", "contract.md", "--destination", "sandbox", "--json"]);
+    agreed.assert_pass();
+}
