@@ -14,7 +14,7 @@ mod write;
 
 pub use chain::{Broken, Chain, LONGEST_LINE, parse_line, read};
 pub use sums::{ModelSums, Sums};
-pub use unchained::Unchained;
+pub use unchained::{LONGEST_TEXT, Unchained};
 pub use write::Object;
 
 /// What is charged.

@@ -6,6 +6,9 @@ use serde_json::Value;
 
 use super::{Redactor, UNCLEAR, mark};
 
+/// What the header of a private key begins and ends with.
+const DASHES: &str = "-----";
+
 /// What the next text of a record could begin with, for one that ends like the header of a private key: no other secret
 /// goes on where a line ends.
 const BODY: [u8; 41] = {
@@ -24,21 +27,33 @@ impl Redactor {
 
     fn clean(&self, value: &mut Value) {
         match value {
-            Value::String(text) => self.clean_text(text),
+            Value::String(text) => self.redact_text(text),
             Value::Array(items) => items.iter_mut().for_each(|item| self.clean(item)),
             Value::Object(fields) => fields.values_mut().for_each(|field| self.clean(field)),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn clean_text(&self, text: &mut String) {
+    /// The same for one text that will stand in a record.
+    pub fn redact_text(&self, text: &mut String) {
+        let stays_as_it_is = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
+        let is_plain = text.bytes().all(stays_as_it_is) && !text.contains(DASHES);
+        if is_plain && !self.finds_secret(text.as_bytes()) {
+            return;
+        }
         *text = self.redact(text);
         // Escaping can bring together what was apart.
         let mut written = serde_json::to_vec(text).unwrap_or_default();
         written.extend(BODY);
         if self.finds_secret(text.as_bytes()) || self.finds_secret(&written) {
-            *text = mark(UNCLEAR);
+            *text = Self::unclear();
         }
+    }
+
+    /// What takes the place of a text of which nobody can say what of it is a secret.
+    #[must_use]
+    pub fn unclear() -> String {
+        mark(UNCLEAR)
     }
 }
 

@@ -7,7 +7,7 @@ use crate::Digest;
 use crate::budget::LARGEST;
 
 /// No text of a record is longer than this many bytes. Clients and upstreams write some of them.
-const LONGEST_TEXT: usize = 256;
+pub const LONGEST_TEXT: usize = 256;
 
 /// A [`ModelCall`] without what its place in the chain decides: `call`, `prev`, `run` and `seq`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,6 +53,19 @@ pub struct Unchained {
 }
 
 impl Unchained {
+    /// Every text that somebody else than herma wrote: clients, upstreams, and who configured those. Each is as long as it
+    /// will be in the record.
+    pub fn texts_of_others(&mut self) -> impl Iterator<Item = &mut String> {
+        let attempts =
+            self.attempts.iter_mut().flat_map(|attempt| [&mut attempt.model, &mut attempt.upstream]);
+        let all =
+            [&mut self.asked].into_iter().chain(&mut self.answered).chain(&mut self.stop).chain(attempts);
+        all.map(|text| {
+            *text = short(std::mem::take(text));
+            text
+        })
+    }
+
     /// The record at its place. Numbers that JSON cannot say exactly are the largest that it can, and long texts are cut:
     /// neither a client nor an upstream decides how large a record is.
     #[must_use]

@@ -19,7 +19,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use herma_model::model_call::{Chain, Ended};
+use herma_evidence::Redactor;
+use herma_model::model_call::{Chain, Ended, LONGEST_TEXT};
 pub use herma_model::model_call::{ModelCall, Sums, Unchained};
 
 use self::append::Append;
@@ -47,6 +48,8 @@ pub struct Audit {
     dir: PathBuf,
     calls: Append,
     begun: Append,
+    /// Clients and upstreams write names into the records, and these are evidence.
+    redactor: Redactor,
     /// Whether something was written since the last [`Audit::sync`].
     is_dirty: AtomicBool,
     state: Mutex<State>,
@@ -83,7 +86,10 @@ impl Audit {
         let state = &mut *self.state();
         state.may_begin()?;
         let number = state.next;
-        self.note(&Note::began(number, most, beginning), &mut state.line)?;
+        let mut asked = beginning.asked.to_owned();
+        self.redact(&mut asked);
+        let beginning = Beginning { asked: &asked, ..*beginning };
+        self.note(&Note::began(number, most, &beginning), &mut state.line)?;
         state.next += 1;
         state.under_way.insert(number);
         Ok(CallNumber(number))
@@ -182,6 +188,16 @@ impl Audit {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes secrets out of a name.
+    fn redact(&self, name: &mut String) {
+        let mut clean = name.clone();
+        self.redactor.redact_text(&mut clean);
+        if clean != *name {
+            // What is cut once more could look like a secret again.
+            *name = if clean.len() > LONGEST_TEXT { Redactor::unclear() } else { clean };
+        }
+    }
+
     fn note(&self, note: &Note<'_>, line: &mut Vec<u8>) -> Result<(), AuditError> {
         line.clear();
         note.write(line);
@@ -202,7 +218,8 @@ impl Audit {
         let mut chain = state.chain.clone();
         let mut recorded = Vec::new();
         state.line.clear();
-        for (call, record) in calls {
+        for (call, mut record) in calls {
+            record.texts_of_others().for_each(|text| self.redact(text));
             let start = state.line.len();
             let number = call.map(|call| call.0);
             let call = chain.place(number, record, &mut state.line).map_err(|broken| self.broken(broken))?;

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use herma_evidence::Redactor;
 use herma_model::model_call::{Chain, ModelCall};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use std::os::unix::fs::MetadataExt as _;
@@ -69,6 +70,7 @@ impl Audit {
             dir: dir.to_owned(),
             calls: Append::new(MODEL_CALLS, calls, read.whole).map_err(io(MODEL_CALLS, "cut it"))?,
             begun: Append::new(CALLS_BEGUN, begun, begun_size).map_err(io(CALLS_BEGUN, "cut it"))?,
+            redactor: Redactor::default(),
             is_dirty: AtomicBool::new(false),
             state: Mutex::new(state),
         };

@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use herma_model::model_call::{Door, Ended};
+use herma_model::model_call::{Attempt, Door, Ended};
 use herma_model::{Digest, Timestamp};
 use herma_router::audit::{Audit, AuditError, Beginning, CALLS_BEGUN, MODEL_CALLS, Opened, Unchained, read};
 use herma_router::budget::Amount;
@@ -60,6 +60,41 @@ fn file(dir: &TempDir) -> Vec<u8> {
 
 fn append(dir: &TempDir, name: &str, bytes: &[u8]) {
     OpenOptions::new().append(true).open(dir.path().join(name)).unwrap().write_all(bytes).unwrap();
+}
+
+#[test]
+fn a_name_that_looks_like_a_secret_is_in_no_record() {
+    let token = format!("gh{}{}", "p_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYaB3d");
+    let long = format!("{}{token}", "a name that is longer than a record takes ".repeat(5));
+    let header = format!("-----BEGIN {} KEY-----", "RSA PRIVATE");
+    for name in [&token, &long, &format!("m\n{token}"), &header, &format!("{token} {}", "x".repeat(400))] {
+        let dir = TempDir::new().unwrap();
+        let (audit, _) = open(&dir);
+        let beginning = Beginning { asked: name, ..beginning() };
+        let ended = audit.begin(tokens(9), &beginning).unwrap();
+        audit.begin(tokens(9), &beginning).unwrap();
+        let attempt = Attempt {
+            charged: tokens(1),
+            model: name.clone(),
+            outcome: "answered".to_owned(),
+            status: Some(200),
+            upstream: name.clone(),
+        };
+        let mut record = answered(tokens(1));
+        (record.asked, record.attempts) = (name.clone(), vec![attempt]);
+        (record.answered, record.stop) = (Some(name.clone()), Some(name.clone()));
+        audit.end(Some(ended), record).unwrap();
+        let notes = fs::read(dir.path().join(CALLS_BEGUN)).unwrap();
+        assert_eq!(herma_evidence::secrets::scan(&notes), [], "{}", String::from_utf8_lossy(&notes));
+        drop(audit);
+        // What was under way is recorded by the next start.
+        let (audit, opened) = open(&dir);
+        assert_eq!((opened.records, opened.interrupted.len()), (2, 1));
+        audit.finish().unwrap();
+        let text = String::from_utf8(file(&dir)).unwrap();
+        assert_eq!(herma_evidence::secrets::scan(text.as_bytes()), [], "{text}");
+        assert!(!text.contains(&token[4..]), "{text}");
+    }
 }
 
 #[test]

@@ -42,6 +42,21 @@ fn a_token_in_the_patch_is_a_secret() {
 }
 
 #[test]
+fn a_model_name_that_looks_like_a_secret_is_not_in_the_evidence_which_holds() {
+    let herma = Herma::with_model(ANSWERS);
+    let name = format!("gh{}{}", "p_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYaB3d");
+    let ask = format!("- ask: {{ prompt: hi, model: {name}, expect: 403 }}");
+    // The kit verifies the bundle.
+    let finished = herma.play(&fix_and(&[&ask]), &[MODEL]);
+    finished.assert_only(Blocker::ModelMismatch);
+    assert!(finished.report.blockers[0].detail.contains("[redacted:github_token]"), "{:#?}", finished.report);
+    assert!(finished.bundle.text("model-calls.jsonl").contains("\"asked\":\"[redacted:github_token]\""));
+    for (file, (_, bytes)) in everything_below(&finished.bundle.dir) {
+        assert!(!String::from_utf8_lossy(&bytes).contains(&name), "{}", file.display());
+    }
+}
+
+#[test]
 fn the_token_is_in_no_command_line_and_dies_with_the_run() {
     let herma = Herma::with_model(ANSWERS);
     let contract = herma.contract(&[MODEL, ("destination", "host")]);
