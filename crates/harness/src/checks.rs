@@ -9,6 +9,7 @@ use herma_model::report::PathRule;
 use herma_policy::allowed_paths::{PathRules, TreeFacts};
 use serde_json::json;
 
+use crate::collect::secret_in_the_patch;
 use crate::error::Stop;
 use crate::run::{Ground, Run};
 
@@ -22,7 +23,7 @@ pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Res
     violations.sort();
     violations.dedup();
     run.facts.violations = Some(violations.clone());
-    write_patch(run, ground)?;
+    write_patch(run, ground, tree)?;
     run.facts.save(&run.dirs.facts())?;
     let forbidden = violations.iter().filter(|v| v.rule == PathRule::Forbidden).count();
     run.record(
@@ -39,18 +40,21 @@ pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Res
 }
 
 /// Writes the patch to the bundle while it is scanned; one that holds a secret is withheld.
-fn write_patch(run: &mut Run<'_>, ground: &Ground) -> Result<(), Stop> {
+fn write_patch(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
     let Some(result_tree) = run.facts.result_tree.clone() else { return Ok(()) };
     let patch = run.bundle.writer(layout::PATCH)?;
     let mut scanned = ScannedPatch { patch, scanner: Scanner::default() };
     ground.git_dir.diff(&ground.baseline.tree, &result_tree, &mut scanned)?;
     let ScannedPatch { patch, scanner } = scanned;
-    match scanner.finish().into_iter().next() {
+    let found = scanner.finish().into_iter().next();
+    let at_byte = found.map(|f| format!("{} at byte {}", f.rule, f.offset));
+    // A name that git has to quote does not look like itself there.
+    match at_byte.or_else(|| secret_in_the_patch(tree, &run.events.redactor())) {
         None => patch.finish()?,
-        Some(finding) => {
+        Some(secret) => {
             // Not finished, so it never becomes a file of the bundle.
             drop(patch);
-            run.facts.secret = Some(format!("{} at byte {}", finding.rule, finding.offset));
+            run.facts.secret = Some(secret);
             let reason = "withheld: it holds a secret; paths and digests are in the report";
             run.facts.not_applicable.insert(layout::PATCH.to_owned(), reason.to_owned());
         }

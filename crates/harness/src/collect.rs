@@ -46,7 +46,9 @@ pub(crate) fn collect(
         git_control_files,
     };
     let facts = &mut run.facts;
-    facts.secret = secret_in_a_name(&tree, &run.events.redactor());
+    let redactor = run.events.redactor();
+    facts.secret =
+        secret_in_the_patch(&tree, &redactor).or_else(|| secret_beside_the_patch(&tree, &redactor));
     facts.changed_tests = tree.changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
     facts.changed_files.clone_from(&tree.changes);
     facts.ignored_files.clone_from(&tree.ignored);
@@ -60,14 +62,29 @@ pub(crate) fn collect(
     Ok(tree)
 }
 
-/// The first secret in a name that the agent chose. The target of a link is one too.
-fn secret_in_a_name(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
-    let chosen = || tree.changes.iter().map(|change| &change.path).chain(&tree.ignored);
+/// The first secret in a name that the agent chose and that the patch shows. The target of a link is one too.
+pub(crate) fn secret_in_the_patch(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
+    let shown = tree.changes.iter().map(|change| &change.path);
+    let found = secret_in_names(tree, redactor, shown)?;
+    Some(format!("{found} in the name of a file"))
+}
+
+/// The same for names that only the report shows.
+fn secret_beside_the_patch(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
     let others = [&tree.oversized, &tree.special_files, &tree.nested_repositories, &tree.git_control_files];
-    let names = chosen().chain(others.into_iter().flatten()).map(RepoPath::as_bytes);
-    let targets = chosen().filter_map(|path| tree.links.get(path)).map(Vec::as_slice);
-    let found = names.chain(targets).find_map(|name| redactor.first_secret(name));
-    found.map(|rule| format!("{rule} in the name of a file"))
+    let found = secret_in_names(tree, redactor, tree.ignored.iter().chain(others.into_iter().flatten()))?;
+    Some(format!("{found} in the name of a file"))
+}
+
+fn secret_in_names<'a>(
+    tree: &'a TreeFacts,
+    redactor: &Redactor,
+    paths: impl IntoIterator<Item = &'a RepoPath>,
+) -> Option<&'static str> {
+    paths.into_iter().find_map(|path| {
+        let target = tree.links.get(path).map(Vec::as_slice);
+        [Some(path.as_bytes()), target].into_iter().flatten().find_map(|name| redactor.first_secret(name))
+    })
 }
 
 /// What differs from the baseline, and which paths are new.

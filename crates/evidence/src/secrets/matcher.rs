@@ -96,7 +96,7 @@ impl Matcher {
 
     fn at(&self, index: usize, text: &[u8], start: usize, met: &mut Met) -> Option<Found> {
         let rule = &RULES[index];
-        if rule.starts_word && start > 0 && text[start - 1].is_ascii_alphanumeric() {
+        if rule.starts_word && goes_on(&text[..start]) {
             return None;
         }
         let mut end_by_run = None;
@@ -134,6 +134,17 @@ fn compiled<'a>(once: &'a OnceLock<Regex>, pattern: &str) -> &'a Regex {
 /// What a pattern sees.
 fn window(text: &[u8], start: usize) -> &[u8] {
     &text[start..text.len().min(start + LOOKAHEAD)]
+}
+
+/// Whether a word that starts after this text is the rest of one. What git writes for a byte in a quoted path is no part of a
+/// word, though it ends with a letter or a digit.
+fn goes_on(before: &[u8]) -> bool {
+    let is_escaped = matches!(
+        before,
+        [.., b'\\', b'a' | b'b' | b'f' | b'n' | b'r' | b't' | b'v']
+            | [.., b'\\', b'0'..=b'3', b'0'..=b'7', b'0'..=b'7']
+    );
+    !is_escaped && before.last().is_some_and(u8::is_ascii_alphanumeric)
 }
 
 fn is_in_run(byte: u8) -> bool {

@@ -12,6 +12,9 @@ pub use rules::{RULES, Rule};
 /// How far behind its first byte a secret is looked at. Streams hold that much back.
 pub const LOOKAHEAD: usize = 8 << 10;
 
+/// How far before its first byte: as long as git's word for a byte is.
+const LOOKBACK: usize = 4;
+
 /// How many findings are kept; one is enough to fail.
 const MOST_FINDINGS: usize = 16;
 
@@ -28,7 +31,7 @@ pub struct Finding {
 #[derive(Debug)]
 pub struct Scanner {
     matcher: &'static Matcher,
-    /// The end of the stream so far: one byte for the look back, and what has not seen its lookahead.
+    /// The end of the stream so far: what the look back needs, and what has not seen its lookahead.
     tail: Vec<u8>,
     /// Where in the tail the next secret may start.
     next: usize,
@@ -47,26 +50,26 @@ impl Scanner {
 
     /// Scans the next chunk.
     pub fn push(&mut self, chunk: &[u8]) {
-        if chunk.len() <= LOOKAHEAD {
+        if chunk.len() <= LOOKAHEAD + LOOKBACK {
             self.tail.extend_from_slice(chunk);
             if self.tail.len() > 4 * LOOKAHEAD {
                 self.scan_tail(self.tail.len() - LOOKAHEAD);
             }
             return;
         }
-        // Only the seam is copied; the chunk itself is scanned where it lies. The chunk's first byte belongs to the
-        // seam, because only there the byte before it can be seen.
+        // Only the seam is copied; the chunk itself is scanned where it lies. The chunk's first bytes belong to the
+        // seam, because only there what is before them can be seen.
         let seam = self.tail.len();
         let base = self.offset + seam as u64;
         let mut tail = std::mem::take(&mut self.tail);
-        tail.extend_from_slice(&chunk[..LOOKAHEAD]);
-        self.scan(&tail, self.next, seam + 1, self.offset);
+        tail.extend_from_slice(&chunk[..LOOKAHEAD + LOOKBACK]);
+        self.scan(&tail, self.next, seam + LOOKBACK, self.offset);
         let until = chunk.len() - LOOKAHEAD;
-        self.scan(chunk, 1, until, base);
-        let until = until.max(1);
+        self.scan(chunk, LOOKBACK, until, base);
+        let keep = until - LOOKBACK;
         tail.clear();
-        tail.extend_from_slice(&chunk[until - 1..]);
-        (self.tail, self.offset, self.next) = (tail, base + until as u64 - 1, 1);
+        tail.extend_from_slice(&chunk[keep..]);
+        (self.tail, self.offset, self.next) = (tail, base + keep as u64, LOOKBACK);
     }
 
     /// Scans what was held back and says what was found, in order, at most the first few.
@@ -81,7 +84,7 @@ impl Scanner {
         self.scan(&tail, self.next, until, self.offset);
         self.tail = tail;
         let until = until.max(self.next);
-        let keep = until.saturating_sub(1);
+        let keep = until.saturating_sub(LOOKBACK);
         self.tail.drain(..keep);
         self.offset += keep as u64;
         self.next = until - keep;
@@ -193,6 +196,19 @@ mod tests {
     }
 
     #[test]
+    fn what_git_writes_for_a_byte_is_no_part_of_a_word() {
+        for (rule, text) in samples() {
+            for byte in ["\\303\\244", "\\n", "\\t", "\\\"", "\u{e4}"] {
+                assert_eq!(names(&format!("+++ \"b/x{byte}{text}\"")), [rule], "{byte}{text}");
+            }
+        }
+        let (_, token) = samples().remove(0);
+        for word in ["n", "244", "\\9n", "\\444", "3244", "\\n4"] {
+            assert_eq!(names(&format!("{word}{token}")), Vec::<&str>::new(), "{word}");
+        }
+    }
+
+    #[test]
     fn a_token_is_found_behind_any_number_of_its_own_starts() {
         let (_, token) = samples().into_iter().find(|(rule, _)| *rule == "jwt").unwrap();
         let start = format!("ey{}-", "J");
@@ -241,10 +257,11 @@ mod tests {
         #[test]
         fn the_chunks_do_not_matter(
             which in 0..RULES.len(),
+            byte in prop::sample::select(vec![" ", "\\344", "\\n"]),
             before in 0usize..30_000,
             chunks in prop::collection::vec(1usize..20_000, 1..6),
         ) {
-            let text = format!("{} {} {}", "x".repeat(before), samples()[which].1, ".".repeat(20_000)).into_bytes();
+            let text = format!("{}{byte}{} {}", "x".repeat(before), samples()[which].1, ".".repeat(20_000)).into_bytes();
             let whole = scan(&text);
             prop_assert_eq!(whole.len(), 1);
             let mut scanner = Scanner::new();
