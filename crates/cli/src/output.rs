@@ -103,6 +103,8 @@ pub struct DiffOutput {
     pub patch: Option<String>,
     /// Why there is no patch.
     pub reason: Option<String>,
+    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    pub touched: Vec<String>,
 }
 
 /// `herma logs --json`.

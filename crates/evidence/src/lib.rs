@@ -15,6 +15,7 @@ pub mod outcome;
 pub mod patch;
 pub mod redact;
 pub mod report;
+pub mod sealed;
 pub mod secrets;
 pub mod signed;
 pub mod trace;

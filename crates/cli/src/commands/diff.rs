@@ -6,7 +6,7 @@ use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 
 use crate::args;
-use crate::commands::show::read_report;
+use crate::commands::show::{read_report, warn_if_touched};
 use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -17,6 +17,7 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
     let installation = open(environment, screen)?;
     let (run, dirs) = find_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
+    let touched = warn_if_touched(&installation, &dirs, &report, &[layout::REPORT, layout::PATCH], screen);
     let reason = report.not_applicable.get(layout::PATCH).cloned();
     let patch = match reason {
         Some(_) => None,
@@ -25,7 +26,8 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
     if screen.is_json() {
         let patch = patch.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let changed_files = report.changed_files;
-        let output = DiffOutput { schema: "herma.diff/v1", run_id: run.run_id, changed_files, patch, reason };
+        let (schema, run_id) = ("herma.diff/v1", run.run_id);
+        let output = DiffOutput { schema, run_id, changed_files, patch, reason, touched };
         screen.value(&output)?;
         return Ok(ExitCode::SUCCESS);
     }

@@ -7,7 +7,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use herma_evidence::file_reading::read_regular;
+use herma_evidence::sealed::touched;
 use herma_evidence::{layout, report};
+use herma_harness::{Installation, RunDirs};
 use herma_model::Report;
 
 use crate::args;
@@ -15,12 +17,13 @@ use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
-use crate::screen::{Screen, safe, safe_line};
+use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (_, dirs) = find_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
+    warn_if_touched(&installation, &dirs, &report, &[layout::REPORT, layout::EVENTS], screen);
     let tree = tree::around(&installation, &report);
     if args.tree {
         return show_tree(&report, tree, screen);
@@ -70,6 +73,27 @@ fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Looks whether what is shown is still what was signed, and says so loudly where it is not. Whether the bundle holds is
+/// for `herma verify` to say.
+pub(crate) fn warn_if_touched(
+    installation: &Installation,
+    dirs: &RunDirs,
+    report: &Report,
+    names: &[&str],
+    screen: &Screen,
+) -> Vec<String> {
+    let found = touched(&dirs.bundle(), &[installation.key.public()], names);
+    if !found.is_empty() {
+        let warning = screen.paint(Tone::Bad, "WARNING: the evidence was touched after it was signed:");
+        screen.note(format_args!("{warning} {}", safe_line(&found.join("; "))));
+        let run = report.run_id.short();
+        screen.note(format_args!(
+            "what is shown may not be what the run left; `herma verify {run}` says what holds"
+        ));
+    }
+    found
 }
 
 /// The report of a finished run.

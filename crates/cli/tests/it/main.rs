@@ -45,4 +45,5 @@ mod recursion;
 mod router;
 mod tamper;
 mod targets;
+mod touched;
 mod trust_taken_away;

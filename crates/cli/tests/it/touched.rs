@@ -1,0 +1,64 @@
+//! What is shown of a bundle that was touched after it was signed is shown, and not without a word.
+
+use std::fs;
+
+use herma_evidence::layout;
+
+use crate::kit::{Finished, Herma};
+
+const WARNING: &str = "WARNING: the evidence was touched after it was signed:";
+
+/// Whether `herma show` and `herma diff` warn, which they do without refusing anything.
+fn warned(herma: &Herma, run: &Finished) -> [bool; 2] {
+    let id = run.report.run_id.to_string();
+    ["show", "diff"].map(|command| {
+        let ended = herma.run(&[command, &id]);
+        assert_eq!(ended.code, Some(0), "{ended:#?}");
+        assert_ne!(ended.stdout, "");
+        let json = herma.run(&[command, &id, "--json"]);
+        assert_eq!(json.code, Some(0), "{json:#?}");
+        let is_warned = ended.stderr.contains(WARNING);
+        assert_eq!(json.stderr.contains(WARNING), is_warned, "{json:#?}");
+        assert_eq!(ended.stderr.contains("herma verify"), is_warned, "{ended:#?}");
+        if command == "diff" {
+            let touched = json.json()["touched"].as_array().unwrap().len();
+            assert_eq!(touched > 0, is_warned, "{json:#?}");
+        }
+        is_warned
+    })
+}
+
+#[test]
+fn what_was_touched_is_shown_with_a_warning() {
+    let herma = Herma::new();
+    let run = herma.demo(&["--destination", "host"]);
+    assert_eq!(warned(&herma, &run), [false, false]);
+    let at = |name: &str| run.bundle.dir.join(name);
+    let cases = [
+        (layout::REPORT, "\"trim-slug\"", "\"trim-snail\"", [true, true]),
+        (layout::PATCH, "+", "+ ", [false, true]),
+        (layout::EVENTS, "engine.started", "engine.message", [true, false]),
+        (layout::TEST_LOG, "$ ", "# ", [false, false]),
+        (layout::ATTESTATION, "\"sig\":\"", "\"sig\":\"A", [true, true]),
+    ];
+    for (name, from, to, expected) in cases {
+        let (path, before) = (at(name), fs::read_to_string(at(name)).unwrap());
+        assert!(before.contains(from), "{name}: {before}");
+        fs::write(&path, before.replacen(from, to, 1)).unwrap();
+        assert_eq!(warned(&herma, &run), expected, "{name}");
+        fs::write(&path, before).unwrap();
+        assert_eq!(warned(&herma, &run), [false, false], "{name}");
+    }
+    fs::remove_file(at(layout::ATTESTATION)).unwrap();
+    assert_eq!(warned(&herma, &run), [true, true]);
+}
+
+#[test]
+fn a_bundle_that_another_installation_signed_is_shown_with_a_warning() {
+    let (herma, other) = (Herma::new(), Herma::new());
+    let run = herma.demo(&["--destination", "host"]);
+    other.demo(&["--destination", "host"]);
+    fs::copy(other.home().join("keys/installation.key"), herma.home().join("keys/installation.key")).unwrap();
+    fs::copy(other.home().join("keys/installation.pub"), herma.home().join("keys/installation.pub")).unwrap();
+    assert_eq!(warned(&herma, &run), [true, true]);
+}
