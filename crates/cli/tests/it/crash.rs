@@ -166,6 +166,12 @@ fn a_run_under_way_is_not_touched_by_another_command() {
         assert_eq!((unfinished.code, unfinished.stdout.as_str()), (Some(2), ""), "{unfinished:#?}");
         assert!(unfinished.stderr.contains("still under way"), "{unfinished:#?}");
     }
+    // By its directory nobody asks whose it is.
+    let bundle = herma.bundle(run).dir;
+    let unfinished = herma.run(&["verify".as_ref(), bundle.as_os_str()]);
+    assert_eq!(unfinished.code, Some(1), "{unfinished:#?}");
+    assert!(unfinished.stdout.contains("the run is not finished"), "{unfinished:#?}");
+    assert!(!unfinished.stdout.contains("BROKEN"), "{unfinished:#?}");
     assert!(started.is_alive());
     let workspace = herma.home().join("runs").join(run.to_string()).join("workspace");
     std::fs::write(workspace.join("tests/go"), "").unwrap();

@@ -73,6 +73,10 @@ pub trait TreeWitness {
 pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dyn TreeWitness>) -> CheckList {
     let seen = pass::look(dir, trust);
     let mut list = CheckList::default();
+    if let Some(why) = seal::unfinished(&seen) {
+        list.add(CheckName::Files, Err(Doubt::Unchecked(why)));
+        return list;
+    }
     list.add(CheckName::Files, seal::files(&seen));
     list.add(CheckName::Envelope, seal::envelope(&seen));
     list.add(CheckName::Signature, seal::signature(&seen, trust));

@@ -10,6 +10,21 @@ use super::pass::Seen;
 use crate::envelope::Statement;
 use crate::layout;
 
+/// Why there is nothing to check yet: a run leaves its report and its attestation last.
+pub(super) fn unfinished(seen: &Seen) -> Option<String> {
+    let is_there = |name: &&str| seen.files.contains_key(*name);
+    let (begun, ended) = ([layout::EVENTS, layout::TRACE], [layout::REPORT, layout::ATTESTATION]);
+    let under_way = begun.iter().any(is_there) && !ended.iter().any(is_there);
+    under_way.then(|| {
+        format!(
+            "the run is not finished: there is no {} and no {} yet; it is under way, or was left by a herma that was \
+             killed, and then the next herma command closes it",
+            layout::REPORT,
+            layout::ATTESTATION
+        )
+    })
+}
+
 /// Nothing is missing, nothing is extra, and everything is a regular file.
 pub(super) fn files(seen: &Seen) -> Result<Good, String> {
     if let [first, rest @ ..] = seen.problems.as_slice() {
