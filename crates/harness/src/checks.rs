@@ -47,7 +47,7 @@ fn write_patch(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(
     ground.git_dir.diff(&ground.baseline.tree, &result_tree, &mut scanned)?;
     let ScannedPatch { patch, scanner } = scanned;
     let found = scanner.finish().into_iter().next();
-    let at_byte = found.map(|f| format!("{} at byte {}", f.rule, f.offset));
+    let at_byte = found.map(|f| format!("the patch holds a secret: {} at byte {}", f.rule, f.offset));
     // A name that git has to quote does not look like itself there.
     match at_byte.or_else(|| secret_in_the_patch(tree, &run.events.redactor())) {
         None => patch.finish()?,

@@ -66,14 +66,17 @@ pub(crate) fn collect(
 pub(crate) fn secret_in_the_patch(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
     let shown = tree.changes.iter().map(|change| &change.path);
     let found = secret_in_names(tree, redactor, shown)?;
-    Some(format!("{found} in the name of a file"))
+    Some(format!("the patch holds a secret: {found} in the name of a file"))
 }
 
 /// The same for names that only the report shows.
 fn secret_beside_the_patch(tree: &TreeFacts, redactor: &Redactor) -> Option<String> {
+    if let Some(found) = secret_in_names(tree, redactor, &tree.ignored) {
+        return Some(format!("the name of an ignored file holds a secret: {found}"));
+    }
     let others = [&tree.oversized, &tree.special_files, &tree.nested_repositories, &tree.git_control_files];
-    let found = secret_in_names(tree, redactor, tree.ignored.iter().chain(others.into_iter().flatten()))?;
-    Some(format!("{found} in the name of a file"))
+    let found = secret_in_names(tree, redactor, others.into_iter().flatten())?;
+    Some(format!("the name of a file that cannot be part of the patch holds a secret: {found}"))
 }
 
 fn secret_in_names<'a>(

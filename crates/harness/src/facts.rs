@@ -58,6 +58,7 @@ pub(crate) struct Facts {
     /// How many model calls were begun before the engine was started: those are herma's own.
     #[serde(default)]
     pub(crate) own_model_calls: u64,
+    /// Where the result holds a secret, in words.
     pub(crate) secret: Option<String>,
     pub(crate) verification: Vec<Verification>,
     pub(crate) verification_with_baseline_tests: Vec<Verification>,
@@ -181,7 +182,7 @@ impl Facts {
             model_refusals: self.model_refusals.clone(),
             egress_denied: self.egress_denied.clone(),
             missing_event: self.missing_event,
-            secret_in_patch: self.secret.clone(),
+            secret: self.secret.clone(),
             source: self.source(),
             landing_refused: self.landing_refused.clone(),
             write_failures: self.write_failures.clone(),

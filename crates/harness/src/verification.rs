@@ -180,7 +180,7 @@ fn pointless(run: &Run<'_>) -> Option<&'static str> {
         return Some("the engine attempted a forbidden action, so its patch was not verified");
     }
     if facts.secret.is_some() {
-        return Some("the patch holds a secret, so it was not verified");
+        return Some("the result holds a secret, so it was not verified");
     }
     if facts.changed_files.is_empty() && run.contract.terms.require_diff {
         return Some("there is no patch to verify");

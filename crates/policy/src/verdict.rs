@@ -29,8 +29,8 @@ pub struct RunFacts<'a> {
     pub violations: &'a [PathViolation],
     /// The forbidden actions that the engine attempted.
     pub forbidden_actions: &'a [Action],
-    /// Where the patch holds which kind of secret; never the secret itself.
-    pub secret_in_patch: Option<String>,
+    /// Where the result holds which kind of secret, in words; never the secret itself.
+    pub secret: Option<String>,
     /// How the verification commands ended.
     pub verification: &'a [Verification],
     /// How they ended with the tests as they were, where that had to be tried.
@@ -126,7 +126,7 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
     facts.changed > 0
         && facts.violations.is_empty()
         && facts.forbidden_actions.is_empty()
-        && facts.secret_in_patch.is_none()
+        && facts.secret.is_none()
         && facts.verification.len() == facts.verify_declared
         && facts
             .verification
@@ -213,9 +213,7 @@ fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocke
         blockers
             .push(Blocker::ForbiddenAction.because(format!("the engine attempted: {}", names.join(", "))));
     }
-    if let Some(place) = &facts.secret_in_patch {
-        blockers.push(Blocker::SecretInOutput.because(format!("the patch holds a secret: {place}")));
-    }
+    blockers.extend(facts.secret.iter().map(|where_it_is| Blocker::SecretInOutput.because(where_it_is)));
 }
 
 fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {

@@ -194,28 +194,37 @@ fn a_new_file_that_the_ignore_rules_cover_is_recorded_and_does_not_land() {
 #[test]
 fn a_secret_in_a_name_is_a_secret_and_not_in_the_evidence() {
     let token = format!("gh{}{}", "p_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYaB3d");
-    for (step, also, is_shown) in [
-        (format!("- write: {{ path: {token}.log, text: x }}"), None, false),
-        (format!("- write: {{ path: tests/{token}.md, text: x }}"), None, true),
+    let patch = "the patch holds a secret: github_token";
+    for (step, also, said) in [
+        (
+            format!("- write: {{ path: {token}.log, text: x }}"),
+            None,
+            "the name of an ignored file holds a secret: github_token",
+        ),
+        (format!("- write: {{ path: tests/{token}.md, text: x }}"), None, patch),
         // git quotes these.
-        (format!("- write: {{ path: tests/\u{e4}{token}.md, text: x }}"), None, true),
+        (format!("- write: {{ path: tests/\u{e4}{token}.md, text: x }}"), None, patch),
         (
             format!("- write: {{ path: 'tests/\\xe4{token}.md', text: x }}"),
             Some(Blocker::DisallowedFile),
-            true,
+            patch,
         ),
         (
             format!("- write: {{ path: 'tests/\\x0a{token}.md', text: x }}"),
             Some(Blocker::DisallowedFile),
-            true,
+            patch,
         ),
-        (format!("- write: {{ path: {token}/x.md, text: x }}"), Some(Blocker::DisallowedFile), true),
+        (format!("- write: {{ path: {token}/x.md, text: x }}"), Some(Blocker::DisallowedFile), patch),
         (
             format!("- symlink: {{ path: tests/link, target: /etc/{token} }}"),
             Some(Blocker::DisallowedFile),
-            true,
+            patch,
         ),
-        (format!("- shell: mkfifo tests/{token}"), Some(Blocker::DisallowedFile), false),
+        (
+            format!("- shell: mkfifo tests/{token}"),
+            Some(Blocker::DisallowedFile),
+            "the name of a file that cannot be part of the patch holds a secret: github_token",
+        ),
     ] {
         // The kit verifies the bundle.
         let run = fix_then(&[&step]);
@@ -224,8 +233,10 @@ fn a_secret_in_a_name_is_a_secret_and_not_in_the_evidence() {
         let mut wanted: Vec<_> = also.into_iter().chain([Blocker::SecretInOutput]).collect();
         wanted.sort_unstable();
         assert_eq!(found, wanted, "{step}: {:#?}", run.report);
+        let secret = run.report.blockers.iter().find(|record| record.blocker == Blocker::SecretInOutput);
+        assert!(secret.unwrap().detail.starts_with(said), "{step}: {secret:?}");
         // What shows no secret is shown.
-        assert_eq!(run.bundle.dir.join("patch.diff").exists(), !is_shown, "{step}");
+        assert_eq!(run.bundle.dir.join("patch.diff").exists(), said != patch, "{step}");
         for (name, (_, bytes)) in everything_below(&run.bundle.dir) {
             assert!(!String::from_utf8_lossy(&bytes).contains(&token), "{step}: {}", name.display());
         }

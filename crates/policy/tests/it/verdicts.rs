@@ -26,7 +26,7 @@ struct Seen {
     changed: usize,
     violations: Vec<PathViolation>,
     forbidden_actions: Vec<Action>,
-    secret_in_patch: Option<String>,
+    secret: Option<String>,
     verification: Vec<Verification>,
     with_baseline_tests: Vec<Verification>,
     verify_declared: usize,
@@ -71,7 +71,7 @@ impl Seen {
             changed: 1,
             violations: Vec::new(),
             forbidden_actions: Vec::new(),
-            secret_in_patch: None,
+            secret: None,
             verification: vec![verification(VerificationStatus::Passed)],
             with_baseline_tests: Vec::new(),
             verify_declared: 1,
@@ -96,7 +96,7 @@ impl Seen {
             changed: self.changed,
             violations: &self.violations,
             forbidden_actions: &self.forbidden_actions,
-            secret_in_patch: self.secret_in_patch.clone(),
+            secret: self.secret.clone(),
             verification: &self.verification,
             verification_with_baseline_tests: &self.with_baseline_tests,
             verify_declared: self.verify_declared,
@@ -136,7 +136,7 @@ fn changes() {
     case(|s| s.changed = 0, Status::Fail, &[Blocker::NoDiff]);
     case(|s| s.violations = vec![violation(), violation()], Status::Fail, &[Blocker::DisallowedFile]);
     case(|s| s.forbidden_actions = vec![Action::Push], Status::Fail, &[Blocker::ForbiddenAction]);
-    case(|s| s.secret_in_patch = Some("a.py".into()), Status::Fail, &[Blocker::SecretInOutput]);
+    case(|s| s.secret = Some("a.py".into()), Status::Fail, &[Blocker::SecretInOutput]);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn a_limit_before_is_blocked_and_hides_nothing_that_was_found() {
             s.protocol_error = Some("no JSON".into());
             s.violations = vec![violation()];
             s.forbidden_actions = vec![Action::Push];
-            s.secret_in_patch = Some("a.py".into());
+            s.secret = Some("a.py".into());
         };
         let found = [blocker, Blocker::DisallowedFile, Blocker::ForbiddenAction, Blocker::SecretInOutput];
         case(stopped(everything), Status::Fail, &found);
@@ -309,7 +309,7 @@ const FINDINGS: &[fn(&mut Seen)] = &[
     |s| s.model_refusals.push(Blocker::BudgetExhausted.because("tokens")),
     |s| s.violations.push(violation()),
     |s| s.forbidden_actions.push(Action::Push),
-    |s| s.secret_in_patch = Some("a.py".into()),
+    |s| s.secret = Some("a.py".into()),
     |s| s.verification.push(verification(VerificationStatus::Failed)),
     |s| s.verification.push(verification(VerificationStatus::CommandMissing)),
     |s| s.verification.push(verification(VerificationStatus::TimedOut)),
@@ -372,7 +372,7 @@ proptest! {
         let found: Vec<Blocker> = judge(&seen.facts()).blockers().iter().map(|b| b.blocker).collect();
         prop_assert_eq!(found.contains(&Blocker::DisallowedFile), !seen.violations.is_empty());
         prop_assert_eq!(found.contains(&Blocker::ForbiddenAction), !seen.forbidden_actions.is_empty());
-        prop_assert_eq!(found.contains(&Blocker::SecretInOutput), seen.secret_in_patch.is_some());
+        prop_assert_eq!(found.contains(&Blocker::SecretInOutput), seen.secret.is_some());
         prop_assert_eq!(found.contains(&Blocker::ArtifactWriteFailure), !seen.write_failures.is_empty());
     }
 }
