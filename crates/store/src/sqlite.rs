@@ -76,15 +76,20 @@ impl SqliteStore {
     }
 }
 
-/// How every connection to a store is made.
 /// Makes the file where it is missing, for its owner only; SQLite's own files beside it get the same permissions.
 fn make_private(file: &Path) -> io::Result<()> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(file).map(drop)
 }
 
+/// After how many pages of its log SQLite writes them into the file itself. Every command is the first to open the store, and
+/// has to read what is left of the log before anything else: a few runs of it, and not a megabyte.
+const MOST_LOGGED: &str = "64";
+
+/// How every connection to a store is made.
 pub(crate) fn options(file: &Path) -> SqliteConnectOptions {
     SqliteConnectOptions::new()
         .filename(file)
+        .pragma("wal_autocheckpoint", MOST_LOGGED)
         .create_if_missing(true)
         .journal_mode(SqliteJournalMode::Wal)
         .synchronous(SqliteSynchronous::Full)
@@ -311,6 +316,16 @@ mod tests {
         assert_eq!(page, [run(3), run(2)]);
         let rest = store.runs(&RunQuery { limit: 2, before: Some(run(2).run_id), status: None }).unwrap();
         assert_eq!(rest, [run(1)]);
+    }
+
+    #[test]
+    fn however_much_is_written_little_of_it_is_left_in_the_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let store = SqliteStore::open(&dir.path().join("store.db")).unwrap();
+        (0..60).for_each(|n| store.begin(&run(n)).unwrap());
+        let (log, page) = (std::fs::metadata(dir.path().join("store.db-wal")).unwrap().len(), 4096);
+        let most: u64 = MOST_LOGGED.parse().unwrap();
+        assert!(log <= 2 * most * page, "{log}");
     }
 
     #[test]

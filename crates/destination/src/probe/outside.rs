@@ -104,8 +104,8 @@ pub fn probe(
     grounds: Grounds<'_>,
 ) -> Result<Confinement, ProbeError> {
     // The walls are made while the canaries are planted, first those behind which it takes longest.
-    let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
     let full = Ground::begin(destination, shape, grounds, None)?;
+    let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
     let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
     for planted in canaries.planted() {
         destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;

@@ -12,7 +12,7 @@ use herma_model::{Digest, RunId};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 
-use super::Attempt::{Denied, NotDenied};
+use super::Attempt::{Denied, NotDenied, UnderWay};
 use super::{ABSENT, Attempt, all, judge};
 use crate::probe::{CANARY_BRANCH, Canary, ProbePlan};
 use crate::sandbox::layout;
@@ -131,7 +131,7 @@ pub(in super::super) fn reach_socket(path: &Path) -> Attempt {
     judge(connect(), ABSENT, |_| "connected".to_owned())
 }
 
-/// Pushes to a repository of the host: a deletion, which needs nothing to send.
+/// Pushes to a repository of the host: a deletion, which needs nothing to send. That takes four programs, one after the other.
 pub(in super::super) fn push(plan: &ProbePlan) -> Attempt {
     let seen = list(&plan.repository);
     if matches!(seen, NotDenied(_)) {
@@ -145,18 +145,23 @@ pub(in super::super) fn push(plan: &ProbePlan) -> Attempt {
     if let Err(error) = prepared {
         return NotDenied(format!("unclear: cannot make a repository to push from: {error}"));
     }
-    let pushed = Command::new("git")
+    // What git says of it names herma's home, which is nobody's business.
+    let pushing = Command::new("git")
         .arg("-C")
         .arg(&plan.workspace)
         .arg("push")
         .arg(&plan.repository)
         .arg(format!(":{CANARY_BRANCH}"))
         .stdin(Stdio::null())
-        .output();
-    match pushed {
-        Ok(output) if output.status.success() => NotDenied("pushed".to_owned()),
-        // What git says of it names herma's home, which is nobody's business.
-        Ok(output) => Denied(format!("git ended with {}", output.status)),
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn();
+    match pushing {
+        Ok(mut git) => UnderWay(Box::new(move || match git.wait() {
+            Ok(status) if status.success() => NotDenied("pushed".to_owned()),
+            Ok(status) => Denied(format!("git ended with {status}")),
+            Err(error) => NotDenied(format!("unclear: {error}")),
+        })),
         Err(error) if ABSENT.contains(&error.kind()) => Denied("there is no git to push with".to_owned()),
         Err(error) => NotDenied(format!("unclear: {error}")),
     }

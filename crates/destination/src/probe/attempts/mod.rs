@@ -29,6 +29,8 @@ pub(super) enum Attempt {
     Denied(String),
     /// It was not refused, or not clearly.
     NotDenied(String),
+    /// Another program is at it, and this waits for what comes of it.
+    UnderWay(Box<dyn FnOnce() -> Attempt>),
 }
 
 use Attempt::{Denied, NotDenied};
