@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::view::view;
+
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
 use herma_engines::{Assignment, Conversation, Engine, EngineError, Question, Refusal, Registry, Said, Turn};
@@ -316,19 +318,6 @@ fn contract(model: &str) -> Contract {
          model: {{ provider: p, model: '{model}' }}\n---\nDo it, quietly.\n"
     );
     Contract::parse(text.as_bytes()).unwrap()
-}
-
-fn view() -> View {
-    View {
-        workspace: "/workspace".into(),
-        engine_dir: Some("/engine".into()),
-        router: Some("/herma/router.sock".into()),
-        router_port: Some(61801),
-        egress_port: Some(61802),
-        certificates: None,
-        governance: None,
-        herma: "/herma/herma".into(),
-    }
 }
 
 fn agent() -> AcpAgent {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::view::view;
+
 use herma_destination::{Mount, View};
 use herma_engines::{Assignment, EngineError, Launch, Registry, Said};
 use herma_model::engine::{DestinationKind, EngineName, EngineResult};
@@ -46,19 +48,6 @@ fn contract(model: bool) -> Contract {
          forbidden_paths: [src/keys]\nverify: [make check]\nsuccess: [it is quick]\n{model}---\nDo it, quietly.\n"
     );
     Contract::parse(text.as_bytes()).unwrap()
-}
-
-fn view() -> View {
-    View {
-        workspace: "/workspace".into(),
-        engine_dir: Some("/engine".into()),
-        router: Some("/herma/router.sock".into()),
-        router_port: Some(61801),
-        egress_port: Some(61802),
-        certificates: None,
-        governance: Some("/herma/governance.sock".into()),
-        herma: "/herma/herma".into(),
-    }
 }
 
 /// A tree that looks installed, and what it holds besides.

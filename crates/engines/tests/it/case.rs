@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use crate::view::view;
+
 use herma_destination::View;
 use herma_engines::case::CaseReader;
 use herma_engines::{Assignment, EngineError, OutputReader as _, Registry, Said};
@@ -103,19 +105,6 @@ fn a_result_without_end_is_not_held_for_ever() {
     let line = [b'x'; 4096];
     assert!((0..1000).any(|_| matches!(reader.line(&line), Some(Said::Malformed(_)))));
     assert!(format!("{reader:?}").len() < 1 << 20);
-}
-
-fn view() -> View {
-    View {
-        workspace: "/workspace".into(),
-        engine_dir: Some("/engine".into()),
-        router: Some("/herma/router.sock".into()),
-        router_port: Some(61801),
-        egress_port: Some(61802),
-        certificates: None,
-        governance: None,
-        herma: "/herma/herma".into(),
-    }
 }
 
 fn registry(program: Option<&Path>) -> Registry {

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use crate::view::view;
+
 use herma_destination::View;
 use herma_engines::acp::AcpAgent;
 use herma_engines::{Assignment, Engine, EngineError, Registry, Said, Turn};
@@ -60,19 +62,6 @@ fn contract() -> Contract {
     let text = "---\nid: t\ntitle: t\ntarget: { fixture: string-slugify }\nstage: 2\nallowed_paths: [a]\n\
                 model: { provider: p, model: m }\n---\nDo it.\n";
     Contract::parse(text.as_bytes()).unwrap()
-}
-
-fn view() -> View {
-    View {
-        workspace: "/workspace".into(),
-        engine_dir: Some("/engine".into()),
-        router: Some("/herma/router.sock".into()),
-        router_port: Some(61801),
-        egress_port: Some(61802),
-        certificates: None,
-        governance: Some("/herma/governance.sock".into()),
-        herma: "/herma/herma".into(),
-    }
 }
 
 /// What an engine writes for its agent, by name, and how the agent is started.

@@ -23,3 +23,4 @@ mod misbehaviour;
 mod place;
 mod steps;
 mod stub;
+mod view;

@@ -24,7 +24,7 @@ const ROUNDS: usize = 5;
 /// How often the model speaks.
 const TURNS: usize = 20;
 /// How long it takes to: a fraction of what the fastest models take.
-const PACE: &str = "200ms";
+const PACE: &str = "100ms";
 /// What herma may cost.
 const MOST: f64 = 1.15;
 
