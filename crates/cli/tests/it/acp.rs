@@ -263,7 +263,8 @@ fn without_an_agent_acp_is_a_name_and_says_what_to_do() {
     let at = lines.iter().position(|line| line.starts_with("acp ")).unwrap();
     assert!(lines[at].contains("not configured"), "{listed}");
     let next = "next: describe an agent under `acp` in settings.yaml in herma's home";
-    assert!(lines[at + 1].trim().ends_with(next), "{listed}");
+    let mut below = lines[at + 1..].iter().take_while(|line| line.starts_with(' '));
+    assert!(below.any(|line| line.trim().ends_with(next)), "{listed}");
     let admitted = herma.run(&["admit", "engine", "acp", "--program", "/bin/true"]);
     assert_eq!(admitted.code, Some(2), "{admitted:#?}");
     assert!(admitted.stderr.starts_with("error: `acp` is not configured\n"), "{admitted:#?}");
