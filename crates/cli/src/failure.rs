@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use herma_engines::EngineError;
 use herma_harness::{ChoiceError, HomeError, OpenError, OrderError};
 use herma_model::store::StoreError;
 
@@ -80,8 +81,10 @@ impl From<OrderError> for Failure {
     fn from(error: OrderError) -> Self {
         match error {
             OrderError::Contract(_) => Self::bad_input(error),
-            OrderError::Engine(_) => Self::bad_input(error)
-                .hint("name a built-in fixture as target, or say what `fake` does with --script FILE"),
+            OrderError::Engine(EngineError::NoScript { .. }) => Self::bad_input(error).hint(
+                "choose an agent with --engine NAME (`herma engines` lists them), or say what `fake` does with --script FILE",
+            ),
+            OrderError::Engine(_) => Self::bad_input(error),
             OrderError::Policy(_) => {
                 Self::bad_input(error).hint("mend it; `herma policy check` says whether it is")
             }

@@ -4,6 +4,7 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_destination::tool;
 use herma_model::Interruption;
 use herma_model::interruption::EndSignal;
 use rustix::process::{Signal, getpid, kill_process};
@@ -21,6 +22,7 @@ const SAME_WORD: Duration = Duration::from_millis(500);
 pub(crate) fn listen(interruption: &Interruption, screen: &Screen) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
     let listener = Listener::new().map_err(cannot)?;
+    tool::keep_apart();
     let (interruption, say) = (interruption.clone(), screen.interjection());
     let heed = move || listener.heed(&interruption, &say);
     thread::Builder::new().name("signals".to_owned()).spawn(heed).map_err(cannot)?;

@@ -2,7 +2,9 @@
 
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::net::Shutdown;
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -16,6 +18,7 @@ use crate::spawner::{self, Heritage};
 /// A child of herma. It is reaped here and nowhere else, so its number stays its own until then.
 pub(crate) struct Running {
     child: Child,
+    stdin: Option<UnixStream>,
     handle: OwnedFd,
     exit: Option<Exit>,
 }
@@ -24,9 +27,19 @@ impl Running {
     /// Starts the command with piped output.
     pub(crate) fn start(mut command: Command, stdin: &Stdin, heritage: Heritage) -> Result<Self, StartError> {
         let program = command.get_program().to_string_lossy().into_owned();
+        let mut written = None;
         match stdin {
             Stdin::Null => command.stdin(Stdio::null()),
-            Stdin::Pipe => command.stdin(Stdio::piped()),
+            Stdin::Pipe => {
+                // A socket and no pipe: what a process inside could open by its name in /proc, it could write into.
+                let pair = UnixStream::pair().and_then(|(ours, theirs)| {
+                    ours.shutdown(Shutdown::Read)?;
+                    Ok((ours, theirs))
+                });
+                let (ours, theirs) = pair.map_err(StartError::io("cannot make an input"))?;
+                written = Some(ours);
+                command.stdin(OwnedFd::from(theirs))
+            }
             Stdin::File(path) => {
                 let opened = File::open(path);
                 command.stdin(opened.map_err(StartError::io(format!("cannot read {}", path.display())))?)
@@ -36,7 +49,7 @@ impl Running {
         let mut child =
             spawner::spawn(command, heritage).map_err(StartError::io(format!("cannot start {program}")))?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(handle) => Ok(Self { child, handle, exit: None }),
+            Ok(handle) => Ok(Self { child, stdin: written, handle, exit: None }),
             Err(error) => {
                 let _ = child.kill();
                 let _ = child.wait();
@@ -50,7 +63,7 @@ impl Running {
     }
 
     pub(crate) fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
-        self.child.stdin.take().map(|stream| Box::new(stream) as Box<dyn Write + Send>)
+        self.stdin.take().map(|stream| Box::new(stream) as Box<dyn Write + Send>)
     }
 
     pub(crate) fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {

@@ -7,6 +7,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::destination::Unready;
 use crate::memory;
@@ -14,6 +15,15 @@ use crate::spawner::{self, Heritage};
 
 /// How much of standard error an error message repeats.
 const LAST_LINES: usize = 8;
+
+/// Whether helpers are kept from what a terminal says to everybody in front of it.
+static KEPT_APART: AtomicBool = AtomicBool::new(false);
+
+/// From now on Ctrl-C at herma's terminal is herma's alone to hear: what closes a run needs its helpers. Where herma does not
+/// listen itself, it would leave them behind.
+pub fn keep_apart() {
+    KEPT_APART.store(true, Ordering::Relaxed);
+}
 
 /// A helper program.
 #[derive(Clone, Debug)]
@@ -195,8 +205,9 @@ impl Call<'_> {
         let mut command = Command::new(&self.tool.path);
         command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
-        // Ctrl-C at herma's terminal is herma's to hear: what closes a run needs its helpers.
-        command.process_group(0);
+        if KEPT_APART.load(Ordering::Relaxed) {
+            command.process_group(0);
+        }
         let mut child = spawner::spawn(command, Heritage::default()).map_err(failed)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdout = stdout.ok_or_else(|| failed(io::Error::other("it started without its output")))?;

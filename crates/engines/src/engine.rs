@@ -232,9 +232,7 @@ impl Said {
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// `fake` has nothing to play.
-    #[error(
-        "there is no script for `fake`: {target} has none of its own; give one, or name a built-in fixture as target"
-    )]
+    #[error("there is no script for `fake`, which only plays scripts: {target} has none of its own")]
     NoScript {
         /// What the contract is about.
         target: String,

@@ -30,7 +30,7 @@ mod tree;
 pub use conversation::{Asking, Conversation, Question, Refusal, Turn};
 pub use digest::program_digest;
 pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
-pub use lines::{LineSplitter, MAX_LINE};
+pub use lines::{LineSplitter, MAX_LINE, MAX_SAID};
 pub use package::{Build, Origin, PYTHON_HOME, PYTHON_PACKAGES, Package};
 pub use prompt::prompt;
 pub use registry::Registry;

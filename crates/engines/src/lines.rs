@@ -3,6 +3,9 @@
 /// The longest line that is handed on, in bytes. What a line has beyond that is dropped here; the raw log has it.
 pub const MAX_LINE: usize = 1 << 20;
 
+/// The same in a dialogue, where a question holds all that a tool would write, and an agent waits for what was cut.
+pub const MAX_SAID: usize = 32 << 20;
+
 /// Splits a stream into lines. Line ends are `\n`; they are not part of the line.
 #[derive(Debug)]
 pub struct LineSplitter {
@@ -27,6 +30,12 @@ impl LineSplitter {
     #[must_use]
     pub fn new() -> Self {
         Self::with_cap(MAX_LINE)
+    }
+
+    /// A splitter for the stream of an agent that is answered.
+    #[must_use]
+    pub fn of_dialogue() -> Self {
+        Self::with_cap(MAX_SAID)
     }
 
     fn with_cap(cap: usize) -> Self {

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use herma_model::Report;
+use herma_model::blocker::Blocker;
 use herma_model::capability::{Capability, Support};
 use herma_model::report::{
     ChangedFile, ChildrenUse, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
@@ -142,7 +143,9 @@ fn blockers(report: &Report, out: &mut String) -> std::fmt::Result {
 
 fn changes(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n## Changed files\n")?;
-    if report.changed_files.is_empty() {
+    if report.engine_started && report.result_tree.is_none() {
+        writeln!(out, "Not known: the run ended before the result was collected.")?;
+    } else if report.changed_files.is_empty() {
         writeln!(out, "None.")?;
     }
     for file in &report.changed_files {
@@ -175,7 +178,8 @@ fn kind(file: &ChangedFile) -> &'static str {
 fn verification(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "\n## Verification\n")?;
     if report.verification.is_empty() {
-        return writeln!(out, "None ran.");
+        let cut_off = report.blockers.iter().any(|record| record.blocker == Blocker::Interrupted);
+        return writeln!(out, "None ran{}.", if cut_off { " to its end" } else { "" });
     }
     commands(&report.verification, out)?;
     if !report.verification_with_baseline_tests.is_empty() {

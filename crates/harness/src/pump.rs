@@ -28,8 +28,9 @@ pub(crate) fn pump(
 ) -> JoinHandle<Result<u64, WriteError>> {
     thread::spawn(move || {
         let Some(mut stream) = stream else { return log.finish().map(|()| 0) };
-        let mut lines = LineSplitter::new();
         let mut listener = listener;
+        let is_answered = listener.as_ref().is_some_and(Listener::speaks);
+        let mut lines = if is_answered { LineSplitter::of_dialogue() } else { LineSplitter::new() };
         let mut buffer = vec![0; 64 << 10];
         let (mut written, mut unread) = (Ok(()), 0);
         // A stream that breaks off ends here like one that is closed; the exit says why.

@@ -42,8 +42,9 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
 /// Says that a contract was written, and what to do with it; `commit` says whether it has to be committed.
 pub(crate) fn written(file: &Path, commit: &str, screen: &Screen) -> Ended {
     let shown = file.display().to_string();
-    let next_step =
-        format!("fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown}`");
+    let next_step = format!(
+        "fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown} --engine NAME`; `herma engines` lists the engines"
+    );
     if screen.is_json() {
         screen.value(&WrittenOutput { schema: "herma.written/v1", file: shown, next_step })?;
     } else {

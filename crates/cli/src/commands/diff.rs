@@ -7,7 +7,7 @@ use herma_evidence::layout;
 
 use crate::args;
 use crate::commands::show::{read_report, warn_if_touched};
-use crate::commands::{Ended, find_run, open};
+use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::DiffOutput;
@@ -15,10 +15,13 @@ use crate::screen::{Screen, safe, safe_line};
 
 pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let (run, dirs) = find_run(&installation, &args.run)?;
+    let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
     let touched = warn_if_touched(&installation, &dirs, &report, &[layout::REPORT, layout::PATCH], screen);
-    let reason = report.not_applicable.get(layout::PATCH).cloned();
+    // It goes into `git apply`: what nobody signed is not handed out.
+    let forged = (!touched.is_empty()).then(|| "it is not what was signed".to_owned());
+    let code = ExitCode::from(u8::from(forged.is_some()));
+    let reason = forged.or_else(|| report.not_applicable.get(layout::PATCH).cloned());
     let patch = match reason {
         Some(_) => None,
         None => Some(read_regular(&dirs.bundle().join(layout::PATCH), u64::MAX).map_err(Failure::internal)?),
@@ -29,7 +32,7 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
         let (schema, run_id) = ("herma.diff/v1", run.run_id);
         let output = DiffOutput { schema, run_id, changed_files, patch, reason, touched };
         screen.value(&output)?;
-        return Ok(ExitCode::SUCCESS);
+        return Ok(code);
     }
     match (patch, reason) {
         // On a terminal the agent's bytes are made safe; into a file or `git apply` they go as they are.
@@ -38,8 +41,8 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
         }
         (Some(patch), _) => screen.bytes(&patch),
         (None, reason) => {
-            screen.note(format_args!("there is no patch: {}", safe_line(&reason.unwrap_or_default())));
+            screen.note(format_args!("no patch is shown: {}", safe_line(&reason.unwrap_or_default())));
         }
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(code)
 }

@@ -132,3 +132,19 @@ pub(crate) fn find_run(installation: &Installation, named: &str) -> Result<(RunS
             .hint("`herma runs` lists the names")),
     }
 }
+
+/// The same for a run whose evidence is needed: one that has ended.
+pub(crate) fn find_finished_run(
+    installation: &Installation,
+    named: &str,
+) -> Result<(RunSummary, RunDirs), Failure> {
+    let (run, dirs) = find_run(installation, named)?;
+    if run.status.is_none() {
+        return Err(Failure::bad_input(format!(
+            "run {} is still under way, so its evidence is not complete",
+            run.run_id
+        ))
+        .hint("wait until `herma runs` says how it ended; `herma logs` tells what it does"));
+    }
+    Ok((run, dirs))
+}

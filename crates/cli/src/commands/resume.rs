@@ -4,14 +4,14 @@ use herma_harness::{ResumeError, resume as resume_order};
 
 use crate::args;
 use crate::commands::run::{exit_code, govern, tell};
-use crate::commands::{Ended, find_run, open};
+use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::Screen;
 
 pub(crate) fn resume(args: &args::Resume, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let (parent, _) = find_run(&installation, &args.run)?;
+    let (parent, _) = find_finished_run(&installation, &args.run)?;
     let mut order = resume_order(&installation, parent.run_id, args.message.as_deref())?;
     order.keep_workspace = args.keep_workspace;
     order.fault.clone_from(&environment.fault);

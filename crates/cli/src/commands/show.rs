@@ -13,7 +13,7 @@ use herma_harness::{Installation, RunDirs};
 use herma_model::Report;
 
 use crate::args;
-use crate::commands::{Ended, find_run, open, outcome};
+use crate::commands::{Ended, find_finished_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
@@ -21,7 +21,7 @@ use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let (_, dirs) = find_run(&installation, &args.run)?;
+    let (_, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
     warn_if_touched(&installation, &dirs, &report, &[layout::REPORT, layout::EVENTS], screen);
     let tree = tree::around(&installation, &report);
@@ -101,7 +101,10 @@ pub(crate) fn read_report(bundle: &Path) -> Result<Report, Failure> {
     let file = bundle.join(layout::REPORT);
     let bytes = read_regular(&file, report::MAX_BYTES).map_err(|e| {
         Failure::bad_input(format!("the run has no report: {}: {e}", file.display()))
-            .hint("is it still under way? `herma runs` says so; else `herma verify` says what is missing")
+            .hint("`herma verify` says what is missing")
     })?;
-    report::parse(&bytes).map_err(|e| Failure::bad_input(format!("{}: {e}", file.display())))
+    report::parse(&bytes).map_err(|e| {
+        Failure::bad_input(format!("{}: {e}", file.display()))
+            .hint("it was touched, or is of another herma: `herma verify` says what holds")
+    })
 }

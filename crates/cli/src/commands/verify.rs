@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_evidence::verify::{CheckList, CheckOutcome};
-use herma_evidence::{PublicKey, Trust, TrustedApprover};
+use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
 use herma_harness::{Approvers, check_home, verify_bundle};
 
 use crate::args;
-use crate::commands::{Ended, find_run, open};
+use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::VerifyOutput;
@@ -68,23 +68,27 @@ pub(crate) fn show_checks(checks: &CheckList, screen: &Screen) {
 /// A directory, or a run of this installation.
 fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Result<PathBuf, Failure> {
     let path = Path::new(named);
-    if path.is_dir() {
+    if path.is_dir() && looks_like_a_bundle(path) {
         return Ok(path.to_owned());
     }
     if path.exists() || named.contains('/') {
-        return Err(Failure::bad_input(format!("{named}: is not a bundle's directory"))
-            .hint("name the directory that holds report.json and attestation.json"));
+        let below = path.join("bundle");
+        let hint = if looks_like_a_bundle(&below) {
+            format!("did you mean {}?", below.display())
+        } else {
+            "name the directory that holds report.json and attestation.json".to_owned()
+        };
+        return Err(Failure::bad_input(format!("{named}: is not a bundle's directory")).hint(hint));
     }
     let installation = open(environment, screen)?;
-    let (run, dirs) = find_run(&installation, named)?;
-    if run.status.is_none() {
-        return Err(Failure::bad_input(format!(
-            "run {} is still under way, so its evidence is not complete",
-            run.run_id
-        ))
-        .hint("verify it when `herma runs` says how it ended"));
-    }
-    Ok(dirs.bundle())
+    Ok(find_finished_run(&installation, named)?.1.bundle())
+}
+
+/// Whether anything of a bundle is there: then what is missing is for the checks to say.
+fn looks_like_a_bundle(dir: &Path) -> bool {
+    [layout::REPORT, layout::ATTESTATION, layout::EVENTS, layout::CONTRACT]
+        .iter()
+        .any(|name| dir.join(name).exists())
 }
 
 /// The keys that were given, for evidence and outcomes alike; else this installation's own and those of its approvers.

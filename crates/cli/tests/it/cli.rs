@@ -197,7 +197,7 @@ fn diff_prints_a_patch_that_git_applies() {
     assert_eq!(withheld.code, Some(1));
     let diff = herma.run(&["diff"]);
     assert_eq!((diff.code, diff.stdout.as_str()), (Some(0), ""));
-    assert!(diff.stderr.starts_with("there is no patch: withheld"), "{diff:#?}");
+    assert!(diff.stderr.starts_with("no patch is shown: withheld"), "{diff:#?}");
 }
 
 #[test]

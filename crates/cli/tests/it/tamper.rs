@@ -330,6 +330,11 @@ fn what_is_no_bundle_is_bad_input() {
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     let empty = herma.at("contracts");
     let ended = herma.run(&["verify".as_ref(), empty.as_os_str()]);
-    assert_eq!(ended.code, Some(1), "{ended:#?}");
-    assert!(ended.stdout.contains("files          BROKEN"), "{ended:#?}");
+    assert_eq!((ended.code, ended.stdout.as_str()), (Some(2), ""), "{ended:#?}");
+    assert!(ended.stderr.contains("is not a bundle's directory"), "{ended:#?}");
+    let run = herma.demo(&["--destination", "host"]);
+    let above = run.bundle.dir.parent().unwrap();
+    let ended = herma.run(&["verify".as_ref(), above.as_os_str()]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(ended.stderr.contains(&format!("did you mean {}?", run.bundle.dir.display())), "{ended:#?}");
 }

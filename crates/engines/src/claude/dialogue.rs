@@ -1,8 +1,9 @@
 //! The dialogue with Claude Code: it is given its prompt, and asks herma before each call of a tool.
 //!
 //! It would run a program for each question as well. Here it asks where it speaks, and waits for the answer: no call pays for
-//! two more programs, and nobody can end or starve who asks. What herma cannot answer, it takes for a no.
+//! two more programs. What herma cannot answer, it takes for a no.
 
+use herma_model::tool::LONGEST_SUBJECT;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -12,6 +13,7 @@ use crate::conversation::{Asking, Conversation, Question, Refusal, Turn};
 use crate::engine::{OutputReader as _, Said};
 use crate::hook::{HOOK_SECONDS, Told};
 use crate::json_lines::{malformed, typed};
+use crate::lines::MAX_SAID;
 
 /// The event before a call, by its own name.
 const BEFORE_A_CALL: &str = "PreToolUse";
@@ -19,9 +21,6 @@ const BEFORE_A_CALL: &str = "PreToolUse";
 const HOOK: &str = "herma";
 /// Where the reason stands in a refusal.
 const REASON: &str = "/response/response/hookSpecificOutput/permissionDecisionReason";
-/// How a question begins, up to its number: one that was cut off is known by that.
-const CUT_QUESTION: &str = r#"{"type":"control_request","request_id":""#;
-
 /// The dialogue of one run.
 #[derive(Debug)]
 pub struct ClaudeDialogue {
@@ -63,8 +62,18 @@ struct Answered {
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
 enum Answer {
-    Success { request_id: String },
+    Success { request_id: String, response: Taken },
     Error { request_id: String, error: String },
+}
+
+/// What it made of herma's hook.
+#[derive(Deserialize)]
+struct Taken {
+    #[serde(default)]
+    hooks_applied: bool,
+    /// Whether what fails is a no.
+    #[serde(default)]
+    hook_on_failure_supported: bool,
 }
 
 impl ClaudeDialogue {
@@ -81,22 +90,30 @@ impl ClaudeDialogue {
             Err(error) => return (Some(malformed(&error)), Vec::new()),
         };
         match answer {
-            Answer::Success { request_id } if request_id == HOOK => {
-                let say = |prompt| {
-                    let message = json!({ "role": "user", "content": prompt });
-                    Turn::Say(json!({ "type": "user", "message": message }).to_string())
+            Answer::Success { request_id, response } if request_id == HOOK => {
+                let Some(prompt) = self.prompt.take() else {
+                    return broken_off("its hooks were set once more, and not by herma".to_owned());
                 };
-                (Some(Said::Hello), self.prompt.take().map(say).into_iter().collect())
+                if !(response.hooks_applied && response.hook_on_failure_supported) {
+                    return broken_off("it does not take herma's hook as it must".to_owned());
+                }
+                let message = json!({ "role": "user", "content": prompt });
+                let told = json!({ "type": "user", "message": message }).to_string();
+                (Some(Said::Hello), vec![Turn::Say(told)])
             }
             Answer::Error { request_id, error } if request_id == HOOK => {
-                let why = format!("it does not take herma's hook: {error}");
-                (Some(Said::Malformed(why.chars().take(200).collect())), vec![Turn::End])
+                broken_off(format!("it does not take herma's hook: {error}"))
             }
             Answer::Success { .. } | Answer::Error { .. } => {
                 (Some(Said::Malformed("it answers what it was not asked".to_owned())), Vec::new())
             }
         }
     }
+}
+
+/// Nothing more is said to it, and the run is no pass.
+fn broken_off(why: String) -> (Option<Said>, Vec<Turn>) {
+    (Some(Said::Malformed(why.chars().take(200).collect())), vec![Turn::End])
 }
 
 /// What it asks, and how herma answers.
@@ -112,9 +129,13 @@ fn asked(text: &str) -> (Option<Said>, Vec<Turn>) {
             (Some(Said::NOTHING), vec![Turn::Answer(question(&request_id, told))])
         }
         Ok(_) => (Some(Said::NOTHING), refused("herma offers no such thing")),
+        // What cannot be read is asked about all the same, so that it is written down, and answered with no.
         Err(error) => {
             let why = format!("herma does not understand the call: {error}");
-            (Some(Said::NOTHING), refused(&why))
+            let command = request.get().chars().take(LONGEST_SUBJECT).collect();
+            let no = Refusal::Bare(failed(&request_id, &why));
+            let question = Question { tool: "unknown".to_owned(), command, by: Asking::Hook, yes: None, no };
+            (Some(Said::NOTHING), vec![Turn::Answer(question)])
         }
     }
 }
@@ -153,13 +174,6 @@ fn failed(request_id: &str, why: &str) -> String {
     .to_string()
 }
 
-/// The number of a question that is longer than what is read of a line.
-fn cut_question(line: &[u8]) -> Option<&str> {
-    let rest = line.strip_prefix(CUT_QUESTION.as_bytes())?;
-    let end = rest.iter().position(|b| *b == b'"')?;
-    std::str::from_utf8(&rest[..end]).ok().filter(|number| !number.contains('\\'))
-}
-
 impl Conversation for ClaudeDialogue {
     fn open(&mut self) -> Vec<Turn> {
         // Every tool; and what fails is a no.
@@ -170,10 +184,11 @@ impl Conversation for ClaudeDialogue {
     }
 
     fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>) {
-        let Some((kind, text)) = typed(line) else {
-            let cut = cut_question(line).map(|number| failed(number, "the call is longer than herma reads"));
-            return (None, cut.map(Turn::Say).into_iter().collect());
-        };
+        if line.len() >= MAX_SAID {
+            // What it asked is not known, or that it has ended: who waits for an answer that does not come gets none.
+            return broken_off("a line is longer than herma reads".to_owned());
+        }
+        let Some((kind, text)) = typed(line) else { return (None, Vec::new()) };
         match kind.as_str() {
             "control_request" => asked(&text),
             "control_response" => self.answered(&text),

@@ -5,8 +5,7 @@ use herma_engines::{Asking, Conversation as _, Question, Said, Turn};
 use herma_model::engine::EngineResult;
 use serde_json::{Value, json};
 
-const TAKEN: &str =
-    r#"{"type":"control_response","response":{"subtype":"success","request_id":"herma","response":{}}}"#;
+const TAKEN: &str = r#"{"type":"control_response","response":{"subtype":"success","request_id":"herma","response":{"commands":[],"hooks_applied":true,"hook_on_failure_supported":true}}}"#;
 
 fn said(turn: &Turn) -> Value {
     let Turn::Say(line) = turn else { panic!("{turn:?}") };
@@ -69,8 +68,22 @@ fn it_is_told_its_task_once_its_hook_is_there_and_not_before() {
         turns.iter().map(said).collect::<Vec<_>>(),
         [json!({ "type": "user", "message": { "role": "user", "content": "Mend \"it\".\n" } })]
     );
-    // Once more says nothing more.
-    assert_eq!(dialogue.hear(TAKEN.as_bytes()).1, []);
+    // Somebody else has set its hooks.
+    let (heard, turns) = dialogue.hear(TAKEN.as_bytes());
+    assert!(matches!(heard, Some(Said::Malformed(_))), "{heard:?}");
+    assert_eq!(turns, [Turn::End]);
+}
+
+#[test]
+fn an_agent_whose_hook_would_not_hold_is_told_nothing() {
+    for lack in ["\"hooks_applied\":true", "\"hook_on_failure_supported\":true"] {
+        for other in [lack.replace("true", "false"), "\"other\":1".to_owned()] {
+            let line = TAKEN.replace(lack, &other);
+            let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes());
+            assert!(matches!(heard, Some(Said::Malformed(_))), "{line}");
+            assert_eq!(turns, [Turn::End], "{line}");
+        }
+    }
 }
 
 #[test]
@@ -124,21 +137,28 @@ fn what_herma_cannot_answer_is_a_no() {
     let deep = question("herma", &before("Bash", &json!("DEEP"))).replace("\"DEEP\"", &nested);
     let nameless = question("herma", &json!({ "hook_event_name": "PreToolUse", "tool_input": {} }));
     for line in [&twice, &deep, &nameless] {
-        assert!(refused(line).starts_with("herma does not understand the call: "), "{line}");
+        let [Turn::Answer(Question { yes: None, no, command, .. })] = &heard(line)[..] else {
+            panic!("{line}")
+        };
+        let answer: Value = serde_json::from_str(&no.clone().because("")).unwrap();
+        assert_eq!(
+            (&answer["response"]["subtype"], &answer["response"]["request_id"]),
+            (&json!("error"), &json!("q1"))
+        );
+        let why = answer["response"]["error"].as_str().unwrap();
+        assert!(why.starts_with("herma does not understand the call: "), "{line}");
+        assert!(command.contains("hook_callback"), "{command}");
     }
 }
 
 #[test]
-fn a_question_that_is_longer_than_what_is_read_is_a_no_at_once() {
-    let whole = question("herma", &before("Write", &json!({ "file_path": "a", "content": "x".repeat(100) })));
-    let cut =
-        whole.strip_suffix("xxxx\"},\"tool_use_id\":\"toolu_1\"},\"tool_use_id\":\"toolu_1\"}}").unwrap();
-    assert_eq!(refused(cut), "the call is longer than herma reads");
-    for other in
-        [r#"{"type":"assistant","message":{"co"#, r#"{"type":"control_request","request_id":"q"#, "{"]
-    {
-        assert_eq!(heard(other), [], "{other}");
-    }
+fn after_a_line_that_is_longer_than_what_is_read_nothing_more_is_said() {
+    let content = "x".repeat(herma_engines::MAX_SAID);
+    let whole = question("herma", &before("Write", &json!({ "file_path": "a", "content": content })));
+    let (heard, turns) =
+        ClaudeDialogue::new("Mend it.".to_owned()).hear(&whole.as_bytes()[..herma_engines::MAX_SAID]);
+    assert!(matches!(heard, Some(Said::Malformed(_))), "{heard:?}");
+    assert_eq!(turns, [Turn::End]);
 }
 
 #[test]

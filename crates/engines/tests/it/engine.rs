@@ -104,8 +104,8 @@ fn what_cannot_be_prepared_is_said_and_nothing_is_written() {
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         error.to_string()
     };
-    insta::assert_snapshot!(error("{ repo: ../r }", None), @"there is no script for `fake`: the repository `../r` has none of its own; give one, or name a built-in fixture as target");
-    insta::assert_snapshot!(error("{ fixture: gone }", None), @"there is no script for `fake`: the fixture `gone` has none of its own; give one, or name a built-in fixture as target");
+    insta::assert_snapshot!(error("{ repo: ../r }", None), @"there is no script for `fake`, which only plays scripts: the repository `../r` has none of its own");
+    insta::assert_snapshot!(error("{ fixture: gone }", None), @"there is no script for `fake`, which only plays scripts: the fixture `gone` has none of its own");
     insta::assert_snapshot!(error("{ fixture: string-slugify }", Some("steps:\n  - wirte: x\n")), @"the script for `fake` cannot be read: line 2, column 5: `wirte` is not known here; did you mean `write`?");
 }
 

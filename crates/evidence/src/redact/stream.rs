@@ -5,6 +5,8 @@ use crate::secrets::{LOOKAHEAD, PRIVATE_KEY};
 
 /// How much of a line without end is held.
 const WINDOW: usize = 64 << 10;
+/// How long what git and JSON write for a byte is at the most, as far as the rules know it.
+const LONGEST_ESCAPE: usize = 4;
 /// How long a private key can be before what follows is ordinary text again.
 const LONGEST_KEY: usize = 64 << 10;
 /// How the header of a private key starts and ends, and how its footer starts.
@@ -88,7 +90,7 @@ impl Stream {
                 self.line(out);
             } else if self.pending.len() >= WINDOW {
                 let cut = self.pending.floor_char_boundary(WINDOW - LOOKAHEAD);
-                self.window(cut, out);
+                self.window(before_an_escape(&self.pending, cut), out);
             }
         }
     }
@@ -194,4 +196,11 @@ fn footer_end(text: &str, at: usize) -> usize {
         Some(dashes) => inside + dashes + "-----".len(),
         None => text.len(),
     }
+}
+
+/// The cut, or where an escape begins that it may go through: the rest of one looks like the beginning of a word, and a secret
+/// behind it like the middle of that word.
+fn before_an_escape(text: &str, cut: usize) -> usize {
+    let from = cut.saturating_sub(LONGEST_ESCAPE - 1);
+    text.as_bytes()[from..cut].iter().position(|b| *b == b'\\').map_or(cut, |at| from + at)
 }

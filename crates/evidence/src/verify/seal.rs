@@ -18,7 +18,7 @@ pub(super) fn unfinished(seen: &Seen) -> Option<String> {
     under_way.then(|| {
         format!(
             "the run is not finished: there is no {} and no {} yet; it is under way, or was left by a herma that was \
-             killed, and then the next herma command closes it",
+             killed, and then `herma runs` closes it",
             layout::REPORT,
             layout::ATTESTATION
         )

@@ -45,6 +45,18 @@ fn filler() -> impl Strategy<Value = (Vec<u8>, usize)> {
     ]
 }
 
+#[test]
+fn a_secret_behind_an_escape_does_not_get_through_wherever_a_long_line_is_cut() {
+    for escape in ["\\n", "\\344", "\\303\\244", "\\\\n"] {
+        // What is held back of a window is 8 KiB; around there it is cut.
+        for before in (56 << 10) - 12..(56 << 10) + 4 {
+            let line = format!("{}{escape}{} {}", "x".repeat(before), token(), "y".repeat(20_000));
+            let out = redacted(line.as_bytes(), &[]);
+            assert!(secrets::scan(out.as_bytes()).is_empty(), "{escape} after {before}");
+        }
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
