@@ -80,11 +80,10 @@ impl From<&HomeError> for Failure {
 impl From<OrderError> for Failure {
     fn from(error: OrderError) -> Self {
         match error {
-            OrderError::Contract(_) => Self::bad_input(error),
             OrderError::Engine(EngineError::NoScript { .. }) => Self::bad_input(error).hint(
                 "choose an agent with --engine NAME (`herma engines` lists them), or say what `fake` does with --script FILE",
             ),
-            OrderError::Engine(_) => Self::bad_input(error),
+            OrderError::Contract(_) | OrderError::Engine(_) => Self::bad_input(error),
             OrderError::Policy(_) => {
                 Self::bad_input(error).hint("mend it; `herma policy check` says whether it is")
             }

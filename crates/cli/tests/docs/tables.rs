@@ -27,7 +27,7 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Fail),
         "fail: something was checked and found wrong",
-        "`verify`: a check is broken or could not be made; `doctor`: something that herma cannot do without is missing; `admissions check`: \
+        "`verify`: a check is broken or could not be made; `diff`: the patch is not what was signed; `doctor`: something that herma cannot do without is missing; `admissions check`: \
          something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
          run; `policy test`: a case is decided otherwise than it expects",
     ]);

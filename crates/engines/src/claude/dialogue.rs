@@ -92,17 +92,17 @@ impl ClaudeDialogue {
         match answer {
             Answer::Success { request_id, response } if request_id == HOOK => {
                 let Some(prompt) = self.prompt.take() else {
-                    return broken_off("its hooks were set once more, and not by herma".to_owned());
+                    return broken_off("its hooks were set once more, and not by herma");
                 };
                 if !(response.hooks_applied && response.hook_on_failure_supported) {
-                    return broken_off("it does not take herma's hook as it must".to_owned());
+                    return broken_off("it does not take herma's hook as it must");
                 }
                 let message = json!({ "role": "user", "content": prompt });
                 let told = json!({ "type": "user", "message": message }).to_string();
                 (Some(Said::Hello), vec![Turn::Say(told)])
             }
             Answer::Error { request_id, error } if request_id == HOOK => {
-                broken_off(format!("it does not take herma's hook: {error}"))
+                broken_off(&format!("it does not take herma's hook: {error}"))
             }
             Answer::Success { .. } | Answer::Error { .. } => {
                 (Some(Said::Malformed("it answers what it was not asked".to_owned())), Vec::new())
@@ -112,7 +112,7 @@ impl ClaudeDialogue {
 }
 
 /// Nothing more is said to it, and the run is no pass.
-fn broken_off(why: String) -> (Option<Said>, Vec<Turn>) {
+fn broken_off(why: &str) -> (Option<Said>, Vec<Turn>) {
     (Some(Said::Malformed(why.chars().take(200).collect())), vec![Turn::End])
 }
 
@@ -186,7 +186,7 @@ impl Conversation for ClaudeDialogue {
     fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>) {
         if line.len() >= MAX_SAID {
             // What it asked is not known, or that it has ended: who waits for an answer that does not come gets none.
-            return broken_off("a line is longer than herma reads".to_owned());
+            return broken_off("a line is longer than herma reads");
         }
         let Some((kind, text)) = typed(line) else { return (None, Vec::new()) };
         match kind.as_str() {
