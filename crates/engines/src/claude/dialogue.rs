@@ -21,6 +21,7 @@ const BEFORE_A_CALL: &str = "PreToolUse";
 const HOOK: &str = "herma";
 /// Where the reason stands in a refusal.
 const REASON: &str = "/response/response/hookSpecificOutput/permissionDecisionReason";
+
 /// The dialogue of one run.
 #[derive(Debug)]
 pub struct ClaudeDialogue {
