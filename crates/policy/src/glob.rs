@@ -32,27 +32,46 @@ pub(crate) enum Kind {
 
 /// A compiled list of patterns.
 #[derive(Clone, Debug)]
-pub(crate) struct Globs(Gitignore);
+pub(crate) struct Globs {
+    compiled: Gitignore,
+    /// Where patterns and paths are compared in small letters: the patterns as they were spelled.
+    spelled: Option<Vec<String>>,
+}
 
 impl Globs {
     pub(crate) fn compile<'a>(
         patterns: impl IntoIterator<Item = &'a str>,
         case: Case,
     ) -> Result<Self, BadPattern> {
+        let patterns: Vec<&str> = patterns.into_iter().collect();
+        // The library has no quick way for letters of either case, and every run waits for this. Small letters on both sides
+        // are the same, but for a class, where `[Z-a]` is more than letters.
+        let small = case == Case::Any && !patterns.iter().any(|pattern| pattern.contains('['));
         // An empty root: paths are relative to the repository already.
         let mut builder = GitignoreBuilder::new("");
         builder.allow_unclosed_class(false);
-        builder.case_insensitive(case == Case::Any).map_err(|e| bad("", e.to_string()))?;
-        for pattern in patterns {
-            let line = harden(pattern)?;
+        builder.case_insensitive(case == Case::Any && !small).map_err(|e| bad("", e.to_string()))?;
+        for pattern in &patterns {
+            let mut line = harden(pattern)?;
+            if small {
+                line.make_ascii_lowercase();
+            }
             builder.add_line(None, &line).map_err(|e| bad(pattern, e.to_string()))?;
         }
-        builder.build().map(Self).map_err(|e| bad("", e.to_string()))
+        let compiled = builder.build().map_err(|e| bad("", e.to_string()))?;
+        Ok(Self { compiled, spelled: small.then(|| patterns.into_iter().map(str::to_owned).collect()) })
     }
 
     /// The pattern that matches this very path, regardless of the directories above it.
     pub(crate) fn hit(&self, path: &[u8], kind: Kind) -> Option<&str> {
-        match self.0.matched(OsStr::from_bytes(path), kind == Kind::Directory) {
+        let Some(spelled) = &self.spelled else { return self.find(path, kind) };
+        let path = path.to_ascii_lowercase();
+        let small = self.find(&path, kind)?;
+        Some(spelled.iter().find(|pattern| pattern.eq_ignore_ascii_case(small)).map_or(small, String::as_str))
+    }
+
+    fn find(&self, path: &[u8], kind: Kind) -> Option<&str> {
+        match self.compiled.matched(OsStr::from_bytes(path), kind == Kind::Directory) {
             Match::Ignore(glob) => Some(glob.original()),
             Match::None | Match::Whitelist(_) => None,
         }
@@ -143,6 +162,24 @@ mod tests {
         for pattern in ["a[+-9]b", "a[]/]b", "a[\\]]b", "a[[:alpha:]]b", "a[!-b]c", "[ä]"] {
             assert!(Globs::compile([pattern], Case::Exact).is_err(), "{pattern}");
         }
+    }
+
+    #[test]
+    fn letters_of_either_case_match_and_the_pattern_is_told_as_it_was_spelled() {
+        let hit = |pattern: &str, path: &str| {
+            let globs = Globs::compile([pattern, "other"], Case::Any).unwrap();
+            globs.hit(path.as_bytes(), Kind::Leaf).map(str::to_owned)
+        };
+        for path in ["Jenkinsfile", "ci/JENKINSFILE", "jenkinsfile"] {
+            assert_eq!(hit("Jenkinsfile", path).as_deref(), Some("Jenkinsfile"), "{path}");
+        }
+        assert_eq!(hit("/Src/*.PEM", "sRC/a.Pem").as_deref(), Some("/Src/*.PEM"));
+        // A class is more than its letters.
+        for path in ["_x", "Zx", "zx", "AX"] {
+            assert!(hit("[Z-a]x", path).is_some(), "{path}");
+        }
+        // Letters beyond ASCII are folded by who asks.
+        assert_eq!(hit("\u{e9}", "\u{c9}"), None);
     }
 
     #[test]
