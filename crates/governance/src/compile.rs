@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::str::FromStr as _;
+use std::sync::LazyLock;
 
 use cedar_policy::{
     CedarSchemaError, Effect, Policy, PolicyId, PolicySet, Schema, ValidationMode, Validator,
@@ -38,7 +39,7 @@ pub struct Rule {
 }
 
 /// All policies that hold: those that herma ships, and the operator's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Policies {
     pub(crate) schema: Schema,
     pub(crate) set: PolicySet,
@@ -49,18 +50,33 @@ pub struct Policies {
 impl Policies {
     /// Compiles what herma ships with the operator's files. Nothing is left out: one file that is wrong makes all of it wrong.
     pub fn compile(operators: &[PolicyFile]) -> Result<Self, Problems> {
-        let (schema, _) = Schema::from_cedarschema_str(SCHEMA).map_err(|error| broken_schema(&error))?;
-        let mut made =
-            Self { schema, set: PolicySet::new(), rules: BTreeMap::new(), digest: digest(operators) };
+        let mut made = Self { digest: digest(operators), ..Self::shipped().clone()? };
         let mut problems = Vec::new();
-        for (name, text) in SHIPPED {
-            let file = PolicyFile { name: name.to_owned(), text: text.to_owned() };
-            made.add(&file, true, &mut problems);
-        }
         for file in operators {
             made.add(file, false, &mut problems);
         }
         if problems.is_empty() { Ok(made) } else { Err(Problems(problems)) }
+    }
+
+    /// Compiles what herma ships, which is the same for all and takes a while, in a thread of its own. Who needs it then waits
+    /// at most for the rest.
+    pub fn compile_ahead() {
+        std::thread::spawn(Self::shipped);
+    }
+
+    fn shipped() -> &'static Result<Self, Problems> {
+        static SHIPPED_ONES: LazyLock<Result<Policies, Problems>> = LazyLock::new(|| {
+            let (schema, _) = Schema::from_cedarschema_str(SCHEMA).map_err(|error| broken_schema(&error))?;
+            let (set, rules) = (PolicySet::new(), BTreeMap::new());
+            let mut made = Policies { schema, set, rules, digest: digest(&[]) };
+            let mut problems = Vec::new();
+            for (name, text) in SHIPPED {
+                let file = PolicyFile { name: name.to_owned(), text: text.to_owned() };
+                made.add(&file, true, &mut problems);
+            }
+            if problems.is_empty() { Ok(made) } else { Err(Problems(problems)) }
+        });
+        &SHIPPED_ONES
     }
 
     /// The digest over everything that decides: the schema, herma's rules, the operator's.

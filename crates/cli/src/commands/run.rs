@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_fixtures::Fixture;
+use herma_governance::Policies;
 use herma_harness::{Finished, Installation, Order, check_egress, run as run_order};
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::{BadContract, MAX_BYTES, Target};
@@ -25,6 +26,7 @@ use crate::progress::watcher;
 use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) -> Ended {
+    Policies::compile_ahead();
     let read = read_contract(&args.contract)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
     let installation = open(environment, screen)?;
