@@ -29,6 +29,7 @@ const SETTINGS: &[&str] = &[
     "credential.helper=",
     "submodule.recurse=false",
     "fastimport.unpackLimit=0",
+    "pack.writeReverseIndex=false",
     // What herma writes with git is a copy that a crashed run throws away; the evidence has its own care.
     "core.fsync=none",
 ];

@@ -228,7 +228,8 @@ impl GitDir {
 
 /// The files that make an empty directory a git directory.
 pub(crate) fn skeleton(dir: &Path, format: ObjectFormat, bare: bool) -> Result<(), GitError> {
-    for sub in ["objects/info", "objects/pack", "refs/heads", "refs/tags", "info"] {
+    // Those of tags and others git makes when it needs them.
+    for sub in ["objects/info", "objects/pack", "refs/heads", "info"] {
         let path = dir.join(sub);
         std::fs::create_dir_all(&path).map_err(GitError::file("make", path))?;
     }
