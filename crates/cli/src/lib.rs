@@ -25,12 +25,13 @@ use crate::screen::Screen;
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let mut args = std::env::args_os();
+    let args: Vec<OsString> = std::env::args_os().collect();
     // The hidden parts of herma that run inside a destination come first: they read no environment and no home.
-    if let Some(code) = commands::inside::dispatch(args.by_ref().skip(1)) {
+    if let Some((own, rest)) = args.split_first()
+        && let Some(code) = commands::inside::dispatch(own, rest.iter().cloned())
+    {
         return code;
     }
-    let args: Vec<OsString> = std::env::args_os().collect();
     let cli = match Cli::try_parse_from(&args) {
         Ok(cli) => cli,
         Err(error) => return usage(&error, asks_for_json(&args)),

@@ -14,19 +14,29 @@ use herma_destination::{
 };
 
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1);
+    let mut args = std::env::args_os();
+    let own = args.next().unwrap_or_default();
     let word = args.next().unwrap_or_default();
-    if word == launcher::SUBCOMMAND {
-        eprintln!("{}", launcher::run(args));
-        return ExitCode::from(launcher::NOT_STARTED);
+    if word != launcher::SUBCOMMAND {
+        return perform(&word, args);
     }
+    match launcher::run(&own, args) {
+        Ok(command) => perform(&command[0], command[1..].iter().cloned()),
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::from(launcher::NOT_STARTED)
+        }
+    }
+}
+
+fn perform(word: &OsString, args: impl Iterator<Item = OsString>) -> ExitCode {
     if word == forward::SUBCOMMAND {
         return forward::run(args);
     }
     if word == keeper::SUBCOMMAND {
         return keeper::run();
     }
-    let done = if word == probe::SUBCOMMAND { answer(args) } else { start(&word, args) };
+    let done = if word == probe::SUBCOMMAND { answer(args) } else { start(word, args) };
     match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
@@ -37,7 +47,12 @@ fn main() -> ExitCode {
 }
 
 fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
-    let plan = serde_json::from_slice(&std::fs::read(args.next().ok_or("no plan")?)?)?;
+    let plan = args.next().ok_or("no plan")?;
+    if plan == probe::WAIT {
+        std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
+        return Ok(());
+    }
+    let plan = serde_json::from_slice(&std::fs::read(plan)?)?;
     probe::run_inside(&plan, |result| {
         println!("{}", serde_json::to_string(result)?);
         Ok(())

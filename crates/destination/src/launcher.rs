@@ -1,4 +1,5 @@
-//! The body of the hidden `herma __launch`: sets what only a process can set for itself, then becomes the command.
+//! The body of the hidden `herma __launch`: sets what only a process can set for itself, then becomes the command. Where that
+//! is herma as well, it goes on as that: starting its program a second time would cost every run milliseconds.
 
 pub(crate) mod landlock;
 pub(crate) mod rlimits;
@@ -6,6 +7,7 @@ pub(crate) mod rlimits;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
@@ -51,19 +53,28 @@ pub(crate) enum WayOut {
     Forward(Forward),
 }
 
-/// Becomes the command that `args` (what follows `herma __launch`) ask for; returns only if that fails.
-pub fn run(args: impl Iterator<Item = OsString>) -> io::Error {
-    match Launch::parse(args) {
-        Ok((launch, command)) => {
-            let report = launch.report;
-            let error = launch.apply().map_or_else(|error| error, |()| become_command(&command));
-            if let Some(number) = report {
-                let _ = fs::write(format!("/proc/self/fd/{number}"), error.to_string());
-            }
-            error
+/// Becomes the command that `args` (what follows `herma __launch`) ask for; returns only if that fails, or with the arguments
+/// of a command of herma's own, which the caller goes on as. `own` is the name that this process was started by.
+pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<OsString>> {
+    let (launch, mut command) =
+        Launch::parse(args).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+    let (report, hidden) = (launch.report, launch.hidden_files());
+    let begun = launch.apply().and_then(|()| {
+        if is_own(own, &command) {
+            hidden.into_iter().try_for_each(nix::unistd::close)?;
+            return Ok(command.split_off(1));
         }
-        Err(what) => io::Error::new(io::ErrorKind::InvalidInput, what),
+        Err(become_command(&command))
+    });
+    if let (Err(error), Some(number)) = (&begun, report) {
+        let _ = fs::write(format!("/proc/self/fd/{number}"), error.to_string());
     }
+    begun
+}
+
+/// Whether the command is a hidden one of herma's own.
+fn is_own(own: &OsStr, command: &[OsString]) -> bool {
+    matches!(command, [program, word, ..] if program == own && word.as_bytes().starts_with(b"__"))
 }
 
 fn become_command(command: &[OsString]) -> io::Error {
@@ -157,14 +168,19 @@ impl Launch {
         }
     }
 
-    fn apply(self) -> io::Result<()> {
+    /// The open files that are not for the command.
+    fn hidden_files(&self) -> Vec<i32> {
         let channel = match &self.way_out {
             Some(WayOut::HandOver(HandOver { channel, .. })) => Some(*channel),
             _ => None,
         };
-        let own: Vec<i32> = self.report.into_iter().chain(channel).collect();
-        if !own.is_empty() {
-            close_at_exec(&own)?;
+        self.report.into_iter().chain(channel).collect()
+    }
+
+    fn apply(self) -> io::Result<()> {
+        let hidden = self.hidden_files();
+        if !hidden.is_empty() {
+            close_at_exec(&hidden)?;
         }
         if let Some(parent) = self.parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
@@ -194,12 +210,12 @@ impl Launch {
 }
 
 /// Keeps open files from the command. There is no word for these alone, so all others are named.
-fn close_at_exec(own: &[i32]) -> io::Result<()> {
+fn close_at_exec(hidden: &[i32]) -> io::Result<()> {
     let mut others = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
         others.extend(entry?.file_name().to_str().and_then(|name| name.parse::<i32>().ok()));
     }
-    others.retain(|other| !own.contains(other));
+    others.retain(|other| !hidden.contains(other));
     others.sort_unstable();
     close_fds::set_fds_cloexec_threadsafe(3, &others);
     Ok(())
@@ -267,6 +283,16 @@ mod tests {
         ] {
             assert!(Launch::parse(words(text)).is_err(), "{text}");
         }
-        assert_eq!(run(words("--")).kind(), io::ErrorKind::InvalidInput);
+        let launched = |text| run(OsStr::new("herma"), words(text));
+        assert_eq!(launched("--").unwrap_err().kind(), io::ErrorKind::InvalidInput);
+    }
+
+    #[test]
+    fn as_herma_itself_it_only_goes_on() {
+        let launched = |text| run(OsStr::new("/herma/herma"), words(text));
+        assert_eq!(launched("-- /herma/herma __probe plan").unwrap(), ["__probe", "plan"]);
+        for other in ["-- /nowhere/herma __probe plan", "-- /herma/herma"] {
+            assert!(launched(other).is_err(), "{other}");
+        }
     }
 }

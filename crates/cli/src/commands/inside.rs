@@ -1,7 +1,7 @@
 //! The parts of herma that run inside a destination: the launcher, the forwarder, the keeper, the probes, the engine `fake`, and
 //! what `herma bench` measures beside the router, and the egress proxy as it measures that.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,14 +14,25 @@ use herma_engines::{fake, hook};
 
 use crate::environment;
 
-/// Runs the hidden subcommand that the first argument names, if it names one.
-pub(crate) fn dispatch(mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
+/// Runs the hidden subcommand that the first argument names, if it names one. `own` is the name that herma was started by.
+pub(crate) fn dispatch(own: &OsStr, mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     let first = args.next()?;
-    if first == launcher::SUBCOMMAND {
-        let error = launcher::run(args);
-        let _ = writeln!(std::io::stderr(), "herma could not start the command: {error}");
-        return Some(ExitCode::from(launcher::NOT_STARTED));
+    if first != launcher::SUBCOMMAND {
+        return subcommand(&first, args);
     }
+    match launcher::run(own, args) {
+        Ok(command) => {
+            let mut args = command.into_iter();
+            subcommand(&args.next()?, args)
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "herma could not start the command: {error}");
+            Some(ExitCode::from(launcher::NOT_STARTED))
+        }
+    }
+}
+
+fn subcommand(first: &OsStr, mut args: impl Iterator<Item = OsString>) -> Option<ExitCode> {
     if first == probe::SUBCOMMAND {
         let plan = args.next()?;
         return Some(if plan == probe::WAIT { wait() } else { run_probes(Path::new(&plan)) });

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::{ChildStdin, Command, ExitCode, Stdio};
-use std::sync::mpsc;
+use std::sync::{Arc, OnceLock, mpsc};
 use std::thread;
 
 use nix::sys::signal::{Signal, kill};
@@ -79,6 +79,25 @@ fn keep() -> io::Result<u8> {
         return Err(io::Error::other("too many open files"));
     }
     rustix::io::fcntl_setfd(&report_inside, FdFlags::empty())?;
+    // This thread starts the command and then does nothing but wait for whichever comes first: one that reads and one that
+    // writes may hang, and the command, which dies with the thread that started it, must not outlive both. They are made
+    // before it, which may leave no room for any other.
+    let order = Arc::new(order);
+    let born = Arc::new(OnceLock::new());
+    let (over, ended) = mpsc::channel();
+    let own_thread = || thread::Builder::new().stack_size(STACK);
+    let (input, pieces) = match order.stdin {
+        Input::Pieces => Some(feed(own_thread())?).unzip(),
+        Input::Nothing | Input::Text(_) => (None, None),
+    };
+    let (awaited, lost) = (Arc::clone(&born), over.clone());
+    own_thread().spawn(move || {
+        awaited.wait();
+        drop(lost.send(listen(pieces)));
+    })?;
+    let (awaited, told) = (Arc::clone(&born), Arc::clone(&order));
+    own_thread().spawn(move || drop(over.send(see_out(&told, *awaited.wait(), report))))?;
+
     let mut argv = order.argv.iter();
     let program = argv.next().ok_or_else(|| io::Error::other("there is no command"))?;
     let mut command = Command::new(program);
@@ -96,16 +115,12 @@ fn keep() -> io::Result<u8> {
             Input::Pieces => Stdio::piped(),
         })
         .spawn()?;
-    let (input, child) = (child.stdin.take(), child.id());
+    if let (Some(input), Some(stream)) = (input, child.stdin.take()) {
+        // An error says that nobody passes anything on any more, which who feeds it will hear.
+        let _ = input.send(stream);
+    }
     drop((report_inside, left_open));
-    // This thread does nothing but wait for whichever comes first: one that reads and one that writes may hang, and the
-    // command, which dies with the thread that started it, must not outlive both.
-    let (over, ended) = mpsc::channel();
-    let lost = over.clone();
-    let own_thread = || thread::Builder::new().stack_size(STACK);
-    let pieces = input.map(|input| feed(input, own_thread())).transpose()?;
-    own_thread().spawn(move || drop(lost.send(listen(pieces))))?;
-    own_thread().spawn(move || drop(over.send(see_out(&order, child, report))))?;
+    let _ = born.set(child.id());
     ended.recv().map_err(io::Error::other)?
 }
 
@@ -171,12 +186,16 @@ fn piece() -> io::Result<Vec<u8>> {
     Ok(piece)
 }
 
-/// Passes pieces on to the command from a thread of its own: a command that does not read must not keep the keeper from
-/// hearing herma. herma bounds what waits here.
-fn feed(mut input: ChildStdin, thread: thread::Builder) -> io::Result<mpsc::Sender<Vec<u8>>> {
+/// Passes pieces on to the command's input, once that is there, from a thread of its own: a command that does not read must
+/// not keep the keeper from hearing herma. herma bounds what waits here.
+fn feed(thread: thread::Builder) -> io::Result<(mpsc::Sender<ChildStdin>, mpsc::Sender<Vec<u8>>)> {
+    let (opened, input) = mpsc::channel::<ChildStdin>();
     let (pieces, waiting) = mpsc::channel::<Vec<u8>>();
-    thread.spawn(move || while waiting.recv().is_ok_and(|piece| input.write_all(&piece).is_ok()) {})?;
-    Ok(pieces)
+    thread.spawn(move || {
+        let Ok(mut input) = input.recv() else { return };
+        while waiting.recv().is_ok_and(|piece| input.write_all(&piece).is_ok()) {}
+    })?;
+    Ok((opened, pieces))
 }
 
 /// Reaps every child, own or orphaned, until this one has ended; a signal is 128 plus its number.

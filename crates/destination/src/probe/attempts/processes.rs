@@ -50,6 +50,12 @@ pub(in super::super) fn trace_sibling() -> Attempt {
         Err(error) => return NotDenied(format!("unclear: {error}")),
     };
     let attempt = i32::try_from(sibling.id()).map_or(NotDenied("unclear: no number".to_owned()), seize);
+    // Nobody can take hold of who is dead.
+    let attempt = match sibling.try_wait() {
+        Ok(None) => attempt,
+        Ok(Some(ended)) => NotDenied(format!("unclear: it ended by itself, {ended}")),
+        Err(error) => NotDenied(format!("unclear: {error}")),
+    };
     let _ = sibling.kill();
     let _ = sibling.wait();
     attempt
