@@ -34,7 +34,7 @@ use crate::standing::Standing;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
-use self::process::{Pipes, SandboxProcess};
+use self::process::{Bwrap, Pipes, Rising, SandboxProcess};
 
 pub use layout::INSIDE_MARKER;
 
@@ -195,10 +195,10 @@ impl Sandbox {
         };
         let birthplace = group.as_ref().map(Group::birthplace).cloned().unwrap_or_default();
         let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
-        let mut process = SandboxProcess::take_hold(running, Pipes { status, report }, group)?;
+        let walls = Rising { bwrap: Bwrap(running), pipes: Pipes { status, report }, group };
         let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
-        process.doors = doors.map_err(StartError::io("cannot open the way out"))?;
-        Ok(WalledIn { process, gate: gate.into(), rooms: job.rooms.clone(), limits: job.limits })
+        let doors = doors.map_err(StartError::io("cannot open the way out"))?;
+        Ok(WalledIn { walls, doors, gate: gate.into(), rooms: job.rooms.clone(), limits: job.limits })
     }
 
     /// What the launcher does inside before it becomes the command.
@@ -217,7 +217,8 @@ impl Sandbox {
 /// A job whose walls stand or are being made.
 struct WalledIn {
     /// Dropped before the gate, which opens when it is closed: then nobody is left behind it.
-    process: SandboxProcess,
+    walls: Rising,
+    doors: Option<Doors>,
     gate: File,
     rooms: Rooms,
     limits: Limits,
@@ -225,7 +226,9 @@ struct WalledIn {
 
 impl Waiting for WalledIn {
     fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
-        let Self { process, gate, rooms, limits } = *self;
+        let Self { walls, doors, gate, rooms, limits } = *self;
+        let mut process = SandboxProcess::take_hold(walls)?;
+        process.doors = doors;
         Ok(Box::new(process.admit(gate)?.watched(&rooms, &limits)?))
     }
 }

@@ -35,7 +35,7 @@ struct Status {
 }
 
 pub(super) struct SandboxProcess {
-    running: Running,
+    bwrap: Bwrap,
     /// The first process of the namespace, and the handle on it.
     first: (Seen, OwnedFd),
     status: File,
@@ -59,31 +59,33 @@ pub(super) struct Pipes {
     pub(super) report: OwnedFd,
 }
 
+/// Walls that are being made, nobody has looked how far.
+pub(super) struct Rising {
+    pub(super) bwrap: Bwrap,
+    pub(super) pipes: Pipes,
+    /// Goes last: a group can be removed only when everything in it is dead.
+    pub(super) group: Option<Group>,
+}
+
+/// The bubblewrap that herma started. Dropping it ends it with what it has started so far.
+pub(super) struct Bwrap(pub(super) Running);
+
 impl SandboxProcess {
     /// Waits for the namespaces and takes hold of their first process, which waits at the gate to the command: from its
     /// first instruction on the command can be killed with all that it starts.
-    pub(super) fn take_hold(
-        mut running: Running,
-        Pipes { status, report }: Pipes,
-        group: Option<Group>,
-    ) -> Result<Self, StartError> {
+    pub(super) fn take_hold(mut walls: Rising) -> Result<Self, StartError> {
         let mut said = Vec::new();
-        let first = match first_process(&running, &status, &mut said) {
-            Ok(Some(first)) => first,
-            Ok(None) => {
-                abandon(&mut running);
-                return Err(gave_up(&mut running));
-            }
-            Err(error) => {
-                abandon(&mut running);
-                return Err(StartError::io("cannot hear from bubblewrap")(error));
-            }
+        let first = first_process(&walls.bwrap, &walls.pipes.status, &mut said);
+        let Some(first) = first.map_err(StartError::io("cannot hear from bubblewrap"))? else {
+            walls.bwrap.end();
+            return Err(gave_up(&mut walls.bwrap));
         };
+        let Rising { bwrap, pipes, group } = walls;
         Ok(Self {
-            running,
+            bwrap,
             first,
-            status: status.into(),
-            report: report.into(),
+            status: pipes.status.into(),
+            report: pipes.report.into(),
             said,
             gone: false,
             watch: None,
@@ -103,7 +105,7 @@ impl SandboxProcess {
             // Nobody is left behind the gate: the walls failed after the namespaces stood.
             Err(error) if nobody_there(&error) => {
                 self.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
-                Err(gave_up(&mut self.running))
+                Err(gave_up(&mut self.bwrap))
             }
             Err(error) => Err(StartError::io("cannot let the command into the sandbox")(error)),
         }
@@ -133,7 +135,7 @@ fn nobody_there(error: &io::Error) -> bool {
 
 /// The first process of the namespace; `None` if bubblewrap ended without one.
 fn first_process(
-    running: &Running,
+    Bwrap(running): &Bwrap,
     status: &OwnedFd,
     said: &mut Vec<u8>,
 ) -> io::Result<Option<(Seen, OwnedFd)>> {
@@ -156,15 +158,26 @@ fn first_process(
     Ok(seen.and_then(|seen| seen.handle().map(|handle| (seen, handle))))
 }
 
-/// Kills a bubblewrap whose first process is not known, with what it has started so far.
-fn abandon(running: &mut Running) {
-    let bwrap = running.pid();
-    let _ = proc::kill_until_none(|| {
-        let all = proc::alive()?;
-        let own = all.iter().filter(|process| process.pid == bwrap).copied();
-        Ok(own.chain(proc::descendants(bwrap, &all)).collect())
-    });
-    let _ = running.kill();
+impl Bwrap {
+    /// Ends it where its first process is not known.
+    fn end(&mut self) {
+        if self.0.exit().is_some() {
+            return;
+        }
+        let own = self.0.pid();
+        let _ = proc::kill_until_none(|| {
+            let all = proc::alive()?;
+            let outer = all.iter().filter(|process| process.pid == own).copied();
+            Ok(outer.chain(proc::descendants(own, &all)).collect())
+        });
+        let _ = self.0.kill();
+    }
+}
+
+impl Drop for Bwrap {
+    fn drop(&mut self) {
+        self.end();
+    }
 }
 
 /// Every whole object so far.
@@ -178,7 +191,7 @@ fn nonblocking(file: &File) -> io::Result<()> {
 }
 
 /// The error of a bubblewrap that is dead, with what it wrote to its standard error.
-fn gave_up(running: &mut Running) -> StartError {
+fn gave_up(Bwrap(running): &mut Bwrap) -> StartError {
     let mut text = Vec::new();
     if let Some(stream) = running.take_stderr() {
         let _ = stream.take(4096).read_to_end(&mut text);
@@ -190,19 +203,19 @@ fn gave_up(running: &mut Running) -> StartError {
 
 impl Process for SandboxProcess {
     fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>> {
-        self.running.take_stdin()
+        self.bwrap.0.take_stdin()
     }
 
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>> {
-        self.running.take_stdout()
+        self.bwrap.0.take_stdout()
     }
 
     fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>> {
-        self.running.take_stderr()
+        self.bwrap.0.take_stderr()
     }
 
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
-        let Some(exit) = self.running.wait(at_most)? else { return Ok(None) };
+        let Some(exit) = self.bwrap.0.wait(at_most)? else { return Ok(None) };
         if self.watch.as_ref().and_then(Watch::over).is_some() {
             // herma killed it, whatever bubblewrap makes of that.
             return Ok(Some(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }));
@@ -239,7 +252,7 @@ impl Process for SandboxProcess {
     fn kill_all(&mut self) -> io::Result<Exit> {
         if !self.gone {
             // The outer one first: if the inner one died under it, it would report that as the command's own exit.
-            self.running.kill()?;
+            self.bwrap.0.kill()?;
             // An error says that it is dead already.
             let _ = pidfd_send_signal(&self.first.1, Signal::KILL);
             if !proc::ended(&self.first.1, PATIENCE)? {
@@ -250,7 +263,7 @@ impl Process for SandboxProcess {
             self.met = self.group.as_ref().and_then(Group::met);
             self.group = None;
         }
-        self.running.kill()
+        self.bwrap.0.kill()
     }
 }
 
