@@ -21,7 +21,7 @@ use crate::land;
 use crate::models;
 use crate::order::Plan;
 use crate::outcome;
-use crate::run::Run;
+use crate::run::{Run, joined};
 use crate::session;
 
 /// What may be made and moved where a run lands.
@@ -55,15 +55,21 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     run.step(Step::Close)?;
     let Run { installation, dirs, active, plan, events, removals, facts, order, .. } = run;
     outcome::remember(&installation.home, &report, &facts).map_err(OrderError::home)?;
-    models::index(&installation.store, &dirs.bundle(), &report)?;
-    installation.store.finish(&report, &events.events())?;
-    for removal in removals {
-        let _ = removal.join();
-    }
-    if let Some(engine) = installation.engines.get(&plan.engine) {
-        session::keep(&dirs, engine, order, &facts);
-    }
-    dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
+    std::thread::scope(|scope| {
+        let stored = scope.spawn(|| {
+            models::index(&installation.store, &dirs.bundle(), &report)?;
+            installation.store.finish(&report, &events.events())
+        });
+        for removal in removals {
+            let _ = removal.join();
+        }
+        if let Some(engine) = installation.engines.get(&plan.engine) {
+            session::keep(&dirs, engine, order, &facts);
+        }
+        let cleared = dirs.clear(plan.keep_workspace);
+        joined(stored)??;
+        cleared.and_then(|()| dirs.forget_plan()).map_err(OrderError::home)
+    })?;
     active.done().map_err(OrderError::home)?;
     Ok((report, dirs.bundle()))
 }

@@ -1,6 +1,8 @@
 //! What herma saw during a run, gathered step by step. The verdict and the report are drawn from it.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use herma_engines::SessionId;
@@ -138,19 +140,30 @@ impl Facts {
     /// Saves them for a process that has to close the run after this one died. After a power cut they may be lost;
     /// then what depends on them is left out of the bundle.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        let temp = file.with_extension("new");
-        std::fs::write(&temp, serde_json::to_vec(self)?)?;
-        std::fs::rename(&temp, file)
+        self.append(file).map(drop)
     }
 
     /// The same, durably: what they say must be known after a power cut.
     pub(crate) fn save_durably(&self, file: &Path) -> std::io::Result<()> {
-        crate::home::write_durably(file, &serde_json::to_vec(self)?)
+        self.append(file)?.sync_all()?;
+        file.parent().map_or(Ok(()), crate::home::sync_dir)
     }
 
-    /// The facts that were saved last; none at all where nothing was saved or it cannot be read.
+    /// Each time a line more: a new file for each would cost every run some time.
+    fn append(&self, file: &Path) -> std::io::Result<File> {
+        let mut file = File::options().create(true).append(true).open(file)?;
+        // On a line of its own, whatever was cut off before it.
+        let mut line = b"\n".to_vec();
+        serde_json::to_writer(&mut line, self)?;
+        file.write_all(&line)?;
+        Ok(file)
+    }
+
+    /// The facts that were saved last, in full; none at all where there are no such.
     pub(crate) fn load(file: &Path) -> Self {
-        std::fs::read(file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        let lines = std::fs::read(file).unwrap_or_default();
+        let mut lines = lines.rsplit(|byte| *byte == b'\n');
+        lines.find_map(|line| serde_json::from_slice(line).ok()).unwrap_or_default()
     }
 
     /// What was seen of the target, and of the repository that was made for the run.
@@ -190,5 +203,26 @@ impl Facts {
             gate_blockers: self.gate_blockers.clone(),
             interrupted: self.interrupted.clone(),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_saved_last_in_full_is_loaded() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("facts.jsonl");
+        assert!(!Facts::load(&file).confined);
+        Facts { confined: true, ..Facts::default() }.save(&file).unwrap();
+        Facts { confined: true, landed: true, ..Facts::default() }.save_durably(&file).unwrap();
+        // Cut off in the middle, as when herma is killed while it writes.
+        let whole = std::fs::read(&file).unwrap();
+        std::fs::write(&file, &whole[..whole.len() - 1]).unwrap();
+        let loaded = Facts::load(&file);
+        assert!(loaded.confined && !loaded.landed);
+        Facts { landed: true, ..Facts::default() }.save(&file).unwrap();
+        assert!(Facts::load(&file).landed);
     }
 }

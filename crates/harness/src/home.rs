@@ -292,7 +292,7 @@ impl RunDirs {
     /// What a recovery needs to know: what was found so far.
     #[must_use]
     pub(crate) fn facts(&self) -> PathBuf {
-        self.root.join("facts.json")
+        self.root.join("facts.jsonl")
     }
 
     /// What is kept of the agent's session.
@@ -301,9 +301,9 @@ impl RunDirs {
         self.root.join("session")
     }
 
-    /// Removes everything but the bundle and the session, and the workspace too unless it is kept. The plan goes last: until then
-    /// the run can be closed again.
-    pub(crate) fn clean(&self, keep_workspace: bool) -> io::Result<()> {
+    /// Removes everything but the bundle and the session, and the workspace too unless it is kept; and the plan not yet: until
+    /// it is forgotten the run can be closed again.
+    pub(crate) fn clear(&self, keep_workspace: bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let path = entry?.path();
             let kept = path == self.bundle()
@@ -313,6 +313,11 @@ impl RunDirs {
                 remove_any(&path)?;
             }
         }
+        Ok(())
+    }
+
+    /// Removes the plan: the run is closed, and the store knows of it.
+    pub(crate) fn forget_plan(&self) -> io::Result<()> {
         remove_any(&self.plan())
     }
 }

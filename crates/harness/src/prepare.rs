@@ -1,4 +1,5 @@
-//! Makes the workspace: one parentless commit of the base tree, nothing shared with the target.
+//! Makes the workspace: one parentless commit of the base tree, nothing shared with the target. It is made while the walls
+//! are tried, and taken into use when the decision is made.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
@@ -32,30 +33,46 @@ pub(crate) fn ground(
     Ok(Ground { git_dir, baseline, entries })
 }
 
+/// A workspace that nobody has used yet, and the walls in which the engine will.
+pub(crate) struct Workspace<'a> {
+    control_files: ControlFiles,
+    staged: Staged<'a>,
+}
+
+/// What is made while the walls are tried: the base, and the workspace where an engine will need one.
+pub(crate) type Made<'a> = Result<(Ground, Option<MadeWorkspace<'a>>), Stop>;
+
+/// The inner error says why the agent cannot start from what was made.
+type MadeWorkspace<'a> = Result<Result<Workspace<'a>, String>, Stop>;
+
+/// Makes the workspace, where the stage starts an engine.
+pub(crate) fn workspace<'a>(run: &Run<'_>, ready: &'a Ready, ground: &Ground) -> Option<MadeWorkspace<'a>> {
+    let wanted = run.contract.terms.stage.starts_engine();
+    wanted.then(|| make(run, run.engine()?, ready, ground))
+}
+
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
 /// The engine never sees that one: it is not mounted. Meanwhile its destination is made ready.
-pub(crate) fn workspace<'a>(
-    run: &mut Run<'_>,
-    engine: &dyn Engine,
-    ready: &'a Ready,
-    ground: &Ground,
-) -> Result<(ControlFiles, Staged<'a>), Stop> {
+fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Ground) -> MadeWorkspace<'a> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
         DirBuilder::new().mode(0o700).create(dir)?;
     }
-    let start = start(run, ground)?;
+    let start = match start(run, ground)? {
+        Ok(start) => start,
+        Err(why) => return Ok(Err(why)),
+    };
     let view = ready.destination.view(&supervise::rooms(run));
     engine.prepare(&run.order.assignment(), &engine_dir, &view)?;
     if let Some(Resumed { run: parent, .. }) = &run.order.resumes
         && let Err(why) = session::take_up(&run.installation.home.run(*parent), engine, &engine_dir)
     {
-        return Err(dirty(run, format!("the session of run {parent} cannot be taken up: {why}"))?);
+        return Ok(Err(format!("the session of run {parent} cannot be taken up: {why}")));
     }
     let hidden = match to_hide(&engine.hidden_paths(), start.as_ref().unwrap_or(entries)) {
         Ok(hidden) => hidden,
-        Err(name) => return Err(dirty(run, leads_elsewhere(engine, name))?),
+        Err(name) => return Ok(Err(leads_elsewhere(engine, name))),
     };
     for name in &hidden {
         // What is laid over it has to lie over something, and the files come later.
@@ -74,6 +91,26 @@ pub(crate) fn workspace<'a>(
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
         repository.map_err(Stop::from)
     })?;
+    if run.order.fault == Some(Fault::DirtyCopy) {
+        std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
+    }
+    let start = start.as_ref().unwrap_or(entries);
+    if run.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, git_dir, start)? {
+        return Ok(Err("the workspace is not the base tree that it was made from".to_owned()));
+    }
+    Ok(Ok(Workspace { control_files: ControlFiles::read(&workspace)?, staged }))
+}
+
+/// Takes the workspace into use, if the agent can start from it.
+pub(crate) fn take_up<'a>(
+    run: &mut Run<'_>,
+    Ground { baseline, entries, .. }: &Ground,
+    workspace: Result<Workspace<'a>, String>,
+) -> Result<(ControlFiles, Staged<'a>), Stop> {
+    let Workspace { control_files, staged } = match workspace {
+        Ok(workspace) => workspace,
+        Err(why) => return Err(dirty(run, why)?),
+    };
     run.facts.baseline_commit = Some(baseline.commit.clone());
     run.base_tree = Some(baseline.tree.clone());
     let mut prepared =
@@ -87,26 +124,21 @@ pub(crate) fn workspace<'a>(
         });
     }
     run.record(EventType::WorkspacePrepared, prepared)?;
-    if run.order.fault == Some(Fault::DirtyCopy) {
-        std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
-    }
-    let start = start.as_ref().unwrap_or(entries);
-    if run.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, git_dir, start)? {
-        return Err(dirty(run, "the workspace is not the base tree that it was made from".to_owned())?);
-    }
-    Ok((ControlFiles::read(&workspace)?, staged))
+    Ok((control_files, staged))
 }
 
 /// What the workspace starts from, where that is not the base tree: what the run that this one resumes made of it. It has
 /// to be the very tree that its report names.
-fn start(run: &mut Run<'_>, ground: &Ground) -> Result<Option<Vec<TreeEntry>>, Stop> {
-    let Some(Resumed { run: parent, work: Some(work), .. }) = &run.order.resumes else { return Ok(None) };
+fn start(run: &Run<'_>, ground: &Ground) -> Result<Result<Option<Vec<TreeEntry>>, String>, Stop> {
+    let Some(Resumed { run: parent, work: Some(work), .. }) = &run.order.resumes else {
+        return Ok(Ok(None));
+    };
     let why = match ground.git_dir.tree_with_patch(&ground.baseline.tree, &work.patch) {
-        Ok(tree) if tree == work.tree => return Ok(Some(ground.git_dir.entries(&tree)?)),
+        Ok(tree) if tree == work.tree => return Ok(Ok(Some(ground.git_dir.entries(&tree)?))),
         Ok(_) => "the target's base is another one now".to_owned(),
         Err(error) => error.to_string(),
     };
-    Err(dirty(run, format!("what run {parent} made cannot be laid on the base: {why}"))?)
+    Ok(Err(format!("what run {parent} made cannot be laid on the base: {why}")))
 }
 
 /// Which of these directories the tree has, or the one that it has as a link: what an agent finds behind that could lie

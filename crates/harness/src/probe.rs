@@ -4,7 +4,7 @@ mod alone;
 mod identity;
 
 use herma_destination::probe::{Grounds, probe};
-use herma_destination::{Job, Limits, Stdin};
+use herma_destination::{Confinement, Job, Limits, Stdin, Unready};
 use herma_evidence::layout;
 use herma_model::EventType;
 use herma_model::blocker::{Blocker, BlockerRecord};
@@ -14,6 +14,7 @@ use serde_json::json;
 
 pub use alone::probe_alone;
 
+use self::identity::Question;
 use crate::attempts;
 use crate::egress;
 use crate::error::Stop;
@@ -24,13 +25,40 @@ use crate::program;
 use crate::run::{Run, pretty};
 use crate::supervise;
 
-/// Evaluates the gates with effects. It comes to them only if all others hold.
-pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings) -> Result<(), Stop> {
+/// What is asked behind the walls, and by whom; nothing of it runs yet.
+pub(crate) struct Arranged<'a> {
+    shape: Job,
+    question: Option<Question<'a>>,
+}
+
+/// Walls that were tried, and what is asked behind them.
+pub(crate) struct Tried<'a> {
+    walls: Walls,
+    question: Option<Question<'a>>,
+}
+
+/// What came of trying the walls.
+enum Walls {
+    /// There are none.
+    Absent,
+    /// Their probes were run, or could not be.
+    Probed(Result<Confinement, String>),
+    /// They cannot be made here.
+    Unready(Unready),
+}
+
+/// Arranges the gates with effects: what the engine can call is there, as it will be for the engine. It comes to them only if
+/// all others hold; `None` where one turns out not to.
+pub(crate) fn arrange<'r, 'a: 'r>(
+    run: &mut Run<'a>,
+    ready: &'r Ready,
+    findings: &mut Findings,
+) -> Result<Option<Arranged<'r>>, Stop> {
     if let Some(engine) = run.installation.engines.get(&run.plan.engine)
         && let Err(swapped) = program::copy(run, engine)?
     {
         findings.insert(Gate::EngineAdmitted, Finding::Missing(swapped));
-        return Ok(());
+        return Ok(None);
     }
     models::start(run, ready.router.as_ref())?;
     egress::start(run, &ready.egress)?;
@@ -39,7 +67,55 @@ pub(crate) fn evaluate(run: &mut Run<'_>, ready: &Ready, findings: &mut Findings
     let shape = shape(run, ready)?;
     // Its walls are made while they are tried.
     let question = identity::prepare(run, ready, &shape)?;
-    let confinement = confinement(run, ready, &shape)?;
+    Ok(Some(Arranged { shape, question }))
+}
+
+/// Tries the walls, beside whatever else is done for the run.
+pub(crate) fn try_walls<'a>(
+    run: &Run<'_>,
+    ready: &Ready,
+    Arranged { shape, question }: Arranged<'a>,
+) -> Result<Tried<'a>, Stop> {
+    Ok(Tried { walls: walls(run, ready, &shape)?, question })
+}
+
+fn walls(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop> {
+    let destination = ready.destination.as_ref();
+    if destination.kind() == DestinationKind::Host {
+        return Ok(Walls::Absent);
+    }
+    let readiness = match destination.readiness() {
+        Ok(readiness) => readiness,
+        Err(why) => return Ok(Walls::Probed(Err(why.to_string()))),
+    };
+    let scratch = run.dirs.probes();
+    std::fs::create_dir(&scratch)
+        .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
+    let grounds = Grounds {
+        scratch: &scratch,
+        herma_home: run.installation.home.root(),
+        user_home: run.installation.user_home(),
+        interruption: &run.installation.interruption,
+    };
+    let probed = probe(destination, &readiness, shape, grounds).map_err(|why| why.to_string());
+    if probed.is_err() && !run.is_over() {
+        // Nothing could be started: a rehearsal says why, and what to do about it.
+        if let Err(unready) = destination.rehearse() {
+            return Ok(Walls::Unready(unready));
+        }
+    }
+    Ok(Walls::Probed(probed))
+}
+
+/// Evaluates the gates with effects.
+pub(crate) fn evaluate(
+    run: &mut Run<'_>,
+    ready: &Ready,
+    Tried { walls, question }: Tried<'_>,
+    findings: &mut Findings,
+) -> Result<(), Stop> {
+    run.heed()?;
+    let confinement = confinement(run, walls)?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
@@ -84,41 +160,22 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
     })
 }
 
-fn confinement(run: &mut Run<'_>, ready: &Ready, shape: &Job) -> Result<Finding, Stop> {
-    let destination = ready.destination.as_ref();
-    if destination.kind() == DestinationKind::Host {
-        let reason = "`host` has no walls, and only `fake` may run there";
-        run.facts.not_applicable.insert(layout::CONFINEMENT.to_owned(), reason.to_owned());
-        return Ok(Finding::NotApplicable(reason.to_owned()));
-    }
+fn confinement(run: &mut Run<'_>, walls: Walls) -> Result<Finding, Stop> {
     let failed = |detail: String| Ok(Finding::Missing(Blocker::ConfinementFailed.because(detail)));
-    let readiness = match destination.readiness() {
-        Ok(readiness) => readiness,
-        Err(why) => return failed(why.to_string()),
-    };
-    let home = &run.installation.home;
-    let user_home = run.installation.user_home();
-    let scratch = run.dirs.probes();
-    std::fs::create_dir(&scratch)
-        .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
-    let interruption = &run.installation.interruption;
-    let grounds = Grounds { scratch: &scratch, herma_home: home.root(), user_home, interruption };
-    let probed = probe(destination, &readiness, shape, grounds);
-    run.remove_aside(scratch);
-    run.heed()?;
-    let confinement = match probed {
-        Ok(confinement) => confinement,
-        Err(why) => {
-            // Nothing could be started: a rehearsal says why, and what to do about it.
-            return match destination.rehearse() {
-                Ok(_) => failed(why.to_string()),
-                Err(unready) => Ok(Finding::Missing(BlockerRecord {
-                    next_step: unready.next_step,
-                    ..Blocker::DestinationUnready.because(unready.what)
-                })),
-            };
+    let confinement = match walls {
+        Walls::Absent => {
+            let reason = "`host` has no walls, and only `fake` may run there";
+            run.facts.not_applicable.insert(layout::CONFINEMENT.to_owned(), reason.to_owned());
+            return Ok(Finding::NotApplicable(reason.to_owned()));
         }
+        Walls::Unready(Unready { what, next_step }) => {
+            let unready = Blocker::DestinationUnready.because(what);
+            return Ok(Finding::Missing(BlockerRecord { next_step, ..unready }));
+        }
+        Walls::Probed(Err(why)) => return failed(why),
+        Walls::Probed(Ok(confinement)) => confinement,
     };
+    run.remove_aside(run.dirs.probes());
     run.bundle.write(layout::CONFINEMENT, &pretty(&confinement)?)?;
     let broken: Vec<String> =
         confinement.broken().iter().map(|p| format!("{}: {}", p.name, p.observed)).collect();

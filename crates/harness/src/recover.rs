@@ -106,7 +106,7 @@ fn close_planned(
     };
     models::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events)?;
-    dirs.clean(plan.keep_workspace).map_err(OrderError::home)?;
+    dirs.clear(plan.keep_workspace).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
     Ok(report)
 }
 

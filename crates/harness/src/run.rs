@@ -13,7 +13,7 @@ use herma_model::contract::Terms;
 use herma_model::event::Source;
 use herma_model::report::LandedIn;
 use herma_model::signed::Signed;
-use herma_model::store::{RunSummary, Store as _};
+use herma_model::store::{RunSummary, Store as _, StoreError};
 use herma_model::{Contract, Digest, EventType, Report, RunId, Stage, Step};
 use serde_json::{Map, Value, json};
 
@@ -25,14 +25,14 @@ use crate::collect;
 use crate::egress::{self, RunEgress};
 use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
-use crate::gates::{self, Gates};
+use crate::gates::{self, Findings, Gates, Ready};
 use crate::governance::{self, RunGovernance};
 use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::land;
 use crate::models::{self, RunRouter};
 use crate::order::{Occasion, Order, Plan};
-use crate::prepare;
+use crate::prepare::{self, Made};
 use crate::probe;
 use crate::progress::Progress;
 use crate::supervise;
@@ -73,7 +73,9 @@ pub(crate) fn run_on(
         let digest = order.contract.digest().map_err(OrderError::contract)?;
         let gates = scope.spawn(move || gates::evaluate(installation, order, occasion, digest));
         let mut run = Run::start(installation, order, occasion, digest, watch)?;
-        let stopped = run.govern(gates).err();
+        let begun = run.summary();
+        let begun = scope.spawn(move || installation.store.begin(&begun));
+        let stopped = run.govern(gates, begun).err();
         // A run that stopped early still has its router and its egress proxy, whose records are part of the evidence too.
         let unrecorded = models::end(&mut run).err();
         let undecided = egress::end(&mut run).err();
@@ -138,34 +140,31 @@ pub(crate) struct Ground {
 
 impl<'a> Run<'a> {
     /// The way of a run: each step is written before it is taken, and the first that cannot go on ends it.
-    fn govern(&mut self, gates: ScopedJoinHandle<'_, Gates>) -> Result<(), Stop> {
-        let (installation, dirs) = (self.installation, self.dirs.clone());
-
+    fn govern(
+        &mut self,
+        gates: ScopedJoinHandle<'_, Gates>,
+        begun: ScopedJoinHandle<'_, Result<(), StoreError>>,
+    ) -> Result<(), Stop> {
         self.step(Step::Gates)?;
-        let mut gates = gates.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))?;
+        let mut gates = joined(gates)?;
+        joined(begun)??;
         self.note_gates(&gates);
         let Some(ready) = gates.ready.take() else { return self.decide(&gates) };
         self.admitted_terms = ready.target.narrowed(&self.contract.terms);
 
         self.step(Step::Probe)?;
-        // herma's own git directory is read from the target meanwhile; the workspace waits for the decision.
-        let (ground, probed) = meanwhile(
-            || prepare::ground(installation, &ready.target, &dirs),
-            || probe::evaluate(self, &ready, &mut gates.findings),
-        )?;
-        probed?;
+        // The workspace is made while the walls are tried; nobody uses it before the decision.
+        let made = self.try_walls(&ready, &mut gates.findings)?;
         // Nothing is used up for a base that cannot be read, or where herma was told to end.
-        let ground = ground?;
+        let (ground, workspace) = made?;
         self.heed()?;
         self.use_approval(&mut gates)?;
         self.decide(&gates)?;
-        if !self.contract.terms.stage.starts_engine() {
-            return self.witness_target();
-        }
+        let Some(workspace) = workspace else { return self.witness_target() };
 
         self.step(Step::Workspace)?;
         let engine = self.engine()?;
-        let (control_files, staged) = prepare::workspace(self, engine, &ready, &ground)?;
+        let (control_files, staged) = prepare::take_up(self, &ground, workspace?)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
@@ -196,7 +195,32 @@ impl<'a> Run<'a> {
         land::land(self, &ground)
     }
 
-    /// Makes the run: lock, directory, plan, bundle, first events, and its row in the store.
+    /// Tries the walls, and meanwhile makes what the engine will find behind them.
+    fn try_walls<'r>(&mut self, ready: &'r Ready, findings: &mut Findings) -> Result<Made<'r>, Stop>
+    where
+        'a: 'r,
+    {
+        let (installation, dirs) = (self.installation, self.dirs.clone());
+        let (made, tried) = std::thread::scope(|scope| {
+            // herma's own git directory is read from the target.
+            let ground = scope.spawn(|| prepare::ground(installation, &ready.target, &dirs));
+            let arranged = probe::arrange(self, ready, findings)?;
+            let (run, wanted) = (&*self, arranged.is_some());
+            let made = scope.spawn(move || {
+                let ground = joined(ground)??;
+                let workspace = wanted.then(|| prepare::workspace(run, ready, &ground)).flatten();
+                Ok((ground, workspace))
+            });
+            let tried = arranged.map(|arranged| probe::try_walls(run, ready, arranged)).transpose();
+            Ok::<_, Stop>((joined(made)?, tried))
+        })?;
+        if let Some(tried) = tried? {
+            probe::evaluate(self, ready, tried, findings)?;
+        }
+        Ok(made)
+    }
+
+    /// Makes the run: lock, directory, plan, bundle, first events.
     fn start(
         installation: &'a Installation,
         order: &'a Order,
@@ -263,8 +287,12 @@ impl<'a> Run<'a> {
         for (kind, data) in first_events(&self.plan, self.contract) {
             self.record(kind, data)?;
         }
-        self.bundle.write(layout::CONTRACT, self.plan.contract_text.as_bytes())?;
-        self.installation.store.begin(&RunSummary {
+        Ok(self.bundle.write(layout::CONTRACT, self.plan.contract_text.as_bytes())?)
+    }
+
+    /// Its row in the store, while it is under way.
+    fn summary(&self) -> RunSummary {
+        RunSummary {
             run_id: self.plan.run_id,
             contract_id: self.contract.terms.id.clone(),
             contract_digest: self.plan.contract_digest,
@@ -275,11 +303,10 @@ impl<'a> Run<'a> {
             finished_at: None,
             status: None,
             blockers: Vec::new(),
-        })?;
-        Ok(())
+        }
     }
 
-    fn engine(&self) -> Result<&'a dyn Engine, Stop> {
+    pub(crate) fn engine(&self) -> Result<&'a dyn Engine, Stop> {
         let engine = self.installation.engines.get(&self.plan.engine);
         engine.ok_or_else(|| Stop::Internal("the engine is gone".to_owned()))
     }
@@ -340,14 +367,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Does two things at once: one aside, one here.
-fn meanwhile<A: Send, B>(aside: impl FnOnce() -> A + Send, here: impl FnOnce() -> B) -> Result<(A, B), Stop> {
-    std::thread::scope(|scope| {
-        let aside = scope.spawn(aside);
-        let here = here();
-        let aside = aside.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))?;
-        Ok((aside, here))
-    })
+pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> Result<T, Stop> {
+    thread.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))
 }
 
 /// The events that every run begins with.

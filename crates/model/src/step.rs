@@ -17,7 +17,7 @@ pub enum Step {
     Gates,
     /// The gates with effects, inside the destination.
     Probe,
-    /// The workspace is made.
+    /// The workspace is taken into use. It was made while the walls were tried.
     Workspace,
     /// The engine runs.
     Engine,
