@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use herma_destination::{
-    Destination, Docker, DockerOptions, Host, Job, Limits, Rooms, Sandbox, Stdin, forward, keeper, launcher,
-    probe,
+    Destination, Docker, DockerOptions, Host, Job, Limits, Prepared, Rooms, Sandbox, Stdin, forward, keeper,
+    launcher, probe,
 };
 
 fn main() -> ExitCode {
@@ -60,12 +60,14 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// `host|sandbox|docker=IMAGE,SOCKET,FILES[,RUNTIME] RUN WORKSPACE COMMAND...`
+/// `host|sandbox|waiting|docker=IMAGE,SOCKET,FILES[,RUNTIME] RUN WORKSPACE COMMAND...`; what waits is never started.
 fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
     let herma = std::env::current_exe()?;
     let destination: Box<dyn Destination> = match kind.to_str() {
         Some("host") => Box::new(Host::new(herma)),
-        Some("sandbox") => Box::new(Sandbox::find(herma, "/usr/local/bin:/usr/bin:/bin".as_ref())),
+        Some("sandbox" | "waiting") => {
+            Box::new(Sandbox::find(herma, "/usr/local/bin:/usr/bin:/bin".as_ref()))
+        }
         Some(other) => Box::new(docker(herma, other)?),
         None => return Err("unknown word".into()),
     };
@@ -87,6 +89,11 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
         limits: Limits::default(),
         herma: false,
     };
+    if kind == "waiting" {
+        let _prepared = Prepared::begin(destination.as_ref(), job)?;
+        std::thread::sleep(Duration::from_mins(10));
+        return Ok(());
+    }
     let mut process = destination.start(&job)?;
     process.wait(Duration::from_mins(10))?;
     Ok(())

@@ -106,6 +106,11 @@ impl Group {
         &self.birthplace
     }
 
+    /// Whether a process that was born there is not in it as a whole before it is brought there.
+    pub(crate) fn admits_later(&self) -> bool {
+        !self.later.is_empty()
+    }
+
     /// Brings a process that was born there the rest of the way in; what it starts from then on is in it too.
     pub(crate) fn admit(&self, process: Pid) -> io::Result<()> {
         let number = process.as_raw_nonzero().to_string();

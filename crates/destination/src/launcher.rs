@@ -5,13 +5,14 @@ pub(crate) mod landlock;
 pub(crate) mod rlimits;
 
 use std::ffi::{OsStr, OsString};
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Read as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::Command;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit, setsid,
 };
@@ -26,6 +27,8 @@ pub const SUBCOMMAND: &str = "__launch";
 
 /// The exit code by which the hidden subcommand says that the command could not be started, as a shell does.
 pub const NOT_STARTED: u8 = 127;
+
+const GONE: &str = "herma is gone, so the command is not started";
 
 /// What the launcher sets before it becomes the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -42,6 +45,8 @@ pub(crate) struct Launch {
     pub(crate) landlock: Option<Landlock>,
     /// The open pipe by which the launcher says why there is no command: its exit code could be the command's own.
     pub(crate) report: Option<i32>,
+    /// The open pipe at which it waits, with everything set, for herma's word.
+    pub(crate) gate: Option<i32>,
 }
 
 /// How the ports of the inside's own loopback come to lead somewhere.
@@ -58,8 +63,8 @@ pub(crate) enum WayOut {
 pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<OsString>> {
     let (launch, mut command) =
         Launch::parse(args).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
-    let (report, hidden) = (launch.report, launch.hidden_files());
-    let begun = launch.apply().and_then(|()| {
+    let (report, gate, hidden) = (launch.report, launch.gate, launch.hidden_files());
+    let begun = launch.apply().and_then(|()| gate.map_or(Ok(()), await_word)).and_then(|()| {
         if is_own(own, &command) {
             hidden.into_iter().try_for_each(nix::unistd::close)?;
             return Ok(command.split_off(1));
@@ -70,6 +75,19 @@ pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<
         let _ = fs::write(format!("/proc/self/fd/{number}"), error.to_string());
     }
     begun
+}
+
+/// Waits until herma says that the command may start. It holds the other end of this pipe as long as it lives: where that is
+/// closed there is nobody who would end the command, and it is not started.
+fn await_word(gate: i32) -> io::Result<()> {
+    let mut pipe = File::open(format!("/proc/self/fd/{gate}"))?;
+    let heard = pipe.read_exact(&mut [0]);
+    let mut other_end = [PollFd::new(&pipe, PollFlags::empty())];
+    poll(&mut other_end, Some(&Timespec::default()))?;
+    if heard.is_err() || !other_end[0].revents().is_empty() {
+        return Err(io::Error::other(GONE));
+    }
+    Ok(())
 }
 
 /// Whether the command is a hidden one of herma's own.
@@ -117,8 +135,10 @@ impl Launch {
                 argv.extend(["--write".into(), place.into()]);
             }
         }
-        if let Some(number) = self.report {
-            argv.extend(["--report".into(), number.to_string().into()]);
+        for (word, number) in [("--report", self.report), ("--gate", self.gate)] {
+            if let Some(number) = number {
+                argv.extend([word.into(), number.to_string().into()]);
+            }
         }
         argv.push("--".into());
         argv.extend_from_slice(command);
@@ -158,6 +178,7 @@ impl Launch {
                     launch.landlock = Some(Landlock { version, write: Vec::new() });
                 }
                 Some("--report") => launch.report = Some(number(args.next().as_deref())?),
+                Some("--gate") => launch.gate = Some(number(args.next().as_deref())?),
                 Some("--write") => {
                     let place = args.next().ok_or("--write wants a place")?;
                     let landlock = launch.landlock.as_mut().ok_or("--write comes after --landlock")?;
@@ -174,7 +195,7 @@ impl Launch {
             Some(WayOut::HandOver(HandOver { channel, .. })) => Some(*channel),
             _ => None,
         };
-        self.report.into_iter().chain(channel).collect()
+        self.report.into_iter().chain(self.gate).chain(channel).collect()
     }
 
     fn apply(self) -> io::Result<()> {
@@ -186,7 +207,7 @@ impl Launch {
             set_parent_process_death_signal(Some(Signal::KILL))?;
             // The parent may have died before the line above: then there is nobody left to die with.
             if getppid() != Some(parent) {
-                return Err(io::Error::other("herma is gone, so the command is not started"));
+                return Err(io::Error::other(GONE));
             }
         }
         if self.new_session {
@@ -218,7 +239,14 @@ fn close_at_exec(hidden: &[i32]) -> io::Result<()> {
     others.retain(|other| !hidden.contains(other));
     others.sort_unstable();
     close_fds::set_fds_cloexec_threadsafe(3, &others);
-    Ok(())
+    // It says nothing of what came of it.
+    hidden.iter().try_for_each(|number| {
+        let shown = fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
+        let flags = shown.lines().find_map(|line| line.strip_prefix("flags:"));
+        let flags = flags.and_then(|flags| i32::from_str_radix(flags.trim(), 8).ok());
+        let closes = flags.is_some_and(|flags| flags & libc::O_CLOEXEC != 0);
+        closes.then_some(()).ok_or_else(|| io::Error::other("a file of herma's own would stay open"))
+    })
 }
 
 fn number<T: std::str::FromStr>(word: Option<&OsStr>) -> Result<T, String> {
@@ -228,6 +256,9 @@ fn number<T: std::str::FromStr>(word: Option<&OsStr>) -> Result<T, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Write as _;
+    use std::os::fd::AsRawFd as _;
+
     use super::*;
     use crate::limits::LimitName;
 
@@ -251,6 +282,7 @@ mod tests {
                 write: vec!["/workspace".into(), "/tmp".into()],
             }),
             report: Some(7),
+            gate: Some(8),
         };
         let command = ["--limit".into(), "--".into(), "x".into()];
         let argv = launch.argv(Path::new("/herma/herma"), &command);
@@ -288,10 +320,26 @@ mod tests {
     }
 
     #[test]
+    fn it_starts_nothing_without_a_word_or_where_nobody_is_left_who_gave_it() {
+        let waits = |word: &[u8], stays: bool| {
+            let (inside, mut outside) = io::pipe().unwrap();
+            outside.write_all(word).unwrap();
+            let outside = stays.then_some(outside);
+            let went = await_word(inside.as_raw_fd());
+            drop(outside);
+            went
+        };
+        assert!(waits(b".", true).is_ok());
+        assert!(waits(b".", false).is_err() && waits(b"", false).is_err());
+    }
+
+    #[test]
     fn as_herma_itself_it_only_goes_on() {
         let launched = |text| run(OsStr::new("/herma/herma"), words(text));
         assert_eq!(launched("-- /herma/herma __probe plan").unwrap(), ["__probe", "plan"]);
-        for other in ["-- /nowhere/herma __probe plan", "-- /herma/herma"] {
+        for other in
+            ["-- /nowhere/herma __probe plan", "-- /herma/herma", "--gate 99 -- /herma/herma __probe plan"]
+        {
             assert!(launched(other).is_err(), "{other}");
         }
     }

@@ -66,12 +66,17 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
         if let Some(engine) = installation.engines.get(&plan.engine) {
             session::keep(&dirs, engine, order, &facts);
         }
-        let cleared = dirs.clear(plan.keep_workspace);
+        let cleared = dirs.clear(plan.keep_workspace && was_used(&events.events()));
         joined(stored)??;
         cleared.and_then(|()| dirs.forget_plan()).map_err(OrderError::home)
     })?;
     active.done().map_err(OrderError::home)?;
     Ok((report, dirs.bundle()))
+}
+
+/// Whether the workspace was taken into use: otherwise it is a copy of the target that nobody has seen.
+pub(crate) fn was_used(events: &[Event]) -> bool {
+    events.iter().any(|event| event.kind == EventType::WorkspacePrepared)
 }
 
 /// Draws and writes the report; on a full disk a second time, with the reserve given back.

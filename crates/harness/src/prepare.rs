@@ -14,7 +14,7 @@ use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::home::RunDirs;
+use crate::home::{RunDirs, remove_tree};
 use crate::installation::Installation;
 use crate::resume::Resumed;
 use crate::run::{Ground, Run};
@@ -40,20 +40,38 @@ pub(crate) struct Workspace<'a> {
 }
 
 /// What is made while the walls are tried: the base, and the workspace where an engine will need one.
-pub(crate) type Made<'a> = Result<(Ground, Option<MadeWorkspace<'a>>), Stop>;
+pub(crate) type Made<'a> = (Ground, Option<MadeWorkspace<'a>>);
 
-/// The inner error says why the agent cannot start from what was made.
-type MadeWorkspace<'a> = Result<Result<Workspace<'a>, String>, Stop>;
+/// The error says why the agent cannot start from what was made.
+type MadeWorkspace<'a> = Result<Workspace<'a>, String>;
 
 /// Makes the workspace, where the stage starts an engine.
-pub(crate) fn workspace<'a>(run: &Run<'_>, ready: &'a Ready, ground: &Ground) -> Option<MadeWorkspace<'a>> {
-    let wanted = run.contract.terms.stage.starts_engine();
-    wanted.then(|| make(run, run.engine()?, ready, ground))
+pub(crate) fn workspace<'a>(
+    run: &Run<'_>,
+    ready: &'a Ready,
+    ground: &Ground,
+) -> Result<Option<MadeWorkspace<'a>>, Stop> {
+    if !run.contract.terms.stage.starts_engine() {
+        return Ok(None);
+    }
+    let made = make(run, run.engine()?, ready, ground);
+    if made.is_err() {
+        // Half a copy would keep a full disk full while the run's end is written.
+        for dir in [run.dirs.workspace(), run.dirs.verification()] {
+            let _ = remove_tree(&dir);
+        }
+    }
+    made.map(Some)
 }
 
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
 /// The engine never sees that one: it is not mounted. Meanwhile its destination is made ready.
-fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Ground) -> MadeWorkspace<'a> {
+fn make<'a>(
+    run: &Run<'_>,
+    engine: &dyn Engine,
+    ready: &'a Ready,
+    ground: &Ground,
+) -> Result<MadeWorkspace<'a>, Stop> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
@@ -78,6 +96,7 @@ fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Groun
         // What is laid over it has to lie over something, and the files come later.
         DirBuilder::new().create(workspace.join(name))?;
     }
+    unless_over(run)?;
     let staged = supervise::stage(run, engine, ready, &hidden)?;
     let scratch = engine.scratch_paths();
     std::thread::scope(|scope| {
@@ -91,6 +110,7 @@ fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Groun
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
         repository.map_err(Stop::from)
     })?;
+    unless_over(run)?;
     if run.order.fault == Some(Fault::DirtyCopy) {
         std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
     }
@@ -101,11 +121,16 @@ fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Groun
     Ok(Ok(Workspace { control_files: ControlFiles::read(&workspace)?, staged }))
 }
 
+/// A run that goes no further waits for no copy; why it does not is noted where the copy is waited for.
+fn unless_over(run: &Run<'_>) -> Result<(), Stop> {
+    if run.is_over() { Err(Stop::Blocked) } else { Ok(()) }
+}
+
 /// Takes the workspace into use, if the agent can start from it.
 pub(crate) fn take_up<'a>(
     run: &mut Run<'_>,
     Ground { baseline, entries, .. }: &Ground,
-    workspace: Result<Workspace<'a>, String>,
+    workspace: MadeWorkspace<'a>,
 ) -> Result<(ControlFiles, Staged<'a>), Stop> {
     let Workspace { control_files, staged } = match workspace {
         Ok(workspace) => workspace,

@@ -11,7 +11,7 @@ use herma_model::event::Source;
 use herma_model::store::Store as _;
 use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
 
-use crate::close::Closing;
+use crate::close::{Closing, was_used};
 use crate::egress;
 use crate::error::OrderError;
 use crate::facts::Facts;
@@ -106,7 +106,8 @@ fn close_planned(
     };
     models::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events)?;
-    dirs.clear(plan.keep_workspace).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
+    let kept = plan.keep_workspace && was_used(&events);
+    dirs.clear(kept).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
     Ok(report)
 }
 

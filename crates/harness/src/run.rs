@@ -154,17 +154,14 @@ impl<'a> Run<'a> {
 
         self.step(Step::Probe)?;
         // The workspace is made while the walls are tried; nobody uses it before the decision.
-        let made = self.try_walls(&ready, &mut gates.findings)?;
-        // Nothing is used up for a base that cannot be read, or where herma was told to end.
-        let (ground, workspace) = made?;
-        self.heed()?;
+        let (ground, workspace) = self.try_walls(&ready, &mut gates.findings)?;
         self.use_approval(&mut gates)?;
         self.decide(&gates)?;
         let Some(workspace) = workspace else { return self.witness_target() };
 
         self.step(Step::Workspace)?;
         let engine = self.engine()?;
-        let (control_files, staged) = prepare::take_up(self, &ground, workspace?)?;
+        let (control_files, staged) = prepare::take_up(self, &ground, workspace)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
@@ -208,15 +205,19 @@ impl<'a> Run<'a> {
             let (run, wanted) = (&*self, arranged.is_some());
             let made = scope.spawn(move || {
                 let ground = joined(ground)??;
-                let workspace = wanted.then(|| prepare::workspace(run, ready, &ground)).flatten();
-                Ok((ground, workspace))
+                let workspace = if wanted { prepare::workspace(run, ready, &ground)? } else { None };
+                Ok::<_, Stop>((ground, workspace))
             });
             let tried = arranged.map(|arranged| probe::try_walls(run, ready, arranged)).transpose();
             Ok::<_, Stop>((joined(made)?, tried))
         })?;
+        // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied.
+        self.heed()?;
+        let made = made?;
         if let Some(tried) = tried? {
             probe::evaluate(self, ready, tried, findings)?;
         }
+        self.heed()?;
         Ok(made)
     }
 

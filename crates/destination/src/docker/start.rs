@@ -153,6 +153,7 @@ impl Docker {
             rlimits: rlimits::all(&job.limits, &held),
             landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(rooms) }),
             report: Some(keeper::REPORT),
+            gate: None,
         };
         #[cfg(feature = "test-switches")]
         let launch = super::loosened::launch(launch, self.standing);

@@ -7,7 +7,6 @@ pub(crate) mod seccomp;
 pub(crate) mod watch;
 
 use std::ffi::{OsStr, OsString};
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
@@ -34,7 +33,7 @@ use crate::standing::Standing;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
-use self::process::{Bwrap, Pipes, Rising, SandboxProcess};
+use self::process::{Bwrap, Gates, Pipes, Rising, SandboxProcess};
 
 pub use layout::INSIDE_MARKER;
 
@@ -135,15 +134,14 @@ impl Sandbox {
         let failed = |error| StartError::io("cannot prepare the sandbox")(error);
         let mut launch = self.launch(job);
 
-        let (status, status_inside) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-        let (gate_inside, gate) =
-            rustix::pipe::pipe_with(PipeFlags::CLOEXEC).map_err(|e| failed(e.into()))?;
-        let (report, report_inside) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
-            .map_err(|e| failed(e.into()))?;
+        let pipe = |flags| rustix::pipe::pipe_with(PipeFlags::CLOEXEC | flags).map_err(|e| failed(e.into()));
+        let (status, status_inside) = pipe(PipeFlags::empty())?;
+        let (gate_inside, gate) = pipe(PipeFlags::empty())?;
+        let (report, report_inside) = pipe(PipeFlags::NONBLOCK)?;
         let mut files = Files(Vec::new());
-        launch.report = Some(report_inside.as_raw_fd());
+        (launch.report, launch.gate) = (Some(report_inside.as_raw_fd()), Some(gate_inside.as_raw_fd()));
         files.hand_over(report_inside);
+        files.hand_over(gate_inside);
         let (ports, sockets): (Vec<u16>, Vec<PathBuf>) = doors::of(&job.rooms).into_iter().unzip();
         let mut channel = None;
         if !ports.is_empty() {
@@ -168,8 +166,18 @@ impl Sandbox {
                 words.extend(["--add-seccomp-fd".into(), files.text(program)?]);
             }
         }
-        for (flag, file) in [("--json-status-fd", status_inside), ("--block-fd", gate_inside)] {
-            words.extend([flag.into(), files.hand_over(file)]);
+        words.extend(["--json-status-fd".into(), files.hand_over(status_inside)]);
+        let group = if self.standing.has(Wall::Limits) {
+            Group::make(job.run_id, &job.limits).map_err(StartError::io("cannot make a cgroup"))?
+        } else {
+            None
+        };
+        let mut outer_gate = None;
+        if group.as_ref().is_some_and(Group::admits_later) {
+            // What the first process starts before it is in its group would never be.
+            let (inside, outside) = pipe(PipeFlags::empty())?;
+            words.extend(["--block-fd".into(), files.hand_over(inside)]);
+            outer_gate = Some(outside.into());
         }
         // Not on the command line: every user of the machine can read that, and a variable may hold a run's token.
         let words = files.text(&nul_separated(&words))?;
@@ -188,17 +196,15 @@ impl Sandbox {
         // Ctrl-C at herma's terminal is herma's to hear, and would end the walls under the command, which has a session of
         // its own.
         command.process_group(0);
-        let group = if self.standing.has(Wall::Limits) {
-            Group::make(job.run_id, &job.limits).map_err(StartError::io("cannot make a cgroup"))?
-        } else {
-            None
-        };
         let birthplace = group.as_ref().map(Group::birthplace).cloned().unwrap_or_default();
         let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
         let walls = Rising { bwrap: Bwrap(running), pipes: Pipes { status, report }, group };
+        let gates = Gates { outer: outer_gate, inner: gate.into() };
+        let (rooms, limits) = (job.rooms.clone(), job.limits);
+        let mut waiting = WalledIn { walls: Some(walls), gates: Some(gates), doors: None, rooms, limits };
         let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
-        let doors = doors.map_err(StartError::io("cannot open the way out"))?;
-        Ok(WalledIn { walls, doors, gate: gate.into(), rooms: job.rooms.clone(), limits: job.limits })
+        waiting.doors = doors.map_err(StartError::io("cannot open the way out"))?;
+        Ok(waiting)
     }
 
     /// What the launcher does inside before it becomes the command.
@@ -214,22 +220,30 @@ impl Sandbox {
     }
 }
 
-/// A job whose walls stand or are being made.
+/// A job whose walls stand or are being made. Its launcher waits behind them.
 struct WalledIn {
-    /// Dropped before the gate, which opens when it is closed: then nobody is left behind it.
-    walls: Rising,
+    /// Until it is started.
+    walls: Option<Rising>,
+    gates: Option<Gates>,
     doors: Option<Doors>,
-    gate: File,
     rooms: Rooms,
     limits: Limits,
 }
 
 impl Waiting for WalledIn {
-    fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
-        let Self { walls, doors, gate, rooms, limits } = *self;
+    fn start(mut self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
+        let lost = || StartError::io("cannot start the sandbox")(io::Error::other("it was started before"));
+        let (walls, gates) = self.walls.take().zip(self.gates.take()).ok_or_else(lost)?;
         let mut process = SandboxProcess::take_hold(walls)?;
-        process.doors = doors;
-        Ok(Box::new(process.admit(gate)?.watched(&rooms, &limits)?))
+        process.doors = self.doors.take();
+        Ok(Box::new(process.admit(gates)?.watched(&self.rooms, &self.limits)?))
+    }
+}
+
+impl Drop for WalledIn {
+    fn drop(&mut self) {
+        // By the handle on its first process, which alone reaches all that it has started; and before the gates are closed.
+        drop(self.walls.take().map(SandboxProcess::take_hold));
     }
 }
 

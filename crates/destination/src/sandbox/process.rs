@@ -43,6 +43,8 @@ pub(super) struct SandboxProcess {
     said: Vec<u8>,
     gone: bool,
     watch: Option<Watch>,
+    /// By which the launcher knows that herma is alive.
+    life: Option<File>,
     /// The way out, until everything inside is dead.
     pub(super) doors: Option<Doors>,
     /// What its group counted before that was taken away.
@@ -59,6 +61,15 @@ pub(super) struct Pipes {
     pub(super) report: OwnedFd,
 }
 
+/// What keeps the command from starting: herma's ends of two pipes, at which somebody waits.
+pub(super) struct Gates {
+    /// bubblewrap waits there, where its first process has to be brought into a group before it starts anything. It goes on as
+    /// well where this is closed.
+    pub(super) outer: Option<File>,
+    /// The launcher waits there, and ends where this is closed.
+    pub(super) inner: File,
+}
+
 /// Walls that are being made, nobody has looked how far.
 pub(super) struct Rising {
     pub(super) bwrap: Bwrap,
@@ -71,8 +82,8 @@ pub(super) struct Rising {
 pub(super) struct Bwrap(pub(super) Running);
 
 impl SandboxProcess {
-    /// Waits for the namespaces and takes hold of their first process, which waits at the gate to the command: from its
-    /// first instruction on the command can be killed with all that it starts.
+    /// Waits for the namespaces and takes hold of their first process: from its first instruction on the command can be
+    /// killed with all that it starts.
     pub(super) fn take_hold(mut walls: Rising) -> Result<Self, StartError> {
         let mut said = Vec::new();
         let first = first_process(&walls.bwrap, &walls.pipes.status, &mut said);
@@ -89,26 +100,32 @@ impl SandboxProcess {
             said,
             gone: false,
             watch: None,
+            life: None,
             doors: None,
             met: None,
             group,
         })
     }
 
-    /// Opens the gate to the command.
-    pub(super) fn admit(mut self, mut gate: File) -> Result<Self, StartError> {
+    /// Opens the gates to the command.
+    pub(super) fn admit(mut self, Gates { outer, mut inner }: Gates) -> Result<Self, StartError> {
         let pid = self.first.0.pid;
         let admitted = self.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
-        let opened = admitted.and_then(|()| nonblocking(&self.status)).and_then(|()| gate.write_all(b"."));
-        match opened {
-            Ok(()) => Ok(self),
-            // Nobody is left behind the gate: the walls failed after the namespaces stood.
-            Err(error) if nobody_there(&error) => {
-                self.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
-                Err(gave_up(&mut self.bwrap))
-            }
-            Err(error) => Err(StartError::io("cannot let the command into the sandbox")(error)),
+        let opened = admitted
+            .and_then(|()| nonblocking(&self.status))
+            .and_then(|()| inner.write_all(b"."))
+            .and_then(|()| outer.as_ref().map_or(Ok(()), |mut outer| outer.write_all(b".")));
+        let Err(error) = opened else {
+            self.life = Some(inner);
+            return Ok(self);
+        };
+        // Before the outer gate is closed, which would open it.
+        self.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
+        if nobody_there(&error) {
+            // The walls failed after the namespaces stood.
+            return Err(gave_up(&mut self.bwrap));
         }
+        Err(StartError::io("cannot let the command into the sandbox")(error))
     }
 
     /// Looks from now on whether what it writes stays within the limits.

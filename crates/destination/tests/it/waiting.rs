@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
 use herma_destination::{Destination as _, Prepared, leftovers};
 
-use crate::support::{Ground, sandbox};
+use crate::support::{Ground, helper, run_id, sandbox, until};
 
 #[test]
 fn what_waits_has_not_begun_and_sees_what_was_put_into_its_rooms_meanwhile() {
@@ -32,4 +33,28 @@ fn what_is_no_longer_wanted_never_begins_and_leaves_no_process() {
     drop(Prepared::begin(&sandbox, job.clone()).unwrap());
     assert_eq!(leftovers::count(job.run_id).unwrap(), 0);
     assert!(!ground.workspace().join("begun").exists());
+}
+
+#[test]
+fn what_waits_never_begins_when_herma_is_killed() {
+    // At any moment of the making of the walls: bubblewrap itself goes on where nobody holds its gates any more.
+    for half_milliseconds in 0..40 {
+        let ground = Ground::new();
+        let run = run_id();
+        let mut herma = Command::new(helper())
+            .args(["waiting", &run.to_string()])
+            .arg(ground.workspace())
+            .args(["sh", "-c", "echo begun > begun; sleep 60"])
+            .spawn()
+            .unwrap();
+        until("bubblewrap is started", || leftovers::count(run).unwrap() > 0);
+        thread::sleep(Duration::from_micros(500 * half_milliseconds));
+        herma.kill().unwrap();
+        herma.wait().unwrap();
+        until("nothing is left", || leftovers::count(run).unwrap() == 0);
+        assert!(
+            !ground.workspace().join("begun").exists(),
+            "killed after {half_milliseconds} half milliseconds"
+        );
+    }
 }
