@@ -147,7 +147,7 @@ impl<'a> Run<'a> {
     ) -> Result<(), Stop> {
         self.step(Step::Gates)?;
         let mut gates = joined(gates)?;
-        joined(begun)??;
+        joined(begun)?.map_err(|error| Stop::Write(error.to_string()))?;
         self.note_gates(&gates);
         let Some(ready) = gates.ready.take() else { return self.decide(&gates) };
         self.admitted_terms = ready.target.narrowed(&self.contract.terms);
