@@ -1,7 +1,7 @@
 //! Digests that one process has taken, for the others.
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
@@ -18,15 +18,15 @@ pub(crate) fn recall<T: DeserializeOwned + PartialEq>(memory: &Path, now: &T) ->
     (known == *now).then_some(digest)
 }
 
-/// Keeps what was taken, unless the last change is so recent that the next may have the same time. Whole or not at all, as
-/// several of herma may do so at once.
+/// Keeps what was taken, unless the last change is so recent that the next may have the same time. Several of herma may do so
+/// at once, and each may be killed meanwhile: what is not whole is not recalled, and no other file is left.
 pub(crate) fn keep(memory: &Path, of: impl Serialize, digest: Digest, changed: i64) -> io::Result<()> {
-    let own = memory.with_extension(format!("{}.new", rustix::process::getpid().as_raw_nonzero()));
-    fs::write(&own, serde_json::to_vec(&(of, digest))?)?;
+    let text = serde_json::to_vec(&(of, digest))?;
+    let mut file = File::options().create(true).write(true).truncate(true).open(memory)?;
     // By the clock that changes are dated with.
-    if fs::metadata(&own)?.ctime().saturating_sub(changed) > SAME_TIME {
-        fs::rename(&own, memory)
+    if file.metadata()?.ctime().saturating_sub(changed) > SAME_TIME {
+        file.write_all(&text)
     } else {
-        fs::remove_file(&own)
+        fs::remove_file(memory)
     }
 }

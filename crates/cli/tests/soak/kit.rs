@@ -229,8 +229,14 @@ fn inside(herma: u32, runs: &[String], word: &str) -> Vec<Pid> {
         }
         false
     };
-    // bubblewrap and the launcher have the command's words too: only who became the command has its word as the second.
-    let is = |words: &[String]| words.get(1).is_some_and(|second| second == word);
+    // bubblewrap has the command's words too; the launcher keeps its own where it goes on as the command.
+    let is = |words: &[String]| match words {
+        [_, second, ..] if second == word => true,
+        [own, second, rest @ ..] if second == "__launch" => {
+            rest.windows(3).any(|words| words[0] == "--" && words[1] == *own && words[2] == word)
+        }
+        _ => false,
+    };
     let found = all.iter().filter(|(pid, (_, words))| is(words) && belongs(**pid)).map(|(pid, _)| *pid);
     found.filter_map(|pid| Pid::from_raw(i32::try_from(pid).ok()?)).collect()
 }
