@@ -42,36 +42,27 @@ pub(crate) struct Workspace<'a> {
 /// What is made while the walls are tried: the base, and the workspace where an engine will need one.
 pub(crate) type Made<'a> = (Ground, Option<MadeWorkspace<'a>>);
 
-/// The error says why the agent cannot start from what was made.
-type MadeWorkspace<'a> = Result<Workspace<'a>, String>;
+/// The inner error says why the agent cannot start from what was made.
+type MadeWorkspace<'a> = Result<Result<Workspace<'a>, String>, Stop>;
 
 /// Makes the workspace, where the stage starts an engine.
-pub(crate) fn workspace<'a>(
-    run: &Run<'_>,
-    ready: &'a Ready,
-    ground: &Ground,
-) -> Result<Option<MadeWorkspace<'a>>, Stop> {
+pub(crate) fn workspace<'a>(run: &Run<'_>, ready: &'a Ready, ground: &Ground) -> Option<MadeWorkspace<'a>> {
     if !run.contract.terms.stage.starts_engine() {
-        return Ok(None);
+        return None;
     }
-    let made = make(run, run.engine()?, ready, ground);
+    let made = run.engine().and_then(|engine| make(run, engine, ready, ground));
     if made.is_err() {
         // Half a copy would keep a full disk full while the run's end is written.
         for dir in [run.dirs.workspace(), run.dirs.verification()] {
             let _ = remove_tree(&dir);
         }
     }
-    made.map(Some)
+    Some(made)
 }
 
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
 /// The engine never sees that one: it is not mounted. Meanwhile its destination is made ready.
-fn make<'a>(
-    run: &Run<'_>,
-    engine: &dyn Engine,
-    ready: &'a Ready,
-    ground: &Ground,
-) -> Result<MadeWorkspace<'a>, Stop> {
+fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Ground) -> MadeWorkspace<'a> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
@@ -130,7 +121,7 @@ fn unless_over(run: &Run<'_>) -> Result<(), Stop> {
 pub(crate) fn take_up<'a>(
     run: &mut Run<'_>,
     Ground { baseline, entries, .. }: &Ground,
-    workspace: MadeWorkspace<'a>,
+    workspace: Result<Workspace<'a>, String>,
 ) -> Result<(ControlFiles, Staged<'a>), Stop> {
     let Workspace { control_files, staged } = match workspace {
         Ok(workspace) => workspace,

@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
 
         self.step(Step::Workspace)?;
         let engine = self.engine()?;
-        let (control_files, staged) = prepare::take_up(self, &ground, workspace)?;
+        let (control_files, staged) = prepare::take_up(self, &ground, workspace?)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
@@ -205,20 +205,24 @@ impl<'a> Run<'a> {
             let (run, wanted) = (&*self, arranged.is_some());
             let made = scope.spawn(move || {
                 let ground = joined(ground)??;
-                let workspace = if wanted { prepare::workspace(run, ready, &ground)? } else { None };
+                let workspace = wanted.then(|| prepare::workspace(run, ready, &ground)).flatten();
                 Ok::<_, Stop>((ground, workspace))
             });
             let tried = arranged.map(|arranged| probe::try_walls(run, ready, arranged)).transpose();
             Ok::<_, Stop>((joined(made)?, tried))
         })?;
-        // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied.
+        // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied. Where the walls
+        // of the engine could not be made, those of the probes say more of it.
         self.heed()?;
-        let made = made?;
+        let (ground, workspace) = made?;
+        if let Some(Err(full @ Stop::Write(_))) = workspace {
+            return Err(full);
+        }
         if let Some(tried) = tried? {
             probe::evaluate(self, ready, tried, findings)?;
         }
         self.heed()?;
-        Ok(made)
+        Ok((ground, workspace))
     }
 
     /// Makes the run: lock, directory, plan, bundle, first events.
