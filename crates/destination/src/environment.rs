@@ -35,7 +35,8 @@ pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, Os
         ("HOME".into(), home.into()),
         ("TMPDIR".into(), tmp.into()),
         ("USER".into(), "agent".into()),
-        ("LANG".into(), "C.UTF-8".into()),
+        // What `LANG` would say too, but programs read one file for it when they start, not a dozen.
+        ("LC_CTYPE".into(), "C.UTF-8".into()),
         ("TERM".into(), "dumb".into()),
         ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
         ("GIT_CONFIG_GLOBAL".into(), "/dev/null".into()),

@@ -126,12 +126,12 @@ for stream in sys.stderr, sys.stdout:
 fn it_is_herma_alone_that_sets_variables(daemon: &Daemon) {
     let ground = Ground::new();
     let mut job = ground.shell("env");
-    job.env = vec![("TOKEN".into(), "s3cret".into()), ("LANG".into(), "C".into())];
+    job.env = vec![("TOKEN".into(), "s3cret".into()), ("LC_CTYPE".into(), "C".into())];
     let told = tell(&daemon.destination(), &job);
     let all: BTreeMap<&str, &str> = told.stdout.lines().filter_map(|line| line.split_once('=')).collect();
     let run = job.run_id.to_string();
     assert_eq!(
-        (all.get("TOKEN"), all.get("LANG"), all.get("HERMA_RUN")),
+        (all.get("TOKEN"), all.get("LC_CTYPE"), all.get("HERMA_RUN")),
         (Some(&"s3cret"), Some(&"C"), Some(&run.as_str()))
     );
     assert_eq!(all.get("LEAK"), None, "the image's variables are not the job's: {all:?}");
