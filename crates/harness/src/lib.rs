@@ -70,7 +70,7 @@ pub use egress::{
 pub use enabled::Enabled;
 pub use error::OrderError;
 pub use governance::{POLICY_DIR, PolicyError, RunGovernance, read_policies, read_policy, read_policy_cases};
-pub use home::{Home, HomeError, RunDirs, check_home};
+pub use home::{Home, HomeError, RunDirs, check_home, spread_out};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};
 pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};

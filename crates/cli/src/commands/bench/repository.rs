@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::Tool;
-use herma_harness::Installation;
+use herma_harness::{Installation, spread_out};
 
 use super::side_by_side;
 use crate::failure::Failure;
@@ -85,6 +85,9 @@ impl<'a> Bench<'a> {
         files: u64,
     ) -> Result<Self, Failure> {
         let dir = scratch.join(format!("repository-{files}"));
+        fs::create_dir(&dir).map_err(Failure::internal)?;
+        // Each clone on new ground, as each run is: what the rounds before left must slow down neither.
+        spread_out(&dir);
         write_files(&dir.join("repo"), files).map_err(Failure::internal)?;
         fs::write(dir.join("contract.md"), CONTRACT).map_err(Failure::internal)?;
         fs::write(dir.join("script.yaml"), SCRIPT).map_err(Failure::internal)?;
