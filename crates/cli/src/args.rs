@@ -17,10 +17,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
+use herma_model::Status;
 use herma_model::contract::{ContractId, FixtureName, RepoRef};
 use herma_model::egress::EgressMode;
 use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::{RunId, Status};
 
 pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
 pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};
@@ -161,7 +161,7 @@ pub struct Run {
     /// What `fake` does: one of the fixture's scripts by name, or a file
     #[arg(long, value_name = "NAME|FILE")]
     pub script: Option<String>,
-    /// Keep the workspace after the run
+    /// Keep the workspace after the run, and say where it lies
     #[arg(long)]
     pub keep_workspace: bool,
     /// What a host that is not listed means; `learn` is for fixtures
@@ -177,7 +177,7 @@ pub struct Resume {
     /// What to tell the agent, beside how its work was judged; it goes into the evidence
     #[arg(long, value_name = "TEXT")]
     pub message: Option<String>,
-    /// Keep the workspace after the run
+    /// Keep the workspace after the run, and say where it lies
     #[arg(long)]
     pub keep_workspace: bool,
 }
@@ -227,9 +227,9 @@ pub struct Runs {
     /// At most this many
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
-    /// Only those before this run
+    /// Only those before this run: its name, the start of it, its last eight digits, or `last`
     #[arg(long, value_name = "RUN")]
-    pub before: Option<RunId>,
+    pub before: Option<String>,
     /// Only those with this verdict
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,

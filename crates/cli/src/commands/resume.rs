@@ -16,7 +16,7 @@ pub(crate) fn resume(args: &args::Resume, environment: &Environment, screen: &Sc
     order.keep_workspace = args.keep_workspace;
     order.fault.clone_from(&environment.fault);
     let finished = govern(&installation, &order, screen)?;
-    tell(&finished, screen)?;
+    tell(&installation, &finished, screen)?;
     Ok(exit_code(&finished))
 }
 

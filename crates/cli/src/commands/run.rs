@@ -43,7 +43,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         fault: environment.fault.clone(),
     };
     let finished = govern(&installation, &order, screen)?;
-    tell(&finished, screen)?;
+    tell(&installation, &finished, screen)?;
     if !screen.is_json()
         && let Some(next) = how_to_get_approved(args, &installation, &finished.report)
     {
@@ -53,12 +53,16 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
 }
 
 /// What a run came to, for a person or a program.
-pub(crate) fn tell(finished: &Finished, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn tell(installation: &Installation, finished: &Finished, screen: &Screen) -> Result<(), Failure> {
     let Finished { report, bundle, .. } = finished;
     if screen.is_json() {
         return screen.value(report);
     }
     show_verdict(report, bundle, screen);
+    let kept = installation.home.run(report.run_id).workspace();
+    if kept.exists() {
+        screen.line(format_args!("  workspace {}", kept.display()));
+    }
     if let Some(due) = report.outcome_due {
         let run = report.run_id.short();
         screen.line(format_args!(

@@ -8,14 +8,19 @@ use herma_model::store::{RunQuery, RunSummary, Store as _};
 
 use crate::args;
 use crate::commands::show::read_report;
-use crate::commands::{Ended, open, outcome};
+use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::output::{OutcomeRow, RunRow, RunsOutput};
 use crate::screen::{Screen, Tone};
 
 pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let query = RunQuery { limit: args.limit, before: args.before, status: args.status.map(Into::into) };
+    let before = args.before.as_deref().map(|named| find_run(&installation, named)).transpose()?;
+    let query = RunQuery {
+        limit: args.limit,
+        before: before.map(|(run, _)| run.run_id),
+        status: args.status.map(Into::into),
+    };
     let runs = installation.store.runs(&query)?;
     let runs: Vec<RunRow> =
         runs.into_iter().map(|run| RunRow { outcome: outcome_of(&installation, &run), run }).collect();

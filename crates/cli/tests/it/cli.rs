@@ -111,6 +111,23 @@ fn runs_are_listed_newest_first_and_page_by_page() {
         assert!(runs.iter().all(|run| run["status"] == status), "{listed:#}");
     }
     assert_eq!(herma.run(&["runs"]).stdout.lines().count(), 5);
+    assert_eq!(herma.run(&["runs", "--before", "last"]).stdout.lines().count(), 4);
+    let unknown = herma.run(&["runs", "--before", "yesterday"]);
+    assert_eq!(unknown.code, Some(2));
+    insta::assert_snapshot!(unknown.stderr.trim_end(), @r"
+    error: there is no run called `yesterday`
+    next: `herma runs` lists the names
+    ");
+}
+
+#[test]
+fn a_kept_workspace_is_told() {
+    let herma = Herma::new();
+    let run = ["run", "fixture:string-slugify", "--destination", "host"];
+    assert!(!herma.run(&run).stdout.contains("workspace"));
+    let told = herma.run(&[&run[..], &["--keep-workspace"]].concat()).stdout;
+    let kept = told.lines().find_map(|line| line.strip_prefix("  workspace ")).unwrap();
+    assert!(std::path::Path::new(kept).join("slugify.sh").exists(), "{told}");
 }
 
 #[test]
