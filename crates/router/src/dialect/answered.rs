@@ -6,7 +6,8 @@ use super::json::{Flaw, Kind, Scanner};
 use super::tool_calls::{self, Item, ToolCalls};
 use super::usage::{Counts, Usage};
 
-/// A word or a name of an upstream is kept up to this length.
+/// A word or a name of an upstream is kept up to this length. In a part of a longer one nobody would know a part of a secret
+/// again.
 const MAX_WORD: usize = 256;
 
 /// What an answer says about itself.
@@ -248,10 +249,11 @@ impl From<Flaw> for NotAnAnswer {
 /// The string that comes next, cut to what is kept.
 fn word(scanner: &mut Scanner<'_>) -> Result<String, Flaw> {
     let text = scanner.string()?.decode();
-    let is_plain = text.len() <= MAX_WORD && text.bytes().all(|byte| byte.is_ascii_graphic());
-    Ok(if is_plain {
+    Ok(if text.len() > MAX_WORD {
+        format!("a word of {} bytes", text.len())
+    } else if text.bytes().all(|byte| byte.is_ascii_graphic()) {
         text.into_owned()
     } else {
-        text.chars().filter(|c| !c.is_control()).take(MAX_WORD).collect()
+        text.chars().filter(|c| !c.is_control()).collect()
     })
 }

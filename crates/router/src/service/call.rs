@@ -33,7 +33,8 @@ const X_REWRITES: HeaderName = HeaderName::from_static("x-herma-rewrites");
 /// The output maximum that herma inserted or lowered.
 const X_MAX_OUTPUT: HeaderName = HeaderName::from_static("x-herma-max-output");
 
-/// The longest name of a model that is kept.
+/// The longest name of a model that is kept. No model has a longer one, and in a part of it nobody would know a part of a
+/// secret again.
 const LONGEST_NAME: usize = 256;
 
 /// The largest error of an upstream that is passed on.
@@ -86,8 +87,10 @@ async fn governed(
     body: &Bytes,
 ) -> Result<(Answering, Option<u64>), Refused> {
     let outline = outline(dialect_of(flight.door), body).map_err(|refusal| Refused::from(&refusal))?;
-    let name = outline.model.floor_char_boundary(LONGEST_NAME);
-    outline.model[..name].clone_into(&mut flight.asked);
+    flight.asked = match outline.model.len() {
+        0..=LONGEST_NAME => outline.model.to_string(),
+        bytes => format!("a name of {bytes} bytes"),
+    };
     flight.stream = outline.stream;
 
     let grant = flight.run.grant();

@@ -8,7 +8,7 @@ use herma_router::config::{Address, Config};
 
 use super::client::Reply;
 use super::kit::{DOORS, KEY, Router, STREAMS, Setup, TOKEN};
-use super::server::{Do, Server, http, stream};
+use super::server::{Do, Server, good, http, stream};
 
 /// Words that stand only in the key and in the URL of the upstream.
 fn secrets(server: &Server) -> Vec<String> {
@@ -225,7 +225,7 @@ fn no_failure_gives_key_or_endpoint_away() {
 
 #[test]
 fn an_answer_names_models_that_the_upstream_made_up_without_harm() {
-    // The record keeps what the upstream says that it is: bounded, and in one line.
+    // The record keeps what the upstream says that it is, but no part of what is too long.
     let long = "x".repeat(400_000);
     let body = format!(
         "data: {{\"model\":\"{long}\",\"choices\":[{{\"index\":0,\"delta\":{{}},\"finish_reason\":\"{long}\"}}],\
@@ -236,7 +236,18 @@ fn an_answer_names_models_that_the_upstream_made_up_without_harm() {
     let reply = router.post(STREAMS[0].0, STREAMS[0].1);
     assert_eq!(reply.text(), body);
     let record = router.record();
-    assert!(record.answered.unwrap().len() <= 256 && record.stop.unwrap().len() <= 256);
+    let kept = Some("a word of 400000 bytes");
+    assert_eq!((record.answered.as_deref(), record.stop.as_deref()), (kept, kept));
+}
+
+#[test]
+fn a_name_that_is_too_long_is_kept_as_its_length_and_not_in_part() {
+    let server = Server::answering(good(DOORS[0].0));
+    let router = start(&server, "");
+    // The token would lie across the end of what is kept.
+    let long = format!("{}{TOKEN}", "x".repeat(250));
+    router.post(DOORS[0].0, &DOORS[0].1.replace(r#""model":"m""#, &format!(r#""model":"{long}""#)));
+    assert_eq!(router.record().asked, format!("a name of {} bytes", long.len()));
 }
 
 #[test]
