@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_destination::RUN_VARIABLE;
 use herma_engines::fake;
-use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_harness::{HomeError, SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_model::Fault;
 use herma_model::secret::Secret;
 
@@ -114,20 +114,13 @@ impl Environment {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         // A service or a container may have no variable for it; the system knows its users all the same.
         let user_home = set("HOME").map(PathBuf::from).or_else(std::env::home_dir);
-        let home = match (set("HERMA_HOME"), set("XDG_STATE_HOME"), &user_home) {
-            (Some(home), ..) => PathBuf::from(home),
-            (None, Some(state), _) => PathBuf::from(state).join("herma"),
-            (None, None, Some(user_home)) => user_home.join(".local/state/herma"),
-            (None, None, None) => {
-                return Err(Failure::bad_input(
-                    "there is no place for herma's home: neither HERMA_HOME nor HOME is set, and the system knows no \
-                     home of this user",
-                )
-                .hint("set HERMA_HOME to a directory of your own"));
-            }
-        };
+        // Many commands need none: whoever does says so.
+        let home = set("HERMA_HOME")
+            .map(PathBuf::from)
+            .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("herma")))
+            .or_else(|| Some(user_home.as_ref()?.join(".local/state/herma")));
+        let home = home.map(std::path::absolute).transpose().map_err(Failure::internal)?;
         let user_home = user_home.unwrap_or_else(|| PathBuf::from("/"));
-        let home = std::path::absolute(&home).map_err(Failure::internal)?;
         let herma = std::env::current_exe()
             .map_err(|e| Failure::internal(format!("herma cannot find its own binary: {e}")))?;
         let search_path = set("PATH").unwrap_or_else(|| OsString::from("/usr/local/bin:/usr/bin:/bin"));
@@ -156,6 +149,11 @@ impl Environment {
                 workspace: set(WORKSPACE_VARIABLE).map(PathBuf::from),
             },
         })
+    }
+
+    /// herma's home, which nobody has made yet.
+    pub(crate) fn home(&self) -> Result<&Path, Failure> {
+        self.settings.home.as_deref().ok_or_else(|| Failure::from(&HomeError::Nowhere))
     }
 }
 

@@ -71,7 +71,10 @@ impl From<&HomeError> for Failure {
     fn from(error: &HomeError) -> Self {
         let failure = match error {
             HomeError::Io { .. } => Self::internal(error),
-            HomeError::NotOwn { .. } | HomeError::Writable { .. } => Self::bad_input(error),
+            HomeError::Nowhere
+            | HomeError::NotADirectory { .. }
+            | HomeError::NotOwn { .. }
+            | HomeError::Writable { .. } => Self::bad_input(error),
         };
         failure.hint(error.next_step())
     }

@@ -116,6 +116,8 @@ pub struct LogsOutput {
     pub run_id: RunId,
     /// Each log's text by its name in the bundle.
     pub logs: BTreeMap<String, String>,
+    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    pub touched: Vec<String>,
 }
 
 /// `herma verify --json`.

@@ -288,7 +288,7 @@ fn judge(ended: Option<Exit>) -> (VerificationStatus, Option<i32>) {
 fn ending(status: VerificationStatus, code: Option<i32>, reason: Option<&str>, limit: Duration) -> String {
     let why = reason.map(|why| format!(": {why}")).unwrap_or_default();
     match (status, code) {
-        (VerificationStatus::TimedOut, _) => format!("[killed after {} s]\n", limit.as_secs()),
+        (VerificationStatus::TimedOut, _) => format!("[killed after {:.1} s]\n", limit.as_secs_f64()),
         (_, Some(code)) => format!("[exit {code}{why}]\n"),
         (_, None) => format!("[killed{why}]\n"),
     }

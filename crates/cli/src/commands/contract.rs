@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_model::Stage;
-use herma_model::contract::{Target, template};
+use herma_model::contract::{RepoRef, Risk, Target, template};
 use herma_model::engine::DestinationKind;
 
 use crate::args;
@@ -24,7 +24,7 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
             let target = match (repo, fixture) {
                 (_, Some(name)) => Target::Fixture(name.clone()),
                 (repo, None) => Target::Repo {
-                    repo: repo.clone().map_or_else(|| ".".parse(), Ok).map_err(Failure::bad_input)?,
+                    repo: as_path(repo.as_ref()).parse().map_err(Failure::bad_input)?,
                     base: None,
                 },
             };
@@ -36,6 +36,15 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
             };
             written(&file, commit, screen)
         }
+    }
+}
+
+/// A repository's path as a contract says it: a word alone would be the name of an admission there.
+fn as_path(repo: Option<&RepoRef>) -> String {
+    match repo {
+        None => ".".to_owned(),
+        Some(path) if path.is_path() => path.to_string(),
+        Some(word) => format!("./{word}"),
     }
 }
 
@@ -112,6 +121,9 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
     {
         warnings
             .push(format!("target_not_admitted: there is no fixture `{name}`; docs/fixtures.md lists them"));
+    }
+    if terms.risk == Risk::Critical {
+        warnings.push("critical_repository: no contract with `risk: critical` runs".to_owned());
     }
     let stage = terms.stage;
     if stage == Stage::CandidateDefault {

@@ -7,6 +7,7 @@ use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 
 use crate::args::{self, LogArg};
+use crate::commands::show::warn_if_touched;
 use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::output::LogsOutput;
@@ -22,19 +23,25 @@ const LOGS: [(LogArg, &str); 4] = [
 pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (run, dirs) = find_run(&installation, &args.run)?;
+    // The events are many and for programs: they are shown when asked for.
+    let wanted = |log| args.only.map_or(log != LogArg::Events, |only| only == log);
+    let names: Vec<&str> = LOGS.into_iter().filter(|(log, _)| wanted(*log)).map(|(_, name)| name).collect();
+    // Nothing is signed while the run is under way.
+    let touched = match run.status {
+        Some(_) => warn_if_touched(&installation, &dirs, run.run_id, &names, screen),
+        None => Vec::new(),
+    };
     let mut logs = BTreeMap::new();
-    for (log, name) in LOGS {
-        // The events are many and for programs: they are shown when asked for.
-        let wanted = args.only.map_or(log != LogArg::Events, |only| only == log);
-        if wanted && let Ok(bytes) = read_regular(&dirs.bundle().join(name), u64::MAX) {
+    for name in names {
+        if let Ok(bytes) = read_regular(&dirs.bundle().join(name), u64::MAX) {
             logs.insert(name.to_owned(), String::from_utf8_lossy(&bytes).into_owned());
         }
     }
     if screen.is_json() {
-        screen.value(&LogsOutput { schema: "herma.logs/v1", run_id: run.run_id, logs })?;
+        screen.value(&LogsOutput { schema: "herma.logs/v1", run_id: run.run_id, logs, touched })?;
         return Ok(ExitCode::SUCCESS);
     }
-    if logs.is_empty() {
+    if logs.is_empty() && touched.is_empty() {
         screen.note("the run left no such log; `herma show` says why under `not applicable`");
     }
     for (name, text) in logs {

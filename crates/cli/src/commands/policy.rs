@@ -31,7 +31,7 @@ pub(crate) fn policy(command: &args::Policy, environment: &Environment, screen: 
 }
 
 fn check(args: &args::PolicyCheck, environment: &Environment, screen: &Screen) -> Ended {
-    let compiled = read(&args.files, environment).and_then(|files| Ok(Policies::compile(&files)?));
+    let compiled = read(&args.files, environment)?.and_then(|files| Ok(Policies::compile(&files)?));
     let (digest, rules, problems) = match compiled {
         Ok(policies) => (Some(policies.digest()), policies.rules().map(item).collect(), Vec::new()),
         Err(PolicyError::Wrong(Problems(problems))) => (None, Vec::new(), problems),
@@ -158,15 +158,18 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
 }
 
 /// The files that were named, or those of the installation.
-fn read(named: &[PathBuf], environment: &Environment) -> Result<Vec<PolicyFile>, PolicyError> {
+fn read(
+    named: &[PathBuf],
+    environment: &Environment,
+) -> Result<Result<Vec<PolicyFile>, PolicyError>, Failure> {
     if named.is_empty() {
-        return read_policies(&environment.settings.home.join(POLICY_DIR));
+        return Ok(read_policies(&environment.home()?.join(POLICY_DIR)));
     }
-    named.iter().map(|file: &PathBuf| read_policy(file, file.display().to_string())).collect()
+    Ok(named.iter().map(|file: &PathBuf| read_policy(file, file.display().to_string())).collect())
 }
 
 fn compiled(named: &[PathBuf], environment: &Environment) -> Result<Policies, Failure> {
-    let files = read(named, environment).map_err(|error| unusable(&error))?;
+    let files = read(named, environment)?.map_err(|error| unusable(&error))?;
     Policies::compile(&files).map_err(|problems| unusable(&problems.into()))
 }
 

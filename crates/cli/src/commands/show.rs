@@ -10,7 +10,7 @@ use herma_evidence::file_reading::read_regular;
 use herma_evidence::sealed::touched;
 use herma_evidence::{layout, report};
 use herma_harness::{Installation, RunDirs};
-use herma_model::Report;
+use herma_model::{Report, RunId};
 
 use crate::args;
 use crate::commands::{Ended, find_finished_run, open, outcome};
@@ -23,7 +23,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
     let installation = open(environment, screen)?;
     let (_, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
-    warn_if_touched(&installation, &dirs, &report, &[layout::REPORT, layout::EVENTS], screen);
+    warn_if_touched(&installation, &dirs, report.run_id, &[layout::REPORT, layout::EVENTS], screen);
     let tree = tree::around(&installation, &report);
     if args.tree {
         return show_tree(&report, tree, screen);
@@ -80,7 +80,7 @@ fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
 pub(crate) fn warn_if_touched(
     installation: &Installation,
     dirs: &RunDirs,
-    report: &Report,
+    run: RunId,
     names: &[&str],
     screen: &Screen,
 ) -> Vec<String> {
@@ -88,10 +88,8 @@ pub(crate) fn warn_if_touched(
     if !found.is_empty() {
         let warning = screen.paint(Tone::Bad, "WARNING: the evidence was touched after it was signed:");
         screen.note(format_args!("{warning} {}", safe_line(&found.join("; "))));
-        let run = report.run_id.short();
-        screen.note(format_args!(
-            "what is shown may not be what the run left; `herma verify {run}` says what holds"
-        ));
+        let run = run.short();
+        screen.note(format_args!("it is not what the run left; `herma verify {run}` says what holds"));
     }
     found
 }

@@ -100,8 +100,9 @@ fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Res
         let approvers = keys.iter().map(|key| TrustedApprover { name: None, key: key.clone() }).collect();
         return Ok(Trust { keys, approvers });
     }
-    let own = environment.settings.home.join("keys");
-    check_home(&environment.settings.home).map_err(|error| Failure::from(&error))?;
+    let Some(home) = &environment.settings.home else { return Ok(Trust::default()) };
+    let own = home.join("keys");
+    check_home(home).map_err(|error| Failure::from(&error))?;
     let installation = own.join("installation.pub");
     let keys = if installation.exists() { read_keys(&[installation])? } else { Vec::new() };
     let approvers = Approvers::open(own.join("approvers")).trusted().unwrap_or_else(|error| {

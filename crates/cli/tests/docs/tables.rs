@@ -54,7 +54,7 @@ pub(crate) fn exit_codes() -> String {
              after the first, ends herma at once, as `kill -9` does. One that was ignored when herma was started does not\n\
              count: `nohup herma run ...` outlives its terminal.\n\n\
              A run that herma did not live to end has no exit code of herma's own: the shell shows 137 after `kill -9`. The next\n\
-             herma command closes it as `blocked: interrupted`.\n\n\
+             herma command that opens the installation closes it as `blocked: interrupted`; `herma runs` does.\n\n\
              [The failure matrix](failure-matrix.md) says which blocker leads to which code.\n";
     text
 }

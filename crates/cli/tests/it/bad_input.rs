@@ -80,6 +80,10 @@ fn a_value_of_the_wrong_type_is_named() {
     error: contract.md:13:18: `soon` is not a length of time: write it like `250ms`, `90s`, `20m` or `2h`
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
+    insta::assert_snapshot!(said(contract_text(&[("limits", "{ idle: 0s }")])), @"
+    error: contract.md: `limits.idle` is no time at all; expected a time, like `90s` or `20m`
+    next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
+    ");
     insta::assert_snapshot!(said(contract_text(&[("limits", "{ memory: 1MiB }")])), @"
     error: contract.md: `limits.memory` is 1MiB, in which not even herma's own probes can run; expected at least 128MiB
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from

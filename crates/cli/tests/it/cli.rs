@@ -140,6 +140,9 @@ fn a_user_without_a_home_is_asked_for_one() {
     let ended = herma.run(&["runs"]);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
     assert!(ended.stderr.contains("neither HERMA_HOME nor HOME is set"), "{ended:#?}");
+    // What needs no home does not ask for one.
+    assert_eq!(herma.run(&["schema", "report"]).code, Some(0));
+    assert_eq!(herma.run(&["contract", "check", "fixture:string-slugify"]).code, Some(0));
     // One that it knows, and whose home nobody can make.
     let known = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--"];
     herma.wrap(&[&known[..], &without[..]].concat());
@@ -293,6 +296,9 @@ fn a_new_contract_checks_out_and_is_never_overwritten() {
     let elsewhere = herma.run(&["contract", "new", "tidy", "-o", "other.md", "--repo", "../repo"]);
     assert_eq!(elsewhere.code, Some(0), "{elsewhere:#?}");
     assert_eq!(herma.json(&["contract", "check", "other.md", "--json"])["stage"], 3);
+    // A word alone would be the name of an admission, and what is given is a path.
+    assert_eq!(herma.run(&["contract", "new", "near", "--repo", "shop"]).code, Some(0));
+    assert!(std::fs::read_to_string(herma.at("near.md")).unwrap().contains("repo: ./shop"));
 }
 
 #[test]
@@ -319,6 +325,7 @@ fn a_contract_that_would_be_blocked_says_so_when_it_is_checked() {
     for (term, expected) in [
         (("destination", "kubernetes"), "destination_unready"),
         (("target", "{ fixture: no-such-fixture }"), "target_not_admitted"),
+        (("risk", "critical"), "critical_repository"),
     ] {
         herma.contract(&[term]);
         assert_eq!(blockers(), [expected]);

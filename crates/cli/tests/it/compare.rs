@@ -22,7 +22,7 @@ fn compare(herma: &Herma, engines: &str, runs: &str) -> (Ended, Comparison) {
 
 fn installation(herma: &Herma) -> Installation {
     let settings = Settings {
-        home: herma.home().to_owned(),
+        home: Some(herma.home().to_owned()),
         herma: HERMA.into(),
         user_home: herma.at("user"),
         search_path: environment("PATH"),

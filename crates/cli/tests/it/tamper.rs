@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;
 
-use crate::kit::{Finished, Herma};
+use crate::kit::{Finished, Herma, run_tool};
 
 /// How many bytes are flipped in each file.
 const FLIPS: u32 = 200;
@@ -290,6 +290,22 @@ fn a_machine_that_has_never_seen_the_store_verifies_with_the_public_key() {
     let ended = elsewhere.run(&args);
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     assert!(!elsewhere.home().exists(), "verifying made a home");
+}
+
+#[test]
+fn a_key_and_a_bundle_are_all_that_a_stranger_needs() {
+    let sample = Sample::new();
+    let key = sample.herma.home().join("keys/installation.pub");
+    let (mut stranger, _) = Herma::of_normal_user();
+    let bundle = stranger.at("bundle");
+    run_tool("cp", &["-r".as_ref(), sample.dir().as_os_str(), bundle.as_os_str()], &[]);
+    run_tool("chmod", &["-R".as_ref(), "a+rX".as_ref(), bundle.as_os_str()], &[]);
+    fs::write(stranger.at("key.pub"), fs::read(key).unwrap()).unwrap();
+    let nobody = ["setpriv", "--reuid=54321", "--regid=54321", "--clear-groups", "--"];
+    let without = ["env", "-u", "HOME", "-u", "HERMA_HOME", "-u", "XDG_STATE_HOME"];
+    stranger.wrap(&[&nobody[..], &without[..]].concat());
+    let ended = stranger.run(&["verify", "bundle", "--key", "key.pub"]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
 }
 
 #[test]

@@ -8,10 +8,10 @@ use crate::kit::{Finished, Herma};
 
 const WARNING: &str = "WARNING: the evidence was touched after it was signed:";
 
-/// Whether `herma show` and `herma diff` warn.
-fn warned(herma: &Herma, run: &Finished) -> [bool; 2] {
+/// Whether `herma show`, `herma diff` and `herma logs` warn.
+fn warned(herma: &Herma, run: &Finished) -> [bool; 3] {
     let id = run.report.run_id.to_string();
-    ["show", "diff"].map(|command| {
+    ["show", "diff", "logs"].map(|command| {
         let ended = herma.run(&[command, &id]);
         let is_warned = ended.stderr.contains(WARNING);
         // What was not signed is shown, and not handed out as a patch.
@@ -21,9 +21,11 @@ fn warned(herma: &Herma, run: &Finished) -> [bool; 2] {
         assert_eq!(json.code, Some(withheld.into()), "{json:#?}");
         assert_eq!(json.stderr.contains(WARNING), is_warned, "{json:#?}");
         assert_eq!(ended.stderr.contains("herma verify"), is_warned, "{ended:#?}");
-        if command == "diff" {
+        if command != "show" {
             let touched = json.json()["touched"].as_array().unwrap().len();
             assert_eq!(touched > 0, is_warned, "{json:#?}");
+        }
+        if command == "diff" {
             assert_eq!(json.json()["patch"].is_null(), is_warned, "{json:#?}");
         }
         is_warned
@@ -34,14 +36,14 @@ fn warned(herma: &Herma, run: &Finished) -> [bool; 2] {
 fn what_was_touched_is_shown_with_a_warning() {
     let herma = Herma::new();
     let run = herma.demo(&["--destination", "host"]);
-    assert_eq!(warned(&herma, &run), [false, false]);
+    assert_eq!(warned(&herma, &run), [false; 3]);
     let at = |name: &str| run.bundle.dir.join(name);
     let cases = [
-        (layout::REPORT, "\"trim-slug\"", "\"trim-snail\"", [true, true]),
-        (layout::PATCH, "+", "+ ", [false, true]),
-        (layout::EVENTS, "engine.started", "engine.message", [true, false]),
-        (layout::TEST_LOG, "$ ", "# ", [false, false]),
-        (layout::ATTESTATION, "\"sig\":\"", "\"sig\":\"A", [true, true]),
+        (layout::REPORT, "\"trim-slug\"", "\"trim-snail\"", [true, true, false]),
+        (layout::PATCH, "+", "+ ", [false, true, false]),
+        (layout::EVENTS, "engine.started", "engine.message", [true, false, false]),
+        (layout::TEST_LOG, "$ ", "# ", [false, false, true]),
+        (layout::ATTESTATION, "\"sig\":\"", "\"sig\":\"A", [true; 3]),
     ];
     for (name, from, to, expected) in cases {
         let (path, before) = (at(name), fs::read_to_string(at(name)).unwrap());
@@ -49,10 +51,12 @@ fn what_was_touched_is_shown_with_a_warning() {
         fs::write(&path, before.replacen(from, to, 1)).unwrap();
         assert_eq!(warned(&herma, &run), expected, "{name}");
         fs::write(&path, before).unwrap();
-        assert_eq!(warned(&herma, &run), [false, false], "{name}");
+        assert_eq!(warned(&herma, &run), [false; 3], "{name}");
     }
+    fs::remove_file(at(layout::TEST_LOG)).unwrap();
+    assert_eq!(warned(&herma, &run), [false, false, true]);
     fs::remove_file(at(layout::ATTESTATION)).unwrap();
-    assert_eq!(warned(&herma, &run), [true, true]);
+    assert_eq!(warned(&herma, &run), [true; 3]);
 }
 
 #[test]
@@ -62,5 +66,5 @@ fn a_bundle_that_another_installation_signed_is_shown_with_a_warning() {
     other.demo(&["--destination", "host"]);
     fs::copy(other.home().join("keys/installation.key"), herma.home().join("keys/installation.key")).unwrap();
     fs::copy(other.home().join("keys/installation.pub"), herma.home().join("keys/installation.pub")).unwrap();
-    assert_eq!(warned(&herma, &run), [true, true]);
+    assert_eq!(warned(&herma, &run), [true; 3]);
 }

@@ -107,7 +107,10 @@ fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) ->
     };
     let patch = seen.files.contains_key(layout::PATCH).then(|| dir.join(layout::PATCH));
     if patch.is_none() && !report.changed_files.is_empty() {
-        return Ok(Good::NotApplicable("the patch was withheld".to_owned()));
+        let why = report.not_applicable.get(layout::PATCH);
+        return Ok(Good::NotApplicable(
+            why.map_or_else(|| "the patch is not there".to_owned(), Clone::clone),
+        ));
     }
     let found = witness.result_tree(seen.contract()?, report, patch.as_deref())?;
     if found == *recorded {

@@ -130,7 +130,10 @@ pub(crate) fn evaluate(
     let reachable = destination.as_ref().map(drop).and(egress.as_ref().map(drop));
     found(Gate::DestinationReady, reachable.map(|()| Finding::Passed).map_err(Clone::clone));
     found(Gate::TargetAdmitted, target.found.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
-    found(Gate::TargetClean, target::clean(contract, target.found.as_ref().ok()));
+    // What was not found, or is not let in, is not looked at.
+    if let Ok(target) = &target.found {
+        found(Gate::TargetClean, target::clean(contract, target));
+    }
     found(Gate::ApprovalPresent, approval.judged());
 
     let admissions = [engine.seen, model.seen, target.seen].into_iter().flatten().collect();
@@ -200,7 +203,11 @@ fn joined<T>(result: std::thread::Result<T>) -> T {
 
 fn complete(contract: &Contract, missing_toolchain: Option<&BlockerRecord>) -> Judged {
     if contract.terms.verify.is_empty() {
-        return Err(Blocker::MissingTestCommand.because("`verify` names no command"));
+        return Err(BlockerRecord {
+            next_step: "Name a command under `verify` that fails without the work and passes with it."
+                .to_owned(),
+            ..Blocker::MissingTestCommand.because("`verify` names no command")
+        });
     }
     match missing_toolchain {
         Some(missing) => Err(missing.clone()),

@@ -48,23 +48,20 @@ pub(super) fn find(case: Case<'_>) -> TargetSeen {
     }
 }
 
-pub(super) fn clean(contract: &Contract, target: Option<&FoundTarget>) -> Judged {
+pub(super) fn clean(contract: &Contract, target: &FoundTarget) -> Judged {
     match (&contract.terms.target, target) {
         (Target::Fixture(_), _) => {
             Ok(Finding::NotApplicable("a fixture is built in and cannot be dirty".to_owned()))
         }
-        (Target::Repo { .. }, Some(FoundTarget::Workspace(_))) => {
+        (Target::Repo { .. }, FoundTarget::Workspace(_)) => {
             Ok(Finding::NotApplicable("a child starts from its parent's workspace as it is".to_owned()))
         }
-        (Target::Repo { .. }, Some(FoundTarget::Repo(found))) if found.before.clean => Ok(Finding::Passed),
-        (Target::Repo { repo, .. }, Some(FoundTarget::Repo(found))) => {
+        (Target::Repo { .. }, FoundTarget::Repo(found)) if found.before.clean => Ok(Finding::Passed),
+        (Target::Repo { repo, .. }, FoundTarget::Repo(found)) => {
             Err(Blocker::DirtyStartingTree.because(dirty(repo.as_str(), &found.before.listed)))
         }
-        (Target::Repo { repo, .. }, Some(FoundTarget::Fixture(_))) => {
+        (Target::Repo { repo, .. }, FoundTarget::Fixture(_)) => {
             Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` is no repository")))
-        }
-        (Target::Repo { repo, .. }, None) => {
-            Err(Blocker::TargetNotAdmitted.because(format!("`{repo}` could not be read")))
         }
     }
 }

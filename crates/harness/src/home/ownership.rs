@@ -8,6 +8,11 @@ use std::path::{Path, PathBuf};
 /// herma's home cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum HomeError {
+    /// Nobody says where it could be.
+    #[error(
+        "there is no place for herma's home: neither HERMA_HOME nor HOME is set, and the system knows no home of this user"
+    )]
+    Nowhere,
     /// It cannot be made, read or written.
     #[error("herma's home {} cannot be used: {cause}", home.display())]
     Io {
@@ -15,6 +20,12 @@ pub enum HomeError {
         home: PathBuf,
         /// Why not.
         cause: io::Error,
+    },
+    /// Something else is there.
+    #[error("herma's home {} is not a directory", home.display())]
+    NotADirectory {
+        /// Which home.
+        home: PathBuf,
     },
     /// It is somebody else's.
     #[error(
@@ -48,6 +59,8 @@ impl HomeError {
     pub fn next_step(&self) -> String {
         let another = "set HERMA_HOME to another directory";
         match self {
+            Self::Nowhere => "set HERMA_HOME to a directory of your own".to_owned(),
+            Self::NotADirectory { .. } => another.to_owned(),
             Self::Io { .. } => format!("free space there, make it writable, or {another}"),
             Self::NotOwn { home, user, .. } => {
                 format!("if you trust what lies there, `chown -R {user} {}`; else {another}", home.display())
@@ -86,8 +99,7 @@ fn check(home: &Path, user: u32) -> Result<Option<u32>, HomeError> {
     };
     let mode = there.permissions().mode() & 0o7777;
     if !there.is_dir() {
-        let cause = io::Error::from(io::ErrorKind::NotADirectory);
-        Err(HomeError::Io { home: named(), cause })
+        Err(HomeError::NotADirectory { home: named() })
     } else if there.uid() != user {
         Err(HomeError::NotOwn { home: named(), owner: there.uid(), user })
     } else if mode & 0o022 != 0 {

@@ -61,6 +61,14 @@ impl Contract {
                 "expected a shell command, like `sh test.sh`",
             ));
         }
+        let limits = &terms.limits;
+        let spans = [("total", limits.total), ("startup", limits.startup), ("idle", limits.idle)];
+        if let Some((name, _)) = spans.into_iter().find(|(_, span)| span.0 == 0) {
+            return Err(BadContract::new(
+                format!("`limits.{name}` is no time at all"),
+                "expected a time, like `90s` or `20m`",
+            ));
+        }
         if let Some(memory) = terms.limits.memory.filter(|memory| *memory < LEAST_MEMORY) {
             return Err(BadContract::new(
                 format!("`limits.memory` is {memory}, in which not even herma's own probes can run"),

@@ -23,7 +23,7 @@ const REPOSITORIES: [(u64, f64); 3] = [(10, 3.0), (1_000, 1.6), (20_000, 1.3)];
 
 pub(crate) fn bench(command: &args::Bench, environment: &Environment, screen: &Screen) -> Ended {
     // Where real runs take place, and not in a /tmp that may be memory or full of other people's files.
-    let home = &environment.settings.home;
+    let home = environment.home()?;
     std::fs::create_dir_all(home).map_err(Failure::internal)?;
     let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(home).map_err(Failure::internal)?;
     match command {
@@ -41,7 +41,7 @@ fn harness(repeat: u32, quick: bool, scratch: &TempDir, environment: &Environmen
     let installation = {
         // A home of its own, so that nobody's runs are mixed with measurements.
         let mut settings = environment.clone();
-        settings.settings.home = scratch.path().join("home");
+        settings.settings.home = Some(scratch.path().join("home"));
         open(&settings, screen)?
     };
     let path = &environment.settings.search_path;

@@ -31,11 +31,11 @@ pub(crate) const CONFIG_FILE: &str = "router.toml";
 
 pub(crate) fn router(args: &args::Router, environment: &Environment, screen: &Screen) -> Ended {
     match &args.command {
-        None => serve(&config_file(args.config.as_ref(), environment), screen),
+        None => serve(&config_file(args.config.as_ref(), environment)?, screen),
         Some(RouterCommand::Check { config }) => check::check(config, screen),
         Some(RouterCommand::Probe { model, config, api }) => {
             keep_memory_private()?;
-            let file = config_file(config.as_ref(), environment);
+            let file = config_file(config.as_ref(), environment)?;
             super::router_probe::router_probe(model, &file, api.map(Into::into), &EnvironmentLookup, screen)
         }
         Some(RouterCommand::Example) => {
@@ -46,8 +46,8 @@ pub(crate) fn router(args: &args::Router, environment: &Environment, screen: &Sc
 }
 
 /// The configuration that is meant.
-pub(crate) fn config_file(given: Option<&PathBuf>, environment: &Environment) -> PathBuf {
-    given.cloned().unwrap_or_else(|| environment.settings.home.join(CONFIG_FILE))
+pub(crate) fn config_file(given: Option<&PathBuf>, environment: &Environment) -> Result<PathBuf, Failure> {
+    given.map_or_else(|| Ok(environment.home()?.join(CONFIG_FILE)), |file| Ok(file.clone()))
 }
 
 fn serve(file: &Path, screen: &Screen) -> Ended {

@@ -316,7 +316,7 @@ fn order(named: Option<Engine>, stage: Stage, destination: DestinationKind) -> O
 #[allow(clippy::disallowed_methods, reason = "git is found where the tests find theirs")]
 pub(super) fn open(temp: &TempDir) -> Option<Installation> {
     let settings = Settings {
-        home: temp.path().join("home"),
+        home: Some(temp.path().join("home")),
         herma: temp.path().join("herma"),
         user_home: temp.path().to_owned(),
         search_path: std::env::var_os("PATH").unwrap(),
