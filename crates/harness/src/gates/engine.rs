@@ -34,13 +34,23 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
     let name = &case.order.engine;
     let Some(engine) = case.installation.engines.get(name) else {
         let known: Vec<_> = case.installation.engines.names().iter().map(ToString::to_string).collect();
+        // Nothing that is done to a name alone makes an engine of it.
+        let unknown = |blocker: Blocker, why: String| {
+            Err(BlockerRecord {
+                next_step: "Correct the engine's name; `herma engines` lists those that herma has."
+                    .to_owned(),
+                ..blocker.because(why)
+            })
+        };
+        let (known, stage) = (known.join(", "), case.order.contract.terms.stage);
         return EngineSeen {
-            registered: Err(Blocker::EngineNotAdmitted
-                .because(format!("herma has no engine `{name}`; it has: {}", known.join(", ")))),
-            enabled: Err(Blocker::EngineDisabled.because(format!("`{name}` is not enabled"))),
-            proven: Err(Blocker::StageUnproven
-                .because(format!("`{name}` has no proof of stage {}", case.order.contract.terms.stage))),
-            admitted: Err(Blocker::EngineNotAdmitted.because(format!("there is no admission of `{name}`"))),
+            registered: unknown(
+                Blocker::EngineNotAdmitted,
+                format!("herma has no engine `{name}`; it has: {known}"),
+            ),
+            enabled: unknown(Blocker::EngineDisabled, format!("`{name}` is not enabled")),
+            proven: unknown(Blocker::StageUnproven, format!("`{name}` has no proof of stage {stage}")),
+            admitted: unknown(Blocker::EngineNotAdmitted, format!("there is no admission of `{name}`")),
             digest: None,
             identity: None,
             seen: None,
