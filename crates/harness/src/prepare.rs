@@ -40,15 +40,19 @@ pub(crate) struct Workspace<'a> {
 }
 
 /// What is made while the walls are tried: the base, and the workspace where an engine will need one.
-pub(crate) type Made<'a> = (Ground, Option<MadeWorkspace<'a>>);
+pub(crate) type Made<'a> = (Ground, Option<Startable<'a>>);
 
-/// The inner error says why the agent cannot start from what was made.
-type MadeWorkspace<'a> = Result<Result<Workspace<'a>, String>, Stop>;
+/// The error says why the agent cannot start from what was made.
+type Startable<'a> = Result<Workspace<'a>, String>;
 
 /// Makes the workspace, where the stage starts an engine.
-pub(crate) fn workspace<'a>(run: &Run<'_>, ready: &'a Ready, ground: &Ground) -> Option<MadeWorkspace<'a>> {
+pub(crate) fn workspace<'a>(
+    run: &Run<'_>,
+    ready: &'a Ready,
+    ground: &Ground,
+) -> Result<Option<Startable<'a>>, Stop> {
     if !run.contract.terms.stage.starts_engine() {
-        return None;
+        return Ok(None);
     }
     let made = run.engine().and_then(|engine| make(run, engine, ready, ground));
     if made.is_err() {
@@ -57,12 +61,17 @@ pub(crate) fn workspace<'a>(run: &Run<'_>, ready: &'a Ready, ground: &Ground) ->
             let _ = remove_tree(&dir);
         }
     }
-    Some(made)
+    made.map(Some)
 }
 
 /// Makes the workspace, the engine's directory, and the fresh checkout of the same tree that verification will run on.
 /// The engine never sees that one: it is not mounted. Meanwhile its destination is made ready.
-fn make<'a>(run: &Run<'_>, engine: &dyn Engine, ready: &'a Ready, ground: &Ground) -> MadeWorkspace<'a> {
+fn make<'a>(
+    run: &Run<'_>,
+    engine: &dyn Engine,
+    ready: &'a Ready,
+    ground: &Ground,
+) -> Result<Startable<'a>, Stop> {
     let Ground { git_dir, baseline, entries } = ground;
     let (workspace, engine_dir, fresh) = (run.dirs.workspace(), run.dirs.engine(), run.dirs.verification());
     for dir in [&workspace, &engine_dir, &fresh] {
@@ -121,7 +130,7 @@ fn unless_over(run: &Run<'_>) -> Result<(), Stop> {
 pub(crate) fn take_up<'a>(
     run: &mut Run<'_>,
     Ground { baseline, entries, .. }: &Ground,
-    workspace: Result<Workspace<'a>, String>,
+    workspace: Startable<'a>,
 ) -> Result<(ControlFiles, Staged<'a>), Stop> {
     let Workspace { control_files, staged } = match workspace {
         Ok(workspace) => workspace,

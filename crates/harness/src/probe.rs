@@ -112,12 +112,17 @@ pub(crate) fn evaluate(
     run: &mut Run<'_>,
     ready: &Ready,
     Tried { walls, question }: Tried<'_>,
+    without_workspace: Option<Stop>,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
     run.heed()?;
     let confinement = confinement(run, walls)?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
+    // Walls that do not hold say more of why there is no workspace; with others nobody is asked in vain.
+    if let Some(stop) = without_workspace.filter(|_| confined) {
+        return Err(stop);
+    }
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
     if confined {
         let identity = identity::identity(run, ready, question);

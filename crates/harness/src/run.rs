@@ -161,7 +161,7 @@ impl<'a> Run<'a> {
 
         self.step(Step::Workspace)?;
         let engine = self.engine()?;
-        let (control_files, staged) = prepare::take_up(self, &ground, workspace?)?;
+        let (control_files, staged) = prepare::take_up(self, &ground, workspace)?;
         land::make_repository(self, &ground)?;
 
         self.step(Step::Engine)?;
@@ -205,21 +205,22 @@ impl<'a> Run<'a> {
             let (run, wanted) = (&*self, arranged.is_some());
             let made = scope.spawn(move || {
                 let ground = joined(ground)??;
-                let workspace = wanted.then(|| prepare::workspace(run, ready, &ground)).flatten();
+                let workspace = if wanted { prepare::workspace(run, ready, &ground) } else { Ok(None) };
                 Ok::<_, Stop>((ground, workspace))
             });
             let tried = arranged.map(|arranged| probe::try_walls(run, ready, arranged)).transpose();
             Ok::<_, Stop>((joined(made)?, tried))
         })?;
-        // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied. Where the walls
-        // of the engine could not be made, those of the probes say more of it.
+        // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied.
         self.heed()?;
         let (ground, workspace) = made?;
-        if let Some(Err(full @ Stop::Write(_))) = workspace {
-            return Err(full);
-        }
+        let (workspace, failed) = match workspace {
+            Ok(workspace) => (workspace, None),
+            Err(full @ Stop::Write(_)) => return Err(full),
+            Err(failed) => (None, Some(failed)),
+        };
         if let Some(tried) = tried? {
-            probe::evaluate(self, ready, tried, findings)?;
+            probe::evaluate(self, ready, tried, failed, findings)?;
         }
         self.heed()?;
         Ok((ground, workspace))

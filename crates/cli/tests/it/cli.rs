@@ -152,6 +152,20 @@ fn a_user_without_a_home_is_asked_for_one() {
 }
 
 #[test]
+fn a_home_that_is_no_directory_is_bad_input() {
+    let mut herma = Herma::new();
+    let file = herma.file("file", "no directory");
+    herma.set_home(&file);
+    let ended = herma.run(&["runs"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert!(
+        ended.stderr.contains("is not a directory\nnext: set HERMA_HOME to another directory"),
+        "{ended:#?}"
+    );
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "no directory");
+}
+
+#[test]
 fn a_home_without_runs_says_what_to_do() {
     let ended = Herma::new().run(&["runs"]);
     assert_eq!((ended.code, ended.stdout.as_str()), (Some(0), "no runs yet; start with `herma demo`\n"));

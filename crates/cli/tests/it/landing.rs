@@ -11,6 +11,7 @@ use herma_model::{EventType, Status};
 use self::meddling::{BASES, Meddling, REFS, TREES, write};
 use crate::kit::{
     CONTRACT, Finished, HOLD, Herma, ON_TARGET, Owned, assert_said_nowhere, assert_unplaced, fix_and,
+    run_tool,
 };
 
 type Picture = BTreeMap<PathBuf, (u32, Vec<u8>)>;
@@ -226,6 +227,22 @@ fn the_admission_narrows_what_a_contract_allows() {
     assert_eq!(blockers(&run), ["forbidden_action"]);
     let run = herma.approve_and_play(&fix_and(&[]));
     assert_landed(&owned, &before, &run, "main");
+}
+
+#[test]
+fn a_base_that_cannot_be_copied_uses_no_approval() {
+    let (herma, owned) = Herma::with_target(&[]);
+    herma.script(&fix_and(&[]));
+    let approval = herma.approve();
+    // One file of the base has lost its content.
+    let lose = "cd \"$1\" && mv .git/objects/pack lost && for pack in lost/*.pack; do git unpack-objects -q < $pack; done \
+                && rm -r lost && blob=$(git rev-parse main:slugify.sh) \
+                && rm -f .git/objects/$(echo $blob | cut -c1-2)/$(echo $blob | cut -c3-)";
+    let dir = owned.repository.dir.as_os_str();
+    run_tool("sh", &["-c".as_ref(), lose.as_ref(), "sh".as_ref(), dir], &[]);
+    let ended = herma.run(&["run", CONTRACT, "--script", "script.yaml"]);
+    assert_eq!(ended.code, Some(4), "{ended:#?}");
+    assert_eq!(herma.approval(&approval), ("granted".to_owned(), None));
 }
 
 #[test]

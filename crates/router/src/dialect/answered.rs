@@ -246,7 +246,7 @@ impl From<Flaw> for NotAnAnswer {
     }
 }
 
-/// The string that comes next, cut to what is kept.
+/// The string that comes next, as it is kept.
 fn word(scanner: &mut Scanner<'_>) -> Result<String, Flaw> {
     let text = scanner.string()?.decode();
     Ok(if text.len() > MAX_WORD {

@@ -33,8 +33,7 @@ const X_REWRITES: HeaderName = HeaderName::from_static("x-herma-rewrites");
 /// The output maximum that herma inserted or lowered.
 const X_MAX_OUTPUT: HeaderName = HeaderName::from_static("x-herma-max-output");
 
-/// The longest name of a model that is kept. No model has a longer one, and in a part of it nobody would know a part of a
-/// secret again.
+/// The longest name of a model that is kept. In a part of a longer one nobody would know a part of a secret again.
 const LONGEST_NAME: usize = 256;
 
 /// The largest error of an upstream that is passed on.
