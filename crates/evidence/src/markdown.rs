@@ -197,10 +197,15 @@ fn commands(commands: &[Verification], out: &mut String) -> std::fmt::Result {
             VerificationStatus::Failed => "failed",
             VerificationStatus::CommandMissing => "command missing",
             VerificationStatus::TimedOut => "timed out",
+            VerificationStatus::ChangedFiles => "changed tracked files",
         };
         let exit = command.exit_code.map(|code| code.to_string()).unwrap_or_default();
         let shown = cell(&code(&command.command));
         writeln!(out, "| {shown} | {status} | {exit} | {} |", command.duration_ms)?;
+    }
+    for command in commands {
+        let Some(changed) = &command.changed_files else { continue };
+        writeln!(out, "\n{} changed {}.", code(&command.command), line(&changed.to_string()))?;
     }
     Ok(())
 }

@@ -6,6 +6,7 @@
 mod agent_repository;
 mod beneath;
 mod checkout;
+mod checkout_state;
 mod error;
 mod git;
 mod git_dir;
@@ -17,10 +18,12 @@ mod plain;
 mod regular;
 mod scrub;
 mod source;
+mod stamp;
 mod walk;
 
 pub use agent_repository::{ControlFiles, make_agent_repository};
 pub use checkout::{copy_changes, lay_out};
+pub use checkout_state::CheckoutState;
 pub use error::GitError;
 pub use git::Git;
 pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
@@ -28,4 +31,4 @@ pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, mak
 pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::is_plain;
 pub use source::{Listed, SourceRepo, SourceState};
-pub use walk::{Found, altered, walk};
+pub use walk::{Found, walk};

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use herma_model::{Digest, RepoPath};
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags};
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -22,6 +22,7 @@ use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 use crate::plain::is_plain;
 use crate::regular;
+use crate::stamp::Stamp;
 
 /// A local repository, found.
 #[derive(Clone, Debug)]
@@ -40,35 +41,6 @@ pub struct SourceRepo {
 
 /// What each file was when it was read, by its path.
 type Looked = HashMap<Vec<u8>, (Stamp, Vec<u8>)>;
-
-/// What the kernel says of a file. It sets the change time on every change of content or mode, and nobody can set that
-/// back: a file with the same stamp is the same file with the same content.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Stamp {
-    device: u64,
-    inode: u64,
-    size: i64,
-    changed: (i64, i64),
-}
-
-/// A file that changed less than that long ago could change again within the same tick of the clock.
-const TICK_SECONDS: i64 = 2;
-
-impl Stamp {
-    fn of(stat: &Stat) -> Self {
-        Self {
-            device: stat.st_dev,
-            inode: stat.st_ino,
-            size: stat.st_size,
-            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
-        }
-    }
-
-    fn is_settled(&self) -> bool {
-        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
-        self.changed.0 < now - TICK_SECONDS
-    }
-}
 
 /// Everything that must be the same before and after a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -200,20 +200,18 @@ fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(F
     Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or(0), mode))
 }
 
-/// The first of these entries that does not lie below the root as it should; whatever keeps one from being read counts.
-#[must_use]
-pub fn altered<'a>(root: &Path, format: ObjectFormat, entries: &[&'a TreeEntry]) -> Option<&'a RepoPath> {
-    let Ok(root_dir) = open_root(root) else {
-        return entries.first().map(|expected| &expected.path);
-    };
-    let as_expected = |expected: &&'a TreeEntry| {
-        let TreeEntry { path, entry } = expected;
-        match hash_one(root_dir.as_fd(), root, format, path, entry.mode == Mode::Symlink) {
-            Ok(Hashed { content: Content::Named(found), .. }) if found == *entry => Ok(()),
-            _ => Err(path),
-        }
-    };
-    parallel::map(entries, as_expected).err()
+/// Whether an entry is below the root as the tree has it; one that cannot be read is not.
+pub(crate) fn holds(
+    root_dir: BorrowedFd<'_>,
+    root: &Path,
+    format: ObjectFormat,
+    expected: &TreeEntry,
+) -> bool {
+    let TreeEntry { path, entry } = expected;
+    matches!(
+        hash_one(root_dir, root, format, path, entry.mode == Mode::Symlink),
+        Ok(Hashed { content: Content::Named(found), .. }) if found == *entry
+    )
 }
 
 /// The content of one entry of a walked tree, read the same careful way.

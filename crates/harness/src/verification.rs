@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
-use herma_git::{TreeEntry, altered, copy_changes, lay_out};
-use herma_model::report::{ChangedFile, Mode, Verification, VerificationStatus};
+use herma_git::{CheckoutState, copy_changes, lay_out};
+use herma_model::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
 use herma_model::{EventType, RepoPath, RunId};
 use herma_policy::test_files::looks_like_test;
 use serde_json::json;
@@ -31,14 +31,6 @@ const LOG_CAP: u64 = 64 << 20;
 const NOT_FOUND: [i32; 2] = [126, 127];
 
 type SharedLog = Arc<Mutex<LogWriter>>;
-
-/// A checkout that the commands run in, one after another. They are the code of the result, and may have done anything to it
-/// once the first has run: nothing is written into it any more.
-struct Checkout {
-    root: PathBuf,
-    /// What it was made of.
-    tree: Vec<TreeEntry>,
-}
 
 /// What every command has in common.
 struct Bench<'a> {
@@ -75,17 +67,17 @@ pub(crate) fn verify(
     let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
     let bench = Bench { ready, deadline, log: Arc::new(Mutex::new(log)) };
-    let done = all(run, ground, &bench, &checkout, first)?;
+    let done = all(run, &bench, &checkout, first)?;
     run.heed()?;
     run.facts.verification = done;
-    run.remove_aside(checkout.root);
+    run.remove_aside(checkout.root().to_owned());
     if leans_on_its_tests(run) {
         write(&bench.log, b"\n# once more, with the tests as they were before the engine\n");
         let checkout = with_old_tests(run, ground)?;
-        let done = all(run, ground, &bench, &checkout, None)?;
+        let done = all(run, &bench, &checkout, None)?;
         run.heed()?;
         run.facts.verification_with_baseline_tests = done;
-        run.remove_aside(checkout.root);
+        run.remove_aside(checkout.root().to_owned());
     }
     let log = Arc::into_inner(bench.log).ok_or_else(|| Stop::panicked("reading test output"))?;
     log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
@@ -102,20 +94,23 @@ pub(crate) fn verify(
 }
 
 /// The result, in the checkout that was laid out before the engine started.
-fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
+///
+/// The commands run in it one after another. They are the code of the result, and may have done anything to it once the first
+/// has run: herma writes nothing into it after that.
+fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
     let (root, changes) = (run.dirs.verification(), &run.facts.changed_files);
     copy_changes(&run.dirs.workspace(), ground.git_dir.format(), changes, &root)?;
-    Ok(Checkout { root, tree: with_changes(ground, changes) })
+    Ok(CheckoutState::record(root, ground.git_dir.format(), with_changes(ground, changes)))
 }
 
 /// The result without what the engine did to tests: in a checkout of its own, because in the first one the engine's tests,
 /// and its code, have run.
-fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<Checkout, Stop> {
+fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
     let changes = besides_tests(&run.facts.changed_files);
     let (root, tree) = (run.dirs.old_tests(), with_changes(ground, changes));
     std::fs::create_dir(&root)?;
     lay_out(&ground.git_dir, &tree, &[&root])?;
-    Ok(Checkout { root, tree })
+    Ok(CheckoutState::record(root, ground.git_dir.format(), tree))
 }
 
 /// The changes without those of tests, and without those that stand where an old test was.
@@ -129,12 +124,12 @@ fn besides_tests(changes: &[ChangedFile]) -> Vec<&ChangedFile> {
     others.into_iter().filter(|change| !is_in_the_way(&change.path)).collect()
 }
 
-/// Runs the commands in a checkout; those that are left not, where the run goes no further.
+/// Runs the commands in a checkout, until the run is over or a command has changed tracked files: the commands after that one
+/// would test other files than those recorded.
 fn all(
     run: &Run<'_>,
-    ground: &Ground,
     bench: &Bench<'_>,
-    checkout: &Checkout,
+    checkout: &CheckoutState,
     mut first: Option<Prepared<'_>>,
 ) -> Result<Vec<Verification>, Stop> {
     let Bench { ready, deadline, log } = bench;
@@ -146,28 +141,32 @@ fn all(
         let process = if let Some(prepared) = first.take() {
             prepared.start()
         } else {
-            ready.destination.start(&job(run, command, checkout.root.clone(), &ready.toolchains))
+            ready.destination.start(&job(run, command, checkout.root().to_owned(), &ready.toolchains))
         };
         let mut one = one(process?, run, command, started, *deadline, log)?;
-        // What it leaves is the next one's to build on; tests that it changed would tell that one what it wants to hear.
-        if left.len() > 0
-            && passes(&one)
-            && let Some(path) = altered_test(ground, checkout)
-        {
-            let reason = format!("it changed the test {path}, which is there for the commands after it");
-            write(log, format!("[{reason}]\n").as_bytes());
-            (one.status, one.reason) = (VerificationStatus::Failed, Some(reason));
+        // Every process of the command is dead by now, so that nothing changes a file after this comparison.
+        one.changed_files = ChangedByCommand::of(&checkout.changed());
+        let changed = one.changed_files.is_some();
+        if let Some(files) = &one.changed_files {
+            write(log, changed_notice(files, left.len()).as_bytes());
+            if one.status == VerificationStatus::Passed {
+                one.status = VerificationStatus::ChangedFiles;
+            }
         }
         done.push(one);
+        if changed {
+            break;
+        }
     }
     Ok(done)
 }
 
-/// A test that is not as it was laid out.
-fn altered_test<'a>(ground: &Ground, checkout: &'a Checkout) -> Option<&'a RepoPath> {
-    let is_test = |e: &&TreeEntry| e.entry.mode != Mode::Submodule && looks_like_test(&e.path);
-    let tests: Vec<&TreeEntry> = checkout.tree.iter().filter(is_test).collect();
-    altered(&checkout.root, ground.git_dir.format(), &tests)
+fn changed_notice(files: &ChangedByCommand, left: usize) -> String {
+    let rest = match left {
+        0 => String::new(),
+        left => format!("; not run: {left} more, which would test other files than those recorded"),
+    };
+    format!("[changed {files}{rest}]\n")
 }
 
 /// Why there is nothing to verify: the patch breaks a rule, or there is none though one is required.
@@ -259,7 +258,8 @@ fn one(
     };
     write(log, ending.as_bytes());
     let duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-    Ok(Verification { command: command.to_owned(), status, exit_code, reason, duration_ms })
+    let command = command.to_owned();
+    Ok(Verification { command, status, exit_code, reason, changed_files: None, duration_ms })
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.
@@ -308,7 +308,7 @@ fn write(log: &SharedLog, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::report::Entry;
+    use herma_model::report::{Entry, Mode};
 
     use super::*;
 

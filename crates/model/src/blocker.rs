@@ -69,6 +69,10 @@ blockers! {
     VerificationFailed "verification_failed" Fail
         "A verification command did not exit with 0 on the fresh checkout with the patch."
         "Read test.log in the bundle.";
+    VerificationChangedFiles "verification_changed_files" Fail
+        "A verification command changed tracked files of the checkout, so that what it tested, or what the next command would test, is not the recorded result."
+        "Make the command leave tracked files alone: run formatters and generators in check mode, snapshot tests without updates and \
+         package managers with a frozen lock file. Build output in files that git does not track is no change.";
     MissingRequiredEvent "missing_required_event" Fail
         "An event that every such run must leave is not in the log, or stands in the wrong place."
         "Treat the run as unproven and run the contract again; if it repeats, report it with the bundle.";

@@ -1,6 +1,7 @@
 //! The report of a run, as it stands in `report.json`.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -295,8 +296,53 @@ pub struct Verification {
     /// What else herma knows of its end: the limit that it met, or who ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The tracked files of the checkout that it changed, where it changed any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_files: Option<ChangedByCommand>,
     /// How long it took.
     pub duration_ms: u64,
+}
+
+/// The tracked files that a verification command changed, removed or replaced in its checkout.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ChangedByCommand {
+    /// How many they are.
+    pub count: u64,
+    /// The first of them, at most 20.
+    pub first: Vec<RepoPath>,
+}
+
+impl ChangedByCommand {
+    /// How many paths are kept.
+    pub const MOST_LISTED: usize = 20;
+
+    /// The record of these paths; none where there are none.
+    #[must_use]
+    pub fn of(paths: &[&RepoPath]) -> Option<Self> {
+        let first: Vec<RepoPath> = paths.iter().take(Self::MOST_LISTED).copied().cloned().collect();
+        (!paths.is_empty()).then(|| Self { count: paths.len() as u64, first })
+    }
+
+    /// Whether it can be the record of what a command changed.
+    #[must_use]
+    pub fn is_consistent(&self) -> bool {
+        let listed = self.first.len() as u64;
+        self.count > 0 && listed == self.count.min(Self::MOST_LISTED as u64)
+    }
+}
+
+/// As a message has it: how many, then the names.
+impl fmt::Display for ChangedByCommand {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<String> = self.first.iter().map(RepoPath::to_string).collect();
+        let files = if self.count == 1 { "tracked file" } else { "tracked files" };
+        write!(f, "{} {files}: {}", self.count, names.join(", "))?;
+        match self.count.saturating_sub(self.first.len() as u64) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
 }
 
 /// How a verification command ended.
@@ -311,6 +357,8 @@ pub enum VerificationStatus {
     CommandMissing,
     /// It took longer than the total limit.
     TimedOut,
+    /// It exited with 0 and had changed tracked files of the checkout.
+    ChangedFiles,
 }
 
 /// One file of the bundle.

@@ -132,7 +132,7 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
             .verification
             .iter()
             .chain(facts.verification_with_baseline_tests)
-            .all(|v| outcome(v).is_none())
+            .all(|v| outcome(v).is_none() && v.changed_files.is_none())
 }
 
 fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
@@ -219,14 +219,21 @@ fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocke
 fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
     let stopped = matches!(ending, Ending::Stopped(_));
     for verification in facts.verification {
+        blockers.extend(changed_files(verification, ""));
         match outcome(verification) {
             // A limit says already that the work was not done.
             Some(Blocker::VerificationFailed) if stopped => {}
+            Some(Blocker::VerificationChangedFiles) if verification.changed_files.is_some() => {}
             Some(blocker) => blockers.push(blocker.because(describe(verification))),
             None => {}
         }
     }
-    let leaning = facts.verification_with_baseline_tests.iter().find(|v| outcome(v).is_some());
+    let second = facts.verification_with_baseline_tests;
+    blockers.extend(second.iter().filter_map(|v| changed_files(v, "with the tests as they were ")));
+    let fails = |v: &&Verification| {
+        outcome(v).is_some_and(|b| b != Blocker::VerificationChangedFiles || v.changed_files.is_none())
+    };
+    let leaning = second.iter().find(fails);
     if let Some(verification) = leaning.filter(|_| !stopped) {
         let detail = format!(
             "the engine changed or added tests, and with the tests as they were {}; `tests_may_change: true` in the \
@@ -240,17 +247,29 @@ fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<B
 /// The blocker that a verification command leads to.
 fn outcome(verification: &Verification) -> Option<Blocker> {
     match verification.status {
+        VerificationStatus::Passed if verification.changed_files.is_some() => {
+            Some(Blocker::VerificationChangedFiles)
+        }
         VerificationStatus::Passed if verification.exit_code == Some(0) => None,
         VerificationStatus::Passed | VerificationStatus::Failed => Some(Blocker::VerificationFailed),
         VerificationStatus::CommandMissing => Some(Blocker::MissingTestCommand),
         VerificationStatus::TimedOut => Some(Blocker::TimeoutTotal),
+        VerificationStatus::ChangedFiles => Some(Blocker::VerificationChangedFiles),
     }
+}
+
+/// The blocker for the tracked files that a command changed, whatever its exit.
+fn changed_files(verification: &Verification, when: &str) -> Option<BlockerRecord> {
+    let changed = verification.changed_files.as_ref()?;
+    let detail = format!("{when}the verification command `{}` changed {changed}", verification.command);
+    Some(Blocker::VerificationChangedFiles.because(detail))
 }
 
 fn describe(verification: &Verification) -> String {
     let how = match (verification.status, verification.exit_code) {
         (VerificationStatus::CommandMissing, _) => "was not found or could not be run".to_owned(),
         (VerificationStatus::TimedOut, _) => "took longer than the total limit".to_owned(),
+        (VerificationStatus::ChangedFiles, _) => "changed tracked files".to_owned(),
         (VerificationStatus::Passed | VerificationStatus::Failed, Some(code)) => {
             format!("exited with {code}")
         }

@@ -281,5 +281,9 @@ pub(crate) fn show_result(report: &Report, screen: &Screen) {
             safe_line(&check.command),
             check.duration_ms
         ));
+        if let Some(changed) = &check.changed_files {
+            let text = format!("           changed {}", safe_line(&changed.to_string()));
+            screen.line(format_args!("{}", screen.paint(Tone::Warn, text)));
+        }
     }
 }

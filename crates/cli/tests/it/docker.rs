@@ -14,6 +14,7 @@ use herma_model::Blocker;
 use herma_model::engine::DestinationKind;
 
 use self::daemon::Daemon;
+use crate::fresh_checkout::LEAVES_A_DAEMON;
 use crate::kit::{Finished, HERMA, Herma, ON_REPOSITORY, Repository, run_tool, until};
 
 const NOWHERE: &str = "team/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000";
@@ -37,6 +38,7 @@ fn runs_take_place_in_containers_and_nothing_of_them_stays() {
     let daemon = Daemon::start(HERMA.into());
     let herma = herma(daemon.image(), &daemon.socket());
     a_run_passes_and_says_where_it_took_place(&daemon, &herma);
+    what_a_command_left_running_changes_nothing_for_the_next_one(&herma);
     a_repositorys_choice_holds_in_its_worktrees(&daemon);
     every_probe_is_denied(&herma);
     a_container_that_somebody_kills_is_a_failure_with_a_reason(&daemon, &herma);
@@ -59,6 +61,15 @@ fn a_run_passes_and_says_where_it_took_place(daemon: &Daemon, herma: &Herma) {
     // herma as root lends its files to another user inside; all of them are its own again.
     let failed = herma.finished(&[&RUN[..], &["--script", "breaks-test"]].concat());
     failed.assert_only(Blocker::VerificationFailed);
+}
+
+fn what_a_command_left_running_changes_nothing_for_the_next_one(herma: &Herma) {
+    let verify = format!("[{LEAVES_A_DAEMON:?}, \"sleep 1; sh tests/slugify_test.sh\"]");
+    herma.play("fix", &[("verify", &verify), ("destination", "docker")]).assert_pass();
+    let quick = LEAVES_A_DAEMON.replace("sleep 0.5; ", "") + "; sleep 0.5";
+    let verify = format!("[{quick:?}, \"sh tests/slugify_test.sh\"]");
+    let run = herma.play("fix", &[("verify", &verify), ("destination", "docker")]);
+    run.assert_only(Blocker::VerificationChangedFiles);
 }
 
 /// Chosen in the repository, it holds for a run on it that says nothing, also in a worktree; whoever says more wins.

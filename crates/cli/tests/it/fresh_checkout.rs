@@ -20,24 +20,30 @@ fn write(path: &str, text: &str) -> String {
     format!("- write: {{ path: {path}, text: {text:?} }}")
 }
 
-fn assert_leans(run: &Finished) {
-    run.assert_only(Blocker::VerificationFailed);
+/// The first command changed exactly these tracked files, and no command ran after it.
+fn assert_changed(run: &Finished, paths: &[&str]) {
+    run.assert_only(Blocker::VerificationChangedFiles);
     let report = &run.report;
-    assert_eq!(report.verification[0].status, VerificationStatus::Passed, "{report:#?}");
-    assert_eq!(report.verification_with_baseline_tests[0].status, VerificationStatus::Failed, "{report:#?}");
+    let [first] = &report.verification[..] else { panic!("one command should have run: {report:#?}") };
+    assert_eq!(first.status, VerificationStatus::ChangedFiles, "{report:#?}");
+    let changed = first.changed_files.as_ref().unwrap();
+    let named: Vec<String> = changed.first.iter().map(ToString::to_string).collect();
+    assert_eq!(named, paths, "{report:#?}");
+    assert_eq!(changed.count, paths.len() as u64);
+    assert_eq!(report.verification_with_baseline_tests, []);
 }
 
 #[test]
 fn a_test_that_mends_the_result_while_it_runs_does_not_make_a_pass() {
     let test = write("tests/slugify_test.sh", MEND);
-    assert_leans(&Herma::new().play(&broken_and(&[&test]), &[]));
+    assert_changed(&Herma::new().play(&broken_and(&[&test]), &[]), &["slugify.sh"]);
 }
 
 #[test]
 fn a_new_test_that_meddles_with_the_old_ones_does_not_make_a_pass() {
     let test = write("tests/a_test.sh", MEND);
     let verify = ("verify", r#"["for test in tests/*.sh; do sh $test || exit; done"]"#);
-    assert_leans(&Herma::new().play(&broken_and(&[&test]), &[verify]));
+    assert_changed(&Herma::new().play(&broken_and(&[&test]), &[verify]), &["slugify.sh"]);
 }
 
 #[test]
@@ -52,16 +58,72 @@ fn a_new_test_beside_the_old_ones_is_welcome() {
 #[test]
 fn a_command_that_changes_tests_for_the_next_one_has_failed() {
     let verify = ("verify", r#"["sh ./slugify.sh", "sh tests/slugify_test.sh"]"#);
-    for meddle in [
-        "echo exit 0 > tests/slugify_test.sh",
-        "mv tests was; mkdir tests; echo exit 0 > tests/slugify_test.sh",
+    for (meddle, changed) in [
+        ("echo exit 0 > tests/slugify_test.sh", &["tests/slugify_test.sh"][..]),
+        (
+            "mv tests was; mkdir tests; echo exit 0 > tests/slugify_test.sh",
+            &["tests/notes.md", "tests/slugify_test.sh"],
+        ),
     ] {
         let result = format!("- append: {{ path: slugify.sh, text: {meddle:?} }}");
         let run = Herma::new().play(&broken_and(&[&result]), &[verify]);
-        run.assert_only(Blocker::VerificationFailed);
-        let first = &run.report.verification[0];
-        assert_eq!(first.status, VerificationStatus::Failed, "{first:#?}");
-        assert!(first.reason.as_ref().unwrap().starts_with("it changed the test tests/"), "{first:#?}");
+        assert_changed(&run, changed);
+    }
+}
+
+#[test]
+fn a_command_that_changes_sources_for_the_next_one_has_failed() {
+    let herma = Herma::new();
+    let verify = ("verify", r#"["sh ./slugify.sh", "sh tests/slugify_test.sh"]"#);
+    let result = format!("- append: {{ path: slugify.sh, text: {MEND:?} }}");
+    let run = herma.play(&broken_and(&[&result]), &[verify]);
+    assert_changed(&run, &["slugify.sh"]);
+    let detail = &run.report.blockers[0].detail;
+    assert_eq!(detail, "the verification command `sh ./slugify.sh` changed 1 tracked file: slugify.sh");
+    assert!(run.bundle.text("test.log").contains("[changed 1 tracked file: slugify.sh; not run: 1 more"));
+    assert!(run.bundle.text("report.md").contains("`sh ./slugify.sh` changed 1 tracked file: slugify.sh."));
+    let shown = herma.run(&["show", "last"]);
+    assert!(shown.stdout.contains("changed 1 tracked file: slugify.sh"), "{shown:#?}");
+    assert_eq!(herma.run(&["verify", "last"]).code, Some(0), "the report of a failed run verifies");
+}
+
+#[test]
+fn the_last_command_leaves_tracked_files_alone_too() {
+    let verify = ("verify", r##"["sh tests/slugify_test.sh", "echo '# formatted' >> slugify.sh"]"##);
+    let run = Herma::new().play(&fix_and(&[]), &[verify]);
+    run.assert_only(Blocker::VerificationChangedFiles);
+    assert_eq!(run.report.verification[0].status, VerificationStatus::Passed);
+    assert_eq!(run.report.verification[1].status, VerificationStatus::ChangedFiles);
+}
+
+/// The second verification, with the tests as they were, is compared in the same way.
+#[test]
+fn with_the_old_tests_a_command_leaves_tracked_files_alone_too() {
+    let meddle = "grep -q more tests/slugify_test.sh || echo '# formatted' >> slugify.sh";
+    let verify = ("verify", &*format!("[{:?}]", format!("sh tests/slugify_test.sh && {{ {meddle}; }}")));
+    let test = "- append: { path: tests/slugify_test.sh, text: \"# more\\n\" }";
+    let run = Herma::new().play(&fix_and(&[test]), &[verify]);
+    run.assert_only(Blocker::VerificationChangedFiles);
+    assert_eq!(run.report.verification[0].status, VerificationStatus::Passed);
+    let second = &run.report.verification_with_baseline_tests[0];
+    assert_eq!(second.status, VerificationStatus::ChangedFiles);
+}
+
+/// A command leaves a process in a session of its own behind, whose parent is dead. It would rewrite the source, and go on
+/// doing so, after the command has ended.
+pub(crate) const LEAVES_A_DAEMON: &str = r#"(setsid sh -c 'sleep 0.5; while :; do echo "slugify() { echo other; }" > slugify.sh; done' > out.log 2>&1 < /dev/null &)"#;
+
+#[test]
+fn what_a_command_left_running_changes_nothing_for_the_next_one() {
+    for destination in ["sandbox", "host"] {
+        let verify = format!("[{LEAVES_A_DAEMON:?}, \"sleep 1; sh tests/slugify_test.sh\"]");
+        let run = Herma::new().play(&fix_and(&[]), &[("verify", &verify), ("destination", destination)]);
+        run.assert_pass();
+        // One that is quick enough is found.
+        let quick = LEAVES_A_DAEMON.replace("sleep 0.5; ", "") + "; sleep 0.5";
+        let verify = format!("[{quick:?}, \"sh tests/slugify_test.sh\"]");
+        let run = Herma::new().play(&fix_and(&[]), &[("verify", &verify), ("destination", destination)]);
+        assert_changed(&run, &["slugify.sh"]);
     }
 }
 
@@ -87,5 +149,5 @@ fn nothing_is_removed_or_written_behind_a_link_in_the_checkout() {
     let test = "- append: { path: tests/slugify_test.sh, text: \"# more\\n\" }";
     let run = herma.play(&fix_and(&[&result, test]), &[]);
     assert_eq!(fs::read_to_string(outside).unwrap(), "not the agent's\n");
-    run.assert_pass();
+    assert_changed(&run, &["tests/notes.md", "tests/slugify_test.sh"]);
 }

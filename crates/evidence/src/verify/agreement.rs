@@ -1,7 +1,7 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
-use herma_model::report::{ApprovalStatus, OutcomeState, VerificationStatus};
-use herma_model::{Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
+use herma_model::report::{ApprovalStatus, ChangedByCommand, OutcomeState, VerificationStatus};
+use herma_model::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
 use super::children::children;
@@ -31,6 +31,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     last_event(seen, report)?;
     statement(seen, report)?;
     engine(report)?;
+    changed_by_commands(report)?;
     if report.status == Status::Pass {
         if report.stage.starts_engine() {
             pass(seen, report)?;
@@ -84,6 +85,33 @@ fn engine(report: &Report) -> Result<(), String> {
         Some(path) => Err(format!("{path} is listed as a changed test and was not changed")),
         None => Ok(()),
     }
+}
+
+/// Where a verification command changed tracked files, its record and the blockers say so.
+fn changed_by_commands(report: &Report) -> Result<(), String> {
+    let commands = || report.verification.iter().chain(&report.verification_with_baseline_tests);
+    for command in commands() {
+        let consistent = command.changed_files.as_ref().is_none_or(ChangedByCommand::is_consistent);
+        let named = command.status != VerificationStatus::ChangedFiles || command.changed_files.is_some();
+        if !consistent
+            || !named
+            || (command.status == VerificationStatus::Passed && command.changed_files.is_some())
+        {
+            return Err(format!(
+                "the files that `{}` changed are not recorded as they must be",
+                command.command
+            ));
+        }
+    }
+    let changed = commands().any(|command| command.changed_files.is_some());
+    let blocked = report.blockers.iter().any(|record| record.blocker == Blocker::VerificationChangedFiles);
+    if changed != blocked {
+        return Err(
+            "a verification command changed tracked files and no blocker says so, or the other way round"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 /// The report says how the engine supports what the contract needs, and in a pass nothing of it is missing.

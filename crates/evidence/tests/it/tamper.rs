@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use herma_evidence::verify::CheckName as C;
 use herma_evidence::{InstallationKey, Trust, layout};
 use herma_model::blocker::Blocker;
-use herma_model::report::{ChildrenUse, EgressUse, Usage, VerificationStatus};
+use herma_model::report::{ChangedByCommand, ChildrenUse, EgressUse, Usage, VerificationStatus};
 use herma_model::units::Usd;
 use herma_model::{RepoPath, Status};
 use proptest::prelude::*;
@@ -175,6 +175,40 @@ fn added_whitespace_in_the_envelope_is_found() {
     assert!(failed.contains(&C::Envelope), "{failed:?}");
 }
 
+fn changed_by_command() -> ChangedByCommand {
+    ChangedByCommand { count: 1, first: vec![RepoPath::new("strings.py").unwrap()] }
+}
+
+/// A failed report says which files a command changed, and has the blocker.
+#[test]
+fn changed_files_and_their_blocker_are_not_without_each_other() {
+    let blocked = |r: &mut herma_model::Report| {
+        r.status = Status::Fail;
+        r.blockers = vec![Blocker::VerificationChangedFiles.because("strings.py")];
+    };
+    let changed = |r: &mut herma_model::Report| {
+        r.verification[0].status = VerificationStatus::ChangedFiles;
+        r.verification[0].changed_files = Some(changed_by_command());
+    };
+    let lies =
+        |lie: &dyn Fn(&mut herma_model::Report)| failed(&pass(|r| lie(r)).verify()).contains(&C::Agreement);
+    let agrees = |r: &mut herma_model::Report| (blocked(r), changed(r)).1;
+    assert!(!lies(&agrees));
+    assert!(lies(&blocked));
+    assert!(lies(&|r| {
+        agrees(r);
+        r.blockers = vec![Blocker::NoDiff.because("none")];
+    }));
+    assert!(lies(&|r| {
+        agrees(r);
+        r.verification[0].changed_files.as_mut().unwrap().count = 0;
+    }));
+    assert!(lies(&|r| {
+        agrees(r);
+        r.verification[0].changed_files.as_mut().unwrap().first.clear();
+    }));
+}
+
 /// herma itself signs a report that is not true: the checks after the seal find it.
 #[test]
 fn a_signed_lie_is_found() {
@@ -186,6 +220,13 @@ fn a_signed_lie_is_found() {
         ("a failed verification with old tests", C::Agreement, |r| {
             r.verification_with_baseline_tests = r.verification.clone();
             r.verification_with_baseline_tests[0].status = VerificationStatus::Failed;
+        }),
+        ("a command that changed tracked files", C::Agreement, |r| {
+            r.verification[0].changed_files = Some(changed_by_command());
+        }),
+        ("such a command, called by its name", C::Agreement, |r| {
+            r.verification[0].status = VerificationStatus::ChangedFiles;
+            r.verification[0].changed_files = Some(changed_by_command());
         }),
         ("no verification", C::Agreement, |r| r.verification.clear()),
         ("a changed target", C::Agreement, |r| r.source_mutated = Some(true)),

@@ -120,6 +120,7 @@ pub(super) fn report() -> Report {
             status: VerificationStatus::Passed,
             exit_code: Some(0),
             reason: None,
+            changed_files: None,
             duration_ms: 12,
         }],
         verification_with_baseline_tests: Vec::new(),

@@ -3,7 +3,7 @@
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Action;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
-use herma_model::report::{PathRule, PathViolation, Verification, VerificationStatus};
+use herma_model::report::{ChangedByCommand, PathRule, PathViolation, Verification, VerificationStatus};
 use herma_model::{EventType, Status};
 use herma_policy::verdict::judge;
 use herma_policy::{RunFacts, SourceFacts};
@@ -41,14 +41,26 @@ fn exit(ended_by: EndedBy, code: Option<i32>, result: Option<EngineResult>) -> E
     EngineExit { code, signal, ended_by, result, unread_lines: 0 }
 }
 
+fn one_file() -> ChangedByCommand {
+    ChangedByCommand::of(&[&path("a.py")]).unwrap()
+}
+
 fn verification(status: VerificationStatus) -> Verification {
     let exit_code = match status {
         VerificationStatus::Passed => Some(0),
         VerificationStatus::Failed => Some(1),
         VerificationStatus::CommandMissing => Some(127),
         VerificationStatus::TimedOut => None,
+        VerificationStatus::ChangedFiles => Some(0),
     };
-    Verification { command: "sh test.sh".to_owned(), status, exit_code, reason: None, duration_ms: 1 }
+    Verification {
+        command: "sh test.sh".to_owned(),
+        status,
+        exit_code,
+        reason: None,
+        changed_files: None,
+        duration_ms: 1,
+    }
 }
 
 fn violation() -> PathViolation {
@@ -169,6 +181,28 @@ fn verifications() {
     case(|s| s.verification.clear(), Status::Fail, &[Blocker::VerificationFailed]);
     case(|s| s.verify_declared = 2, Status::Fail, &[Blocker::VerificationFailed]);
     case(|s| s.verify_declared = 0, Status::Fail, &[Blocker::VerificationFailed]);
+    // A command that changed tracked files fails the run whatever its exit, in either verification.
+    let changed = |status| Verification { changed_files: Some(one_file()), ..verification(status) };
+    let only = [Blocker::VerificationChangedFiles];
+    case(set(VerificationStatus::ChangedFiles), Status::Fail, &only);
+    case(|s| s.verification = vec![changed(VerificationStatus::ChangedFiles)], Status::Fail, &only);
+    case(|s| s.verification = vec![changed(VerificationStatus::Passed)], Status::Fail, &only);
+    case(|s| s.with_baseline_tests = vec![changed(VerificationStatus::ChangedFiles)], Status::Fail, &only);
+    let both = [Blocker::VerificationChangedFiles, Blocker::VerificationFailed];
+    case(|s| s.verification = vec![changed(VerificationStatus::Failed)], Status::Fail, &both);
+    case(|s| s.with_baseline_tests = vec![changed(VerificationStatus::Failed)], Status::Fail, &both);
+    let mut seen = Seen::good();
+    seen.verification = vec![changed(VerificationStatus::ChangedFiles)];
+    assert_eq!(
+        judge(&seen.facts()).blockers()[0].detail,
+        "the verification command `sh test.sh` changed 1 tracked file: a.py"
+    );
+    // The commands after it are not run.
+    let stopped = |s: &mut Seen| {
+        s.verification = vec![changed(VerificationStatus::ChangedFiles)];
+        s.verify_declared = 2;
+    };
+    case(stopped, Status::Fail, &only);
     // What came before says why they were not run.
     let not_run = |s: &mut Seen| {
         s.verification.clear();
@@ -313,6 +347,8 @@ const FINDINGS: &[fn(&mut Seen)] = &[
     |s| s.verification.push(verification(VerificationStatus::Failed)),
     |s| s.verification.push(verification(VerificationStatus::CommandMissing)),
     |s| s.verification.push(verification(VerificationStatus::TimedOut)),
+    |s| s.verification.push(verification(VerificationStatus::ChangedFiles)),
+    |s| s.with_baseline_tests.push(verification(VerificationStatus::ChangedFiles)),
     |s| s.verify_declared = s.verification.len() + 1,
     |s| s.source = Some(SourceFacts { clean_end: true, mutated: true, what: "HEAD".into() }),
     |s| s.source = Some(SourceFacts { clean_end: false, mutated: false, what: "x".into() }),

@@ -1,0 +1,228 @@
+//! Whether the files of a checkout are still the ones that herma laid out.
+
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use herma_model::RepoPath;
+use herma_model::report::Mode;
+use rustix::fs::{FileType, OFlags, fstat, fstatfs};
+
+use crate::beneath::{open, open_root};
+use crate::git_dir::TreeEntry;
+use crate::object::ObjectFormat;
+use crate::parallel;
+use crate::stamp::Stamp;
+use crate::walk::holds;
+
+/// File systems, by their magic numbers, that set the change time also when a file is written through a shared mapping.
+/// tmpfs does not, so elsewhere every file is read.
+const SETS_CHANGE_TIME: [u64; 4] = [
+    0xef53,      // ext2, ext3, ext4
+    0x5846_5342, // XFS
+    0x9123_683e, // Btrfs
+    0xf2f5_2010, // F2FS
+];
+
+/// The files of a checkout as they were laid out.
+#[derive(Debug)]
+pub struct CheckoutState {
+    root: PathBuf,
+    format: ObjectFormat,
+    files: Vec<LaidOut>,
+}
+
+#[derive(Debug)]
+struct LaidOut {
+    expected: TreeEntry,
+    /// None where the stamp cannot show a change, so that the content has to be read.
+    stamp: Option<Stamp>,
+}
+
+impl CheckoutState {
+    /// Records the checkout of `tree` below `root`, before anything but herma can write there.
+    #[must_use]
+    pub fn record(root: PathBuf, format: ObjectFormat, tree: Vec<TreeEntry>) -> Self {
+        let stamps = stamps(&root, &tree).unwrap_or_else(|| vec![None; tree.len()]);
+        let newest = stamps.iter().flatten().map(Stamp::changed).max();
+        let files = tree
+            .into_iter()
+            .zip(stamps)
+            .map(|(expected, stamp)| {
+                // A later change gets at least the newest change time, so only a file that has that one already could be
+                // changed within the same tick of the clock and keep its stamp.
+                let stamp = stamp.filter(|stamp| Some(stamp.changed()) < newest);
+                LaidOut { expected, stamp }
+            })
+            .collect();
+        Self { root, format, files }
+    }
+
+    /// Where the checkout is.
+    #[must_use]
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    /// Every path of the tree that is not as it was laid out, in content, kind or executable bit. A file that cannot be
+    /// read counts as changed. Files that the tree does not have are not looked at.
+    #[must_use]
+    pub fn changed(&self) -> Vec<&RepoPath> {
+        let Ok(root_dir) = open_root(&self.root) else {
+            return self.files.iter().map(|file| &file.expected.path).collect();
+        };
+        let changed =
+            |file: &LaidOut| Ok::<_, std::convert::Infallible>(!self.is_as_laid_out(&root_dir, file));
+        let Ok(changed) = parallel::map(&self.files, changed);
+        self.files
+            .iter()
+            .zip(changed)
+            .filter(|(_, changed)| *changed)
+            .map(|(file, _)| &file.expected.path)
+            .collect()
+    }
+
+    fn is_as_laid_out(&self, root_dir: &OwnedFd, file: &LaidOut) -> bool {
+        let LaidOut { expected, stamp } = file;
+        if expected.entry.mode == Mode::Submodule {
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY;
+            return open(root_dir.as_fd(), expected.path.as_bytes(), flags).is_ok();
+        }
+        let same_stamp = || stamp.is_some() && stamp_of(root_dir.as_fd(), &expected.path) == *stamp;
+        same_stamp() || holds(root_dir.as_fd(), &self.root, self.format, expected)
+    }
+}
+
+/// The stamp of every entry; none at all where the file system's stamps do not show every change.
+fn stamps(root: &Path, tree: &[TreeEntry]) -> Option<Vec<Option<Stamp>>> {
+    let root_dir = open_root(root).ok()?;
+    let kind = u64::try_from(fstatfs(&root_dir).ok()?.f_type).ok()?;
+    if !SETS_CHANGE_TIME.contains(&kind) {
+        return None;
+    }
+    let stamp =
+        |entry: &TreeEntry| Ok::<_, std::convert::Infallible>(stamp_of(root_dir.as_fd(), &entry.path));
+    let Ok(stamps) = parallel::map(tree, stamp);
+    Some(stamps)
+}
+
+/// The stamp of a regular file or a symlink.
+fn stamp_of(root_dir: BorrowedFd<'_>, path: &RepoPath) -> Option<Stamp> {
+    let fd = open(root_dir, path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW).ok()?;
+    let stat = fstat(fd).ok()?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    matches!(kind, FileType::RegularFile | FileType::Symlink).then(|| Stamp::of(&stat))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::{PermissionsExt as _, symlink};
+    use std::time::SystemTime;
+
+    use herma_model::report::Entry;
+
+    use super::*;
+    use crate::object::blob_id;
+
+    const FORMAT: ObjectFormat = ObjectFormat::Sha1;
+
+    fn entry(path: &str, mode: Mode, content: &str) -> TreeEntry {
+        let id = blob_id(FORMAT, content.len() as u64, content.as_bytes()).unwrap();
+        TreeEntry { path: RepoPath::new(path).unwrap(), entry: Entry { mode, id } }
+    }
+
+    /// A checkout of one entry of each kind. `settled` is older than the newest file, so that its stamp is enough.
+    fn checkout(parent: &str) -> (tempfile::TempDir, CheckoutState) {
+        let dir = tempfile::tempdir_in(parent).unwrap();
+        let root = dir.path().to_owned();
+        fs::create_dir_all(root.join("src")).unwrap();
+        fs::create_dir(root.join("module")).unwrap();
+        fs::write(root.join("settled"), "one").unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(30));
+        fs::write(root.join("src/file"), "two").unwrap();
+        symlink("settled", root.join("link")).unwrap();
+        let tree = vec![
+            entry("link", Mode::Symlink, "settled"),
+            entry("module", Mode::Submodule, ""),
+            entry("settled", Mode::File, "one"),
+            entry("src/file", Mode::File, "two"),
+        ];
+        let state = CheckoutState::record(root, FORMAT, tree);
+        (dir, state)
+    }
+
+    fn changed(state: &CheckoutState) -> Vec<String> {
+        state.changed().into_iter().map(RepoPath::to_string).collect()
+    }
+
+    #[test]
+    fn every_kind_of_change_to_a_tracked_path_is_found() {
+        type Change = fn(&Path);
+        let changes: &[(&str, &[&str], Change)] = &[
+            ("nothing", &[], |_| {}),
+            ("a new file", &[], |root| fs::write(root.join("src/new"), "").unwrap()),
+            ("a file in a submodule", &[], |root| fs::write(root.join("module/new"), "").unwrap()),
+            ("the same content, written again", &[], |root| fs::write(root.join("settled"), "one").unwrap()),
+            ("other content of the same size", &["settled"], |root| {
+                fs::write(root.join("settled"), "uno").unwrap()
+            }),
+            ("other content in the newest file", &["src/file"], |root| {
+                fs::write(root.join("src/file"), "due").unwrap()
+            }),
+            ("other content and the old time", &["settled"], |root| {
+                let path = root.join("settled");
+                let old: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
+                fs::write(&path, "uno").unwrap();
+                File::options().write(true).open(&path).unwrap().set_modified(old).unwrap();
+            }),
+            ("another file in its place", &["settled"], |root| {
+                fs::write(root.join("other"), "uno").unwrap();
+                fs::rename(root.join("other"), root.join("settled")).unwrap();
+            }),
+            ("the executable bit", &["settled"], |root| {
+                fs::set_permissions(root.join("settled"), fs::Permissions::from_mode(0o755)).unwrap();
+            }),
+            ("a removed file", &["settled"], |root| fs::remove_file(root.join("settled")).unwrap()),
+            ("a link to another target", &["link"], |root| {
+                fs::remove_file(root.join("link")).unwrap();
+                symlink("src/file", root.join("link")).unwrap();
+            }),
+            ("a file in place of a link", &["link"], |root| {
+                fs::remove_file(root.join("link")).unwrap();
+                fs::write(root.join("link"), "settled").unwrap();
+            }),
+            ("a link in place of a directory", &["src/file"], |root| {
+                fs::rename(root.join("src"), root.join("was")).unwrap();
+                symlink("was", root.join("src")).unwrap();
+            }),
+            ("a directory in place of a file", &["settled"], |root| {
+                fs::remove_file(root.join("settled")).unwrap();
+                fs::create_dir(root.join("settled")).unwrap();
+            }),
+            ("a removed submodule", &["module"], |root| fs::remove_dir(root.join("module")).unwrap()),
+            ("everything gone", &["link", "module", "settled", "src/file"], |root| {
+                fs::remove_dir_all(root).unwrap()
+            }),
+        ];
+        for parent in ["/tmp", "/dev/shm"] {
+            for (what, expected, change) in changes {
+                let (dir, state) = checkout(parent);
+                change(dir.path());
+                assert_eq!(changed(&state), *expected, "{what} below {parent}");
+            }
+        }
+    }
+
+    /// A write through a shared mapping leaves the change time of a file in tmpfs as it was.
+    #[test]
+    fn a_stamp_is_believed_only_where_every_write_sets_the_change_time() {
+        const TMPFS: u64 = 0x0102_1994;
+        let (dir, state) = checkout("/dev/shm");
+        assert_eq!(
+            u64::try_from(rustix::fs::statfs(dir.path()).unwrap().f_type),
+            Ok(TMPFS),
+            "this test needs a tmpfs"
+        );
+        assert!(state.files.iter().all(|file| file.stamp.is_none()), "{state:#?}");
+    }
+}

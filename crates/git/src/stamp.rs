@@ -1,0 +1,39 @@
+//! What the kernel says of a file, to tell without reading it whether it changed.
+
+use rustix::fs::Stat;
+
+/// What the kernel says of a file. It sets the change time on every change of content or mode, and nobody can set that
+/// back: a file with the same stamp is the same file with the same content.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    device: u64,
+    inode: u64,
+    mode: u32,
+    size: i64,
+    changed: (i64, i64),
+}
+
+/// A file that changed less than that long ago could change again within the same tick of the clock.
+const TICK_SECONDS: i64 = 2;
+
+impl Stamp {
+    pub(crate) fn of(stat: &Stat) -> Self {
+        Self {
+            device: stat.st_dev,
+            inode: stat.st_ino,
+            mode: stat.st_mode,
+            size: stat.st_size,
+            changed: (stat.st_ctime, i64::try_from(stat.st_ctime_nsec).unwrap_or(0)),
+        }
+    }
+
+    /// The change time, as seconds and nanoseconds.
+    pub(crate) fn changed(&self) -> (i64, i64) {
+        self.changed
+    }
+
+    pub(crate) fn is_settled(&self) -> bool {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec;
+        self.changed.0 < now - TICK_SECONDS
+    }
+}
