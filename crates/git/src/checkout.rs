@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 
 use herma_model::RepoPath;
 use herma_model::report::{ChangedFile, Mode};
+use herma_policy::names::is_dot_git;
 
 use crate::error::GitError;
 use crate::git_dir::{GitDir, TreeEntry};
@@ -117,7 +118,7 @@ fn place(root: &Path, path: &RepoPath) -> PathBuf {
 fn make_directories(entries: &[TreeEntry], root: &Path) -> Result<(), GitError> {
     let mut directories = BTreeSet::new();
     for TreeEntry { path, entry } in entries {
-        if path.components().any(|name| name.eq_ignore_ascii_case(b".git")) {
+        if path.components().any(is_dot_git) {
             return Err(GitError::unexpected("ls-tree", b"the tree has an entry named .git"));
         }
         if entry.mode == Mode::Submodule {

@@ -58,6 +58,8 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     // Like replaced objects, grafts show a history that is not there.
     ("GIT_GRAFT_FILE", "/dev/null"),
     ("GIT_NO_LAZY_FETCH", "1"),
+    // A path is a path: `:!x` is a file, and no pattern that excludes one.
+    ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_AUTHOR_NAME", "herma"),
     ("GIT_AUTHOR_EMAIL", "herma@herma.invalid"),
     ("GIT_AUTHOR_DATE", "@0 +0000"),

@@ -14,6 +14,9 @@ use crate::git::Git;
 use crate::object::{ObjectFormat, tree_id};
 use crate::walk::read_entry;
 
+/// Starts each path for `git check-ignore`, which knows no literal pathspecs: a path that starts with it has no magic.
+const HERE: &[u8] = b"./";
+
 /// herma's own git directory of a run.
 #[derive(Clone, Debug)]
 pub struct GitDir {
@@ -187,28 +190,43 @@ impl GitDir {
     }
 
     /// Which of `paths` the ignore rules of `checkout` cover. The checkout is herma's own, never the agent's.
-    pub fn ignored(&self, checkout: &Path, paths: &[RepoPath]) -> Result<BTreeSet<RepoPath>, GitError> {
-        if paths.is_empty() {
-            return Ok(BTreeSet::new());
-        }
+    ///
+    /// Nothing is ignored that lies where `entries`, which the checkout was made of, has a symbolic link: git refuses to
+    /// look behind links.
+    pub fn ignored(
+        &self,
+        checkout: &Path,
+        entries: &[TreeEntry],
+        paths: &[RepoPath],
+    ) -> Result<BTreeSet<RepoPath>, GitError> {
+        let links: BTreeSet<&[u8]> =
+            entries.iter().filter(|e| e.entry.mode == Mode::Symlink).map(|e| e.path.as_bytes()).collect();
+        let behind_link = |path: &RepoPath| {
+            let slashes = path.as_bytes().iter().enumerate().filter(|(_, byte)| **byte == b'/');
+            !links.is_empty() && slashes.map(|(at, _)| &path.as_bytes()[..at]).any(|dir| links.contains(dir))
+        };
         let mut work_tree = std::ffi::OsString::from("--work-tree=");
         work_tree.push(checkout);
         let mut stdin = Vec::new();
-        for path in paths {
+        for path in paths.iter().filter(|path| !behind_link(path)) {
+            stdin.extend_from_slice(HERE);
             stdin.extend_from_slice(path.as_bytes());
             stdin.push(0);
         }
+        if stdin.is_empty() {
+            return Ok(BTreeSet::new());
+        }
         let args: [std::ffi::OsString; 5] =
             [work_tree, "check-ignore".into(), "--no-index".into(), "--stdin".into(), "-z".into()];
-        let output = self.git.call(&self.dir, args).cwd(checkout).stdin(stdin).output()?;
+        let call = self.git.call(&self.dir, args).env("GIT_LITERAL_PATHSPECS", "0");
+        let output = call.cwd(checkout).stdin(stdin).output()?;
         // Exit code 1 means that none is ignored.
         if !matches!(output.status.code(), Some(0 | 1)) {
             return Err(GitError::unexpected("check-ignore", &output.stderr));
         }
         let names = output.stdout.split(|b| *b == 0).filter(|name| !name.is_empty());
-        names
-            .map(|name| RepoPath::new(name).ok_or_else(|| GitError::unexpected("check-ignore", name)))
-            .collect()
+        let path = |name: &[u8]| RepoPath::new(name.strip_prefix(HERE)?);
+        names.map(|name| path(name).ok_or_else(|| GitError::unexpected("check-ignore", name))).collect()
     }
 
     /// The tree that a patch makes of `tree`, computed in an index of its own.

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use herma_model::report::{Entry, Mode};
 use herma_model::{Digest, RepoPath};
+use herma_policy::names::is_dot_git;
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 
@@ -32,9 +33,14 @@ pub struct Found {
     pub oversized: Vec<RepoPath>,
     /// Files and directories that herma may not read, because they belong to somebody else.
     pub unreadable: Vec<RepoPath>,
-    /// Files and directories named `.git` below the root, in any spelling of case. They are not entered.
+    /// Files and directories below the root that some file system takes for `.git`. They are not entered.
     pub nested_repositories: Vec<RepoPath>,
+    /// Directories in which something has a path that is too long to be opened. What has one is left out.
+    pub too_deep: Vec<RepoPath>,
 }
+
+/// The longest path that the kernel opens.
+const MAX_PATH: usize = 4095;
 
 /// Walks the tree below `root` and hashes every file. The root's own `.git` is left out.
 ///
@@ -85,12 +91,13 @@ fn list(
         let fail = |e: Errno| GitError::File { doing: "list", path: shown(), cause: e.into() };
         let name = directory.as_ref().map_or(&b"."[..], RepoPath::as_bytes);
         let fd = match (open(root_dir.as_fd(), name, OFlags::RDONLY | OFlags::DIRECTORY), &directory) {
-            (Err(Errno::ACCESS), Some(path)) => {
+            (Err(Errno::ACCESS | Errno::PERM | Errno::XDEV), Some(path)) => {
                 found.unreadable.push(path.clone());
                 continue;
             }
             (opened, _) => opened.map_err(fail)?,
         };
+        let mut too_deep = false;
         for entry in Dir::new(fd).map_err(fail)? {
             let entry = entry.map_err(fail)?;
             let name = entry.file_name().to_bytes();
@@ -99,8 +106,12 @@ fn list(
             }
             let mut bytes = directory.as_ref().map(|d| [d.as_bytes(), b"/"].concat()).unwrap_or_default();
             bytes.extend_from_slice(name);
+            if bytes.len() > MAX_PATH {
+                too_deep = true;
+                continue;
+            }
             let Some(path) = RepoPath::new(bytes) else { continue };
-            if name.eq_ignore_ascii_case(b".git") {
+            if is_dot_git(name) {
                 found.nested_repositories.push(path);
                 continue;
             }
@@ -111,6 +122,7 @@ fn list(
                 _ => found.specials.push(path),
             }
         }
+        found.too_deep.extend(directory.filter(|_| too_deep));
     }
     Ok(())
 }
@@ -240,7 +252,7 @@ pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, D
     while let Some(path) = pending.pop() {
         let fd = match open(root_dir.as_fd(), path.as_bytes(), OFlags::PATH | OFlags::NOFOLLOW) {
             Ok(fd) => fd,
-            Err(Errno::ACCESS) => {
+            Err(Errno::ACCESS | Errno::NAMETOOLONG) => {
                 described.push((path, Digest::of(b"unreadable")));
                 continue;
             }

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use herma_evidence::layout;
 use herma_evidence::verify::{CheckList, Doubt, TreeWitness, Trust, verify};
-use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo};
+use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo, TreeEntry};
 use herma_model::contract::{self, Target};
 use herma_model::event::{Event, EventType, Source};
-use herma_model::report::{ChangedFile, PathRule, PathViolation};
-use herma_model::{Contract, Report};
+use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
+use herma_model::{Contract, RepoPath, Report};
 use herma_policy::PathRules;
+use herma_policy::allowed_paths::judge_repositories;
 
 use crate::file_reading::{read_regular, read_start};
 use crate::target::import_fixture;
@@ -38,7 +39,7 @@ fn names_fixture(dir: &Path) -> bool {
 /// The path rules as far as the changes alone show them.
 fn judge(contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
     match PathRules::compile(&contract.terms) {
-        Ok(rules) => changed.iter().flat_map(|change| rules.judge_name(change)).collect(),
+        Ok(rules) => rules.judge_changes(changed),
         // Rules that cannot be used allow nothing.
         Err(bad) => {
             let refuse = |change: &ChangedFile| PathViolation {
@@ -71,7 +72,35 @@ impl TreeWitness for Witness {
         };
         match patch {
             None => Ok(baseline.tree),
-            Some(patch) => git_dir.tree_with_patch(&baseline.tree, patch).map_err(broken),
+            Some(patch) => {
+                let tree = git_dir.tree_with_patch(&baseline.tree, patch).map_err(broken)?;
+                let entries = git_dir.entries(&tree).map_err(broken)?;
+                check_repositories(&report.changed_files, &report.path_violations, &entries)?;
+                Ok(tree)
+            }
+        }
+    }
+}
+
+/// The report lists every change that completes a repository in the result: which ones do is seen only in the whole tree.
+fn check_repositories(
+    changed: &[ChangedFile],
+    listed: &[PathViolation],
+    tree: &[TreeEntry],
+) -> Result<(), Doubt> {
+    let (submodules, files): (Vec<_>, Vec<_>) =
+        tree.iter().partition(|entry| entry.entry.mode == Mode::Submodule);
+    let paths = |entries: Vec<&TreeEntry>| -> Vec<RepoPath> {
+        entries.into_iter().map(|entry| entry.path.clone()).collect()
+    };
+    let found = judge_repositories(changed, &paths(files), &paths(submodules));
+    let is_listed = |found: &PathViolation| {
+        listed.iter().any(|listed| (&listed.path, listed.rule) == (&found.path, found.rule))
+    };
+    match found.iter().find(|found| !is_listed(found)) {
+        None => Ok(()),
+        Some(PathViolation { path, detail, .. }) => {
+            Err(Doubt::Broken(format!("the report does not list {}: {detail}", path.shortened())))
         }
     }
 }
@@ -132,4 +161,27 @@ fn broken(error: GitError) -> Doubt {
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn unchecked(error: GitError) -> Doubt {
     Doubt::Unchecked(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_model::report::Entry;
+
+    use super::*;
+
+    #[test]
+    fn a_repository_that_a_change_completes_has_to_be_listed() {
+        let path = |text: &str| RepoPath::new(text).unwrap();
+        let entry = || Entry { mode: Mode::File, id: String::new() };
+        let tree = ["d/HEAD", "d/objects/x", "d/refs/x", "e"];
+        let tree = tree.map(|text| TreeEntry { path: path(text), entry: entry() });
+        let change = |text: &str| [ChangedFile { path: path(text), old: None, new: Some(entry()) }];
+        assert!(check_repositories(&change("e"), &[], &tree).is_ok());
+        let completing = change("d/refs/x");
+        let missing = check_repositories(&completing, &[], &tree);
+        assert!(matches!(missing, Err(Doubt::Broken(why)) if why.contains("d/refs/x")));
+        let listed =
+            judge_repositories(&completing, &[path("d/HEAD"), path("d/refs/x"), path("d/objects/x")], &[]);
+        assert!(check_repositories(&completing, &listed, &tree).is_ok());
+    }
 }

@@ -7,6 +7,7 @@ use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
 use herma_model::report::{ChangedFile, Entry, Mode};
 use herma_model::{EventType, RepoPath};
 use herma_policy::allowed_paths::TreeFacts;
+use herma_policy::names::is_dot_gitmodules;
 use herma_policy::test_files::looks_like_test;
 use serde_json::json;
 
@@ -25,6 +26,7 @@ pub(crate) fn collect(
     let (mut changes, added) = compare(ground, &found);
     let ignored = never_landing(run, ground, &added)?;
     changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+    let refused_by_git = take_refused_by_git(&mut changes);
 
     let result = ground.git_dir.commit_changes(&ground.baseline, &workspace, &changes)?;
     // The tree that lands is the tree that was hashed.
@@ -43,6 +45,8 @@ pub(crate) fn collect(
         special_files: found.specials,
         nested_repositories: found.nested_repositories,
         submodules: submodules(ground),
+        too_deep: found.too_deep,
+        refused_by_git,
         git_control_files,
     };
     let facts = &mut run.facts;
@@ -74,7 +78,14 @@ fn secret_beside_the_patch(tree: &TreeFacts, redactor: &Redactor) -> Option<Stri
     if let Some(found) = secret_in_names(tree, redactor, &tree.ignored) {
         return Some(format!("the name of an ignored file holds a secret: {found}"));
     }
-    let others = [&tree.oversized, &tree.special_files, &tree.nested_repositories, &tree.git_control_files];
+    let others = [
+        &tree.oversized,
+        &tree.special_files,
+        &tree.nested_repositories,
+        &tree.too_deep,
+        &tree.refused_by_git,
+        &tree.git_control_files,
+    ];
     let found = secret_in_names(tree, redactor, others.into_iter().flatten())?;
     Some(format!("the name of a file that cannot be part of the patch holds a secret: {found}"))
 }
@@ -118,6 +129,18 @@ pub(crate) fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<
     (changes, added)
 }
 
+/// Takes the links out of the changes that git records under no such name: neither a commit nor a patch can hold them.
+pub(crate) fn take_refused_by_git(changes: &mut Vec<ChangedFile>) -> Vec<RepoPath> {
+    let is_refused = |change: &ChangedFile| {
+        change.new.as_ref().is_some_and(|new| new.mode == Mode::Symlink)
+            && change.path.components().any(is_dot_gitmodules)
+    };
+    let refused =
+        changes.iter().filter(|change| is_refused(change)).map(|change| change.path.clone()).collect();
+    changes.retain(|change| !is_refused(change));
+    refused
+}
+
 /// Whether anything lies below that path.
 fn has_below(found: &Found, directory: &RepoPath) -> bool {
     let prefix = [directory.as_bytes(), b"/"].concat();
@@ -126,7 +149,7 @@ fn has_below(found: &Found, directory: &RepoPath) -> bool {
 
 /// New files that never land: those that the baseline's ignore rules cover, and the engine's scratch paths.
 fn never_landing(run: &Run<'_>, ground: &Ground, added: &[RepoPath]) -> Result<BTreeSet<RepoPath>, Stop> {
-    let mut ignored = ground.git_dir.ignored(&run.dirs.verification(), added)?;
+    let mut ignored = ground.git_dir.ignored(&run.dirs.verification(), &ground.entries, added)?;
     if let Some(engine) = run.installation.engines.get(&run.plan.engine) {
         let scratch = engine.scratch_paths();
         let is_scratch = |path: &&RepoPath| scratch.iter().any(|s| path.as_bytes().starts_with(s.as_bytes()));

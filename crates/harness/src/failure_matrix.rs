@@ -154,6 +154,7 @@ pub const FAILURE_MATRIX: &[Row] = {
     &[
         Row { blocker: B::NoDiff, trigger: "the engine changes nothing", event: E::DiffChecked, way: script("no-diff") },
         Row { blocker: B::DisallowedFile, trigger: "the engine changes a file outside the allowed paths", event: E::DiffChecked, way: script("disallowed-file") },
+        Row { blocker: B::UnsupportedPath, trigger: "the engine leaves a symbolic link of a name that git refuses", event: E::DiffChecked, way: script("refused-by-git") },
         Row { blocker: B::VerificationFailed, trigger: "the engine's patch does not pass the test", event: E::VerificationCompleted, way: script("breaks-test") },
         Row { blocker: B::VerificationChangedFiles, trigger: "a verification command rewrites a tracked file", event: E::VerificationCompleted, way: terms(&[("verify", "[\"sh tests/slugify_test.sh && echo '# formatted' >> slugify.sh\"]")]) },
         Row { blocker: B::MissingRequiredEvent, trigger: "an event is lost", event: E::RunCompleted, way: fault("drop-event:diff.checked") },

@@ -209,8 +209,10 @@ fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result
     let expected = expected
         .iter()
         .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));
-    let nothing_else =
-        found.specials.is_empty() && found.nested_repositories.is_empty() && found.unreadable.is_empty();
+    let nothing_else = found.specials.is_empty()
+        && found.nested_repositories.is_empty()
+        && found.unreadable.is_empty()
+        && found.too_deep.is_empty();
     Ok(nothing_else && found.entries.iter().eq(expected.map(|there| (&there.path, &there.entry))))
 }
 

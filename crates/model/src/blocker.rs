@@ -66,6 +66,9 @@ blockers! {
     DisallowedFile "disallowed_file" Fail
         "The engine changed something outside the allowed paths, or on a forbidden path."
         "Look at the changed files in the report. Widen allowed_paths only if the change belongs to the task.";
+    UnsupportedPath "unsupported_path" Fail
+        "The engine left a path that herma or git cannot handle, such as one that is too long."
+        "Look at path_violations in the report: the engine has to remove or rename what it lists.";
     VerificationFailed "verification_failed" Fail
         "A verification command did not exit with 0 on the fresh checkout with the patch."
         "Read test.log in the bundle.";

@@ -23,6 +23,7 @@ pub mod id;
 pub mod interruption;
 pub mod landing;
 pub mod model_call;
+pub mod name_characters;
 pub mod outcome;
 pub mod path;
 pub mod policy_case;

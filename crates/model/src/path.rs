@@ -5,6 +5,8 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::name_characters::refused_as;
+
 /// A path inside a repository. Names are bytes and need not be UTF-8.
 ///
 /// As text it is the path itself where that is printable UTF-8, else the form that git uses: in double quotes,
@@ -47,10 +49,35 @@ impl RepoPath {
         self.0.rsplit(|b| *b == b'/').next().unwrap_or(&self.0)
     }
 
-    /// Whether it reads the same everywhere: UTF-8 without control characters.
+    /// Whether its text form is the path itself: UTF-8 without control characters.
     #[must_use]
     pub fn is_printable(&self) -> bool {
         std::str::from_utf8(&self.0).is_ok_and(|text| !text.chars().any(char::is_control))
+    }
+
+    /// Its text form for a message, cut where it is long.
+    #[must_use]
+    pub fn shortened(&self) -> String {
+        const LONGEST: usize = 240;
+        let text = self.to_string();
+        if text.chars().count() <= LONGEST {
+            return text;
+        }
+        let start: String = text.chars().take(LONGEST).collect();
+        format!("{start}… ({} bytes)", self.0.len())
+    }
+
+    /// Why no new file may have this path: it is not UTF-8, or it has a character that readers do not see or that
+    /// changes how they see others.
+    #[must_use]
+    pub fn name_problem(&self) -> Option<String> {
+        let Ok(text) = std::str::from_utf8(&self.0) else {
+            return Some("its name is not UTF-8".to_owned());
+        };
+        text.chars().find_map(|c| {
+            let class = refused_as(c)?;
+            Some(format!("its name has U+{:04X}, which is one of the {}", u32::from(c), class.what))
+        })
     }
 }
 

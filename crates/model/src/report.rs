@@ -271,16 +271,20 @@ pub enum PathRule {
     ForbiddenAlias,
     /// Another path differs only in case.
     CaseTwin,
-    /// A new name is not printable UTF-8.
+    /// A new name is not UTF-8, or has a character that readers do not see.
     UnprintableName,
     /// A FIFO, socket or device, or what herma may not read.
     SpecialFile,
-    /// A repository inside the repository.
+    /// A repository inside the repository, by a `.git` in any spelling.
     NestedRepository,
+    /// A directory that git takes for a bare repository.
+    BareRepository,
     /// A submodule, or something inside one.
     Submodule,
     /// Too large to be shown in a patch.
     TooLarge,
+    /// A path that herma or git cannot handle, such as one that is too long.
+    UnsupportedPath,
 }
 
 /// One verification command and how it ended.

@@ -8,10 +8,11 @@ use herma_model::contract::{Pattern, Terms};
 use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
 
 use crate::aliases::{self, Alias};
+use crate::bare_repositories::{self, BareRepository};
 use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
 use crate::names::{fold_letters, fold_path, fold_pattern};
-use crate::{case_twins, symlinks};
+use crate::{case_twins, path_length, symlinks};
 
 /// A changed file that is larger cannot be shown in a patch.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
@@ -35,8 +36,12 @@ pub struct TreeFacts {
     pub unreadable: Vec<RepoPath>,
     /// FIFOs, sockets and devices.
     pub special_files: Vec<RepoPath>,
-    /// Directories and files named `.git` below the root.
+    /// Directories and files named `.git` below the root, in any spelling.
     pub nested_repositories: Vec<RepoPath>,
+    /// Directories in which something has a path that is too long to be opened.
+    pub too_deep: Vec<RepoPath>,
+    /// Symbolic links that git records under no such name. They are not among the changes.
+    pub refused_by_git: Vec<RepoPath>,
     /// The submodules of the baseline.
     pub submodules: Vec<RepoPath>,
     /// Files of the agent's own repository that decide how git behaves and are not as herma made them.
@@ -119,6 +124,8 @@ impl PathRules {
                 "it makes a repository inside the repository",
             ));
         }
+        violations.extend(judge_unsupported(facts));
+        violations.extend(judge_repositories(&facts.changes, &facts.paths, &facts.submodules));
         let added: Vec<&RepoPath> = facts.changes.iter().filter(|c| is_added(c)).map(|c| &c.path).collect();
         for (path, twin) in case_twins::find(&added, &facts.paths) {
             violations.push(broke(path, PathRule::CaseTwin, format!("`{twin}` differs only in spelling")));
@@ -139,14 +146,20 @@ impl PathRules {
         }
         // A link can stand where a directory is looked for.
         violations.extend(self.forbids(path, if is_link(change) { Kind::Directory } else { kind }));
-        if is_added(change) && !path.is_printable() {
-            violations.push(broke(
-                path,
-                PathRule::UnprintableName,
-                "its name is not UTF-8 or has control characters",
-            ));
+        if is_added(change) {
+            violations.extend(path.name_problem().map(|why| broke(path, PathRule::UnprintableName, why)));
+            violations
+                .extend(path_length::problem(path).map(|why| broke(path, PathRule::UnsupportedPath, why)));
         }
         violations
+    }
+
+    /// The rules that need nothing but the changes: those for each name, and repositories that the changes make by
+    /// themselves. One of which a part was there before is seen only in the whole tree.
+    #[must_use]
+    pub fn judge_changes(&self, changes: &[ChangedFile]) -> Vec<PathViolation> {
+        let names = changes.iter().flat_map(|change| self.judge_name(change));
+        names.chain(bare_repositories::find_in_changes(changes).iter().map(makes_repository)).collect()
     }
 
     /// What is forbidden under the name that a link gives it, each change once; under its own name it is judged already.
@@ -241,6 +254,33 @@ fn judge_content(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolatio
             None => Some(broke(path, PathRule::TooLarge, "its size is not known")),
         },
     }
+}
+
+/// What could not be made part of the patch at all.
+fn judge_unsupported(facts: &TreeFacts) -> Vec<PathViolation> {
+    let too_deep = "something in it has a path that is too long to be opened";
+    let refused = "git refuses a symbolic link of this name";
+    let each = |paths: &[RepoPath], why: &str| -> Vec<PathViolation> {
+        paths.iter().map(|path| broke(path, PathRule::UnsupportedPath, why)).collect()
+    };
+    [each(&facts.too_deep, too_deep), each(&facts.refused_by_git, refused)].concat()
+}
+
+fn makes_repository(found: &BareRepository<'_>) -> PathViolation {
+    let dir = found.dir.as_ref().map_or_else(|| "the root".to_owned(), |dir| format!("`{dir}`"));
+    let why =
+        format!("git takes {dir} for a bare repository, by HEAD with objects and refs, or with commondir");
+    broke(found.changed, PathRule::BareRepository, why)
+}
+
+/// The repositories that git would find in a tree of these files and submodules, and that have a change in them.
+#[must_use]
+pub fn judge_repositories(
+    changes: &[ChangedFile],
+    files: &[RepoPath],
+    submodules: &[RepoPath],
+) -> Vec<PathViolation> {
+    bare_repositories::find(changes, files, submodules).iter().map(makes_repository).collect()
 }
 
 fn is_added(change: &ChangedFile) -> bool {

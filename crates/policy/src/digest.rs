@@ -4,15 +4,18 @@ use std::collections::BTreeSet;
 
 use herma_model::Digest;
 use herma_model::contract::{Action, Terms};
+use herma_model::name_characters::{REFUSED_IN_NAMES, RefusedCharacters};
 use serde_json::{Value, json};
 
 use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
 use crate::allowed_paths::MAX_FILE_BYTES;
+use crate::bare_repositories::PIECES;
 use crate::egress_actions::PLACES;
 use crate::forbidden_paths::{BUILT_IN, Lift};
+use crate::path_length::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 
 /// The version of the rules that are code and not tables. It goes up when one of them judges otherwise than before.
-const RULES_VERSION: u32 = 1;
+const RULES_VERSION: u32 = 2;
 
 /// Digest over the rules that no contract can change: the tables, and the version of what is no table.
 #[must_use]
@@ -52,6 +55,7 @@ fn rules() -> Value {
         SHAPES.iter().map(|shape| json!([shape.action, shape.programs, shape.followed_by])).collect();
     let places: Vec<_> =
         PLACES.iter().map(|place| json!([place.hosts, place.actions, place.nothing_else])).collect();
+    let refused: Vec<_> = REFUSED_IN_NAMES.iter().map(ranges).collect();
     json!([
         "herma.policy/v1",
         RULES_VERSION,
@@ -63,8 +67,16 @@ fn rules() -> Value {
         WRAPPERS,
         SHELLS,
         MAX_FILE_BYTES,
-        places
+        places,
+        refused,
+        [MAX_PATH_BYTES, MAX_NAME_BYTES],
+        PIECES
     ])
+}
+
+/// The first and the last code point of each range.
+fn ranges(class: &RefusedCharacters) -> Vec<[u32; 2]> {
+    class.ranges.iter().map(|range| [u32::from(*range.start()), u32::from(*range.end())]).collect()
 }
 
 #[cfg(test)]

@@ -40,8 +40,33 @@ pub(crate) fn fold_pattern(pattern: &str) -> String {
     pattern.chars().map(fold).collect()
 }
 
+/// Whether some file system takes this name for `piece`, which is in lower case.
+pub(crate) fn folds_to(name: &[u8], piece: &str) -> bool {
+    // Most names are told apart by their first byte; a character that HFS+ ignores is not ASCII.
+    let may_be = |first: &u8| !first.is_ascii() || first.eq_ignore_ascii_case(&piece.as_bytes()[0]);
+    name.first().is_some_and(may_be) && fold_name(name) == piece.as_bytes()
+}
+
+/// Whether git refuses a symbolic link of this name: some file system takes it for `.gitmodules`.
+#[must_use]
+pub fn is_dot_gitmodules(name: &[u8]) -> bool {
+    let base = name.split(|b| *b == b':').next().unwrap_or(name);
+    let folded = fold_name(base);
+    if folded == b".gitmodules" {
+        return true;
+    }
+    // The short names that NTFS can give it: `gitmod~1`, or `gi7eba~1` and shorter beginnings with larger numbers.
+    let Some(tilde) = folded.iter().position(|b| *b == b'~') else { return false };
+    let (start, number) = (&folded[..tilde], &folded[tilde + 1..]);
+    (start == b"gitmod" || b"gi7eba".starts_with(start))
+        && folded.len() >= 8
+        && !number.is_empty()
+        && number.iter().all(u8::is_ascii_digit)
+}
+
 /// Whether some file system takes this name for `.git`.
-pub(crate) fn is_dot_git(name: &[u8]) -> bool {
+#[must_use]
+pub fn is_dot_git(name: &[u8]) -> bool {
     // NTFS reads a backslash as a separator and what follows a colon as a stream of the file.
     name.split(|b| *b == b'\\').any(|part| {
         let base = part.split(|b| *b == b':').next().unwrap_or(part);
@@ -96,6 +121,17 @@ mod tests {
         }
         for name in [".gitignore", "git", ".gitx", "x.git", "git~2", ".github"] {
             assert!(!is_dot_git(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn disguises_of_dot_gitmodules_are_seen() {
+        for name in [".gitmodules", ".GitModules. ", ".gitmodules::$DATA", "GITMOD~1", "gi7eba~1", "gi7eb~10"]
+        {
+            assert!(is_dot_gitmodules(name.as_bytes()), "{name}");
+        }
+        for name in ["gitmodules", ".gitmodules.txt", "gitmod", "gitmod~", "gitmod~x", "gi7ebb~1", "x~1"] {
+            assert!(!is_dot_gitmodules(name.as_bytes()), "{name}");
         }
     }
 

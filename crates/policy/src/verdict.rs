@@ -3,7 +3,7 @@
 use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Action;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
-use herma_model::report::{PathViolation, Verification, VerificationStatus};
+use herma_model::report::{PathRule, PathViolation, Verification, VerificationStatus};
 use herma_model::{EventType, Verdict};
 
 /// What the harness saw of a run.
@@ -201,12 +201,18 @@ fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocke
     if facts.require_diff && facts.changed == 0 && ran_to_its_end {
         blockers.push(Blocker::NoDiff.because("the contract requires a change and no path changed"));
     }
-    if let Some(first) = facts.violations.first() {
-        let more = match facts.violations.len() - 1 {
-            0 => String::new(),
-            more => format!(" (and {more} more)"),
-        };
-        blockers.push(Blocker::DisallowedFile.because(format!("{}: {}{more}", first.path, first.detail)));
+    let (unsupported, disallowed): (Vec<_>, Vec<_>) =
+        facts.violations.iter().partition(|violation| violation.rule == PathRule::UnsupportedPath);
+    for (blocker, violations) in
+        [(Blocker::DisallowedFile, disallowed), (Blocker::UnsupportedPath, unsupported)]
+    {
+        if let Some(first) = violations.first() {
+            let more = match violations.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            blockers.push(blocker.because(format!("{}: {}{more}", first.path.shortened(), first.detail)));
+        }
     }
     if !facts.forbidden_actions.is_empty() {
         let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| action.as_str()).collect();

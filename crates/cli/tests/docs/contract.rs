@@ -1,7 +1,10 @@
 //! The parts of `docs/contract.md` that the code says: keys, values, actions, forbidden paths.
 
+use std::ops::RangeInclusive;
+
 use herma_model::Contract;
 use herma_model::contract::Action;
+use herma_model::name_characters::REFUSED_IN_NAMES;
 use herma_policy::forbidden_paths::{BUILT_IN, Lift};
 
 use crate::generated::{head, row};
@@ -85,6 +88,21 @@ pub(crate) fn forbidden_paths() -> String {
         let lift =
             if paths.iter().all(|path| path.lift == Lift::ByContract) { "by `lift_paths`" } else { "never" };
         text += &row(&[&shown.join(" "), why, lift]);
+    }
+    text
+}
+
+/// The characters that no new name may have.
+pub(crate) fn name_characters() -> String {
+    let mut text = head(&["characters", "Unicode property", "code points"]);
+    for class in REFUSED_IN_NAMES {
+        let point = |c: char| format!("U+{:04X}", u32::from(c));
+        let shown = |range: &RangeInclusive<char>| match (point(*range.start()), point(*range.end())) {
+            (first, last) if first == last => first,
+            (first, last) => format!("{first}..{last}"),
+        };
+        let points: Vec<String> = class.ranges.iter().map(shown).collect();
+        text += &row(&[class.what, class.property, &points.join(", ")]);
     }
     text
 }

@@ -44,6 +44,7 @@ fn parts() -> Vec<(&'static str, &'static str, String)> {
         ("docs/contract.md", "values", contract::values()),
         ("docs/contract.md", "actions", contract::actions()),
         ("docs/contract.md", "forbidden-paths", contract::forbidden_paths()),
+        ("docs/contract.md", "name-characters", contract::name_characters()),
         ("docs/evidence.md", "files", evidence::files()),
         ("docs/evidence.md", "report", evidence::report()),
         ("docs/evidence.md", "events", evidence::events()),

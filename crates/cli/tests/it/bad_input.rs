@@ -282,7 +282,7 @@ fn a_fixture_that_is_not_there_is_named() {
     ");
     insta::assert_snapshot!(complaint(&herma, &["demo", "--script", "fxi"]), @"
     error: the fixture `string-slugify` has no script `fxi`
-    next: it has: fix, no-diff, delete-and-recreate, disallowed-file, forbidden-file, mode-only, rename-out, symlink-out, fifo, nested-repo, breaks-test, edits-test, path-shim, secret, commit-and-amend, ignored-file, hostile-git, noisy, forbidden-action, protocol-error, malformed-result, rejected, engine-fails, needs-a-host, slow-start, goes-idle, never-ends, lingers-after-fix, fixes-then-hangs, daemon
+    next: it has: fix, no-diff, delete-and-recreate, disallowed-file, forbidden-file, mode-only, rename-out, symlink-out, fifo, nested-repo, refused-by-git, breaks-test, edits-test, path-shim, secret, commit-and-amend, ignored-file, hostile-git, noisy, forbidden-action, protocol-error, malformed-result, rejected, engine-fails, needs-a-host, slow-start, goes-idle, never-ends, lingers-after-fix, fixes-then-hangs, daemon
     ");
 }
 

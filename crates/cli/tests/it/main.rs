@@ -29,6 +29,7 @@ mod failure_matrix;
 mod fresh_checkout;
 mod full_disk;
 mod hostile;
+mod hostile_names;
 mod interrupted;
 mod kit;
 mod ladder;

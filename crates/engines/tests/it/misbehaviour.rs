@@ -26,6 +26,7 @@ const ENDING: &[Row] = &[
     ("symlink-out", &[FIX, "tests/users"], true, 0, Some(Completed)),
     ("fifo", &[FIX, "tests/pipe"], true, 0, Some(Completed)),
     ("nested-repo", &[FIX, "tests/inner/hidden.txt"], true, 0, Some(Completed)),
+    ("refused-by-git", &[FIX, "tests/.gitmodules"], true, 0, Some(Completed)),
     ("breaks-test", &[FIX], false, 0, Some(Completed)),
     ("edits-test", &["tests/slugify_test.sh"], true, 0, Some(Completed)),
     ("path-shim", &["git", "sh"], false, 0, Some(Completed)),

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on should stop")]
 
+mod hostile_names;
 mod kit;
 mod landing;
 mod landing_back;

@@ -8,7 +8,7 @@ use herma_git::{Baseline, GitDir, GitError, ObjectFormat, walk};
 use herma_model::report::Mode;
 
 use super::family::ChildOf;
-use crate::collect::{compare, expected_tree};
+use crate::collect::{compare, expected_tree, take_refused_by_git};
 use crate::installation::Installation;
 use crate::run::Ground;
 
@@ -41,14 +41,20 @@ pub(crate) fn baseline(
     if let Some(path) = found.unreadable.first() {
         return Err(unfit(&format!("herma may not read `{path}` in it")));
     }
+    if let Some(path) = found.too_deep.first() {
+        return Err(unfit(&format!("`{}` in it holds a path that is too long", path.shortened())));
+    }
     let ground = Ground { git_dir, baseline: base, entries };
     let (mut changes, added) = compare(&ground, &found);
-    let mut ignored = ground.git_dir.ignored(&parent.checkout, &added)?;
+    let mut ignored = ground.git_dir.ignored(&parent.checkout, &ground.entries, &added)?;
     let is_scratch = |path: &&herma_model::RepoPath| {
         parent.scratch.iter().any(|scratch| path.as_bytes().starts_with(scratch.as_bytes()))
     };
     ignored.extend(added.iter().filter(is_scratch).cloned());
     changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+    if let Some(path) = take_refused_by_git(&mut changes).first() {
+        return Err(unfit(&format!("git refuses a symbolic link of the name `{}` in it", path.shortened())));
+    }
     if changes.iter().filter_map(|change| change.new.as_ref()).any(|new| new.mode == Mode::Submodule) {
         return Err(unfit("it changes a submodule"));
     }

@@ -197,6 +197,61 @@ fn new_names_are_printable_and_old_ones_are_judged_by_bytes() {
 }
 
 #[test]
+fn new_names_have_no_characters_that_deceive_and_old_ones_may() {
+    for name in ["a\u{202e}b", "a\u{200b}", "\u{feff}a", "a\u{e0041}", "a\u{2028}b", "a\u{a0}b", "a\u{fe0f}"]
+    {
+        let at = format!("src/{name}");
+        breaks(new().add(&at), &everything(), &[(&at, PathRule::UnprintableName)]);
+        breaks(new().delete("src/a").add(&at), &everything(), &[(&at, PathRule::UnprintableName)]);
+        breaks(new().edit(&at), &everything(), &[]);
+        breaks(new().delete(&at).add("src/a"), &everything(), &[]);
+    }
+    breaks(new().add("src/日本語 ß.txt"), &everything(), &[]);
+}
+
+#[test]
+fn paths_that_cannot_be_handled() {
+    let at = |bytes: usize| {
+        let mut text = format!("src/{}", vec!["a".repeat(100); 12].join("/"));
+        text.truncate(bytes);
+        text
+    };
+    breaks(new().add(at(1024)), &everything(), &[]);
+    breaks(new().add(at(1025)), &everything(), &[(&at(1025), PathRule::UnsupportedPath)]);
+    breaks(new().edit(at(1025)), &everything(), &[]);
+    let name = format!("src/{}", "a".repeat(256));
+    breaks(new().add(&name), &everything(), &[(&name, PathRule::UnsupportedPath)]);
+    let mut tree = new();
+    tree.0.too_deep.push(path("src/deep"));
+    tree.0.refused_by_git.push(path(".gitmodules"));
+    breaks(
+        tree,
+        &everything(),
+        &[(".gitmodules", PathRule::UnsupportedPath), ("src/deep", PathRule::UnsupportedPath)],
+    );
+}
+
+#[test]
+fn a_repository_that_a_change_makes_or_completes() {
+    let made = || new().add("docs/HEAD").add("docs/objects/x").add("docs/refs/x").add("docs/config");
+    breaks(made(), &everything(), &[("docs/HEAD", PathRule::BareRepository)]);
+    let completed = new().keep("docs/HEAD").keep("docs/objects/x").add("docs/refs/x");
+    breaks(completed, &everything(), &[("docs/refs/x", PathRule::BareRepository)]);
+    let mut by_submodule = new().keep("docs/objects/x").add("docs/head");
+    by_submodule.0.submodules.push(path("docs/refs"));
+    breaks(by_submodule, &everything(), &[("docs/head", PathRule::BareRepository)]);
+    let linked = new().link("docs/HEAD", "refs/heads/main").link("docs/objects", "x").link("docs/refs", "x");
+    breaks(linked, &everything(), &[("docs/HEAD", PathRule::BareRepository)]);
+    let untouched = new().keep("docs/HEAD").keep("docs/objects/x").keep("docs/refs/x");
+    breaks(untouched.add("src/a"), &everything(), &[]);
+
+    let rules = PathRules::compile(&everything()).unwrap();
+    let seen: Vec<_> =
+        rules.judge_changes(&made().0.changes).iter().map(|v| (v.path.to_string(), v.rule)).collect();
+    assert_eq!(seen, [("docs/HEAD".to_owned(), PathRule::BareRepository)]);
+}
+
+#[test]
 fn special_files_and_nested_repositories() {
     let mut tree = new();
     tree.0.unreadable.push(path("src/foreign"));

@@ -147,6 +147,13 @@ fn nothing_against_it_is_a_pass() {
 fn changes() {
     case(|s| s.changed = 0, Status::Fail, &[Blocker::NoDiff]);
     case(|s| s.violations = vec![violation(), violation()], Status::Fail, &[Blocker::DisallowedFile]);
+    let unsupported = || PathViolation { rule: PathRule::UnsupportedPath, ..violation() };
+    case(|s| s.violations = vec![unsupported()], Status::Fail, &[Blocker::UnsupportedPath]);
+    case(
+        |s| s.violations = vec![unsupported(), violation()],
+        Status::Fail,
+        &[Blocker::DisallowedFile, Blocker::UnsupportedPath],
+    );
     case(|s| s.forbidden_actions = vec![Action::Push], Status::Fail, &[Blocker::ForbiddenAction]);
     case(|s| s.secret = Some("a.py".into()), Status::Fail, &[Blocker::SecretInOutput]);
 }

@@ -1,0 +1,159 @@
+//! Directories that git takes for a bare repository. Inside one, git follows its `config`, which can name programs.
+//!
+//! git's `is_git_directory` asks for a valid `HEAD`, and for `objects` and `refs`, which a file `commondir` can place
+//! elsewhere. The rule looks at the names only: the content of `HEAD` can change later, and what git finds behind a link
+//! or in `commondir` depends on the machine.
+
+use std::collections::BTreeMap;
+
+use herma_model::RepoPath;
+use herma_model::report::{ChangedFile, Mode};
+
+use crate::names::{fold_path, folds_to};
+
+/// The names that make a directory a repository, in lower case: many file systems find them in any case.
+pub(crate) const PIECES: [&str; 4] = [HEAD, OBJECTS, REFS, COMMONDIR];
+const HEAD: &str = "head";
+const OBJECTS: &str = "objects";
+const REFS: &str = "refs";
+const COMMONDIR: &str = "commondir";
+
+/// A directory that git takes for a repository, and the change by which it is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct BareRepository<'a> {
+    pub(crate) changed: &'a RepoPath,
+    /// The directory; none for the root.
+    pub(crate) dir: Option<RepoPath>,
+}
+
+/// What was found of a repository in a directory that has a `HEAD`.
+#[derive(Default)]
+struct Pieces {
+    objects: bool,
+    refs: bool,
+    commondir: bool,
+}
+
+impl Pieces {
+    fn are_complete(&self) -> bool {
+        self.commondir || (self.objects && self.refs)
+    }
+}
+
+/// Every directory of a tree that git takes for a repository and that has a change in it, also one of which only the last
+/// piece is new. `files` are the files and links of the tree, `submodules` its other entries.
+pub(crate) fn find<'a>(
+    changes: &'a [ChangedFile],
+    files: &[RepoPath],
+    submodules: &[RepoPath],
+) -> Vec<BareRepository<'a>> {
+    let mut dirs: BTreeMap<Vec<u8>, Pieces> = files
+        .iter()
+        .filter(|path| folds_to(path.name(), HEAD))
+        .map(|path| (path.parent().map_or_else(Vec::new, |dir| fold_path(dir.as_bytes())), Pieces::default()))
+        .collect();
+    if dirs.is_empty() {
+        return Vec::new();
+    }
+    for path in files.iter().chain(submodules) {
+        collect(&fold_path(path.as_bytes()), &mut dirs);
+    }
+    dirs.retain(|_, pieces| pieces.are_complete());
+    let folded: Vec<(Vec<u8>, &RepoPath)> =
+        changes.iter().map(|change| (fold_path(change.path.as_bytes()), &change.path)).collect();
+    dirs.keys().filter_map(|dir| changed_in(dir, &folded)).collect()
+}
+
+/// The repositories that the changes make all by themselves: what can be seen without the rest of the tree.
+pub(crate) fn find_in_changes(changes: &[ChangedFile]) -> Vec<BareRepository<'_>> {
+    let new = |submodule: bool| -> Vec<RepoPath> {
+        let is_new = |change: &&ChangedFile| {
+            change.new.as_ref().is_some_and(|new| (new.mode == Mode::Submodule) == submodule)
+        };
+        changes.iter().filter(is_new).map(|change| change.path.clone()).collect()
+    };
+    find(changes, &new(false), &new(true))
+}
+
+/// Notes every piece that a folded path is or lies in.
+fn collect(path: &[u8], dirs: &mut BTreeMap<Vec<u8>, Pieces>) {
+    let mut start = 0;
+    loop {
+        let end = path[start..].iter().position(|b| *b == b'/').map(|at| start + at);
+        let name = &path[start..end.unwrap_or(path.len())];
+        let piece = PIECES.iter().find(|piece| piece.as_bytes() == name);
+        if let Some(piece) = piece
+            && let Some(pieces) = dirs.get_mut(&path[..start.saturating_sub(1)])
+        {
+            pieces.objects |= *piece == OBJECTS;
+            pieces.refs |= *piece == REFS;
+            pieces.commondir |= *piece == COMMONDIR && end.is_none();
+        }
+        match end {
+            Some(end) => start = end + 1,
+            None => return,
+        }
+    }
+}
+
+/// The first change of a piece of the repository in `dir`, else the first one below it.
+fn changed_in<'a>(dir: &[u8], folded: &[(Vec<u8>, &'a RepoPath)]) -> Option<BareRepository<'a>> {
+    let below = |path: &[u8]| -> Option<Vec<u8>> {
+        let rest = if dir.is_empty() { path } else { path.strip_prefix(dir)?.strip_prefix(b"/")? };
+        Some(rest.split(|b| *b == b'/').next().unwrap_or(rest).to_vec())
+    };
+    let is_piece = |name: &[u8]| PIECES.iter().any(|piece| piece.as_bytes() == name);
+    let (_, changed) =
+        folded.iter().filter_map(|(folded, path)| Some((!is_piece(&below(folded)?), *path))).min()?;
+    let depth = if dir.is_empty() { 0 } else { dir.split(|b| *b == b'/').count() };
+    let spelled: Vec<&[u8]> = changed.components().take(depth).collect();
+    Some(BareRepository { changed, dir: RepoPath::new(spelled.join(&b'/')) })
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_model::report::Entry;
+
+    use super::*;
+
+    fn path(text: &str) -> RepoPath {
+        RepoPath::new(text).unwrap()
+    }
+
+    /// The changes that are refused in a tree of these files, of which those with a `+` are new.
+    fn refused(tree: &[&str]) -> Vec<String> {
+        let entry = || Some(Entry { mode: Mode::File, id: String::new() });
+        let new = tree.iter().filter_map(|text| text.strip_prefix('+'));
+        let changes: Vec<_> =
+            new.map(|text| ChangedFile { path: path(text), old: None, new: entry() }).collect();
+        let files: Vec<_> = tree.iter().map(|text| path(text.trim_start_matches('+'))).collect();
+        find(&changes, &files, &[]).iter().map(|found| found.changed.to_string()).collect()
+    }
+
+    #[test]
+    fn a_repository_and_one_that_a_change_completes() {
+        assert_eq!(refused(&["+d/HEAD", "+d/config", "+d/objects/x", "+d/refs/x"]), ["d/HEAD"]);
+        assert_eq!(refused(&["d/HEAD", "d/objects/x", "+d/refs/heads/x"]), ["d/refs/heads/x"]);
+        assert_eq!(refused(&["+d/HEAD", "d/objects/x", "d/refs/heads/x"]), ["d/HEAD"]);
+        assert_eq!(refused(&["d/HEAD", "+d/commondir"]), ["d/commondir"]);
+        assert_eq!(refused(&["+HEAD", "+objects/x", "+refs"]), ["HEAD"]);
+        assert_eq!(refused(&["+d/head", "+d/Objects", "+d/REFS/x"]), ["d/Objects"]);
+        assert_eq!(refused(&["+d/HEAD.", "+d/ob\u{200c}jects/x", "+D/refs/x"]), ["D/refs/x"]);
+        assert_eq!(refused(&["d/HEAD", "d/objects/x", "d/refs/x", "+d/config"]), ["d/config"]);
+    }
+
+    #[test]
+    fn what_is_not_one_or_was_not_touched() {
+        for tree in [
+            &["+d/HEAD", "+d/objects/x"][..],
+            &["+d/HEAD/x", "+d/objects/x", "+d/refs/x"],
+            &["+d/HEAD", "+e/objects/x", "+d/refs/x"],
+            &["+d/HEAD", "+d/commondir/x"],
+            &["+d/HEAD", "+dobjects/x", "+d/e/refs/x", "+d/e/objects/x"],
+            &["d/HEAD", "d/objects/x", "d/refs/x", "+e"],
+            &["d/HEAD", "d/objects/x", "d/refs/x", "+dd/x"],
+        ] {
+            assert!(refused(tree).is_empty(), "{tree:?}");
+        }
+    }
+}
