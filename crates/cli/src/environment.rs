@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use herma_destination::RUN_VARIABLE;
 use herma_engines::fake;
-use herma_harness::{HomeError, SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_harness::{HomeError, HomePlace, SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_model::Fault;
 use herma_model::secret::Secret;
 
@@ -32,10 +32,19 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "HERMA_HOME",
         what: "where herma keeps keys, store, runs and bundles; `$XDG_STATE_HOME/herma` or `~/.local/state/herma` \
-               otherwise",
+               otherwise. herma uses a directory that is new, empty, or a herma home (it has the file `herma-home`), that \
+               is its user's own, and that no other user can read; it changes no permissions of a directory that it did \
+               not make, and makes one directory at most: the one above must exist",
     },
-    Variable { name: "XDG_STATE_HOME", what: "where herma's home lies if HERMA_HOME is not set" },
-    Variable { name: "HOME", what: "the user's home; without it the one that the system has for the user" },
+    Variable {
+        name: "XDG_STATE_HOME",
+        what: "where the directory `herma` is, herma's home, if HERMA_HOME is not set. It must exist",
+    },
+    Variable {
+        name: "HOME",
+        what: "the user's home; without it the one that the system has for the user. It must exist; herma makes \
+               `.local/state/herma` below it where that is its home",
+    },
     Variable {
         name: "USER",
         what: "who asks for an approval, where no approver signs the request; LOGNAME or the user's number otherwise",
@@ -115,11 +124,15 @@ impl Environment {
         // A service or a container may have no variable for it; the system knows its users all the same.
         let user_home = set("HOME").map(PathBuf::from).or_else(std::env::home_dir);
         // Many commands need none: whoever does says so.
-        let home = set("HERMA_HOME")
+        let named = set("HERMA_HOME")
             .map(PathBuf::from)
-            .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("herma")))
-            .or_else(|| Some(user_home.as_ref()?.join(".local/state/herma")));
-        let home = home.map(std::path::absolute).transpose().map_err(Failure::internal)?;
+            .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("herma")));
+        let absolute = |path: &PathBuf| std::path::absolute(path).map_err(Failure::internal);
+        let home = match (&named, &user_home) {
+            (Some(named), _) => Some(HomePlace::named(absolute(named)?)),
+            (None, Some(user_home)) => Some(HomePlace::default_below(absolute(user_home)?)),
+            (None, None) => None,
+        };
         let user_home = user_home.unwrap_or_else(|| PathBuf::from("/"));
         let herma = std::env::current_exe()
             .map_err(|e| Failure::internal(format!("herma cannot find its own binary: {e}")))?;
@@ -153,7 +166,7 @@ impl Environment {
 
     /// herma's home, which nobody has made yet.
     pub(crate) fn home(&self) -> Result<&Path, Failure> {
-        self.settings.home.as_deref().ok_or_else(|| Failure::from(&HomeError::Nowhere))
+        self.settings.home.as_ref().map(HomePlace::path).ok_or_else(|| Failure::from(&HomeError::Nowhere))
     }
 }
 

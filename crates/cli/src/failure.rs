@@ -74,6 +74,10 @@ impl From<&HomeError> for Failure {
             HomeError::Nowhere
             | HomeError::NotADirectory { .. }
             | HomeError::NotOwn { .. }
+            | HomeError::Foreign { .. }
+            | HomeError::NoParent { .. }
+            | HomeError::Format { .. }
+            | HomeError::Readable { .. }
             | HomeError::Writable { .. } => Self::bad_input(error),
         };
         failure.hint(error.next_step())

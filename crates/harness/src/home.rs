@@ -1,6 +1,7 @@
 //! herma's home: where keys, store, runs and bundles lie.
 
 mod ownership;
+mod place;
 mod removal;
 
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use herma_model::RunId;
 use herma_model::approval::ApprovalId;
 pub use ownership::{HomeError, check_home};
+pub use place::{HomePlace, MARKER, MARKER_TEXT};
 use removal::remove_any;
 pub(crate) use removal::remove_tree;
 use rustix::fs::{FlockOperation, IFlags, OFlags, flock, ioctl_getflags, ioctl_setflags};
@@ -41,14 +43,15 @@ pub struct ActiveRun {
 }
 
 impl Home {
-    /// Opens the home, making what is missing.
-    pub fn open(root: &Path) -> Result<Self, HomeError> {
-        ownership::make_private(root)?;
+    /// Opens the home, making what is missing. A directory that is in use for something else is refused.
+    pub fn open(place: &HomePlace) -> Result<Self, HomeError> {
+        place.prepare()?;
+        let root = place.path();
         Self::make(root).map_err(|cause| HomeError::Io { home: root.to_owned(), cause })
     }
 
     fn make(root: &Path) -> io::Result<Self> {
-        for dir in ["", "keys", "runs", "active"] {
+        for dir in ["keys", "runs", "active"] {
             DirBuilder::new().recursive(true).mode(0o700).create(root.join(dir))?;
         }
         let home = Self { root: root.canonicalize()? };
@@ -398,7 +401,7 @@ mod tests {
         let known = scratch.path().join("known");
         fs::create_dir(&known).unwrap();
         spread_out(&known);
-        Home::open(&scratch.path().join("home")).unwrap();
+        Home::open(&HomePlace::named(scratch.path().join("home"))).unwrap();
         assert_eq!(is_spread_out(&scratch.path().join("home/runs")), is_spread_out(&known));
     }
 }

@@ -17,15 +17,15 @@ use crate::admissions::Admissions;
 use crate::approvers::Approvers;
 use crate::egress::EgressFiles;
 use crate::governance::{PolicyError, policies};
-use crate::home::{Home, HomeError};
+use crate::home::{Home, HomeError, HomePlace};
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
 
 /// What an installation is opened with; all of it comes in as values.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// herma's home directory; none where nobody says where it could be.
-    pub home: Option<PathBuf>,
+    /// Where herma's home is; none where nothing says where it could be.
+    pub home: Option<HomePlace>,
     /// herma's own binary, by its own path.
     pub herma: PathBuf,
     /// The home of the user who runs herma.
@@ -79,7 +79,7 @@ pub enum OpenError {
 impl Installation {
     /// Opens the installation, making home, key and store on first use.
     pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
-        let home = Home::open(settings.home.as_deref().ok_or(HomeError::Nowhere)?)?;
+        let home = Home::open(settings.home.as_ref().ok_or(HomeError::Nowhere)?)?;
         let programs = Admissions::open(home.admissions()).programs();
         let operator = OperatorSettings::read(&home.root().join("settings.yaml"))?;
         let own_digest = Some(home.own_digest());

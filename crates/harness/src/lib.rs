@@ -70,7 +70,10 @@ pub use egress::{
 pub use enabled::Enabled;
 pub use error::OrderError;
 pub use governance::{POLICY_DIR, PolicyError, RunGovernance, read_policies, read_policy, read_policy_cases};
-pub use home::{Home, HomeError, RunDirs, check_home, spread_out};
+pub use home::{
+    Home, HomeError, HomePlace, MARKER as HOME_MARKER, MARKER_TEXT as HOME_MARKER_TEXT, RunDirs, check_home,
+    spread_out,
+};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};
 pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};

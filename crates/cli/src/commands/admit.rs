@@ -16,6 +16,7 @@ use crate::args::{Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until}
 use crate::commands::admissions::{Which, output, show};
 use crate::commands::{Ended, open};
 use crate::confirm::{code_for, confirm};
+use crate::directories::make_last_component;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::{Screen, Tone, safe_line};
@@ -204,14 +205,11 @@ fn absolute(path: &Path) -> Result<AbsolutePath, Failure> {
 }
 
 fn write_outside(file: &Path, yaml: &str) -> Result<(), Failure> {
-    let write = || {
-        if let Some(dir) = file.parent() {
-            fs::create_dir_all(dir)?;
-        }
-        fs::write(file, yaml)
-    };
-    write()
-        .map_err(|e: std::io::Error| Failure::bad_input(format!("{} cannot be written: {e}", file.display())))
+    if let Some(dir) = file.parent().filter(|dir| !dir.as_os_str().is_empty()) {
+        make_last_component("the directory of --output", dir, 0o777)?;
+    }
+    fs::write(file, yaml)
+        .map_err(|e| Failure::bad_input(format!("{} cannot be written: {e}", file.display())))
 }
 
 /// Shows the whole record, has the code repeated, and signs exactly what was shown.

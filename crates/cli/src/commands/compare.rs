@@ -1,5 +1,6 @@
 //! `herma compare`: the same contracts under the same gates on each lane, and what the bundles show.
 
+use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -15,6 +16,7 @@ use herma_model::engine::EngineName;
 use crate::args;
 use crate::commands::run::{ReadContract, read_contract};
 use crate::commands::{Ended, open};
+use crate::directories::make_last_component;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::listen;
@@ -32,8 +34,8 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
         repetitions: args.runs,
     };
     if let Some(dir) = &args.output {
-        // Better to know it now than after all the runs.
-        std::fs::create_dir_all(dir).map_err(|e| cannot_write(dir, &e))?;
+        // Before the runs, which take long.
+        make_last_component("the directory of --output", dir, 0o777)?;
     }
     let installation = open(environment, screen)?;
     listen(&installation.interruption, screen)?;
@@ -48,7 +50,7 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
     if let Some(dir) = &args.output {
         for file in &files {
             let copy = dir.join(file.file_name().unwrap_or_default());
-            std::fs::copy(file, &copy).map_err(|e| cannot_write(&copy, &e))?;
+            copy_new(file, &copy).map_err(|e| cannot_write(&copy, &e))?;
         }
     }
     if screen.is_json() {
@@ -60,6 +62,12 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
         }
     }
     Ok(ExitCode::from(exit_code(comparison)))
+}
+
+/// Copies a file to a place where nothing is yet: a directory that a person named keeps what it has.
+fn copy_new(from: &Path, to: &Path) -> std::io::Result<()> {
+    let mut new = File::create_new(to)?;
+    std::io::copy(&mut File::open(from)?, &mut new).map(drop)
 }
 
 /// 0 if every lane ran and holds its own, 3 if none could run, else 1.

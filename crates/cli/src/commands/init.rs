@@ -5,6 +5,7 @@ use herma_model::contract::{Target, template};
 use crate::args;
 use crate::commands::Ended;
 use crate::commands::contract::{write_new, written};
+use crate::directories::make_last_component;
 use crate::failure::Failure;
 use crate::screen::Screen;
 
@@ -14,8 +15,13 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
             .hint("run `herma init` at the top of a repository, or `git init` first"));
     }
     let contracts = args.directory.join(".herma/contracts");
-    std::fs::create_dir_all(&contracts)
-        .map_err(|e| Failure::bad_input(format!("{} cannot be made: {e}", contracts.display())))?;
+    for dir in [".herma", ".herma/contracts"].map(|name| args.directory.join(name)) {
+        if dir.is_symlink() {
+            return Err(Failure::bad_input(format!("{} is a symbolic link", dir.display()))
+                .hint("remove it: herma writes contracts inside the repository only"));
+        }
+        make_last_component("the directory", &dir, 0o777)?;
+    }
     let file = contracts.join("first.md");
     let id = "first".parse().map_err(Failure::internal)?;
     let repo = "../..".parse().map_err(Failure::internal)?;

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use herma_evidence::verify::{CheckList, CheckOutcome};
 use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
-use herma_harness::{Approvers, check_home, verify_bundle};
+use herma_harness::{Approvers, HomePlace, check_home, verify_bundle};
 
 use crate::args;
 use crate::commands::{Ended, find_finished_run, open};
@@ -100,7 +100,9 @@ fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Res
         let approvers = keys.iter().map(|key| TrustedApprover { name: None, key: key.clone() }).collect();
         return Ok(Trust { keys, approvers });
     }
-    let Some(home) = &environment.settings.home else { return Ok(Trust::default()) };
+    let Some(home) = environment.settings.home.as_ref().map(HomePlace::path) else {
+        return Ok(Trust::default());
+    };
     let own = home.join("keys");
     check_home(home).map_err(|error| Failure::from(&error))?;
     let installation = own.join("installation.pub");

@@ -160,7 +160,6 @@ impl Ground {
             .env_clear()
             .env("PATH", &self.path)
             .env("HOME", self.home())
-            .env("HERMA_HOME", self.home().join(".local/state/herma"))
             .env("LC_ALL", "C.UTF-8")
             .env("GIT_CONFIG_NOSYSTEM", "1")
             .env("GIT_AUTHOR_NAME", "you")

@@ -186,6 +186,12 @@ fn without_an_approver_nothing_is_signed() {
 fn a_draft_in_a_repository_counts_only_once_it_was_signed_in() {
     let herma = with_approver();
     let file = "repository/.herma/admissions/my-tool.yaml";
+    let elsewhere = ["admit", "target", "my-tool", "--output", file];
+    let refused = herma.run(&elsewhere);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("repository/.herma does not exist"), "{refused:#?}");
+    assert!(!herma.at("repository").exists());
+    fs::create_dir_all(herma.at("repository/.herma")).unwrap();
     let draft = admit(&herma, "target", "my-tool", &[&TARGET[..], &["--output", file]].concat());
     assert_eq!(draft["status"], "not_admitted");
     assert_eq!(herma.json(&["admissions", "list", "--json"])["admissions"], Value::Array(Vec::new()));

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use herma_harness::{ComparisonError, Comparisons, Installation, Settings, SystemClock};
+use herma_harness::{ComparisonError, Comparisons, HomePlace, Installation, Settings, SystemClock};
 use herma_model::comparison::{Comparison, Measured, Share};
 use herma_model::proof::{Criterion, Standing};
 use herma_model::{Digest, Status};
@@ -22,7 +22,7 @@ fn compare(herma: &Herma, engines: &str, runs: &str) -> (Ended, Comparison) {
 
 fn installation(herma: &Herma) -> Installation {
     let settings = Settings {
-        home: Some(herma.home().to_owned()),
+        home: Some(HomePlace::named(herma.home().to_owned())),
         herma: HERMA.into(),
         user_home: herma.at("user"),
         search_path: environment("PATH"),
@@ -123,7 +123,7 @@ fn what_would_compare_nothing_or_different_things_is_refused_before_anything_run
         (&["--contract", on_host, "--engines", "fake"], "in `sandbox` only"),
         (&["--contract", SLUGIFY, "--engines", "fake", "--runs", "0"], "0"),
         (&["--contract", SLUGIFY, "--engines", ""], "engine"),
-        (&["--contract", SLUGIFY, "--engines", "fake", "--output", "/proc/no"], "cannot be written"),
+        (&["--contract", SLUGIFY, "--engines", "fake", "--output", "missing/out"], "missing does not exist"),
     ];
     for (args, message) in cases {
         let ended = herma.run(&[&["compare"], args].concat());

@@ -209,6 +209,8 @@ fn who_may_not_use_docker_is_told_so() {
     run_tool("chmod", &["755".as_ref(), herma.at("").as_os_str()], &[]);
     let own = herma.at("own");
     let _settings = herma.file("own/home/settings.yaml", format!("docker_image: {NOWHERE}\n"));
+    herma.file("own/home/herma-home", "herma-home 1\n");
+    std::fs::set_permissions(own.join("home"), std::fs::Permissions::from_mode(0o700)).unwrap();
     let binary = herma.program("own/herma", Path::new(HERMA));
     let socket = herma.at("docker.sock");
     let _listener = UnixListener::bind(&socket).unwrap();

@@ -117,7 +117,7 @@ fn the_list_has_a_line_for_each_engine_and_what_it_lacks() {
 #[test]
 fn a_switch_that_was_not_made_by_herma_is_off() {
     let herma = Herma::new();
-    let dir = herma.home().join("engines");
+    let dir = herma.marked_home().join("engines");
     std::fs::create_dir_all(&dir).unwrap();
     for text in ["", "true", "{}", r#"{"engine":"fake","enabled_at":"2026-01-01T00:00:00Z"}"#] {
         std::fs::write(dir.join("stub.json"), text).unwrap();

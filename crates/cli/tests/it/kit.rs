@@ -13,9 +13,12 @@ mod repository;
 mod stub;
 
 use std::ffi::{OsStr, OsString};
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use herma_harness::{HOME_MARKER, HOME_MARKER_TEXT};
 use herma_model::RunId;
 use tempfile::TempDir;
 
@@ -94,6 +97,15 @@ impl Herma {
 
     /// herma's home.
     pub(crate) fn home(&self) -> &Path {
+        &self.home
+    }
+
+    /// herma's home, made and marked for a test that fills it before herma's first command.
+    pub(crate) fn marked_home(&self) -> &Path {
+        if !self.home.exists() {
+            DirBuilder::new().mode(0o700).create(&self.home).unwrap();
+            std::fs::write(self.home.join(HOME_MARKER), HOME_MARKER_TEXT).unwrap();
+        }
         &self.home
     }
 

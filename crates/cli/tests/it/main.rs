@@ -28,6 +28,8 @@ mod escape;
 mod failure_matrix;
 mod fresh_checkout;
 mod full_disk;
+mod home;
+
 mod hostile;
 mod hostile_names;
 mod interrupted;

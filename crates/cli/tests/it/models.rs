@@ -86,6 +86,7 @@ fn a_home_deeper_than_a_sockets_path_can_be_works_too() {
     for destination in ["host", "sandbox"] {
         let mut herma = Herma::new();
         let deep = herma.at(&["d".repeat(60), "e".repeat(60), "home".to_owned()].join("/"));
+        std::fs::create_dir_all(deep.parent().unwrap()).unwrap();
         herma.set_home(&deep);
         herma.let_in("alice", None);
         herma.configure(crate::kit::ROUTER, ANSWERS);

@@ -16,7 +16,7 @@ const RULE: &str = "@id(\"no-env\")\nforbid (principal, action == Action::\"read
 
 fn with_policy(name: &str, text: &str) -> Herma {
     let herma = Herma::new();
-    let dir = herma.home().join("policy");
+    let dir = herma.marked_home().join("policy");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join(name), text).unwrap();
     herma

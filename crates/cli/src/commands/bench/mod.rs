@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use herma_bench::{LeftOut, Machine, Target};
+use herma_harness::{HomeError, HomePlace};
 use tempfile::TempDir;
 
 use crate::args;
@@ -23,9 +24,10 @@ const REPOSITORIES: [(u64, f64); 3] = [(10, 3.0), (1_000, 1.6), (20_000, 1.3)];
 
 pub(crate) fn bench(command: &args::Bench, environment: &Environment, screen: &Screen) -> Ended {
     // Where real runs take place, and not in a /tmp that may be memory or full of other people's files.
-    let home = environment.home()?;
-    std::fs::create_dir_all(home).map_err(Failure::internal)?;
-    let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(home).map_err(Failure::internal)?;
+    let place = environment.settings.home.as_ref().ok_or(&HomeError::Nowhere)?;
+    place.prepare().map_err(|error| Failure::from(&error))?;
+    let scratch = tempfile::Builder::new().prefix("bench-").tempdir_in(place.path());
+    let scratch = scratch.map_err(Failure::internal)?;
     match command {
         args::Bench::Harness { repeat, quick } => harness(*repeat, *quick, &scratch, environment, screen),
         args::Bench::Router { repeat, quick } => {
@@ -41,7 +43,7 @@ fn harness(repeat: u32, quick: bool, scratch: &TempDir, environment: &Environmen
     let installation = {
         // A home of its own, so that nobody's runs are mixed with measurements.
         let mut settings = environment.clone();
-        settings.settings.home = Some(scratch.path().join("home"));
+        settings.settings.home = Some(HomePlace::named(scratch.path().join("home")));
         open(&settings, screen)?
     };
     let path = &environment.settings.search_path;

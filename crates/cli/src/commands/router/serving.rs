@@ -15,6 +15,7 @@ use herma_router::upstream::Upstream;
 use herma_store::SqliteStore;
 
 use super::EnvironmentLookup;
+use crate::directories::make_own;
 use crate::failure::Failure;
 
 /// Where the budgets that outlive a router lie, in its state directory.
@@ -43,9 +44,7 @@ impl Serving {
     /// Reads a configuration and serves it.
     pub(crate) fn start(file: &Path) -> Result<Self, Failure> {
         let (config, secrets, upstreams) = read(file)?;
-        std::fs::create_dir_all(&config.state).map_err(|e| {
-            Failure::internal(format!("the state directory {} cannot be made: {e}", config.state.display()))
-        })?;
+        make_own("the state directory", &config.state, &[BUDGETS, AUDIT])?;
         let budgets = config.state.join(BUDGETS);
         let leases = SqliteStore::open(&budgets).and_then(|store| store.leases(&budgets));
         let leases = leases.map_err(Failure::internal)?;

@@ -35,7 +35,7 @@ fn grant(herma: &Herma, lasts: &str) -> Value {
 }
 
 fn list(herma: &Herma, text: &str) {
-    std::fs::create_dir_all(herma.home().join("egress")).unwrap();
+    std::fs::create_dir_all(herma.marked_home().join("egress")).unwrap();
     std::fs::write(herma.home().join("egress/allowlist"), text).unwrap();
 }
 

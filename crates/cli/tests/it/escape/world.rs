@@ -55,7 +55,7 @@ impl World {
     pub(super) fn new(user: User, configure: impl FnOnce(&mut Herma)) -> Self {
         let mut herma = Herma::new();
         let own = herma.at("own");
-        for dir in ["own/user", "own/home", "own/drop", "own/sockets"] {
+        for dir in ["own/user", "own/drop", "own/sockets"] {
             fs::create_dir_all(herma.at(dir)).unwrap();
         }
         fs::set_permissions(herma.at("own/drop"), Permissions::from_mode(0o777)).unwrap();

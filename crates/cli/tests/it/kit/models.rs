@@ -53,8 +53,7 @@ impl Herma {
 
     /// Writes the router's configuration and the upstream's script into the home.
     pub(crate) fn configure(&self, router: &str, script: &str) {
-        std::fs::create_dir_all(self.home()).unwrap();
-        std::fs::write(self.home().join("router.toml"), router).unwrap();
+        std::fs::write(self.marked_home().join("router.toml"), router).unwrap();
         std::fs::write(self.home().join("answers.yaml"), script).unwrap();
     }
 

@@ -30,8 +30,7 @@ impl Herma {
 
     /// What the operator decided for the whole installation.
     pub(crate) fn settings(&self, text: &str) {
-        std::fs::create_dir_all(self.home()).unwrap();
-        std::fs::write(self.home().join("settings.yaml"), text).unwrap();
+        std::fs::write(self.marked_home().join("settings.yaml"), text).unwrap();
     }
 }
 

@@ -11,7 +11,7 @@ use crate::kit::{Bundle, Herma, contract_text, fix_and};
 /// A run that asks for a child, under this rule of the operator.
 fn under(rule: &str) -> (Herma, Vec<Bundle>) {
     let herma = Herma::new();
-    let dir = herma.home().join("policy");
+    let dir = herma.marked_home().join("policy");
     fs::create_dir_all(&dir).unwrap();
     fs::write(dir.join("own.cedar"), rule).unwrap();
     let ask = format!("- shell: {ASK}; echo code $?");
@@ -68,7 +68,7 @@ fn a_rule_about_other_children_leaves_this_one_and_the_event_names_what_permits_
 #[test]
 fn no_child_in_between_does_what_is_forbidden_to_who_asked_for_it() {
     let herma = Herma::new();
-    let dir = herma.home().join("policy");
+    let dir = herma.marked_home().join("policy");
     fs::create_dir_all(&dir).unwrap();
     let rule = "@id(\"not-below\")\n\
                 forbid (principal in Contract::\"trim-slug\", action == Action::\"spawn\", resource)\n\

@@ -8,12 +8,11 @@ use crate::kit::{Ended, Herma, names};
 fn probed(turn: &str, args: &[&str]) -> Ended {
     let herma = Herma::new();
     let script = format!("name: script\nrepeat: true\nturns:\n  - {turn}\n");
-    fs::create_dir_all(herma.home()).unwrap();
-    fs::write(herma.home().join("script.yaml"), script).unwrap();
+    fs::write(herma.marked_home().join("script.yaml"), script).unwrap();
     let config = "[upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"script.yaml\"]\n";
     fs::write(herma.home().join("router.toml"), config).unwrap();
     let ended = herma.run(&[&["router", "probe", "rehearsal/m"], args].concat());
-    assert_eq!(names(herma.home()), ["router.toml", "script.yaml"], "a probe leaves nothing");
+    assert_eq!(names(herma.home()), ["herma-home", "router.toml", "script.yaml"], "a probe leaves nothing");
     ended
 }
 

@@ -10,8 +10,8 @@ use herma_engines::Engine as _;
 use herma_engines::stub::Stub;
 use herma_evidence::{ApproverKey, signed};
 use herma_harness::{
-    Approver, Asker, Comparisons, Enabled, Finished, Installation, Order, Proofs, Settings, SystemClock,
-    Unwatched, ask, rule, run,
+    Approver, Asker, Comparisons, Enabled, Finished, HomePlace, Installation, Order, Proofs, Settings,
+    SystemClock, Unwatched, ask, rule, run,
 };
 use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
 use herma_model::approval::{Answer, Approval};
@@ -316,7 +316,7 @@ fn order(named: Option<Engine>, stage: Stage, destination: DestinationKind) -> O
 #[allow(clippy::disallowed_methods, reason = "git is found where the tests find theirs")]
 pub(super) fn open(temp: &TempDir) -> Option<Installation> {
     let settings = Settings {
-        home: Some(temp.path().join("home")),
+        home: Some(HomePlace::named(temp.path().join("home"))),
         herma: temp.path().join("herma"),
         user_home: temp.path().to_owned(),
         search_path: std::env::var_os("PATH").unwrap(),
