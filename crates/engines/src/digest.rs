@@ -1,13 +1,13 @@
 //! The digest of a program, read in pieces and taken once for each state of its file.
 
-use std::fs::{File, Metadata, OpenOptions};
+use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
-use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use herma_files::open_named;
 use herma_model::Digest;
-use rustix::fs::OFlags;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -55,9 +55,7 @@ impl ProgramDigest {
     /// The digest of the file as it is now.
     pub(crate) fn take(&self) -> io::Result<Digest> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
-        // Not blocking: the open of a pipe would wait for somebody to write into it.
-        let nonblock = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or_default();
-        let file = OpenOptions::new().read(true).custom_flags(nonblock).open(&self.path)?;
+        let file = open_named(&self.path)?;
         let before = State::of(&file.metadata()?)?;
         match *taken {
             Some((state, digest)) if state == before => return Ok(digest),
@@ -87,7 +85,7 @@ impl ProgramDigest {
 impl State {
     pub(crate) fn of(meta: &Metadata) -> io::Result<Self> {
         if !meta.is_file() {
-            return Err(io::Error::other("it is not a file"));
+            return Err(io::Error::other("it is not a regular file"));
         }
         Ok(Self {
             device: meta.dev(),
@@ -109,7 +107,7 @@ impl State {
 
 /// The digest of the program at `path`, taken now.
 pub fn program_digest(path: &Path) -> io::Result<Digest> {
-    of_file(&File::open(path)?)
+    of_file(&open_named(path)?)
 }
 
 pub(crate) fn of_file(mut file: &File) -> io::Result<Digest> {
@@ -210,7 +208,7 @@ mod tests {
         .unwrap();
         for path in [pipe, dir.path().to_owned()] {
             let error = ProgramDigest::of(path).take().unwrap_err();
-            assert_eq!(error.to_string(), "it is not a file");
+            assert_eq!(error.to_string(), "it is not a regular file");
         }
     }
 }

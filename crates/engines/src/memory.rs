@@ -5,6 +5,7 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use herma_files::{MAX_RECORD_BYTES, open_with, read_regular};
 use herma_model::Digest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -14,7 +15,8 @@ const SAME_TIME: i64 = 2;
 
 /// What was taken of this very thing.
 pub(crate) fn recall<T: DeserializeOwned + PartialEq>(memory: &Path, now: &T) -> Option<Digest> {
-    let (known, digest): (T, Digest) = serde_json::from_slice(&fs::read(memory).ok()?).ok()?;
+    let (known, digest): (T, Digest) =
+        serde_json::from_slice(&read_regular(memory, MAX_RECORD_BYTES).ok()?).ok()?;
     (known == *now).then_some(digest)
 }
 
@@ -22,7 +24,8 @@ pub(crate) fn recall<T: DeserializeOwned + PartialEq>(memory: &Path, now: &T) ->
 /// at once, and each may be killed meanwhile: what is not whole is not recalled, and no other file is left.
 pub(crate) fn keep(memory: &Path, of: impl Serialize, digest: Digest, changed: i64) -> io::Result<()> {
     let text = serde_json::to_vec(&(of, digest))?;
-    let mut file = File::options().create(true).write(true).truncate(true).open(memory)?;
+    let mut file = open_with(File::options().create(true).write(true), memory)?;
+    file.set_len(0)?;
     // By the clock that changes are dated with.
     if file.metadata()?.ctime().saturating_sub(changed) > SAME_TIME {
         file.write_all(&text)

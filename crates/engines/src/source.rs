@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::Path;
 
+use herma_files::{MAX_RECORD_BYTES, read_regular};
 use serde::Deserialize;
 use serde_json::Value;
 
@@ -83,7 +84,7 @@ impl Source<'_> {
 
     fn described_by_npm(&self, tree: &Path) -> Option<Description> {
         let file = tree.join("node_modules").join(self.name).join("package.json");
-        serde_json::from_slice(&fs::read(file).ok()?).ok()
+        serde_json::from_slice(&read_regular(&file, MAX_RECORD_BYTES).ok()?).ok()
     }
 
     /// The head of a description by Python. Its directory is called by name and version, so that it has to be looked for.
@@ -93,7 +94,7 @@ impl Source<'_> {
             let (name, _) = name.strip_suffix(".dist-info")?.rsplit_once('-')?;
             (same_name(name) == same_name(self.name)).then(|| entry.path())
         })?;
-        let text = fs::read_to_string(own.join("METADATA")).ok()?;
+        let text = String::from_utf8(read_regular(&own.join("METADATA"), MAX_RECORD_BYTES).ok()?).ok()?;
         // What follows the first empty line is prose.
         Some(text.split("\n\n").next().unwrap_or_default().to_owned())
     }

@@ -1,7 +1,7 @@
 //! The digest of an installed tree: every file, link and directory of it, by name, kind and content.
 
 use std::collections::HashSet;
-use std::fs::{self, File};
+use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use herma_files::open_regular;
 use herma_model::Digest;
 use sha2::{Digest as _, Sha256};
 
@@ -177,7 +178,7 @@ fn read_all(root: &Path, entries: &[Entry]) -> io::Result<Vec<Option<Digest>>> {
     let read = || -> io::Result<()> {
         while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
             let Some(Entry { path, kind: Kind::File { state, .. } }) = entries.get(at) else { continue };
-            let file = File::open(root.join(path))?;
+            let file = open_regular(&root.join(path))?;
             if State::of(&file.metadata()?)? != *state {
                 return Err(io::Error::other("it changed while it was read"));
             }

@@ -1,7 +1,7 @@
 //! The installation's key, which signs every bundle, and what can be wrong with a key.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs::{self, OpenOptions};
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
@@ -13,11 +13,14 @@ use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use herma_model::Digest;
 
 use crate::approver_key::SHORTEST_PASSPHRASE;
+use crate::file_reading::{open_directory, open_named, read_regular};
 
 /// The private key's file.
 pub const KEY_FILE: &str = "installation.key";
 /// The public key's file, beside it.
 pub const PUBLIC_FILE: &str = "installation.pub";
+/// The largest file of a key that is read.
+pub const MAX_KEY_BYTES: u64 = 64 << 10;
 
 /// The key of this installation.
 pub struct InstallationKey(SigningKey);
@@ -75,6 +78,18 @@ pub enum KeyError {
     /// The passphrase does not open the key.
     #[error("the passphrase does not open the key; nothing was done, try again")]
     WrongPassphrase,
+    /// The lock of the key is too weak, or costs more to open than any that herma makes.
+    #[error(
+        "the approver's key is locked with scrypt at N = {cost}, r = {block_size}, p = {parallelization}; herma takes N from 2^14 to 2^19, r = 8, p from 1 to 4. Make a new key with `herma approver init`, have another approver let it in, and revoke this one"
+    )]
+    BadLock {
+        /// N.
+        cost: u64,
+        /// r.
+        block_size: u16,
+        /// p.
+        parallelization: u16,
+    },
     /// The passphrase could be guessed.
     #[error(
         "a passphrase has at least {SHORTEST_PASSPHRASE} characters, this one has {length}; a few unrelated words are a good one"
@@ -104,7 +119,7 @@ impl InstallationKey {
 
     fn load(path: &Path) -> Result<Self, KeyError> {
         let failed = |source| io_error(path, "read", source);
-        let file = File::open(path).map_err(failed)?;
+        let file = open_named(path).map_err(failed)?;
         let there = file.metadata().map_err(failed)?;
         let (mode, user) = (there.permissions().mode() & 0o777, rustix::process::geteuid().as_raw());
         if mode & 0o077 != 0 {
@@ -113,7 +128,7 @@ impl InstallationKey {
         if there.uid() != user {
             return Err(KeyError::NotOwn { path: path.to_owned(), owner: there.uid(), user });
         }
-        let pem = io::read_to_string(file).map_err(failed)?;
+        let pem = io::read_to_string(file.take(MAX_KEY_BYTES)).map_err(failed)?;
         SigningKey::from_pkcs8_pem(&pem).map(Self).map_err(|e| malformed(path.display(), e))
     }
 
@@ -121,7 +136,7 @@ impl InstallationKey {
     fn publish(&self, dir: &Path) -> Result<(), KeyError> {
         let path = dir.join(PUBLIC_FILE);
         let pem = self.public().to_pem()?;
-        if fs::read_to_string(&path).is_ok_and(|there| there == pem) {
+        if read_regular(&path, MAX_KEY_BYTES).is_ok_and(|there| there == pem.as_bytes()) {
             return Ok(());
         }
         let write = || {
@@ -200,7 +215,7 @@ fn create(dir: &Path, path: &Path) -> Result<(), KeyError> {
         };
         fs::remove_file(&temp)?;
         linked?;
-        File::open(dir)?.sync_all()
+        open_directory(dir)?.sync_all()
     };
     write().map_err(|source| io_error(path, "written", source))
 }

@@ -7,7 +7,6 @@ pub mod bundle;
 pub mod chain;
 pub mod envelope;
 pub mod events;
-pub mod file_reading;
 pub mod keys;
 pub mod layout;
 pub mod markdown;
@@ -21,10 +20,12 @@ pub mod signed;
 pub mod trace;
 pub mod verify;
 
+pub use herma_files as file_reading;
+
 mod append;
 mod lines;
 
-pub use approver_key::ApproverKey;
+pub use approver_key::{ApproverKey, Unlocked};
 pub use attest::{AttestError, attest};
 pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
 pub use events::{Completed, EventLog};

@@ -9,6 +9,7 @@ use herma_model::engine::EngineName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::{Home, sync_dir, write_durably};
 
 /// That an engine was switched on.
@@ -37,7 +38,7 @@ impl Enabled {
     /// Whether the engine is on. A switch that cannot be read is off.
     #[must_use]
     pub fn is_on(&self, engine: &EngineName) -> bool {
-        let read = fs::read(self.file(engine)).ok();
+        let read = read_regular(&self.file(engine), MAX_RECORD_BYTES).ok();
         read.and_then(|bytes| serde_json::from_slice::<EnabledRecord>(&bytes).ok())
             .is_some_and(|record| record.engine == *engine)
     }

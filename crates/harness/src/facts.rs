@@ -19,6 +19,8 @@ use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_policy::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
 
+use crate::file_reading::{MAX_RECORD_BYTES, open_with, read_regular};
+
 /// What herma saw during a run. It is saved before a file of the bundle depends on it, so that a later process can
 /// close the run with what was known.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -151,7 +153,7 @@ impl Facts {
 
     /// Each time a line more: a new file for each would cost every run some time.
     fn append(&self, file: &Path) -> std::io::Result<File> {
-        let mut file = File::options().create(true).append(true).open(file)?;
+        let mut file = open_with(File::options().create(true).append(true), file)?;
         // On a line of its own, whatever was cut off before it.
         let mut line = b"\n".to_vec();
         serde_json::to_writer(&mut line, self)?;
@@ -161,7 +163,7 @@ impl Facts {
 
     /// The facts that were saved last, in full; none at all where there are no such.
     pub(crate) fn load(file: &Path) -> Self {
-        let lines = std::fs::read(file).unwrap_or_default();
+        let lines = read_regular(file, MAX_RECORD_BYTES).unwrap_or_default();
         let mut lines = lines.rsplit(|byte| *byte == b'\n');
         lines.find_map(|line| serde_json::from_slice(line).ok()).unwrap_or_default()
     }

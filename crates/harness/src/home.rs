@@ -16,12 +16,16 @@ pub use ownership::{HomeError, check_home};
 pub use place::{HomePlace, MARKER, MARKER_TEXT};
 use removal::remove_any;
 pub(crate) use removal::remove_tree;
-use rustix::fs::{FlockOperation, IFlags, OFlags, flock, ioctl_getflags, ioctl_setflags};
+use rustix::fs::{FlockOperation, IFlags, flock, ioctl_getflags, ioctl_setflags};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 
+use crate::file_reading::{open_directory, open_with, read_regular};
+
 /// What is set aside so that a run can close itself on a full disk.
 const RESERVE_BYTES: usize = 2 << 20;
+/// The largest mark of a run or an approval that is read.
+const MAX_SHORT_BYTES: u64 = 4 << 10;
 
 /// herma's home directory. It is its owner's alone, and with it everything below.
 #[derive(Clone, Debug)]
@@ -52,7 +56,12 @@ impl Home {
 
     fn make(root: &Path) -> io::Result<Self> {
         for dir in ["keys", "runs", "active"] {
-            DirBuilder::new().recursive(true).mode(0o700).create(root.join(dir))?;
+            let dir = root.join(dir);
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(&dir)
+                .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", dir.display())))?;
         }
         let home = Self { root: root.canonicalize()? };
         home.try_to_write()?;
@@ -129,7 +138,13 @@ impl Home {
             let entry = entry?;
             let Some(id) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
             let file = entry.path();
-            let Ok(lock) = OpenOptions::new().write(true).open(&file) else { continue };
+            let lock = match open_with(OpenOptions::new().write(true), &file) {
+                Ok(lock) => lock,
+                Err(_) if fs::symlink_metadata(&file).is_ok_and(|meta| !meta.is_file()) => {
+                    return Err(io::Error::other(format!("{}: it is not a regular file", file.display())));
+                }
+                Err(_) => continue,
+            };
             // Whoever holds the lock is alive; whoever removed the file since has closed the run.
             if take_over(&lock, &file) && file.exists() {
                 orphans.push((id, ActiveRun { file, _lock: lock }));
@@ -163,14 +178,14 @@ impl Home {
     }
 
     fn used_by(&self, approval: ApprovalId) -> String {
-        let read = fs::read_to_string(self.root.join("consumed").join(approval.to_string()));
-        let run = read.ok().and_then(|text| text.parse::<RunId>().ok());
+        let run = read_short(&self.root.join("consumed").join(approval.to_string()))
+            .and_then(|text| text.parse::<RunId>().ok());
         run.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"))
     }
 
     /// Keeps others from marking runs and from looking for orphans until it is dropped.
     fn lock_active(&self) -> io::Result<File> {
-        let dir = File::open(self.root.join("active"))?;
+        let dir = open_directory(&self.root.join("active"))?;
         flock(&dir, FlockOperation::LockExclusive)?;
         Ok(dir)
     }
@@ -345,7 +360,7 @@ fn take_over(lock: &File, file: &Path) -> bool {
         if flock(lock, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return true;
         }
-        let owner = fs::read_to_string(file).ok().and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
+        let owner = read_short(file).and_then(|text| text.parse().ok()).and_then(Pid::from_raw);
         let gone = owner.is_some_and(|pid| test_kill_process(pid) == Err(Errno::SRCH));
         if !gone || Instant::now() > give_up {
             return false;
@@ -356,15 +371,15 @@ fn take_over(lock: &File, file: &Path) -> bool {
 
 /// Opens a file for writing, making it where it is missing: no link is followed.
 fn create_in_place(file: &Path) -> io::Result<File> {
-    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
-    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(file)
+    open_with(OpenOptions::new().write(true).create(true).truncate(false).mode(0o600), file)
+        .map_err(|e| io::Error::new(e.kind(), format!("{}: {e}", file.display())))
 }
 
 /// Tells the file system that what lies in the directory has nothing to do with each other. ext4 would put each run's files
 /// where those of the run before were removed a moment ago, and without a journal it looks at every one of these for each
 /// new file: a run took twice as long. Others do not know the hint, and do as they please.
 pub fn spread_out(dir: &Path) {
-    let Ok(dir) = File::open(dir) else { return };
+    let Ok(dir) = open_directory(dir) else { return };
     if let Ok(flags) = ioctl_getflags(&dir)
         && !flags.contains(IFlags::TOPDIR)
     {
@@ -374,7 +389,12 @@ pub fn spread_out(dir: &Path) {
 
 /// Makes a change of directory entries durable.
 pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
+    open_directory(dir)?.sync_all()
+}
+
+/// The text of a small file of herma's own; none where it is something else.
+fn read_short(file: &Path) -> Option<String> {
+    read_regular(file, MAX_SHORT_BYTES).ok().and_then(|bytes| String::from_utf8(bytes).ok())
 }
 
 /// Writes a file that is either there in full or not at all.

@@ -1,14 +1,16 @@
 //! The program of an engine that herma did not write, as a copy that only herma can write: what was hashed is what runs.
 
-use std::fs::{self, Permissions};
+use std::fs::{self, File, Permissions};
+use std::io;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use herma_destination::Mount;
 use herma_engines::Engine;
 use herma_model::blocker::{Blocker, BlockerRecord};
 
 use crate::error::Stop;
+use crate::file_reading::open_named;
 use crate::run::Run;
 
 /// Copies the program of the run's engine, where it has one, and says whether the copy is what the gates judged.
@@ -29,7 +31,7 @@ pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), Bloc
         return swapped("what is installed was changed after the gates had looked at it");
     }
     let copy = place(run);
-    if let Err(error) = fs::copy(program, &copy) {
+    if let Err(error) = copy_program(program, &copy) {
         let Stop::Internal(_) = Stop::from(error) else {
             return Err(Stop::Write("the engine's program could not be copied".to_owned()));
         };
@@ -49,6 +51,12 @@ pub(crate) fn mounts(run: &Run<'_>, engine: &dyn Engine) -> Vec<Mount> {
         Some(_) => engine.mounts(&place(run)),
         None => Vec::new(),
     }
+}
+
+/// A program that became a FIFO after its digest was taken is not waited for.
+fn copy_program(program: &Path, copy: &Path) -> io::Result<()> {
+    let mut from = open_named(program)?;
+    io::copy(&mut from, &mut File::create_new(copy)?).map(drop)
 }
 
 fn place(run: &Run<'_>) -> PathBuf {

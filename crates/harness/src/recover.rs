@@ -1,5 +1,6 @@
 //! Closes the runs that a dead process left: every run ends in a report.
 
+use std::io;
 use std::sync::Arc;
 
 use herma_destination::{Docker, leftovers, probe};
@@ -15,6 +16,7 @@ use crate::close::{Closing, was_used};
 use crate::egress;
 use crate::error::OrderError;
 use crate::facts::Facts;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
 use crate::land;
@@ -46,7 +48,10 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
     let dirs = installation.home.run(run_id);
-    let planned = read_plan(&dirs);
+    let planned = match read_plan(&dirs) {
+        Ok(planned) => planned,
+        Err(error) => return kill_leftovers(run_id).and(Err(error)),
+    };
     if planned.as_ref().is_none_or(|(plan, _)| plan.destination == DestinationKind::Docker) {
         // Where Docker does not answer there is nothing to do: what ran there ended with its herma.
         let files = installation.docker_files();
@@ -75,10 +80,18 @@ fn kill_leftovers(run_id: RunId) -> Result<usize, OrderError> {
     leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))
 }
 
-fn read_plan(dirs: &RunDirs) -> Option<(Plan, Contract)> {
-    let plan: Plan = serde_json::from_slice(&std::fs::read(dirs.plan()).ok()?).ok()?;
-    let contract = Contract::parse(plan.contract_text.as_bytes()).ok()?;
-    Some((plan, contract))
+/// The plan of a run; none where it was not written in full. Where something else than a file has its name, nothing can be
+/// said about the run, and nothing of it is removed.
+fn read_plan(dirs: &RunDirs) -> Result<Option<(Plan, Contract)>, OrderError> {
+    let file = dirs.plan();
+    let bytes = match read_regular(&file, MAX_RECORD_BYTES) {
+        Ok(bytes) => bytes,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(e) => return Err(OrderError::home(io::Error::other(format!("{}: {e}", file.display())))),
+    };
+    let Ok(plan) = serde_json::from_slice::<Plan>(&bytes) else { return Ok(None) };
+    let contract = Contract::parse(plan.contract_text.as_bytes()).ok();
+    Ok(contract.map(|contract| (plan, contract)))
 }
 
 fn close_planned(
@@ -112,7 +125,7 @@ fn close_planned(
 }
 
 fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_model::Event>), OrderError> {
-    let read = |name| std::fs::read(dirs.bundle().join(name)).map_err(OrderError::home);
+    let read = |name| read_regular(&dirs.bundle().join(name), MAX_RECORD_BYTES).map_err(OrderError::home);
     let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::Internal)?;
     let mut chain = Chain::new(Some(report.run_id));
     let log = read(layout::EVENTS)?;

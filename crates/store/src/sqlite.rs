@@ -3,10 +3,11 @@
 use std::fs::OpenOptions;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use herma_files::{check_regular_or_absent, open_with};
 use herma_model::budget::{Amount, LeaseError, Leases as _, Scope};
 use herma_model::event::Event;
 use herma_model::report::Report;
@@ -44,7 +45,7 @@ impl SqliteStore {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .build()
             .map_err(|e| StoreError { doing: "start", cause: e.to_string() })?;
-        make_private(file).map_err(|e| StoreError { doing: "open", cause: e.to_string() })?;
+        make_private(file)?;
         let connection = runtime.block_on(async {
             let mut connection = connect(&options(file)).await.map_err(error("open"))?;
             migrate(&mut connection, migrations).await?;
@@ -77,8 +78,18 @@ impl SqliteStore {
 }
 
 /// Makes the file where it is missing, for its owner only; SQLite's own files beside it get the same permissions.
-fn make_private(file: &Path) -> io::Result<()> {
-    OpenOptions::new().append(true).create(true).mode(0o600).open(file).map(drop)
+fn make_private(file: &Path) -> Result<(), StoreError> {
+    let failed =
+        |file: &Path, e: &io::Error| StoreError { doing: "open", cause: format!("{}: {e}", file.display()) };
+    // SQLite opens each of them by itself, and would wait for a FIFO.
+    for suffix in ["-wal", "-shm", "-journal"] {
+        let mut beside = file.as_os_str().to_owned();
+        beside.push(suffix);
+        let beside = PathBuf::from(beside);
+        check_regular_or_absent(&beside).map_err(|e| failed(&beside, &e))?;
+    }
+    let mut options = OpenOptions::new();
+    open_with(options.append(true).create(true).mode(0o600), file).map(drop).map_err(|e| failed(file, &e))
 }
 
 /// After how many pages of its log SQLite writes them into the file itself. Every command is the first to open the store, and

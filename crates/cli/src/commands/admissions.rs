@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::{MAX_RECORD_BYTES, read_regular};
 use herma_harness::{AdmissionError, AdmissionFile, Installation, Situation};
 use herma_model::admission::{AdmissionDraft, AdmissionId, AdmissionKind, Line};
 use herma_model::report::Admission;
@@ -177,7 +178,7 @@ fn print(output: &AdmissionOutput, screen: &Screen) -> Result<(), Failure> {
     if screen.is_json() {
         return screen.value(output);
     }
-    let yaml = std::fs::read(&output.file).map_err(Failure::internal)?;
+    let yaml = read_regular(&output.file, MAX_RECORD_BYTES).map_err(Failure::internal)?;
     for line in String::from_utf8_lossy(&yaml).lines() {
         screen.line(format_args!("  {}", safe_line(line)));
     }

@@ -1,11 +1,11 @@
 //! `herma run`: a contract, from every gate to the evidence.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::open_named;
 use herma_fixtures::Fixture;
 use herma_governance::Policies;
 use herma_harness::{Finished, Installation, Order, check_egress, run as run_order};
@@ -14,7 +14,6 @@ use herma_model::contract::{BadContract, MAX_BYTES, Target};
 use herma_model::engine::DestinationKind;
 use herma_model::{Contract, Report};
 use herma_policy::PathRules;
-use rustix::fs::OFlags;
 
 use crate::args;
 use crate::commands::approvals::open_request;
@@ -182,7 +181,7 @@ fn read_text(path: &Path) -> Result<String, Failure> {
             "name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one",
         )
     };
-    let file = open_file(path).map_err(cannot)?;
+    let file = open_named(path).map_err(cannot)?;
     let meta = file.metadata().map_err(cannot)?;
     if meta.len() > MAX_BYTES {
         return Err(bad_contract(path, &BadContract::too_large("a contract", meta.len(), MAX_BYTES)));
@@ -196,13 +195,6 @@ fn read_text(path: &Path) -> Result<String, Failure> {
             Ok(_) => Err(Failure::bad_input(format!("{}: is not UTF-8", path.display()))),
         },
     }
-}
-
-/// Opens a regular file, without waiting for the other end of a named pipe.
-fn open_file(path: &Path) -> std::io::Result<File> {
-    let nonblocking = i32::try_from(OFlags::NONBLOCK.bits()).unwrap_or(0);
-    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path)?;
-    if file.metadata()?.is_file() { Ok(file) } else { Err(std::io::Error::other("it is not a file")) }
 }
 
 /// `FILE:LINE:COLUMN: what was found; what was expected`
@@ -232,7 +224,7 @@ pub(crate) fn find_script(contract: &Contract, named: &str) -> Result<String, Fa
         return Ok(script.to_owned());
     }
     let read = |file: File| std::io::read_to_string(file.take(MAX_BYTES));
-    open_file(Path::new(named)).and_then(read).map_err(|e| {
+    open_named(Path::new(named)).and_then(read).map_err(|e| {
         Failure::bad_input(format!("--script {named}: {e}")).hint(
             "name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say",
         )

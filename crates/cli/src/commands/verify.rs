@@ -1,8 +1,11 @@
 //! `herma verify`: proves or refutes a bundle, offline.
 
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_evidence::file_reading::read_named;
+use herma_evidence::keys::MAX_KEY_BYTES;
 use herma_evidence::verify::{CheckList, CheckOutcome};
 use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
@@ -118,7 +121,8 @@ fn read_keys(files: &[PathBuf]) -> Result<Vec<PublicKey>, Failure> {
     files
         .iter()
         .map(|file| {
-            let pem = std::fs::read_to_string(file)
+            let pem = read_named(file, MAX_KEY_BYTES)
+                .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
                 .map_err(|e| Failure::bad_input(format!("{}: cannot be read: {e}", file.display())))?;
             PublicKey::from_pem(&pem).map_err(|e| Failure::bad_input(format!("{}: {e}", file.display())))
         })

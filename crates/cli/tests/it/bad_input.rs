@@ -234,7 +234,7 @@ fn control_characters_in_a_contract_do_not_reach_the_terminal() {
 fn a_path_that_is_no_file_is_refused() {
     let herma = Herma::new();
     insta::assert_snapshot!(complaint(&herma, &["run", "contracts"]), @"
-    error: contracts: cannot be read: it is not a file
+    error: contracts: cannot be read: it is not a regular file
     next: name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one
     ");
     insta::assert_snapshot!(complaint(&herma, &["run", "missing.md"]), @"
@@ -252,7 +252,7 @@ fn nobody_waits_for_a_named_pipe() {
     let herma = Herma::new();
     run_tool("mkfifo", &[herma.at("pipe").as_os_str()], &[]);
     insta::assert_snapshot!(complaint(&herma, &["run", "pipe"]), @"
-    error: pipe: cannot be read: it is not a file
+    error: pipe: cannot be read: it is not a regular file
     next: name a contract's file, or fixture:NAME for a built-in one; `herma contract new` writes one
     ");
 }

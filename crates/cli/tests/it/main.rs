@@ -29,6 +29,7 @@ mod failure_matrix;
 mod fresh_checkout;
 mod full_disk;
 mod home;
+mod home_files;
 
 mod hostile;
 mod hostile_names;

@@ -15,9 +15,10 @@ use serde_json::Value;
 use crate::daemon::Daemon;
 
 /// What herma's home can hold once everything is closed.
-const HOME: [&str; 10] = [
+const HOME: [&str; 11] = [
     "active",
     "docker",
+    "herma-home",
     "keys",
     "own-digest.json",
     "reserve",
@@ -61,6 +62,7 @@ impl Herma {
         let (home, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         if let Some(docker) = docker {
             let settings = format!("docker_image: {}\n", docker.image());
+            fs::write(home.path().join("herma-home"), "herma-home 1\n").unwrap();
             fs::write(home.path().join("settings.yaml"), settings).unwrap();
         }
         let docker_host = docker.map(|docker| format!("unix://{}", docker.socket().display()));

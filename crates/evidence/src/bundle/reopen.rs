@@ -10,6 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Bundle, WriteError, sync_dir};
 use crate::envelope::Envelope;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::layout;
 
 /// What the bundle of an interrupted run is like.
@@ -46,7 +47,7 @@ impl Bundle {
 
 /// Whether a sound attestation names the report as it is on disk. It is written last, so that then all is there.
 fn is_attested(dir: &Path) -> bool {
-    let read = |name| fs::read(dir.join(name)).ok();
+    let read = |name| read_regular(&dir.join(name), MAX_RECORD_BYTES).ok();
     let (Some(attestation), Some(report)) = (read(layout::ATTESTATION), read(layout::REPORT)) else {
         return false;
     };

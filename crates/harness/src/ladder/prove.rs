@@ -1,6 +1,5 @@
 //! Proves a stage: its pass case, its failure classes, and the same contract on `fake`, in one invocation.
 
-use std::fs;
 use std::path::PathBuf;
 
 use herma_engines::Engine;
@@ -21,6 +20,7 @@ use super::proofs::{Proofs, Standing};
 use crate::approvers::Approver;
 use crate::bundle_check::verify_bundle;
 use crate::compare::{Evidence, compare_deciding};
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::installation::Installation;
 use crate::order::Occasion;
 use crate::outcome::{OutcomeError, accept, reject};
@@ -333,7 +333,9 @@ impl Proving<'_> {
 }
 
 fn bundle_ref(case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
-    let digest = |name: &str| fs::read(finished.bundle.join(name)).map(|bytes| Digest::of(&bytes));
+    let digest = |name: &str| {
+        read_regular(&finished.bundle.join(name), MAX_RECORD_BYTES).map(|bytes| Digest::of(&bytes))
+    };
     Ok(BundleRef {
         run_id: finished.report.run_id,
         engine: finished.report.engine.clone(),

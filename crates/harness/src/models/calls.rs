@@ -1,7 +1,6 @@
 //! What the router recorded: into the bundle, into the events, and into what is known of the run.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 use std::sync::Arc;
@@ -21,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::Stop;
 use crate::facts::Facts;
+use crate::file_reading::open_regular;
 use crate::installation::Installation;
 use crate::order::Plan;
 use crate::run::{Run, into_map};
@@ -112,7 +112,7 @@ fn give_back(installation: &Installation, plan: &Plan, sums: &Sums) -> Result<()
 
 fn read(dir: &Path, run_id: RunId, own_calls: u64) -> Result<Seen, Stop> {
     let mut seen = Seen { own_calls, ..Seen::default() };
-    let file = BufReader::new(File::open(dir.join(audit::MODEL_CALLS))?);
+    let file = BufReader::new(open_regular(&dir.join(audit::MODEL_CALLS))?);
     let read = audit::read(file, &run_id.to_string(), |call| seen.take(call))?
         .map_err(|broken| Stop::Write(format!("{}: {broken}", layout::MODEL_CALLS)))?;
     seen.usage = Usage::from(&read.sums);
@@ -202,7 +202,7 @@ fn record(events: &EventLog, seen: &Seen, told: usize) -> Result<(), WriteError>
 fn into_bundle(dir: &Path, bundle: &Bundle) -> Result<(), WriteError> {
     let name = layout::MODEL_CALLS;
     let mut writer = bundle.writer(name)?;
-    File::open(dir.join(audit::MODEL_CALLS))
+    open_regular(&dir.join(audit::MODEL_CALLS))
         .and_then(|mut calls| io::copy(&mut calls, &mut writer))
         .map_err(|source| WriteError { name: name.to_owned(), source })?;
     writer.finish()

@@ -1,6 +1,5 @@
 //! What a run used, for the index of the store.
 
-use std::fs::File;
 use std::io::{self, BufReader};
 use std::path::Path;
 
@@ -11,9 +10,11 @@ use herma_model::usage::UsageByModel;
 use herma_router::audit;
 use herma_store::SqliteStore;
 
+use crate::file_reading::open_regular;
+
 /// Puts what a closed run used into the store. Doing it twice changes nothing.
 pub(crate) fn index(store: &SqliteStore, bundle: &Path, report: &Report) -> Result<(), StoreError> {
-    match File::open(bundle.join(layout::MODEL_CALLS)) {
+    match open_regular(&bundle.join(layout::MODEL_CALLS)) {
         Ok(calls) => {
             let mut used = UsageByModel::default();
             let read = audit::read(BufReader::new(calls), &report.run_id.to_string(), |call| used.add(call));

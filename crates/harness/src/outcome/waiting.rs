@@ -11,7 +11,7 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
-use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::file_reading::{MAX_RECORD_BYTES, open_directory, read_regular};
 use crate::home::{Home, write_durably};
 
 /// What is needed to take back what a run landed. It holds the target's path and never leaves the home.
@@ -44,7 +44,7 @@ impl Waiting {
 
 /// Holds the run until the file is dropped: of two who speak at once, one is heard, and the other finds its word.
 pub(super) fn hold(home: &Home, run_id: RunId) -> io::Result<File> {
-    let dir = File::open(home.run(run_id).root())?;
+    let dir = open_directory(home.run(run_id).root())?;
     flock(&dir, FlockOperation::LockExclusive)?;
     Ok(dir)
 }

@@ -1,11 +1,11 @@
 //! The upstream that is in the process: it replays scripts.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use herma_evidence::file_reading::open_named;
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::{Source, UpstreamBody};
@@ -131,7 +131,7 @@ impl ScriptedUpstream {
 /// What is in a file, up to one byte more than a script may have.
 fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(file)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
+    open_named(file)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
+use herma_evidence::file_reading::open_regular;
 use herma_harness::SystemClock;
 use herma_router::audit::{self, MODEL_CALLS};
 use herma_router::budget::{Amount, Day};
@@ -178,7 +179,11 @@ fn earlier(config: &Config) -> Result<BTreeMap<Day, Amount>, String> {
             continue;
         }
         let file = entry.path().join(MODEL_CALLS);
-        let Ok(open) = std::fs::File::open(&file) else { continue };
+        let open = match open_regular(&file) {
+            Ok(open) => open,
+            Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
+            Err(e) => return Err(format!("{} cannot be read: {e}", file.display())),
+        };
         let read = audit::read(BufReader::new(open), &name, |_| {});
         let read = read.map_err(|e| format!("{} cannot be read: {e}", file.display()))?;
         let read = read.map_err(|e| format!("{} is not what herma wrote: {e}", file.display()))?;

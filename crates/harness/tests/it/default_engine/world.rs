@@ -133,6 +133,7 @@ pub(super) struct World {
 impl World {
     pub(super) fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
+        HomePlace::named(temp.path().join("home")).prepare().unwrap();
         for program in ["herma", "home/programs/herma-stub"] {
             let file = temp.path().join(program);
             fs::create_dir_all(file.parent().unwrap()).unwrap();
