@@ -9,8 +9,9 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use herma_model::Digest;
 use herma_model::secret::Secret;
 use pkcs8::der::{Decode as _, SecretDocument, pem::PemLabel as _};
-use pkcs8::pkcs5::{EncryptionScheme, pbes2::Kdf};
-use pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncryptedPrivateKeyInfoRef};
+use pkcs8::pkcs5::pbes2::{Kdf, Parameters, ScryptParams};
+use pkcs8::pkcs5::{EncryptionScheme, scrypt};
+use pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef};
 
 use crate::keys::{KeyError, PublicKey};
 use crate::signed::Signer;
@@ -20,11 +21,38 @@ pub const TOKEN_PREFIX: &str = "herma-approver-";
 /// How long a passphrase must be at least, in characters.
 pub const SHORTEST_PASSPHRASE: usize = 12;
 
-/// The largest scrypt cost that is taken: a file must not make herma use all memory.
-const LARGEST_COST: u64 = 1 << 20;
+/// The scrypt cost of a lock, by the guidance of OWASP: 128 MiB for each guess.
+const LOG_COST: u8 = 17;
+/// The scrypt cost of a lock that earlier versions made. A lock between the two opens once, to be made anew.
+const LEAST_COST: u64 = 1 << 14;
+/// The largest scrypt cost that is taken, 512 MiB: a file must not make herma use all memory.
+const LARGEST_COST: u64 = 1 << 19;
+const BLOCK_SIZE: u16 = 8;
+const LARGEST_PARALLELIZATION: u16 = 4;
 
 /// The private key of an approver.
 pub struct ApproverKey(SigningKey);
+
+/// What a passphrase opened.
+#[derive(Debug)]
+pub enum Unlocked {
+    /// The key, whose lock is as strong as one that is made now.
+    Current(ApproverKey),
+    /// A key whose lock is weaker. It signs nothing until it is locked anew.
+    Outdated(OutdatedKey),
+}
+
+/// A key whose lock is weaker than one that is made now.
+#[derive(Debug)]
+pub struct OutdatedKey(ApproverKey);
+
+impl OutdatedKey {
+    /// Locks the key anew. Gives the key, and the file to write in place of the old one.
+    pub fn relock(self, passphrase: &Secret<String>) -> Result<(ApproverKey, String), KeyError> {
+        let locked = self.0.lock(passphrase)?;
+        Ok((self.0, locked))
+    }
+}
 
 impl ApproverKey {
     /// Makes a key.
@@ -34,7 +62,7 @@ impl ApproverKey {
         Ok(Self(SigningKey::from_bytes(&seed)))
     }
 
-    /// The key as encrypted PKCS#8 in PEM (PBES2, scrypt, AES-256), which other tools can read too.
+    /// The key as encrypted PKCS#8 in PEM: PBES2 with scrypt (N = 2^17, r = 8, p = 1) and AES-256.
     pub fn lock(&self, passphrase: &Secret<String>) -> Result<String, KeyError> {
         let length = passphrase.expose().chars().count();
         if length < SHORTEST_PASSPHRASE {
@@ -42,26 +70,33 @@ impl ApproverKey {
         }
         // Version 1 of the format, without the public key: other tools read only that one.
         let bytes = KeypairBytes { secret_key: self.0.to_bytes(), public_key: None };
-        let pem = bytes
-            .to_pkcs8_encrypted_pem(passphrase.expose(), LineEnding::LF)
-            .map_err(|e| malformed("the new key", e))?;
+        let (mut salt, mut iv) = ([0; 16], [0; 16]);
+        for random in [&mut salt, &mut iv] {
+            getrandom::fill(random).map_err(|e| KeyError::Randomness(e.to_string()))?;
+        }
+        let failed = |e: &dyn std::fmt::Display| malformed("the new key", e);
+        let cost = scrypt::Params::new(LOG_COST, BLOCK_SIZE.into(), 1).map_err(|e| failed(&e))?;
+        let parameters = Parameters::generate_scrypt_aes256cbc(cost, &salt, iv).map_err(|e| failed(&e))?;
+        let plain = bytes.to_pkcs8_der().map_err(|e| failed(&e))?;
+        let plain = PrivateKeyInfoRef::from_der(plain.as_bytes()).map_err(|e| failed(&e))?;
+        let locked = plain.encrypt_with_params(parameters, passphrase.expose()).map_err(|e| failed(&e))?;
+        let pem =
+            locked.to_pem(EncryptedPrivateKeyInfoRef::PEM_LABEL, LineEnding::LF).map_err(|e| failed(&e))?;
         Ok(pem.to_string())
     }
 
     /// Opens what [`Self::lock`] closed.
-    pub fn unlock(pem: &str, passphrase: &Secret<String>) -> Result<Self, KeyError> {
+    pub fn unlock(pem: &str, passphrase: &Secret<String>) -> Result<Unlocked, KeyError> {
         let what = "the approver's key";
         let (label, document) = SecretDocument::from_pem(pem).map_err(|e| malformed(what, e))?;
         EncryptedPrivateKeyInfoRef::validate_pem_label(label).map_err(|e| malformed(what, e))?;
         let locked =
             EncryptedPrivateKeyInfoRef::from_der(document.as_bytes()).map_err(|e| malformed(what, e))?;
-        if !is_bounded(&locked.encryption_algorithm) {
-            return Err(malformed(what, "it is not locked with scrypt at a sensible cost"));
-        }
+        let is_current = check_lock(&locked.encryption_algorithm)?;
         // Decryption is not authenticated: with another passphrase it fails, or gives what is no key.
         let document = locked.decrypt(passphrase.expose()).map_err(|_| KeyError::WrongPassphrase)?;
         let key = SigningKey::from_pkcs8_der(document.as_bytes()).map_err(|_| KeyError::WrongPassphrase)?;
-        Ok(Self(key))
+        Ok(if is_current { Unlocked::Current(Self(key)) } else { Unlocked::Outdated(OutdatedKey(Self(key))) })
     }
 
     /// The key as a token for automation. Whoever has it can sign.
@@ -102,11 +137,20 @@ impl std::fmt::Debug for ApproverKey {
     }
 }
 
-/// Whether opening the lock takes the time and memory that locking takes, within reason.
-fn is_bounded(scheme: &EncryptionScheme) -> bool {
-    let EncryptionScheme::Pbes2(parameters) = scheme else { return false };
-    let Kdf::Scrypt(scrypt) = &parameters.kdf else { return false };
-    scrypt.cost_parameter <= LARGEST_COST && scrypt.block_size <= 8 && scrypt.parallelization <= 4
+/// Whether a lock is as strong as one that is made now. One that no version made, or that costs too much to open, is an
+/// error before anything is computed.
+fn check_lock(scheme: &EncryptionScheme) -> Result<bool, KeyError> {
+    let other = || malformed("the approver's key", "it is not locked with scrypt");
+    let EncryptionScheme::Pbes2(parameters) = scheme else { return Err(other()) };
+    let Kdf::Scrypt(scrypt) = &parameters.kdf else { return Err(other()) };
+    let ScryptParams { cost_parameter: cost, block_size, parallelization, .. } = *scrypt;
+    let is_known = (LEAST_COST..=LARGEST_COST).contains(&cost)
+        && block_size == BLOCK_SIZE
+        && (1..=LARGEST_PARALLELIZATION).contains(&parallelization);
+    if !is_known {
+        return Err(KeyError::BadLock { cost, block_size, parallelization });
+    }
+    Ok(cost >= 1 << LOG_COST)
 }
 
 fn malformed(what: &str, cause: impl std::fmt::Display) -> KeyError {

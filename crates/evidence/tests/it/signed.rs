@@ -5,9 +5,15 @@ use std::sync::LazyLock;
 
 use herma_evidence::approver_key::TOKEN_PREFIX;
 use herma_evidence::signed::{check, digest, sign};
-use herma_evidence::{ApproverKey, BadSignature, KeyError, Redactor, Signer, secrets};
+use herma_evidence::{ApproverKey, BadSignature, KeyError, Redactor, Signer, Unlocked, secrets};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
+use pkcs8::der::Decode as _;
+use pkcs8::der::asn1::OctetStringRef;
+use pkcs8::der::pem::LineEnding;
+use pkcs8::pkcs5::EncryptionScheme;
+use pkcs8::pkcs5::pbes2::{self, Parameters, ScryptParams};
+use pkcs8::{EncryptedPrivateKeyInfoRef, SecretDocument};
 use proptest::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -110,11 +116,19 @@ fn numbers_that_share_a_canonical_form_are_not_signed() {
     assert!(matches!(check(&neighbour, &KEY.public()), Err(BadSignature::Record(_))));
 }
 
+/// The key in a lock that is as strong as one that is made now.
+fn current(locked: &str, phrase: &str) -> ApproverKey {
+    match ApproverKey::unlock(locked, &passphrase(phrase)).unwrap() {
+        Unlocked::Current(key) => key,
+        Unlocked::Outdated(outdated) => panic!("{outdated:?}"),
+    }
+}
+
 #[test]
 fn a_locked_key_opens_with_its_passphrase_only() {
     let locked = KEY.lock(&passphrase("correct horse battery")).unwrap();
     assert!(locked.starts_with("-----BEGIN ENCRYPTED PRIVATE KEY-----\n"), "{locked}");
-    let opened = ApproverKey::unlock(&locked, &passphrase("correct horse battery")).unwrap();
+    let opened = current(&locked, "correct horse battery");
     assert_eq!(opened.key_id(), KEY.key_id());
     for wrong in ["correct horse batterz", "", "correct horse battery "] {
         let error = ApproverKey::unlock(&locked, &passphrase(wrong)).unwrap_err();
@@ -157,10 +171,62 @@ fn what_is_no_locked_key_is_said_to_be_none() {
 
 #[test]
 fn a_key_that_openssl_locked_opens() {
-    // The vector was made by `openssl pkcs8 -topk8 -scrypt`: the format is everybody's, not our own.
+    // The vector was made by `openssl pkcs8 -topk8 -scrypt`, at N = 2^14 like the locks of earlier versions.
     let locked = include_str!("openssl-scrypt.pem");
-    let key = ApproverKey::unlock(locked, &passphrase("correct horse battery")).unwrap();
+    let opened = ApproverKey::unlock(locked, &passphrase("correct horse battery")).unwrap();
+    let Unlocked::Outdated(outdated) = opened else { panic!("N = 2^14 is taken for a strong lock") };
+    let (key, relocked) = outdated.relock(&passphrase("correct horse battery")).unwrap();
     assert_eq!(key.public().to_pem().unwrap(), include_str!("openssl-scrypt.pub"));
+    assert_eq!(current(&relocked, "correct horse battery").key_id(), key.key_id());
+}
+
+/// A lock with these parameters of scrypt. The body is no key, and is never decrypted where the lock is refused.
+fn lock_with(cost: u64, block_size: u16, parallelization: u16) -> String {
+    let salt = [7u8; 16].as_slice().try_into().unwrap();
+    let kdf = ScryptParams { salt, cost_parameter: cost, block_size, parallelization, key_length: None };
+    let parameters =
+        Parameters { kdf: kdf.into(), encryption: pbes2::EncryptionScheme::Aes256Cbc { iv: [0; 16] } };
+    let body = OctetStringRef::new(&[0; 48]).unwrap();
+    let locked = EncryptedPrivateKeyInfoRef { encryption_algorithm: parameters.into(), encrypted_data: body };
+    let document = SecretDocument::encode_msg(&locked).unwrap();
+    document.to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF).unwrap().to_string()
+}
+
+#[test]
+fn a_lock_that_is_weak_or_takes_all_memory_is_refused_before_it_is_tried() {
+    let refused = [
+        (0, 8, 1),
+        (1 << 10, 8, 1),
+        (1 << 13, 8, 1),
+        (1 << 20, 8, 1),
+        (1 << 40, 8, 1),
+        (1 << 17, 1, 1),
+        (1 << 17, 64, 1),
+        (1 << 17, u16::MAX, 1),
+        (1 << 17, 8, 5),
+        (1 << 17, 8, u16::MAX),
+    ];
+    for (cost, block_size, parallelization) in refused {
+        let locked = lock_with(cost, block_size, parallelization);
+        let error = ApproverKey::unlock(&locked, &passphrase("correct horse battery")).unwrap_err();
+        assert!(matches!(error, KeyError::BadLock { .. }), "{cost} {block_size} {parallelization}: {error}");
+        assert!(error.to_string().contains("herma approver init"), "{error}");
+    }
+    for cost in [1 << 14, 1 << 17] {
+        let error =
+            ApproverKey::unlock(&lock_with(cost, 8, 1), &passphrase("correct horse battery")).unwrap_err();
+        assert!(matches!(error, KeyError::WrongPassphrase), "{cost}: {error}");
+    }
+}
+
+#[test]
+fn a_new_lock_takes_the_memory_that_current_guidance_asks_for() {
+    let locked = KEY.lock(&passphrase("correct horse battery")).unwrap();
+    let (_, document) = SecretDocument::from_pem(&locked).unwrap();
+    let locked = EncryptedPrivateKeyInfoRef::from_der(document.as_bytes()).unwrap();
+    let EncryptionScheme::Pbes2(parameters) = &locked.encryption_algorithm else { panic!() };
+    let scrypt = parameters.kdf.scrypt().unwrap();
+    assert_eq!((scrypt.cost_parameter, scrypt.block_size, scrypt.parallelization), (1 << 17, 8, 1));
 }
 
 #[test]

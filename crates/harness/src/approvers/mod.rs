@@ -6,7 +6,7 @@ mod standing;
 
 use std::path::PathBuf;
 
-use herma_evidence::{ApproverKey, KeyError, PublicKey, Signer, TrustedApprover, signed};
+use herma_evidence::{ApproverKey, KeyError, PublicKey, Signer, TrustedApprover, Unlocked, signed};
 use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
@@ -165,9 +165,18 @@ impl Approvers {
         if known.record.custody == Custody::Token {
             return Err(ApproverError::KeptElsewhere(name.clone()));
         }
-        let key = ApproverKey::unlock(&self.files.read_key(name)?, passphrase)?;
+        let (key, relocked) = match ApproverKey::unlock(&self.files.read_key(name)?, passphrase)? {
+            Unlocked::Current(key) => (key, None),
+            Unlocked::Outdated(outdated) => {
+                let (key, locked) = outdated.relock(passphrase)?;
+                (key, Some(locked))
+            }
+        };
         if key.key_id() != known.record.key_id {
             return Err(ApproverError::OtherKey(name.clone()));
+        }
+        if let Some(locked) = relocked {
+            self.files.write_key(name, &locked)?;
         }
         Ok(Approver { name: name.clone(), key })
     }

@@ -4,12 +4,15 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use herma_evidence::{ApproverKey, KeyError, Signer, signed};
+use herma_evidence::{ApproverKey, KeyError, Signer, Unlocked, signed};
 use herma_harness::{Approver, ApproverError, Approvers};
 use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
 use herma_model::{Digest, Timestamp};
+use pkcs8::der::Decode as _;
+use pkcs8::der::pem::LineEnding;
+use pkcs8::{EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef, SecretDocument};
 use serde::{Deserialize, Serialize};
 
 /// Something to sign.
@@ -339,6 +342,36 @@ fn a_revoked_token_and_a_revoked_passphrase_open_nothing() {
     assert!(matches!(error, ApproverError::Untrusted(_)), "{error}");
     let error = world.approvers.unlock(&name("alice"), &passphrase()).unwrap_err();
     assert!(matches!(error, ApproverError::Untrusted(_)), "{error}");
+}
+
+/// The lock as earlier versions made it.
+fn lock_weakly(locked: &str) -> String {
+    let (_, document) = SecretDocument::from_pem(locked).unwrap();
+    let strong = EncryptedPrivateKeyInfoRef::from_der(document.as_bytes()).unwrap();
+    let key = strong.decrypt(passphrase().expose()).unwrap();
+    let key = PrivateKeyInfoRef::from_der(key.as_bytes()).unwrap();
+    let weak = key.encrypt(passphrase().expose()).unwrap();
+    weak.to_pem("ENCRYPTED PRIVATE KEY", LineEnding::LF).unwrap().to_string()
+}
+
+#[test]
+fn a_weak_lock_of_an_earlier_version_is_made_anew_when_it_is_opened() {
+    let world = World::new();
+    let alice = world.locked("alice", None);
+    let file = world.file("alice.key");
+    let weak = lock_weakly(&fs::read_to_string(&file).unwrap());
+    fs::write(&file, &weak).unwrap();
+    // A wrong passphrase changes nothing.
+    let wrong = Secret::new("not the passphrase at all".to_owned());
+    assert!(world.approvers.unlock(&name("alice"), &wrong).is_err());
+    assert_eq!(fs::read_to_string(&file).unwrap(), weak);
+    let opened = world.approvers.unlock(&name("alice"), &passphrase()).unwrap();
+    assert_eq!(opened.name(), alice.name());
+    let relocked = fs::read_to_string(&file).unwrap();
+    assert_ne!(relocked, weak);
+    let unlocked = ApproverKey::unlock(&relocked, &passphrase()).unwrap();
+    assert!(matches!(unlocked, Unlocked::Current(_)), "{unlocked:?}");
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
