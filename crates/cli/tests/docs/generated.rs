@@ -51,6 +51,7 @@ fn parts() -> Vec<(&'static str, &'static str, String)> {
         ("docs/evidence.md", "gates", evidence::gates()),
         ("docs/evidence.md", "checks", evidence::checks()),
         ("docs/fake.md", "steps", tables::fake_steps()),
+        ("docs/router.md", "request-keys", tables::request_keys()),
         ("docs/settings.md", "keys", tables::settings()),
     ]
 }

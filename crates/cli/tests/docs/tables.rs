@@ -6,9 +6,22 @@ use herma_fixtures::all as all_fixtures;
 use herma_harness::OperatorSettings;
 use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
 use herma_model::Status;
+use herma_router::dialect;
+use herma_router::door::DOORS;
 
 use crate::generated::{NOTICE, head, row};
 use crate::schema::{Key, Schema};
+
+/// The keys that requests may have, of `docs/router.md`.
+pub(crate) fn request_keys() -> String {
+    let listed = |keys: &[&str]| keys.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let mut text = head(&["API", "keys"]);
+    for (door, path) in DOORS {
+        text += &row(&[&format!("`{path}`"), &listed(dialect::request_keys(*door))]);
+    }
+    text += &format!("\nNo configuration adds these: {}.\n", listed(dialect::RESERVED));
+    text
+}
 
 /// `docs/exit-codes.md`.
 pub(crate) fn exit_codes() -> String {

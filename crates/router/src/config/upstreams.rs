@@ -7,7 +7,7 @@ use super::limits::{maybe, or};
 use super::models::all;
 use super::names::instead;
 use super::sources::{self, KeySource, UrlSource};
-use crate::dialect::MaximumKey;
+use crate::dialect::{MaximumKey, cannot_be_added};
 use crate::door::Door;
 
 /// One upstream.
@@ -50,6 +50,8 @@ pub struct Http {
     pub plain_http: bool,
     /// The output maximum that a compatible server knows.
     pub maximum_key: Option<MaximumKey>,
+    /// The keys at the top of a request that a compatible server takes besides those of the API.
+    pub extra_request_keys: Vec<String>,
 }
 
 /// Which HTTP is spoken to an upstream.
@@ -136,6 +138,10 @@ fn http<'r, 't>(upstream: &Value<'r, 't>, keys: &mut Keys<'r, 't>, provider: &st
         "compatible" => maybe(keys.get("maximum_key"), maximum),
         _ => Ok(None),
     };
+    let extra_request_keys = match provider {
+        "compatible" => or(keys.get("extra_request_keys"), Vec::new(), request_keys),
+        _ => Ok(Vec::new()),
+    };
     match (&url, &key) {
         (Ok(None), _) if provider == "compatible" => upstream.refuse(
             "has no `url`",
@@ -153,6 +159,7 @@ fn http<'r, 't>(upstream: &Value<'r, 't>, keys: &mut Keys<'r, 't>, provider: &st
         http: http?,
         plain_http: plain_http?,
         maximum_key: maximum_key?,
+        extra_request_keys: extra_request_keys?,
     })
 }
 
@@ -172,6 +179,17 @@ fn version(value: &Value<'_, '_>) -> Read<HttpVersion> {
     let text = value.text("one of: `1.1`, `2`, `negotiated`, in quotes")?;
     let known = VERSIONS.iter().find(|(word, _)| *word == text).map(|(_, version)| *version);
     known.map_or_else(|| value.refuse("is no version of HTTP", instead(text, &words)), Ok)
+}
+
+fn request_keys(value: &Value<'_, '_>) -> Read<Vec<String>> {
+    let list = value.list("a list of keys, like `[\"top_k\"]`")?;
+    all(&list, |value| {
+        let key = value.text("the name of a key, like `top_k`")?;
+        match cannot_be_added(key) {
+            None => Ok(key.to_owned()),
+            Some(why) => value.refuse(why, "leave it out"),
+        }
+    })
 }
 
 fn maximum(value: &Value<'_, '_>) -> Read<MaximumKey> {

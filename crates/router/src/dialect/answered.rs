@@ -4,7 +4,7 @@
 use super::Dialect;
 use super::json::{Flaw, Kind, Scanner};
 use super::tool_calls::{self, Item, ToolCalls};
-use super::usage::{Counts, Usage};
+use super::usage::{Counts, Doubt, Usage};
 
 /// A word or a name of an upstream is kept up to this length. In a part of a longer one nobody would know a part of a secret
 /// again.
@@ -17,6 +17,8 @@ pub struct Answered {
     pub model: Option<String>,
     /// What was used, if it is said in full.
     pub usage: Option<Usage>,
+    /// Why the usage is not believed, if it is not.
+    pub doubt: Option<Doubt>,
     /// Why the answer ended, in the upstream's word: `stop`, `max_output_tokens`, `end_turn`.
     pub stop: Option<String>,
     /// How many calls of its client's tools it asks for.
@@ -44,6 +46,11 @@ pub(crate) struct Gathered {
     dialect: Dialect,
     model: Option<String>,
     counts: Counts,
+    /// The counts that a later report must not lower.
+    firm: Counts,
+    /// Whether the chunk of a chat with nothing but the usage has come.
+    has_usage_chunk: bool,
+    is_contradictory: bool,
     stop: Option<String>,
     reason: Option<String>,
     tool_calls: ToolCalls,
@@ -90,6 +97,9 @@ impl Gathered {
             dialect,
             model: None,
             counts: Counts::default(),
+            firm: Counts::default(),
+            has_usage_chunk: false,
+            is_contradictory: false,
             stop: None,
             reason: None,
             tool_calls: ToolCalls::default(),
@@ -106,6 +116,9 @@ impl Gathered {
         self.object(&mut scanner, Place::Top, &mut event)?;
         scanner.end()?;
         self.error |= event.is_error;
+        if event.is_usage_only() {
+            self.is_contradictory |= std::mem::replace(&mut self.has_usage_chunk, true);
+        }
         self.tool_calls.told(event.item);
         Ok(event)
     }
@@ -114,6 +127,7 @@ impl Gathered {
     pub(crate) fn answered(self) -> Answered {
         Answered {
             usage: self.counts.usage(self.dialect),
+            doubt: self.is_contradictory.then_some(Doubt::Contradictory),
             model: self.model,
             stop: self.reason.or(self.stop),
             tool_calls: self.tool_calls.count(),
@@ -155,7 +169,12 @@ impl Gathered {
             ("model", Kind::String) if of_answer && self.model.is_none() => self.model = Some(word(scanner)?),
             ("usage", Kind::Object) if place != Place::Ending => {
                 let span = scanner.skip()?;
-                let counts = serde_json::from_str(scanner.slice(span)).map_err(|_| NotAnAnswer)?;
+                let counts: Counts = serde_json::from_str(scanner.slice(span)).map_err(|_| NotAnAnswer)?;
+                // The output that Messages reports at the start of a stream is a guess, which the end may lower.
+                let is_guess = self.dialect == Dialect::Messages && place == Place::Inner;
+                let firm = if is_guess { counts.without_output() } else { counts };
+                self.is_contradictory |= self.firm.is_lowered_by(&firm);
+                self.firm.merge(firm);
                 self.counts.merge(counts);
                 event.has_usage = true;
             }

@@ -12,6 +12,7 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::{Dialect, ReachesOut, Refusal};
+use crate::door::Door;
 use reader::Reader;
 
 pub use spans::MaximumKey;
@@ -103,6 +104,8 @@ pub struct Outline<'a> {
     pub store: Option<bool>,
     /// What makes the upstream reach out, the first few.
     pub reaches_out: Vec<ReachesOut>,
+    /// The keys at the top that the API does not list.
+    pub unlisted: Vec<String>,
     pub(super) dialect: Dialect,
     pub(super) body: &'a str,
     pub(super) spans: Spans,
@@ -110,7 +113,7 @@ pub struct Outline<'a> {
 
 /// Reads a request in full.
 pub fn read(dialect: Dialect, body: &[u8]) -> Result<Asked, Refusal> {
-    let mut reader = Reader::new(dialect, text_of(body)?, true);
+    let mut reader = Reader::new(main_door(dialect), text_of(body)?, true);
     let outline = reader.request()?;
     Ok(Asked {
         model: outline.model.into_owned(),
@@ -126,7 +129,21 @@ pub fn read(dialect: Dialect, body: &[u8]) -> Result<Asked, Refusal> {
 
 /// Reads what admission and budget need of a request. It refuses exactly what [`read`] refuses.
 pub fn outline(dialect: Dialect, body: &[u8]) -> Result<Outline<'_>, Refusal> {
-    Reader::new(dialect, text_of(body)?, false).request()
+    outline_at(main_door(dialect), body)
+}
+
+/// The same for a request at this door, which decides about the keys that it may have.
+pub fn outline_at(door: Door, body: &[u8]) -> Result<Outline<'_>, Refusal> {
+    Reader::new(door, text_of(body)?, false).request()
+}
+
+/// The door at which a dialect converses.
+fn main_door(dialect: Dialect) -> Door {
+    match dialect {
+        Dialect::Chat => Door::Chat,
+        Dialect::Responses => Door::Responses,
+        Dialect::Messages => Door::Messages,
+    }
 }
 
 fn text_of(body: &[u8]) -> Result<&str, Refusal> {

@@ -6,6 +6,7 @@ mod error;
 mod json;
 mod reaches_out;
 mod refusal;
+mod request_keys;
 mod rewrite;
 mod tool_calls;
 mod usage;
@@ -14,13 +15,15 @@ use std::fmt;
 
 pub use answered::{Answered, NotAnAnswer, answered};
 pub(crate) use answered::{Event, Gathered};
-pub use asked::{Asked, MaximumKey, Outline, Tool, ToolKind, ToolResult, Turns, outline, read};
+pub use asked::{Asked, MaximumKey, Outline, Tool, ToolKind, ToolResult, Turns, outline, outline_at, read};
 pub use error::ApiError;
 pub use json::MAX_DEPTH;
 pub use reaches_out::{Reach, ReachesOut};
 pub use refusal::Refusal;
+pub(crate) use request_keys::cannot_be_added;
+pub use request_keys::{RESERVED, request_keys};
 pub use rewrite::{OutputBound, Rewrite, Splice};
-pub use usage::Usage;
+pub use usage::{Doubt, Usage};
 
 /// The API that a client speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -75,6 +75,14 @@ pub enum Refusal {
         /// The most it may be.
         most: u64,
     },
+    /// A key that the API does not list, and that no configuration adds.
+    #[error(
+        "the key `{path}` is not one that herma passes on in this API; remove it, or have the operator add it to `extra_request_keys` of the upstream"
+    )]
+    UnknownKey {
+        /// Which.
+        path: String,
+    },
     /// The request would make the upstream reach out, and that is not admitted.
     #[error("{0}; remove it, or have it admitted")]
     ReachesOut(ReachesOut),
@@ -94,6 +102,7 @@ impl Refusal {
             | Self::DuplicateKey { .. }
             | Self::LookalikeKey { .. }
             | Self::Missing { .. }
+            | Self::UnknownKey { .. }
             | Self::WrongType { .. }
             | Self::OutOfRange { .. } => 400,
         }
@@ -105,6 +114,7 @@ impl Refusal {
         match self {
             Self::DuplicateKey { path }
             | Self::LookalikeKey { path, .. }
+            | Self::UnknownKey { path }
             | Self::WrongType { path, .. }
             | Self::OutOfRange { path, .. } => Some(path),
             Self::Missing { key } => Some(key),

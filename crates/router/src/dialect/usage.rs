@@ -21,6 +21,26 @@ pub struct Usage {
     pub reasoning: u64,
 }
 
+/// Why a usage that was reported is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doubt {
+    /// A later report lowers an earlier one, or the last report of a stream comes twice.
+    Contradictory,
+    /// The stream goes on after its end.
+    AfterEnd,
+}
+
+impl Doubt {
+    /// The reason as the record has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Contradictory => "contradictory_usage",
+            Self::AfterEnd => "events_after_end",
+        }
+    }
+}
+
 /// The counts as they are written, in whichever of the known shapes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(default)]
@@ -83,6 +103,42 @@ impl Counts {
             cache_read_input_tokens: later.cache_read_input_tokens.or(self.cache_read_input_tokens),
             cache_creation: later.cache_creation.or(self.cache_creation),
         };
+    }
+
+    pub(super) fn without_output(self) -> Self {
+        Self { output_tokens: None, ..self }
+    }
+
+    /// Whether a later report says less than this one.
+    pub(super) fn is_lowered_by(&self, later: &Self) -> bool {
+        let counts = |counts: &Self| {
+            let cached = |details: Option<InputDetails>| details.and_then(|details| details.cached_tokens);
+            [
+                counts.prompt_tokens,
+                counts.completion_tokens,
+                counts.total_tokens,
+                counts.input_tokens,
+                counts.output_tokens,
+                counts.cache_creation_input_tokens,
+            ]
+            .map(|count| (count, false))
+            .into_iter()
+            // What comes from a cache costs less: more of it lowers the cost.
+            .chain(
+                [
+                    cached(counts.prompt_tokens_details),
+                    cached(counts.input_tokens_details),
+                    counts.prompt_cache_hit_tokens,
+                    counts.cached_tokens,
+                ]
+                .map(|count| (count, true)),
+            )
+        };
+        counts(self).zip(counts(later)).any(|((earlier, is_discount), (later, _))| match (earlier, later) {
+            (Some(earlier), Some(later)) if is_discount => later > earlier,
+            (Some(earlier), Some(later)) => later < earlier,
+            _ => false,
+        })
     }
 
     /// The usage, if both sides of it are known. Half of it would settle a call at less than it cost.

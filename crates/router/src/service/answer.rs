@@ -123,7 +123,8 @@ impl Passing {
             }
             Reader::Stream { tap, mut hash } => {
                 let (mut rest, seen) = tap.finish();
-                let cost = seen.usage.filter(|_| seen.done).map_or(Cost::Unknown, Cost::Used);
+                let usage = seen.usage.filter(|_| seen.done);
+                let (cost, uncounted) = Cost::reported(usage, seen.doubt, flight.expects_output);
                 if !seen.done && !seen.error_event && seen.stop.is_none() {
                     let what = "the upstream ended its stream";
                     rest.extend(told(self.dialect, "ended_early", what, seen.events));
@@ -131,7 +132,7 @@ impl Passing {
                 let (ended, reason) = match (seen.done, cost) {
                     (_, _) if seen.error_event => (Ended::Failed, Some("error_event")),
                     (true, Cost::Used(_)) => (Ended::Answered, None),
-                    (true, _) => (Ended::Uncounted, Some("no_usage")),
+                    (true, _) => (Ended::Uncounted, uncounted),
                     (false, _) => (Ended::Cut, Some("ended_early")),
                 };
                 hash.update(&rest);
@@ -161,9 +162,9 @@ impl Passing {
         let (mut out, seen) = tap.finish();
         let read = if seen.done {
             // All that the client waits for has come: how the connection ended does not matter.
-            let cost = seen.usage.map_or(Cost::Unknown, Cost::Used);
-            let ended = if seen.usage.is_some() { Ended::Answered } else { Ended::Uncounted };
-            Read { ended, cost, reason: None, ..Read::cut() }
+            let (cost, reason) = Cost::reported(seen.usage, seen.doubt, flight.expects_output);
+            let ended = if cost == Cost::Unknown { Ended::Uncounted } else { Ended::Answered };
+            Read { ended, cost, reason, ..Read::cut() }
         } else {
             out.extend(told(self.dialect, reason, what, seen.events));
             Read { reason: Some(reason), ..Read::cut() }
@@ -184,11 +185,11 @@ impl Drop for Passing {
             Reader::Stream { tap, hash } => (tap.finish().1, hash),
             Reader::Whole(parts) => (Seen::default(), parts.hashed()),
         };
-        let read = match seen.usage.filter(|_| seen.done && !seen.error_event) {
-            Some(usage) => {
-                Read { ended: Ended::Answered, cost: Cost::Used(usage), reason: None, ..Read::left() }
-            }
-            None => Read::left(),
+        let usage = seen.usage.filter(|_| seen.done && !seen.error_event);
+        let read = match Cost::reported(usage, seen.doubt, flight.expects_output) {
+            (cost @ Cost::Used(_), _) => Read { ended: Ended::Answered, cost, reason: None, ..Read::left() },
+            (_, reason) if usage.is_some() => Read { reason, ..Read::left() },
+            _ => Read::left(),
         };
         let Seen { model: answered, stop, tool_calls, .. } = seen;
         end(flight, self.status, Read { answered, stop, tool_calls, ..read }, hash);

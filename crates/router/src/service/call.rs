@@ -20,7 +20,7 @@ use super::runs::Run;
 use super::shared::Shared;
 use super::talk::Incoming;
 use crate::budget::{Ask, Scope};
-use crate::dialect::{Outline, Refusal, outline};
+use crate::dialect::{Outline, Refusal, outline_at};
 use crate::door::{Door, dialect_of};
 use crate::grant::{AdmittedModel, Grant};
 use herma_model::Digest;
@@ -85,7 +85,7 @@ async fn governed(
     beta_query: bool,
     body: &Bytes,
 ) -> Result<(Answering, Option<u64>), Refused> {
-    let outline = outline(dialect_of(flight.door), body).map_err(|refusal| Refused::from(&refusal))?;
+    let outline = outline_at(flight.door, body).map_err(|refusal| Refused::from(&refusal))?;
     flight.asked = match outline.model.len() {
         0..=LONGEST_NAME => outline.model.to_string(),
         bytes => format!("a name of {bytes} bytes"),
@@ -94,6 +94,15 @@ async fn governed(
 
     let grant = flight.run.grant();
     let model = admit(&flight.run, &grant, &outline)?;
+    let upstreams = flight.shared.upstreams();
+    // Whichever of the chain answers gets the body as it is.
+    let takes = |key: &str| {
+        model.chain.iter().all(|link| upstreams.get(&*link.upstream).is_some_and(|up| up.takes_key(key)))
+    };
+    if let Some(key) = outline.unlisted.iter().find(|key| !takes(key)) {
+        let path = key.chars().filter(|c| !c.is_control()).take(LONGEST_NAME).collect();
+        return Err(Refused::from(&Refusal::UnknownKey { path }));
+    }
 
     let scopes = flight.shared.scopes(&flight.run, &grant).await.map_err(|_| {
         let message = "what others spent of the budget cannot be learned, so the call is not made; the operator has to \
@@ -102,6 +111,7 @@ async fn governed(
     })?;
     let scopes: SmallVec<[Scope; 3]> = scopes.into_iter().flatten().collect();
     let ask = most(flight.door, model, &outline, body.len());
+    flight.expects_output = ask.output > 0;
     let reserved = match flight.shared.reserve(&scopes, ask).await {
         Ok(reserved) => reserved,
         Err(exhausted) => {

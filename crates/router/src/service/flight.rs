@@ -14,7 +14,7 @@ use super::scribe::EndedCall;
 use super::shared::Shared;
 use crate::audit::{Beginning, CallNumber, Unchained};
 use crate::budget::{Amount, Price, Reservation};
-use crate::dialect::Usage;
+use crate::dialect::{Doubt, Usage};
 use crate::grant::Link;
 
 /// A call under way.
@@ -26,6 +26,8 @@ pub(super) struct Flight {
     pub(super) stream: bool,
     pub(super) asked: String,
     pub(super) rewrites: Vec<&'static str>,
+    /// Whether an answer without output would be a wrong count.
+    pub(super) expects_output: bool,
     request: Digest,
     time: Timestamp,
     started: Instant,
@@ -89,6 +91,25 @@ pub(super) enum Cost {
     Unknown,
 }
 
+impl Cost {
+    /// What an answer cost that reports this usage, and why it is charged at the most where it is. A count that cannot be, or
+    /// that the answer itself contradicts, is not believed.
+    pub(super) fn reported(
+        usage: Option<Usage>,
+        doubt: Option<Doubt>,
+        expects_output: bool,
+    ) -> (Self, Option<&'static str>) {
+        match (usage, doubt) {
+            (None, _) => (Self::Unknown, Some("no_usage")),
+            (Some(_), Some(doubt)) => (Self::Unknown, Some(doubt.name())),
+            (Some(usage), None) if usage.input == 0 || (expects_output && usage.output == 0) => {
+                (Self::Unknown, Some("zero_usage"))
+            }
+            (Some(usage), None) => (Self::Used(usage), None),
+        }
+    }
+}
+
 impl Flight {
     /// None, if the run has ended. It goes through many hands, so that it stays where it is made.
     pub(super) fn new(
@@ -111,6 +132,7 @@ impl Flight {
             stream: false,
             asked: String::new(),
             rewrites: Vec::new(),
+            expects_output: false,
             started,
             first_byte: None,
             attempts: SmallVec::new(),

@@ -64,6 +64,7 @@ impl From<&Refusal> for Refused {
         let reason = match refusal {
             Refusal::ReachesOut(_) => "reaches_out",
             Refusal::TooLarge { .. } => "too_large",
+            Refusal::UnknownKey { .. } => "unknown_parameter",
             _ => "bad_request",
         };
         let mut error = ApiError::from(refusal);

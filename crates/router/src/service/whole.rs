@@ -61,7 +61,7 @@ impl Parts {
         hash
     }
 
-    fn read(&self, door: Door) -> Read {
+    fn read(&self, door: Door, expects_output: bool) -> Read {
         if self.size > MOST_READ {
             return Read { reason: Some("too_large_to_read"), ..Read::unread() };
         }
@@ -74,10 +74,8 @@ impl Parts {
             parts => answered(dialect_of(door), &parts.concat()),
         };
         let Ok(said) = said else { return Read { reason: Some("not_an_answer"), ..Read::unread() } };
-        let (cost, ended, reason) = match said.usage {
-            Some(usage) => (Cost::Used(usage), Ended::Answered, None),
-            None => (Cost::Unknown, Ended::Uncounted, Some("no_usage")),
-        };
+        let (cost, reason) = Cost::reported(said.usage, said.doubt, expects_output);
+        let ended = if cost == Cost::Unknown { Ended::Uncounted } else { Ended::Answered };
         Read { ended, cost, answered: said.model, stop: said.stop, tool_calls: said.tool_calls, reason }
     }
 }
@@ -91,7 +89,7 @@ impl WholeAnswer {
 
     /// Reads and settles it.
     pub(super) fn close(mut self) -> Option<EndedCall> {
-        let read = self.parts.read(self.flight.door);
+        let read = self.parts.read(self.flight.door, self.flight.expects_output);
         let hash = self.parts.hashed();
         self.flight.close(ending(self.status, read, hash))
     }

@@ -3,7 +3,7 @@
 use super::choices::Choices;
 use super::lines::Signal;
 use super::{MAX_EVENT, Seen};
-use crate::dialect::{Answered, Dialect, Event, Gathered};
+use crate::dialect::{Answered, Dialect, Doubt, Event, Gathered};
 
 /// Names of events are kept up to this length; all that matter are shorter.
 const MAX_NAME: usize = 32;
@@ -91,6 +91,10 @@ impl Events {
     fn read(&mut self, size: usize) -> Event {
         self.seen.events += 1;
         self.seen.error_event |= self.name == b"error";
+        // Several servers of Responses and Messages end with [DONE] too.
+        if self.seen.done && self.data.trim_ascii() != b"[DONE]" {
+            self.seen.doubt = Some(Doubt::AfterEnd);
+        }
         if size > MAX_EVENT {
             self.seen.unparsed += 1;
             return Event::default();
@@ -108,7 +112,7 @@ impl Events {
     }
 
     pub(super) fn seen(self) -> Seen {
-        let Answered { model, usage, stop, tool_calls, error: _ } = self.gathered.answered();
-        Seen { model, usage, stop, tool_calls, ..self.seen }
+        let Answered { model, usage, doubt, stop, tool_calls, error: _ } = self.gathered.answered();
+        Seen { model, usage, doubt: self.seen.doubt.or(doubt), stop, tool_calls, ..self.seen }
     }
 }

@@ -11,7 +11,7 @@ use events::Events;
 use held::Held;
 use lines::{Lines, Signal};
 
-use crate::dialect::{Dialect, Usage};
+use crate::dialect::{Dialect, Doubt, Usage};
 
 /// An event with more bytes than this passes, but is not looked into.
 pub const MAX_EVENT: usize = 1 << 20;
@@ -45,6 +45,8 @@ pub struct Seen {
     pub model: Option<String>,
     /// What was used, as the stream said it last. It is final only if the stream is `done`.
     pub usage: Option<Usage>,
+    /// Why the usage is not believed, if it is not.
+    pub doubt: Option<Doubt>,
     /// Why the answer ended, in the upstream's word.
     pub stop: Option<String>,
     /// How many calls of its client's tools it asked for.

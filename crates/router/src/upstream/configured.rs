@@ -30,6 +30,8 @@ pub struct Upstream {
     way: Way,
     scrub: Scrub,
     retry_ambiguous: bool,
+    /// The keys of requests that it takes besides those of the API.
+    extra_request_keys: Vec<String>,
     rest: Rest,
 }
 
@@ -101,8 +103,16 @@ impl Upstream {
     }
 
     fn by(name: &str, config: &UpstreamConfig, way: Way, scrub: Scrub) -> Self {
-        let retry_ambiguous = config.retry_ambiguous;
-        Self { name: name.to_owned(), way, scrub, retry_ambiguous, rest: Rest::default() }
+        let extra_request_keys =
+            config.provider.http().map(|http| http.extra_request_keys.clone()).unwrap_or_default();
+        Self {
+            name: name.to_owned(),
+            way,
+            scrub,
+            retry_ambiguous: config.retry_ambiguous,
+            extra_request_keys,
+            rest: Rest::default(),
+        }
     }
 
     /// Its name in the configuration.
@@ -134,6 +144,12 @@ impl Upstream {
     #[must_use]
     pub fn retry_ambiguous(&self) -> bool {
         self.retry_ambiguous
+    }
+
+    /// Whether it takes a key that the API does not list.
+    #[must_use]
+    pub fn takes_key(&self, key: &str) -> bool {
+        self.extra_request_keys.iter().any(|taken| taken == key)
     }
 
     /// The models that its scripts claim to be; none for others, whose models the configuration names.

@@ -10,7 +10,9 @@ use super::path::{Step, shown};
 use super::spans::{Maximum, MaximumKey, Spans, StreamOptions};
 use super::{Outline, Tool, Turns};
 use crate::dialect::json::{Kind, Scanner};
+use crate::dialect::request_keys::is_listed;
 use crate::dialect::{Dialect, Reach, ReachesOut, Refusal, reaches_out};
+use crate::door::{Door, dialect_of};
 
 /// No request names more tokens or answers than this. What is larger wraps around in some servers.
 const MAX_NUMBER: u64 = i32::MAX as u64;
@@ -18,10 +20,14 @@ const MAX_NUMBER: u64 = i32::MAX as u64;
 /// No more places than this are named to the client.
 const MAX_REACHES: usize = 8;
 
+/// No upstream adds so many keys to an API.
+const MAX_UNLISTED: usize = 64;
+
 /// Where the reader is, and what it has found.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     pub(super) dialect: Dialect,
+    door: Door,
     pub(super) scanner: Scanner<'a>,
     path: SmallVec<[Step<'a>; 6]>,
     keys: Keys<'a>,
@@ -30,13 +36,15 @@ pub(super) struct Reader<'a> {
     pub(super) tools: Vec<Tool>,
     pub(super) turns: Turns,
     reaches_out: Vec<ReachesOut>,
+    unlisted: Vec<String>,
     body: &'a str,
 }
 
 impl<'a> Reader<'a> {
-    pub(super) fn new(dialect: Dialect, body: &'a str, keeps: bool) -> Self {
+    pub(super) fn new(door: Door, body: &'a str, keeps: bool) -> Self {
         Self {
-            dialect,
+            dialect: dialect_of(door),
+            door,
             scanner: Scanner::new(body),
             path: SmallVec::new(),
             keys: Keys::default(),
@@ -44,6 +52,7 @@ impl<'a> Reader<'a> {
             tools: Vec::new(),
             turns: Turns::default(),
             reaches_out: Vec::new(),
+            unlisted: Vec::new(),
             body,
         }
     }
@@ -68,6 +77,7 @@ impl<'a> Reader<'a> {
             choices: top.choices.unwrap_or(1).max(top.best_of.unwrap_or(1)) * top.prompts.unwrap_or(1),
             store: top.store,
             reaches_out: std::mem::take(&mut self.reaches_out),
+            unlisted: std::mem::take(&mut self.unlisted),
             dialect: self.dialect,
             body: self.body,
             spans: top.spans,
@@ -77,6 +87,12 @@ impl<'a> Reader<'a> {
     /// One key of the body.
     fn top(&mut self, key: &str, top: &mut Top<'a>) -> Result<(), Refusal> {
         let chat = self.dialect == Dialect::Chat;
+        if !is_listed(self.door, key) {
+            if self.unlisted.len() >= MAX_UNLISTED {
+                return Err(Refusal::UnknownKey { path: shown(&self.path) });
+            }
+            self.unlisted.push(key.to_owned());
+        }
         match key {
             "model" => {
                 if self.scanner.kind()? != Kind::String {
@@ -95,6 +111,7 @@ impl<'a> Reader<'a> {
             "tools" | "functions" => self.tools(key == "functions")?,
             "messages" | "input" => self.conversation()?,
             "system" | "instructions" => self.preamble()?,
+            "metadata" | "client_metadata" => self.scalars()?,
             "store" => {
                 let (span, value) = self.flag()?;
                 top.store = value;
@@ -147,6 +164,17 @@ impl<'a> Reader<'a> {
             _ => return Err(self.wrong("an object")),
         }
         Ok(())
+    }
+
+    /// An object without lists and objects in it. Gateways read more than labels from such places: tags, other models.
+    fn scalars(&mut self) -> Result<(), Refusal> {
+        if self.scanner.kind()? != Kind::Object {
+            return self.scanner.skip().map(drop).map_err(Refusal::from);
+        }
+        self.object(|reader, _| match reader.scanner.kind()? {
+            Kind::Object | Kind::Array => Err(reader.wrong("a string")),
+            _ => reader.scanner.skip().map(drop).map_err(Refusal::from),
+        })
     }
 
     /// How many prompts a request for plain completions has: one text or list of tokens, or several of them.
