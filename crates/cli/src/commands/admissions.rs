@@ -1,6 +1,6 @@
 //! `herma admissions list|show|check|revoke`.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use herma_evidence::file_reading::{MAX_RECORD_BYTES, read_regular};
@@ -178,7 +178,7 @@ fn print(output: &AdmissionOutput, screen: &Screen) -> Result<(), Failure> {
     if screen.is_json() {
         return screen.value(output);
     }
-    let yaml = read_regular(&output.file, MAX_RECORD_BYTES).map_err(Failure::internal)?;
+    let yaml = read_regular(Path::new(&output.file), MAX_RECORD_BYTES).map_err(Failure::internal)?;
     for line in String::from_utf8_lossy(&yaml).lines() {
         screen.line(format_args!("  {}", safe_line(line)));
     }

@@ -190,7 +190,7 @@ fn a_draft_in_a_repository_counts_only_once_it_was_signed_in() {
     let refused = herma.run(&elsewhere);
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert!(refused.stderr.contains("repository/.herma does not exist"), "{refused:#?}");
-    assert!(!herma.at("repository").exists());
+    assert!(!herma.at("repository/.herma").exists());
     fs::create_dir_all(herma.at("repository/.herma")).unwrap();
     let draft = admit(&herma, "target", "my-tool", &[&TARGET[..], &["--output", file]].concat());
     assert_eq!(draft["status"], "not_admitted");

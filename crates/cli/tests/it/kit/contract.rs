@@ -53,7 +53,7 @@ impl Herma {
 
     /// Writes a file into the test's directory.
     pub(crate) fn file(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
-        let path = self.at(path);
+        let path = self.place(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, content).unwrap();
         path
@@ -62,9 +62,18 @@ impl Herma {
     /// Makes a program from a file. Another process writes it: a file that this one had open for writing while a
     /// second test starts something could not be run.
     pub(crate) fn program(&self, path: &str, from: &Path) -> PathBuf {
-        let path = self.at(path);
+        let path = self.place(path);
         let words = ["-D", "-m", "755"].map(OsStr::new);
         run_tool("install", &[&words[..], &[from.as_os_str(), path.as_os_str()]].concat(), &[]);
+        path
+    }
+
+    /// A path in the test's directory, where something is about to be put.
+    fn place(&self, path: &str) -> PathBuf {
+        let path = self.at(path);
+        if path.starts_with(self.home()) {
+            self.marked_home();
+        }
         path
     }
 }
