@@ -198,8 +198,19 @@ impl PathRules {
     /// themselves. One of which a part was there before is seen only in the whole tree.
     #[must_use]
     pub fn judge_changes(&self, changes: &[ChangedFile]) -> Vec<PathViolation> {
-        let names = changes.iter().flat_map(|change| self.judge_name(change));
-        names.chain(bare_repositories::find_in_changes(changes).iter().map(makes_repository)).collect()
+        self.judge_changes_while(changes, &|| true).unwrap_or_default()
+    }
+
+    /// The same as long as `goes_on` says so, or `None`.
+    #[must_use]
+    pub fn judge_changes_while(
+        &self,
+        changes: &[ChangedFile],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Option<Vec<PathViolation>> {
+        let mut violations = self.judge_names_while(changes, goes_on)?;
+        violations.extend(bare_repositories::find_in_changes(changes).iter().map(makes_repository));
+        Some(violations)
     }
 
     /// What is forbidden under the name that a link gives it, each change once; under its own name it is judged already.
