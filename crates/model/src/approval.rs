@@ -296,6 +296,9 @@ pub trait ApprovalStore: Send + Sync {
     /// Turns what was not used in time to `expired`, for good: a clock that is set back revives nothing.
     fn expire(&self, now: Timestamp) -> Result<(), StoreError>;
 
+    /// The approvals that a person granted and that no run has used, by the store's own word.
+    fn granted(&self) -> Result<Vec<Approval>, StoreError>;
+
     /// The approvals whose name starts or ends with `part`, at most two: one is a hit, two are ambiguous.
     fn find_approval(&self, part: &str) -> Result<Vec<Approval>, StoreError>;
 

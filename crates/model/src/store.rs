@@ -51,12 +51,12 @@ pub struct RunSummary {
     pub blockers: Vec<Blocker>,
 }
 
-/// Which runs to list, newest first.
+/// Which runs to list, those first that were recorded last.
 #[derive(Clone, Debug)]
 pub struct RunQuery {
     /// At most this many.
     pub limit: u32,
-    /// Only those before this one.
+    /// Only those that were recorded before this one; none where it is not known.
     pub before: Option<RunId>,
     /// Only those with this verdict.
     pub status: Option<Status>,
@@ -70,7 +70,7 @@ pub trait Store: Send + Sync {
     /// Records how a run ended, with its events and artifacts, in one transaction. Doing it twice changes nothing.
     fn finish(&self, report: &Report, events: &[Event]) -> Result<(), StoreError>;
 
-    /// Lists runs, newest first.
+    /// Lists runs, those first that were recorded last: a clock that was ahead makes no run the newest for long.
     fn runs(&self, query: &RunQuery) -> Result<Vec<RunSummary>, StoreError>;
 
     /// The runs whose name starts or ends with `part`, at most two: one is a hit, two are ambiguous.

@@ -25,8 +25,8 @@ impl ApprovalStore for SqliteStore {
         signed: Option<&Signed<ApprovalRequest>>,
     ) -> Result<(), StoreError> {
         let insert = sqlx::query(
-            "INSERT INTO approvals (approval_id, short, contract_id, state, expires_at, request, signed_request) \
-             VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO approvals (approval_id, short, contract_id, state, expires_at, request, signed_request, seq) \
+             VALUES (?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM approvals))",
         )
         .bind(request.id.to_string())
         .bind(request.id.short())
@@ -110,6 +110,16 @@ impl ApprovalStore for SqliteStore {
         })
     }
 
+    fn granted(&self) -> Result<Vec<Approval>, StoreError> {
+        // Named like this, the states are those of an index over what is not at its end.
+        let sql = format!(
+            "SELECT {COLUMNS} FROM approvals WHERE state IN ('requested', 'granted') AND state = 'granted'"
+        );
+        let Inner { connection, runtime } = &mut *self.lock();
+        let rows = runtime.block_on(sqlx::query(AssertSqlSafe(sql)).fetch_all(connection));
+        rows.map_err(error("list the granted approvals"))?.iter().map(approval).collect()
+    }
+
     fn find_approval(&self, part: &str) -> Result<Vec<Approval>, StoreError> {
         let sql = format!(
             "SELECT {COLUMNS} FROM approvals \
@@ -123,7 +133,7 @@ impl ApprovalStore for SqliteStore {
 
     fn approvals(&self, contract: Option<&ContractId>, limit: u32) -> Result<Vec<Approval>, StoreError> {
         let of = if contract.is_some() { "WHERE contract_id = ?" } else { "" };
-        let sql = format!("SELECT {COLUMNS} FROM approvals {of} ORDER BY approval_id DESC LIMIT ?");
+        let sql = format!("SELECT {COLUMNS} FROM approvals {of} ORDER BY seq DESC LIMIT ?");
         let mut select = sqlx::query(AssertSqlSafe(sql));
         if let Some(contract) = contract {
             select = select.bind(contract.as_str());

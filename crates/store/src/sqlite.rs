@@ -134,6 +134,7 @@ pub(crate) const MIGRATIONS: &[(&str, &str)] = &[
     ("approvals", include_str!("../migrations/0002_approvals.sql")),
     ("leases", include_str!("../migrations/0003_leases.sql")),
     ("usage", include_str!("../migrations/0004_usage.sql")),
+    ("order", include_str!("../migrations/0005_order.sql")),
 ];
 
 /// Brings the tables up to date. Two first uses at once race for the same tables; the loser finds them made.
@@ -189,14 +190,17 @@ impl Store for SqliteStore {
 
     fn runs(&self, query: &RunQuery) -> Result<Vec<RunSummary>, StoreError> {
         let Inner { connection, runtime } = &mut *self.lock();
-        let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE run_id < ?");
+        let before =
+            if query.before.is_some() { "seq < (SELECT seq FROM runs WHERE run_id = ?)" } else { "1" };
+        let mut sql = format!("SELECT {COLUMNS} FROM runs WHERE {before}");
         if query.status.is_some() {
             sql.push_str(" AND status = ?");
         }
-        sql.push_str(" ORDER BY run_id DESC LIMIT ?");
-        // `~` sorts after every digit, so that it stands for "before nothing".
-        let before = query.before.map_or_else(|| "~".to_owned(), |id| id.to_string());
-        let mut statement = sqlx::query(AssertSqlSafe(sql)).bind(before);
+        sql.push_str(" ORDER BY seq DESC LIMIT ?");
+        let mut statement = sqlx::query(AssertSqlSafe(sql));
+        if let Some(before) = query.before {
+            statement = statement.bind(before.to_string());
+        }
         if let Some(status) = query.status {
             statement = statement.bind(status.as_str());
         }
@@ -221,7 +225,7 @@ impl Store for SqliteStore {
 async fn insert(connection: &mut SqliteConnection, run: &RunSummary) -> Result<(), StoreError> {
     sqlx::query(
         "INSERT OR IGNORE INTO runs (run_id, short, contract_id, contract_digest, engine, destination, stage, \
-         started_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+         started_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, (SELECT coalesce(max(seq), 0) + 1 FROM runs))",
     )
     .bind(run.run_id.to_string())
     .bind(run.run_id.short())
@@ -300,6 +304,26 @@ mod tests {
 
     use super::*;
 
+    impl SqliteStore {
+        /// Records a run as a herma did that knew no order but that of names.
+        fn insert_without_order(&self, run: &RunSummary) {
+            let Inner { connection, runtime } = &mut *self.lock();
+            let insert = sqlx::query(
+                "INSERT INTO runs (run_id, short, contract_id, contract_digest, engine, destination, stage, started_at) \
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            )
+            .bind(run.run_id.to_string())
+            .bind(run.run_id.short())
+            .bind(run.contract_id.as_str())
+            .bind(run.contract_digest.to_string())
+            .bind(run.engine.as_str())
+            .bind(run.destination.as_str())
+            .bind(i64::from(u8::from(run.stage)))
+            .bind(run.started_at.to_string());
+            runtime.block_on(insert.execute(connection)).unwrap();
+        }
+    }
+
     fn run(n: u8) -> RunSummary {
         let at = format!("2026-01-01T00:00:{n:02}Z").parse().unwrap();
         RunSummary {
@@ -317,16 +341,35 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_listed_newest_first_page_by_page() {
+    fn runs_are_listed_in_the_order_in_which_they_were_recorded_page_by_page() {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(&dir.path().join("store.db")).unwrap();
         for n in [2, 1, 3] {
             store.begin(&run(n)).unwrap();
         }
         let page = store.runs(&RunQuery { limit: 2, before: None, status: None }).unwrap();
-        assert_eq!(page, [run(3), run(2)]);
-        let rest = store.runs(&RunQuery { limit: 2, before: Some(run(2).run_id), status: None }).unwrap();
-        assert_eq!(rest, [run(1)]);
+        assert_eq!(page, [run(3), run(1)], "run 1 was recorded after run 2, with a clock that was behind");
+        let rest = store.runs(&RunQuery { limit: 2, before: Some(run(1).run_id), status: None }).unwrap();
+        assert_eq!(rest, [run(2)]);
+        assert_eq!(
+            store.runs(&RunQuery { limit: 9, before: Some(run(9).run_id), status: None }).unwrap(),
+            []
+        );
+    }
+
+    #[test]
+    fn a_store_of_an_older_herma_keeps_its_order_and_a_new_run_is_the_newest() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("store.db");
+        let old = SqliteStore::open_with(&file, &MIGRATIONS[..4]).unwrap();
+        for n in [2, 1] {
+            old.insert_without_order(&run(n));
+        }
+        drop(old);
+        let store = SqliteStore::open(&file).unwrap();
+        store.begin(&run(0)).unwrap();
+        let listed = store.runs(&RunQuery { limit: 9, before: None, status: None }).unwrap();
+        assert_eq!(listed, [run(0), run(2), run(1)]);
     }
 
     #[test]
@@ -357,7 +400,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("store.db");
         let old = SqliteStore::open_with(&file, &MIGRATIONS[..1]).unwrap();
-        old.begin(&run(1)).unwrap();
+        old.insert_without_order(&run(1));
         assert!(old.approvals(None, 1).is_err());
         drop(old);
         let store = SqliteStore::open(&file).unwrap();
@@ -371,7 +414,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("store.db");
         let old = SqliteStore::open_with(&file, &MIGRATIONS[..2]).unwrap();
-        old.begin(&run(1)).unwrap();
+        old.insert_without_order(&run(1));
         assert!(old.usage(UsageBy::Run).is_err());
         drop(old);
         let store = SqliteStore::open(&file).unwrap();

@@ -63,10 +63,10 @@ fn count(store: &dyn Store, id: &AdmissionId, since: Timestamp) -> Option<u64> {
                 }
         };
         counted += page.iter().filter(counts).count() as u64;
-        // Newest first: from here on all are older.
+        // They are in the order in which they were recorded, which a clock that was set may not agree with: all count.
         match page.last() {
-            Some(last) if last.started_at >= since => before = Some(last.run_id),
-            _ => return Some(counted),
+            Some(last) => before = Some(last.run_id),
+            None => return Some(counted),
         }
     }
 }
