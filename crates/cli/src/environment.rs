@@ -83,8 +83,8 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
     Variable {
         name: "HERMA_FAULT",
-        what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `drop-event:EVENT`, \
-               `fail-write:FILE` or `dirty-copy`. It can only make a run worse",
+        what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `kill-after:approval-mark`, \
+               `drop-event:EVENT`, `fail-write:FILE`, `backdate:FILE` or `dirty-copy`. It can only make a run worse",
     },
 ];
 

@@ -27,8 +27,35 @@ pub enum AttestError {
     Serialise(#[from] serde_json::Error),
 }
 
+/// A signed attestation that is not in its bundle yet.
+#[derive(Clone, Debug)]
+pub struct Attestation {
+    bytes: Vec<u8>,
+}
+
+impl Attestation {
+    /// The file as it will be written.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Writes it into the bundle. Nothing may be written after it.
+    pub fn publish(&self, bundle: &Bundle) -> Result<(), AttestError> {
+        // The attestation says that everything is there, so everything must be before it is.
+        bundle.sync_names().map_err(AttestError::List)?;
+        bundle.write(layout::ATTESTATION, &self.bytes)?;
+        bundle.sync_name(layout::ATTESTATION).map_err(AttestError::List)
+    }
+}
+
 /// Writes the attestation over every other file of the bundle. Nothing may be written after it.
 pub fn attest(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result<(), AttestError> {
+    sign(bundle, key, report)?.publish(bundle)
+}
+
+/// Signs the attestation over every file of the bundle, and writes nothing.
+pub fn sign(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result<Attestation, AttestError> {
     let subjects = bundle.subjects();
     if !subjects.contains_key(layout::REPORT) {
         return Err(AttestError::Unrecorded(format!("{} was not written", layout::REPORT)));
@@ -51,10 +78,7 @@ pub fn attest(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result
     };
     let envelope =
         Envelope::seal(&Statement::new(subjects, predicate), |bytes| (key.key_id(), key.sign(bytes)))?;
-    // The attestation says that everything is there, so everything must be before it is.
-    bundle.sync_names().map_err(AttestError::List)?;
-    bundle.write(layout::ATTESTATION, &envelope.to_bytes()?)?;
-    bundle.sync_name(layout::ATTESTATION).map_err(AttestError::List)
+    Ok(Attestation { bytes: envelope.to_bytes()? })
 }
 
 /// Every file of the bundle; an empty directory of logs is taken away, since no file vouches for it.

@@ -26,7 +26,7 @@ mod append;
 mod lines;
 
 pub use approver_key::{ApproverKey, Unlocked};
-pub use attest::{AttestError, attest};
+pub use attest::{AttestError, Attestation, attest};
 pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
 pub use events::{Completed, EventLog};
 pub use keys::{InstallationKey, KeyError, PublicKey};
@@ -36,4 +36,6 @@ pub use report::{freshness, seal, write_report};
 pub use secrets::Scanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
-pub use verify::{CheckList, Context, ExpectedRun, PathJudge, TreeWitness, Trust, TrustedApprover, verify};
+pub use verify::{
+    CheckList, Context, ExpectedRun, PathJudge, TreeWitness, Trust, TrustedApprover, verify, verify_signed,
+};

@@ -31,6 +31,7 @@ impl Trace {
         let mut steps = Vec::new();
         let file = Append::resume(bundle, layout::TRACE, LONGEST_LINE, |line| {
             parse_line(line).is_ok_and(|step| {
+                bundle.not_before(step.ts);
                 steps.push(step);
                 true
             })

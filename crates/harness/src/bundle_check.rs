@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use herma_evidence::layout;
-use herma_evidence::verify::{CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify};
+use herma_evidence::verify::{CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify, verify_signed};
+use herma_evidence::{Attestation, layout};
 use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo, TreeEntry};
 use herma_model::contract::{self, Target};
 use herma_model::event::{Event, EventType, Source};
@@ -57,6 +57,14 @@ fn check(
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
     let tree = at_hand.map(|w| w as &dyn TreeWitness);
     verify(dir, &Context { trust, paths: &judge, tree, expected })
+}
+
+/// Why `herma verify` would refuse the bundle in `dir` with an attestation that is not written yet. The tree is not made
+/// again: herma has just made it.
+pub(crate) fn refusal(dir: &Path, attestation: &Attestation, trust: &Trust) -> Option<String> {
+    let list = verify_signed(dir, attestation, &Context { trust, paths: &judge, tree: None, expected: None });
+    let failed = list.failed().next().map(|check| format!("{}: {}", check.name.as_str(), check.detail));
+    if list.ok() { None } else { Some(failed.unwrap_or_else(|| "nothing could be checked".to_owned())) }
 }
 
 fn names_fixture(dir: &Path) -> bool {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use herma_evidence::{Bundle, Completed, EventLog, Trace, attest, layout, seal};
+use herma_evidence::{Attestation, Bundle, Completed, EventLog, Trace, Trust, attest, layout, seal};
 use herma_git::SourceRepo;
 use herma_model::event::{Ended, Source, first_missing, required};
 use herma_model::report::{
@@ -13,6 +13,7 @@ use herma_model::store::Store as _;
 use herma_model::tool::ToolUse;
 use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
 
+use crate::bundle_check::refusal;
 use crate::children;
 use crate::error::OrderError;
 use crate::facts::Facts;
@@ -51,7 +52,8 @@ pub(crate) fn close(mut run: Run<'_>) -> Result<(Report, PathBuf), OrderError> {
     }
     let report = seal_report(&mut run)?;
     run.step(Step::Attest)?;
-    attest(&run.bundle, &run.installation.key, &report)?;
+    let (report, attestation) = sign_verified(&mut run, report)?;
+    attestation.publish(&run.bundle)?;
     run.step(Step::Close)?;
     let Run { installation, dirs, active, plan, events, removals, facts, order, .. } = run;
     outcome::remember(&installation.home, &report, &facts).map_err(OrderError::home)?;
@@ -100,6 +102,22 @@ fn seal_report(run: &mut Run<'_>) -> Result<Report, OrderError> {
         }
         sealed => sealed,
     }
+}
+
+/// Signs the bundle. A pass is verified as `herma verify` does it before anybody can read that it is one; what would be
+/// refused is closed once more, as not a pass.
+fn sign_verified(run: &mut Run<'_>, report: Report) -> Result<(Report, Attestation), OrderError> {
+    let key = &run.installation.key;
+    let signed = attest::sign(&run.bundle, key, &report)?;
+    if report.status != Status::Pass {
+        return Ok((report, signed));
+    }
+    let trust = Trust { keys: vec![key.public()], approvers: Vec::new() };
+    let Some(why) = refusal(run.bundle.dir(), &signed, &trust) else { return Ok((report, signed)) };
+    run.facts.evidence_refused = Some(why);
+    let report = seal_report(run)?;
+    let signed = attest::sign(&run.bundle, key, &report)?;
+    Ok((report, signed))
 }
 
 /// The first event before the last one that a run with this end must have left and has not.

@@ -94,6 +94,9 @@ pub(crate) struct Facts {
     #[serde(default)]
     pub(crate) egress_denied: Option<String>,
     pub(crate) missing_event: Option<EventType>,
+    /// Why herma's own verification refuses the bundle, where it does.
+    #[serde(default)]
+    pub(crate) evidence_refused: Option<String>,
     pub(crate) write_failures: Vec<String>,
     pub(crate) interrupted: Option<String>,
     pub(crate) not_applicable: BTreeMap<String, String>,
@@ -197,6 +200,7 @@ impl Facts {
             model_refusals: self.model_refusals.clone(),
             egress_denied: self.egress_denied.clone(),
             missing_event: self.missing_event,
+            evidence_refused: self.evidence_refused.clone(),
             secret: self.secret.clone(),
             source: self.source(),
             landing_refused: self.landing_refused.clone(),

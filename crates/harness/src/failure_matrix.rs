@@ -160,6 +160,7 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::MissingRequiredEvent, trigger: "an event is lost", event: E::RunCompleted, way: fault("drop-event:diff.checked") },
         Row { blocker: B::DirtyEndingTree, trigger: "a file of the target is changed while the run is under way", event: E::RunCompleted, way: on_target("steps: [{ shell: \"echo changed >> '{target}/README.md'\" }]") },
         Row { blocker: B::ArtifactWriteFailure, trigger: "a file of the bundle cannot be written", event: E::RunCompleted, way: fault("fail-write:patch.diff") },
+        Row { blocker: B::EvidenceRefused, trigger: "a file of the bundle is recorded as written before the run", event: E::RunCompleted, way: fault("backdate:report.md") },
         Row { blocker: B::AgentProtocolError, trigger: "the engine ends without a result", event: E::RunCompleted, way: script("protocol-error") },
         Row { blocker: B::ForbiddenAction, trigger: "the engine reports `git push`", event: E::ToolEvaluated, way: script("forbidden-action") },
         Row { blocker: B::SecretInOutput, trigger: "the engine writes a key into an allowed file", event: E::DiffChecked, way: script("secret") },

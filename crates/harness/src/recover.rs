@@ -107,7 +107,7 @@ fn close_planned(
         }
     }
     let clock = Arc::clone(&installation.clock);
-    let (report, events) = match Bundle::reopen(dirs.bundle(), clock)? {
+    let (report, events) = match Bundle::reopen(dirs.bundle(), clock, plan.started_at)? {
         // It died after the attestation: the verdict stands, only the store does not know it.
         Reopened::Attested => {
             let (report, events) = finished(dirs)?;

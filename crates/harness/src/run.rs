@@ -253,6 +253,7 @@ impl<'a> Run<'a> {
         write_durably(&dirs.plan(), &serde_json::to_vec(&plan).map_err(OrderError::contract)?)
             .map_err(OrderError::home)?;
         let bundle = Bundle::create(dirs.bundle(), Arc::clone(&clock), order.fault.clone())?;
+        bundle.not_before(started_at);
         let redactor = Redactor::default();
         let events = Arc::new(EventLog::create(&bundle, run_id, redactor));
         let trace = Trace::create(&bundle);

@@ -18,11 +18,16 @@ impl Run<'_> {
         if step <= Step::Report {
             self.trace.append(step)?;
         }
-        if self.order.fault == Some(Fault::Kill(step)) {
+        self.meet(&Fault::Kill(step));
+        Ok(())
+    }
+
+    /// Kills herma here, where the run has this fault.
+    pub(crate) fn meet(&self, fault: &Fault) {
+        if self.order.fault.as_ref() == Some(fault) {
             let me = rustix::process::getpid();
             let _ = rustix::process::kill_process(me, rustix::process::Signal::KILL);
         }
-        Ok(())
     }
 
     /// Ends the run here, if there is a reason to that is not its own.

@@ -85,6 +85,9 @@ blockers! {
     ArtifactWriteFailure "artifact_write_failure" Fail
         "A file of the evidence bundle could not be written."
         "Free space on the disk that holds herma's home, or make it writable, and run the contract again.";
+    EvidenceRefused "evidence_refused" Fail
+        "herma's own verification refuses the evidence bundle of a run that would have been a pass."
+        "Run the contract again; if it repeats, report it with the bundle: no run of herma should leave such evidence.";
     AgentProtocolError "agent_protocol_error" Fail
         "The engine ended without the result that its protocol requires, or sent one that cannot be read."
         "Read engine/stdout.log in the bundle.";

@@ -13,6 +13,10 @@ pub enum Fault {
     Kill(Step),
     /// This event is not written: `drop-event:diff.checked`.
     DropEvent(EventType),
+    /// herma kills itself between marking an approval as used and the store's transaction: `kill-after:approval-mark`.
+    KillAfterMark,
+    /// This file of the bundle is recorded as written an hour before it was, the first time: `backdate:report.md`.
+    Backdate(String),
     /// Writing this file of the bundle fails as on a broken disk: `fail-write:patch.diff`.
     FailWrite(String),
     /// The workspace holds a file that was not in the base tree: `dirty-copy`.
@@ -27,11 +31,14 @@ impl FromStr for Fault {
             return Ok(Self::DirtyCopy);
         }
         match text.split_once(':') {
+            Some(("kill-after", "approval-mark")) => Ok(Self::KillAfterMark),
+            Some(("backdate", file)) if !file.is_empty() => Ok(Self::Backdate(file.to_owned())),
             Some(("kill", step)) => step.parse().map(Self::Kill),
             Some(("drop-event", event)) => event.parse().map(Self::DropEvent),
             Some(("fail-write", file)) if !file.is_empty() => Ok(Self::FailWrite(file.to_owned())),
             _ => Err(format!(
-                "`{text}` is not a fault: expected kill:STEP, drop-event:EVENT, fail-write:FILE or dirty-copy"
+                "`{text}` is not a fault: expected kill:STEP, kill-after:approval-mark, drop-event:EVENT, \
+                 fail-write:FILE, backdate:FILE or dirty-copy"
             )),
         }
     }

@@ -47,6 +47,8 @@ pub struct RunFacts<'a> {
     pub egress_denied: Option<String>,
     /// The first event that is not there, or not in its place.
     pub missing_event: Option<EventType>,
+    /// Why herma's own verification refuses the bundle, where it does.
+    pub evidence_refused: Option<String>,
     /// The files of the bundle that could not be written, each with the reason.
     pub write_failures: Vec<String>,
 }
@@ -340,6 +342,7 @@ fn judge_evidence(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
         blockers.push(Blocker::MissingRequiredEvent.because(detail));
     }
     blockers.extend(facts.write_failures.iter().map(|what| Blocker::ArtifactWriteFailure.because(what)));
+    blockers.extend(facts.evidence_refused.iter().map(|why| Blocker::EvidenceRefused.because(why)));
 }
 
 impl Limit {

@@ -22,7 +22,7 @@ macro_rules! rows {
 
 rows! {
     no_diff disallowed_file unsupported_path verification_failed verification_changed_files missing_required_event
-    dirty_ending_tree artifact_write_failure
+    dirty_ending_tree artifact_write_failure evidence_refused
     agent_protocol_error forbidden_action secret_in_output source_mutated lifecycle_timeout egress_denied engine_failed
     missing_test_command reviewer_rejected approval_denied approval_expired approval_already_consumed approval_void
     timeout_startup timeout_idle timeout_total dirty_starting_tree provider_unavailable

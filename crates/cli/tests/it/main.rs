@@ -17,6 +17,7 @@ mod bench;
 mod case;
 mod clean_targets;
 mod cli;
+mod clock;
 mod compare;
 mod crash;
 mod crash_landing;

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use herma_model::report::Artifact;
 use herma_model::{Clock, Digest, Fault, Timestamp};
@@ -30,6 +32,9 @@ struct Inner {
     clock: Arc<dyn Clock>,
     fault: Option<Fault>,
     written: Mutex<BTreeMap<String, Artifact>>,
+    /// The latest time that the bundle has seen.
+    latest: Mutex<Timestamp>,
+    backdated: AtomicBool,
 }
 
 /// A file of the bundle could not be written.
@@ -81,7 +86,9 @@ impl Bundle {
     }
 
     pub(crate) fn over(dir: PathBuf, clock: Arc<dyn Clock>, fault: Option<Fault>) -> Self {
-        Self(Arc::new(Inner { dir, clock, fault, written: Mutex::default() }))
+        let latest = Mutex::new(Timestamp::MIN);
+        let (written, backdated) = (Mutex::default(), AtomicBool::new(false));
+        Self(Arc::new(Inner { dir, clock, fault, written, latest, backdated }))
     }
 
     /// Where the bundle lies.
@@ -125,8 +132,16 @@ impl Bundle {
         others.map(|(name, artifact)| (name.clone(), artifact.sha256)).collect()
     }
 
+    /// The time, never before what the bundle already has: the clock of a later process may be behind.
     pub(crate) fn now(&self) -> Timestamp {
-        self.0.clock.now()
+        self.not_before(self.0.clock.now())
+    }
+
+    /// Lets nothing be recorded as earlier than `at` from now on, and gives the latest such time.
+    pub fn not_before(&self, at: Timestamp) -> Timestamp {
+        let mut latest = self.0.latest.lock().unwrap_or_else(PoisonError::into_inner);
+        *latest = at.max(*latest);
+        *latest
     }
 
     pub(crate) fn fault(&self) -> Option<&Fault> {
@@ -182,7 +197,13 @@ impl Bundle {
     }
 
     pub(crate) fn record(&self, name: &str, sha256: Digest, size: u64) {
-        let artifact = Artifact { sha256, size, written_at: self.now() };
+        let mut written_at = self.now();
+        if matches!(self.fault(), Some(Fault::Backdate(file)) if file == name)
+            && !self.0.backdated.swap(true, Ordering::Relaxed)
+        {
+            written_at = written_at.saturating_sub(Duration::from_secs(3600)).unwrap_or(written_at);
+        }
+        let artifact = Artifact { sha256, size, written_at };
         self.written().insert(name.to_owned(), artifact);
     }
 

@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_model::{Clock, Digest};
+use herma_model::{Clock, Digest, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::{Bundle, WriteError, sync_dir};
@@ -24,8 +24,14 @@ pub enum Reopened {
 
 impl Bundle {
     /// Opens the bundle of an interrupted run: removes what was not finished, cuts torn lines off, hashes the rest.
-    pub fn reopen(dir: impl Into<PathBuf>, clock: Arc<dyn Clock>) -> Result<Reopened, WriteError> {
+    /// Nothing is recorded as earlier than `started`, whatever the clock says.
+    pub fn reopen(
+        dir: impl Into<PathBuf>,
+        clock: Arc<dyn Clock>,
+        started: Timestamp,
+    ) -> Result<Reopened, WriteError> {
         let bundle = Self::over(dir.into(), clock, None);
+        bundle.not_before(started);
         if is_attested(bundle.dir()) {
             return Ok(Reopened::Attested);
         }

@@ -93,6 +93,9 @@ impl EventLog {
             }
             Err(_) => false,
         })?;
+        if let Some(last) = chain.last_ts() {
+            bundle.not_before(last);
+        }
         let inner = Inner::new(file, chain, events);
         Ok(Self { bundle: bundle.clone(), run_id, redactor: RwLock::new(redactor), inner: Mutex::new(inner) })
     }

@@ -25,6 +25,7 @@ pub use model_calls::refusal;
 
 use self::check::Good;
 use self::pass::Seen;
+use crate::attest::Attestation;
 use crate::keys::PublicKey;
 use crate::layout;
 
@@ -89,32 +90,40 @@ pub struct Context<'a> {
 /// Checks the bundle in `dir`. Who made it may mean harm: no link is followed, nothing is waited for, and what no
 /// trusted key signed is read up to a limit.
 pub fn verify(dir: &Path, context: &Context<'_>) -> CheckList {
+    judged(dir, &pass::look(dir, context.trust, None), context)
+}
+
+/// The same checks of a bundle whose attestation is signed and not written yet.
+pub fn verify_signed(dir: &Path, attestation: &Attestation, context: &Context<'_>) -> CheckList {
+    judged(dir, &pass::look(dir, context.trust, Some(attestation)), context)
+}
+
+fn judged(dir: &Path, seen: &Seen, context: &Context<'_>) -> CheckList {
     let Context { trust, paths, tree, expected } = *context;
-    let seen = pass::look(dir, trust);
     let mut list = CheckList::default();
-    if let Some(why) = seal::unfinished(&seen) {
+    if let Some(why) = seal::unfinished(seen) {
         list.add(CheckName::Files, Err(Doubt::Unchecked(why)));
         return list;
     }
-    list.add(CheckName::Files, seal::files(&seen));
-    list.add(CheckName::Envelope, seal::envelope(&seen));
-    list.add(CheckName::Signature, seal::signature(&seen, trust));
-    list.add(CheckName::Subjects, seal::subjects(&seen));
-    list.add(CheckName::Identity, identity::identity(&seen, expected));
+    list.add(CheckName::Files, seal::files(seen));
+    list.add(CheckName::Envelope, seal::envelope(seen));
+    list.add(CheckName::Signature, seal::signature(seen, trust));
+    list.add(CheckName::Subjects, seal::subjects(seen));
+    list.add(CheckName::Identity, identity::identity(seen, expected));
     list.add(CheckName::ReportSchema, seen.report().map(|r| Good::Passed(format!("run {}", r.run_id))));
-    list.add(CheckName::Artifacts, content::artifacts(&seen));
-    list.add(CheckName::Chain, events::chain(&seen));
-    list.add(CheckName::Order, events::order(&seen));
-    list.add(CheckName::Freshness, events::freshness(&seen));
-    list.add(CheckName::Contract, content::contract(&seen));
-    list.add(CheckName::Decision, content::decision(&seen));
-    list.add(CheckName::Patch, content::patch(&seen));
-    list.add(CheckName::Paths, content::paths(&seen, paths));
-    list.add(CheckName::Agreement, agreement::agreement(&seen));
-    list.add(CheckName::Secrets, content::secrets(&seen));
-    let tree = if list.ok() { witnessed_tree(dir, &seen, tree) } else { unwitnessed(tree) };
+    list.add(CheckName::Artifacts, content::artifacts(seen));
+    list.add(CheckName::Chain, events::chain(seen));
+    list.add(CheckName::Order, events::order(seen));
+    list.add(CheckName::Freshness, events::freshness(seen));
+    list.add(CheckName::Contract, content::contract(seen));
+    list.add(CheckName::Decision, content::decision(seen));
+    list.add(CheckName::Patch, content::patch(seen));
+    list.add(CheckName::Paths, content::paths(seen, paths));
+    list.add(CheckName::Agreement, agreement::agreement(seen));
+    list.add(CheckName::Secrets, content::secrets(seen));
+    let tree = if list.ok() { witnessed_tree(dir, seen, tree) } else { unwitnessed(tree) };
     list.add(CheckName::Tree, tree);
-    list.add(CheckName::Outcome, outcome::outcome(&seen, trust));
+    list.add(CheckName::Outcome, outcome::outcome(seen, trust));
     list
 }
 

@@ -1,7 +1,7 @@
 //! The one pass over every file: hash, scan and read in a single go.
 
 use std::collections::BTreeMap;
-use std::io::Read as _;
+use std::io::Read;
 use std::path::Path;
 
 use herma_model::step::TraceLine;
@@ -12,6 +12,7 @@ use super::events::EventsSeen;
 use super::listing::list;
 use super::model_calls::ModelCallsSeen;
 use super::{Trust, seal};
+use crate::attest::Attestation;
 use crate::envelope::{Envelope, Statement};
 use crate::file_reading::open_regular;
 use crate::lines::Lines;
@@ -56,8 +57,8 @@ enum Reader {
     ModelCalls(Box<ModelCallsSeen>),
 }
 
-/// Reads a bundle once.
-pub(super) fn look(dir: &Path, trust: &Trust) -> Seen {
+/// Reads a bundle once. An attestation that is not written yet stands for the file.
+pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>) -> Seen {
     let listing = list(dir);
     let gone = |name| format!("{name} is not there");
     let mut seen = Seen {
@@ -77,6 +78,10 @@ pub(super) fn look(dir: &Path, trust: &Trust) -> Seen {
     let mut chunk = vec![0; CHUNK];
     // These two come first: they say how large the others are, and how much of them has to be kept.
     let first = [layout::ATTESTATION, layout::REPORT];
+    if let Some(attestation) = attestation {
+        let name = layout::ATTESTATION;
+        seen.content(name, attestation.as_bytes(), u64::MAX, &mut chunk);
+    }
     for name in first.iter().filter_map(|name| listing.names.get(*name)) {
         seen.file(dir, name, MAX_UNVOUCHED, &mut chunk);
     }
@@ -117,14 +122,17 @@ impl Seen {
 
     fn file(&mut self, dir: &Path, name: &str, limit: u64, chunk: &mut [u8]) {
         let opened = open_regular(&dir.join(name)).and_then(|file| Ok((file.metadata()?.len(), file)));
-        let (length, mut file) = match opened {
+        let (length, file) = match opened {
             Ok(opened) => opened,
             Err(error) => return self.problems.push(format!("{name} could not be opened: {error}")),
         };
-        let large = format!("{name} is larger than {limit} bytes, and no trusted key vouches for that");
         if length > limit {
-            return self.problems.push(large);
+            return self.problems.push(too_large(name, limit));
         }
+        self.content(name, file, limit, chunk);
+    }
+
+    fn content(&mut self, name: &str, mut file: impl Read, limit: u64, chunk: &mut [u8]) {
         let (mut hash, mut size, mut scanner) = (Sha256::new(), 0, Scanner::new());
         let mut reader = self.reader(name);
         loop {
@@ -140,7 +148,7 @@ impl Seen {
             size += read as u64;
             // It grows while it is read.
             if size > limit {
-                return self.problems.push(large);
+                return self.problems.push(too_large(name, limit));
             }
         }
         self.files.insert(name.to_owned(), (Digest::from_bytes(hash.finalize().into()), size));
@@ -216,6 +224,10 @@ impl Seen {
             }
         }
     }
+}
+
+fn too_large(name: &str, limit: u64) -> String {
+    format!("{name} is larger than {limit} bytes, and no trusted key vouches for that")
 }
 
 impl Reader {

@@ -27,7 +27,9 @@ fn what_was_not_finished_is_removed_and_the_rest_is_witnessed() {
     append(&dir.join(layout::EVENTS), b"{\"seq\":9,\"ts");
     append(&dir.join(layout::TRACE), b"{\"st");
 
-    let Reopened::Open(bundle) = Bundle::reopen(&dir, Ticks::from_start()).unwrap() else {
+    let Reopened::Open(bundle) =
+        Bundle::reopen(&dir, Ticks::from_start(), sample.report.run_started_at).unwrap()
+    else {
         panic!("attested")
     };
     let artifacts = bundle.artifacts();
@@ -56,7 +58,10 @@ fn what_was_not_finished_is_removed_and_the_rest_is_witnessed() {
 #[test]
 fn an_attested_bundle_is_left_alone() {
     let sample = pass(|_| {});
-    assert!(matches!(Bundle::reopen(sample.dir(), Ticks::from_start()).unwrap(), Reopened::Attested));
+    assert!(matches!(
+        Bundle::reopen(sample.dir(), Ticks::from_start(), sample.report.run_started_at).unwrap(),
+        Reopened::Attested
+    ));
     assert!(sample.verify().ok());
 }
 
@@ -64,7 +69,10 @@ fn an_attested_bundle_is_left_alone() {
 fn an_attestation_of_another_report_does_not_count() {
     let sample = pass(|_| {});
     append(&sample.dir().join(layout::REPORT), b" ");
-    assert!(matches!(Bundle::reopen(sample.dir(), Ticks::from_start()).unwrap(), Reopened::Open(_)));
+    assert!(matches!(
+        Bundle::reopen(sample.dir(), Ticks::from_start(), sample.report.run_started_at).unwrap(),
+        Reopened::Open(_)
+    ));
     assert!(!sample.dir().join(layout::ATTESTATION).exists());
 }
 
@@ -84,10 +92,20 @@ fn a_log_is_continued_after_its_last_sound_event() {
 /// The run was killed between its verdict and its attestation; the next herma closes it.
 #[test]
 fn a_closed_orphan_verifies() {
+    close_orphan(Ticks::later());
+}
+
+#[test]
+fn an_orphan_that_is_closed_with_a_clock_an_hour_behind_verifies() {
+    close_orphan(Ticks::earlier());
+}
+
+fn close_orphan(clock: std::sync::Arc<Ticks>) {
     let sample = pass(|_| {});
     let dir = sample.dir();
     fs::remove_file(dir.join(layout::ATTESTATION)).unwrap();
-    let Reopened::Open(bundle) = Bundle::reopen(&dir, Ticks::later()).unwrap() else { panic!("attested") };
+    let started = sample.report.run_started_at;
+    let Reopened::Open(bundle) = Bundle::reopen(&dir, clock, started).unwrap() else { panic!("attested") };
     let mut report = sample.report.clone();
     report.blockers = vec![Blocker::Interrupted.because("killed")];
     report.status = Status::Blocked;
@@ -95,6 +113,9 @@ fn a_closed_orphan_verifies() {
     let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
     log.append(Source::Harness, EventType::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
+    let (trace, _) = Trace::resume(&bundle).unwrap();
+    trace.append(Step::Report).unwrap();
+    trace.finish().unwrap();
     let report = seal(&bundle, &report, &Redactor::default()).unwrap();
     attest(&bundle, &sample.key, &report).unwrap();
     let list = sample.verify();

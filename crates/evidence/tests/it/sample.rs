@@ -37,6 +37,11 @@ impl Ticks {
         Arc::new(Self(AtomicI64::new(1_700_000_000_000)))
     }
 
+    /// An hour before the start.
+    pub(crate) fn earlier() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(1_700_000_000_000 - 3_600_000)))
+    }
+
     pub(crate) fn later() -> Arc<Self> {
         Arc::new(Self(AtomicI64::new(1_700_000_500_000)))
     }
