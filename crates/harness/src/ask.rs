@@ -1,6 +1,7 @@
 //! Asking for an approval, and a person's word on it. Both are written to the store; only the word is an approval.
 
 use herma_evidence::signed;
+use herma_model::Timestamp;
 use herma_model::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore as _, Moved, Ruling,
 };
@@ -37,6 +38,18 @@ pub enum AskError {
     /// Who asked cannot grant.
     #[error("separation_of_duties is on: `{0}` asked for this approval and cannot rule on it")]
     SamePerson(String),
+    /// The clock is behind that of the request.
+    #[error(
+        "approval {id} was asked for at {asked}, and the clock says {now}: nobody rules on what is still to come"
+    )]
+    Early {
+        /// Which.
+        id: ApprovalId,
+        /// When it was asked for.
+        asked: Timestamp,
+        /// What the clock says.
+        now: Timestamp,
+    },
     /// It stands elsewhere than it must for this.
     #[error("approval {id} is {}, so that nobody can rule on it any more", state.as_str())]
     Final {
@@ -126,6 +139,9 @@ pub fn rule(
     let (request, now) = (&approval.request, installation.clock.now());
     if installation.operator.separation_of_duties && request.requested_by == approver.name().as_str() {
         return Err(AskError::SamePerson(request.requested_by.clone()));
+    }
+    if now < request.requested_at {
+        return Err(AskError::Early { id: request.id, asked: request.requested_at, now });
     }
     let ruling = Ruling {
         id: request.id,

@@ -86,6 +86,10 @@ pub(crate) fn consume(
     Ok(Err(match state {
         ApprovalState::Consumed => {
             let by = store.find_approval(&id.to_string())?.pop().and_then(|approval| approval.consumed_by);
+            // Recovery in another process has seen this run's mark, and brought the store in step with it.
+            if by == Some(run) {
+                return Ok(Ok(()));
+            }
             consumed(&name, by)
         }
         ApprovalState::Expired => expired(&present.approval),
@@ -110,6 +114,7 @@ impl Judge<'_> {
         match approval.state_at(self.now) {
             ApprovalState::Granted => {
                 let ruling = self.ruling(approval, Answer::Granted)?;
+                self.in_order(approval, &ruling.record)?;
                 shown(approval)?;
                 if self.separation { self.separate(approval, ruling) } else { Ok(()) }
             }
@@ -152,6 +157,23 @@ impl Judge<'_> {
             return Err(void(&format!("{name} is called {state}, and that is not what `{approver}` signed")));
         }
         Ok(signed)
+    }
+
+    /// It was asked for, then granted, and both are past: a clock that was set back is no way to use it.
+    fn in_order(&self, approval: &Approval, ruling: &Ruling) -> Result<(), BlockerRecord> {
+        let (name, asked, granted, now) =
+            (name(approval), approval.request.requested_at, ruling.at, self.now);
+        if granted < asked {
+            return Err(void(&format!(
+                "{name} was granted at {granted}, before it was asked for at {asked}; ask for a new one"
+            )));
+        }
+        if now < granted {
+            return Err(void(&format!(
+                "{name} was granted at {granted}, and the clock says {now}: set the clock right, or ask for a new one"
+            )));
+        }
+        Ok(())
     }
 
     /// Who asked is another person than who granted, and both signed.

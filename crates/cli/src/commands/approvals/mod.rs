@@ -114,6 +114,9 @@ impl From<AskError> for Failure {
                 ApprovalState::Granted => "`herma run` uses it, once",
                 _ => "ask for a new one with `herma approvals request`",
             }),
+            AskError::Early { .. } => {
+                Self::blocked(error).hint("set the clock right, or ask anew with `herma approvals request`")
+            }
             AskError::Unknown(_) => {
                 Self::bad_input(error).hint("`herma approvals list --all` lists the names")
             }

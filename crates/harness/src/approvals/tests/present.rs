@@ -85,6 +85,25 @@ fn an_approval_is_over_at_its_time_whatever_the_store_says() {
 }
 
 #[test]
+fn an_approval_is_good_only_at_or_after_its_request_and_its_grant() {
+    let used_at = |second| look(&holds(vec![granted(1)]), &BOTH, &binding(), at(second), false);
+    assert!(used_at(50).is_ok(), "the moment of the grant is in time");
+    let early = used_at(49).unwrap_err();
+    says(&early, Blocker::ApprovalVoid, "was granted at 2027-01-15T08:00:50Z, and the clock says");
+
+    let mut before_its_request = granted(1);
+    before_its_request.ruling = before_its_request.ruling.map(|mut signed| {
+        signed.record.at = at(0);
+        signed
+    });
+    blocked(
+        vec![before_its_request],
+        Blocker::ApprovalVoid,
+        "before it was asked for at 2027-01-15T08:00:01Z",
+    );
+}
+
+#[test]
 fn a_used_one_names_the_run_that_used_it() {
     let consumed = approval(request(1), ApprovalState::Consumed);
     blocked(vec![consumed], Blocker::ApprovalAlreadyConsumed, &format!("was used by run {}", run(7)));
