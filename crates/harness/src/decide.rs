@@ -7,7 +7,7 @@ use herma_model::decision::{MissingGate, Question};
 use herma_model::gate::{Finding, Gate};
 use herma_model::report::ApprovalStatus;
 use herma_model::signed::Signed;
-use herma_model::{Decision, EventType};
+use herma_model::{Decision, EventType, Fault};
 use serde_json::json;
 
 use crate::approvals::{self, Present};
@@ -79,6 +79,7 @@ impl Run<'_> {
         if let Err(by) = self.installation.home.mark_used(id, run)? {
             return Ok(Err(gates::used(id, &by)));
         }
+        self.meet(&Fault::KillAfterMark);
         Ok(approvals::consume(&self.installation.store, present, run, self.installation.clock.now())?)
     }
 

@@ -177,9 +177,13 @@ impl Home {
         there.then(|| self.used_by(approval))
     }
 
+    /// The run whose mark says that it used an approval; none where there is no mark, or none that can be read.
+    pub(crate) fn marked_by(&self, approval: ApprovalId) -> Option<RunId> {
+        read_short(&self.root.join("consumed").join(approval.to_string()))?.parse().ok()
+    }
+
     fn used_by(&self, approval: ApprovalId) -> String {
-        let run = read_short(&self.root.join("consumed").join(approval.to_string()))
-            .and_then(|text| text.parse::<RunId>().ok());
+        let run = self.marked_by(approval);
         run.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"))
     }
 

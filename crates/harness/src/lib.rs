@@ -83,6 +83,6 @@ pub use order::Order;
 pub use outcome::{OutcomeError, OutcomeNow, TakenBack, accept, outcome_of, reject};
 pub use probe::probe_alone;
 pub use progress::{Progress, Unwatched};
-pub use recover::{Recovered, recover};
+pub use recover::{Recovered, recover, settle_used};
 pub use resume::{ResumeError, Resumed, resume};
 pub use run::{Finished, run};

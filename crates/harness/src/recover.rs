@@ -7,10 +7,13 @@ use herma_destination::{Docker, leftovers, probe};
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
+use herma_model::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
 use herma_model::engine::DestinationKind;
 use herma_model::event::Source;
-use herma_model::store::Store as _;
+use herma_model::report::ApprovalStatus;
+use herma_model::store::{Store as _, StoreError};
 use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
+use serde_json::json;
 
 use crate::close::{Closing, was_used};
 use crate::egress;
@@ -42,8 +45,24 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
     let newest_first = orphans.into_iter().rev();
     let tried: Vec<_> = newest_first.map(|(run_id, active)| close(installation, run_id, active)).collect();
     let mut closed = tried.into_iter().collect::<Result<Vec<_>, _>>()?;
+    if !closed.is_empty() {
+        settle_used(installation)?;
+    }
     closed.reverse();
     Ok(closed)
+}
+
+/// Brings the store in step with the marks of used approvals. A run that was killed between its mark and the store's
+/// transaction has used its approval, whatever the store says.
+pub fn settle_used(installation: &Installation) -> Result<(), StoreError> {
+    for approval in installation.store.granted()? {
+        let ApprovalRequest { id, requested_at, .. } = approval.request;
+        if let Some(run) = installation.home.marked_by(id) {
+            // The mark was made in time; that it is over by now does not undo the use.
+            installation.store.consume(id, run, requested_at)?;
+        }
+    }
+    Ok(())
 }
 
 fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Result<Recovered, OrderError> {
@@ -151,6 +170,32 @@ fn complete_the_start(
     Ok(())
 }
 
+/// Takes down that the run used its approval, where it died between the mark that says so and the event.
+fn note_used_approval(
+    installation: &Installation,
+    run_id: RunId,
+    events: &EventLog,
+    facts: &mut Facts,
+) -> Result<(), OrderError> {
+    let events_so_far = events.events();
+    let seen = |kind| events_so_far.iter().find(|event| event.kind == kind);
+    let granted = seen(EventType::ApprovalGranted).and_then(|event| event.data.get("approval_id")?.as_str());
+    let Some(id) = granted.and_then(|id| id.parse::<ApprovalId>().ok()) else { return Ok(()) };
+    if installation.home.marked_by(id) != Some(run_id) {
+        return Ok(());
+    }
+    facts.approval_id = Some(id);
+    facts.approval_status = Some(ApprovalStatus::Consumed);
+    if seen(EventType::ApprovalConsumed).is_none() {
+        events.append(
+            Source::Harness,
+            EventType::ApprovalConsumed,
+            into_map(json!({ "approval_id": id })),
+        )?;
+    }
+    Ok(())
+}
+
 /// Ends the run as interrupted, with what was known.
 fn interrupt(
     installation: &Installation,
@@ -166,6 +211,7 @@ fn interrupt(
     let mut facts = Facts::load(&dirs.facts());
     let last = steps.last().map_or(Step::Start, |line| line.step);
     facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
+    note_used_approval(installation, plan.run_id, &events, &mut facts)?;
     models::recover(installation, plan, bundle, &events, &mut facts)?;
     egress::recover(&mut facts, plan.egress, &events.events());
     let seen = |kind| events.events().iter().any(|event| event.kind == kind);

@@ -110,6 +110,40 @@ fn a_racer_that_is_killed_never_lets_a_second_engine_start() {
     }
 }
 
+/// The run is killed between the mark that says that it used the approval and the store's row.
+#[test]
+fn an_approval_whose_run_died_after_its_mark_is_consumed_everywhere() {
+    let herma = ready();
+    let approval = herma.approve();
+    let before = herma.runs();
+    let killed =
+        herma.run_with_fault("kill-after:approval-mark", &["run", CONTRACT, "--script", "script.yaml"]);
+    assert!(killed.was_killed(), "{killed:#?}");
+    assert_eq!(herma.run(&["runs"]).code, Some(0));
+    let [run] = &new_runs(&herma, &before)[..] else { panic!("expected one run") };
+    assert_eq!(herma.approval(&approval), ("consumed".to_owned(), Some(run.run_id)));
+    assert_eq!((run.approval_status, run.engine_started), (ApprovalStatus::Consumed, false), "{run:#?}");
+    assert_eq!(run.approval_id.map(|id| id.to_string()), Some(approval));
+    assert_eq!(consumed(&herma, std::slice::from_ref(run)), 1);
+    let again = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]);
+    again.assert_only(Blocker::ApprovalAlreadyConsumed);
+}
+
+/// A home in which such a run was closed by a herma that did not look at the marks.
+#[test]
+fn a_mark_that_the_store_never_learned_of_is_seen_by_the_list() {
+    let herma = ready();
+    let approval = herma.approve();
+    let run = RunId::new("2026-01-01T00:00:00Z".parse().unwrap(), [7; 10]);
+    let marks = herma.home().join("consumed");
+    std::fs::create_dir_all(&marks).unwrap();
+    std::fs::write(marks.join(&approval), run.to_string()).unwrap();
+    let listed = herma.json(&["approvals", "list", "--all", "--json"]);
+    let row = listed["approvals"].as_array().unwrap().iter().find(|row| row["approval_id"] == *approval);
+    assert_eq!(row.unwrap()["state"], "consumed", "{listed:#}");
+    assert_eq!(herma.approval(&approval), ("consumed".to_owned(), Some(run)));
+}
+
 /// Both have an approval of their own, so both may land, if the other has not changed the target meanwhile.
 #[test]
 fn two_runs_that_land_in_one_target_each_land_whole_or_not_at_all() {

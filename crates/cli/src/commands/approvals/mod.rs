@@ -7,7 +7,7 @@ mod sheet;
 
 use std::process::ExitCode;
 
-use herma_harness::{AskError, Installation, SystemClock};
+use herma_harness::{AskError, Installation, SystemClock, settle_used};
 use herma_model::Clock as _;
 use herma_model::approval::{Approval, ApprovalState, ApprovalStore as _};
 
@@ -26,6 +26,7 @@ const NEWEST: u32 = 1_000;
 
 pub(crate) fn approvals(command: &args::Approvals, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
+    settle_used(&installation)?;
     installation.store.expire(SystemClock.now())?;
     match command {
         args::Approvals::Request(args) => request::request(args, &installation, environment, screen),
