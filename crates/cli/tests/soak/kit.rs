@@ -12,6 +12,7 @@ use herma_model::RunId;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
+use crate::clock::TestClock;
 use crate::daemon::Daemon;
 
 /// What herma's home can hold once everything is closed.
@@ -37,6 +38,17 @@ pub(crate) struct Herma {
     home: tempfile::TempDir,
     user: tempfile::TempDir,
     docker_host: Option<String>,
+    clock: TestClock,
+    _clock_dir: tempfile::TempDir,
+}
+
+/// How far the wall clock is off, in milliseconds, at the moments of a round.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct ClockSteps {
+    pub(crate) at_start: i64,
+    /// How long after the start it steps, and to what.
+    pub(crate) during: (Duration, i64),
+    pub(crate) at_recovery: i64,
 }
 
 /// Who is killed.
@@ -66,7 +78,14 @@ impl Herma {
             fs::write(home.path().join("settings.yaml"), settings).unwrap();
         }
         let docker_host = docker.map(|docker| format!("unix://{}", docker.socket().display()));
-        Self { home, user, docker_host }
+        let clock_dir = tempfile::tempdir().unwrap();
+        let clock = TestClock::new(clock_dir.path().join("offset"));
+        Self { home, user, docker_host, clock, _clock_dir: clock_dir }
+    }
+
+    /// Its wall clock.
+    pub(crate) fn clock(&self) -> &TestClock {
+        &self.clock
     }
 
     pub(crate) fn home(&self) -> &Path {
@@ -78,6 +97,7 @@ impl Herma {
         command.args(args).env("HERMA_HOME", self.home()).stdin(Stdio::null());
         command.env("HOME", self.user.path()).env("TMPDIR", self.user.path());
         command.envs(self.docker_host.iter().map(|host| ("DOCKER_HOST", host)));
+        command.envs(self.clock.variables());
         command
     }
 
@@ -96,13 +116,27 @@ impl Herma {
     }
 
     /// Starts herma and kills it after `delay`; or, `delay` after the first of its run that the victim is, whoever is that
-    /// then or next. The second answer says whether something was killed, the third what herma had to say.
+    /// then or next. Meanwhile its wall clock steps. The second answer says whether something was killed, the third what
+    /// herma had to say.
     pub(crate) fn killed_after(
         &self,
         args: &[String],
         delay: Duration,
         victim: Victim,
+        steps: &ClockSteps,
     ) -> (End, bool, String) {
+        self.clock.set_ms(steps.at_start);
+        std::thread::scope(|scope| {
+            let (after, offset) = steps.during;
+            scope.spawn(move || {
+                std::thread::sleep(after);
+                self.clock.set_ms(offset);
+            });
+            self.kill_after(args, delay, victim)
+        })
+    }
+
+    fn kill_after(&self, args: &[String], delay: Duration, victim: Victim) -> (End, bool, String) {
         let before = self.run_dirs();
         let mut said = tempfile::tempfile().unwrap();
         let mut command = self.command(args);

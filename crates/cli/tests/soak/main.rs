@@ -1,4 +1,4 @@
-//! Kills herma, its agents and its containers at random moments, many times. Not part of the normal tests: `scripts/long`
+//! Kills herma, its agents and its containers at random moments, many times, under a wall clock that steps. Not part of the normal tests: `scripts/long`
 //! runs it.
 
 #![allow(clippy::disallowed_types, reason = "the test starts herma itself, from outside")]
@@ -9,6 +9,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
+#[path = "../clock/mod.rs"]
+mod clock;
 #[path = "../../../destination/tests/it/docker/daemon.rs"]
 mod daemon;
 mod kit;
@@ -24,7 +26,7 @@ use herma_model::RunId;
 use serde_json::Value;
 
 use crate::daemon::Daemon;
-use crate::kit::{End, Herma, Victim, left_of, names, processes_in};
+use crate::kit::{ClockSteps, End, Herma, Victim, left_of, names, processes_in};
 use crate::world::{VICTIMS, World};
 
 /// So many rounds if `SOAK_ROUNDS` says nothing.
@@ -33,6 +35,8 @@ const ROUNDS: u64 = 500;
 const MANY: u64 = 100;
 /// Every so many rounds the home is a new one, so that its first use is killed too.
 const FRESH: u64 = 5;
+/// The most milliseconds that the wall clock is off, either way.
+const FARTHEST: i64 = 3_600_000;
 
 /// How often each ending was met.
 #[derive(Debug, Default)]
@@ -41,6 +45,10 @@ struct Tally {
     interrupted: u64,
     verdict_stands: u64,
     no_run: u64,
+    /// How many reports say pass; every one of them verified.
+    passes: u64,
+    /// In how many rounds the clock was behind where the run ended, or was closed, of where it had started.
+    stepped_back: u64,
     /// Who else was killed, and herma went on: the agent, or what keeps its container or its way out.
     others_killed: BTreeMap<&'static str, u64>,
 }
@@ -64,13 +72,18 @@ fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
         let delay = world.median.mul_f64(f64::from(u32::try_from(random.below(longest)).unwrap()) / 1000.0);
         let fresh = (round % FRESH == 0).then(|| Herma::new(world.in_docker().then_some(&docker)));
         let herma = fresh.as_ref().unwrap_or(&world.herma);
-        let mut held = kill_once(world, herma, delay, victim, &mut tally);
+        let mut offset = || i64::try_from(random.below(2 * FARTHEST.unsigned_abs())).unwrap() - FARTHEST;
+        let (at_start, step_to, at_recovery) = (offset(), offset(), offset());
+        let after = world.median.mul_f64(f64::from(u32::try_from(random.below(1000)).unwrap()) / 1000.0);
+        let steps = ClockSteps { at_start, during: (after, step_to), at_recovery };
+        let mut held = kill_once(world, herma, (delay, victim), &steps, &mut tally);
         if world.in_docker() && held.is_ok() {
             let left = docker.say(&["ps", "--all", "--quiet", "--filter", "label=herma.run"]);
             held = must(left.is_empty(), || format!("these containers are left: {left}"));
         }
         if let Err(why) = held {
-            let found = format!("round {round}, {}, {victim:?} killed after {delay:?}: {why}", world.name);
+            let found =
+                format!("round {round}, {}, {victim:?} killed after {delay:?}, {steps:?}: {why}", world.name);
             say(&found);
             broken.push(found);
         }
@@ -89,12 +102,14 @@ fn a_kill_at_any_moment_leaves_a_closed_run_or_none() {
 fn kill_once(
     world: &World,
     herma: &Herma,
-    delay: Duration,
-    victim: Victim,
+    (delay, victim): (Duration, Victim),
+    steps: &ClockSteps,
     tally: &mut Tally,
 ) -> Result<(), String> {
     let (before, litter_before) = (herma.run_dirs(), herma.litter());
-    let (end, hit, said) = herma.killed_after(&world.args, delay, victim);
+    let (end, hit, said) = herma.killed_after(&world.args, delay, victim, steps);
+    herma.clock().set_ms(steps.at_recovery);
+    tally.stepped_back += u64::from(steps.during.1.min(steps.at_recovery) < steps.at_start);
     let listed = herma.runs()?;
     let new: BTreeSet<RunId> = herma.run_dirs().difference(&before).copied().collect();
 
@@ -115,6 +130,8 @@ fn kill_once(
         tally.no_run += 1;
         return must(end == End::Killed, || format!("there is no run, and herma ended with {end:?}"));
     };
+    let newest = listed.first().map(|listed| &listed["run_id"]);
+    must(newest == Some(&Value::from(run.to_string())), || format!("the newest of the list is {newest:?}"))?;
     let summary = listed.iter().find(|listed| listed["run_id"] == run.to_string());
     let other = match victim {
         Victim::Inside(word) if hit => Some(word),
@@ -169,6 +186,7 @@ fn closed(
         verify.extend(["--repo".to_owned(), target.to_string_lossy().into_owned()]);
     }
     let (code, out, err) = herma.run(&verify);
+    tally.passes += u64::from(summary["status"] == "pass");
     must(code == 0, || format!("the bundle does not verify:\n{out}{err}"))
 }
 
