@@ -11,6 +11,7 @@ mod ladder;
 mod outcome;
 mod policy;
 mod router;
+mod trust;
 mod usage;
 
 use std::path::PathBuf;
@@ -33,6 +34,7 @@ pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
 pub use self::router::{ApiArg, Router, RouterCommand};
+pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
 
 /// Coding agents change repositories under contract, and herma proves what they did.
@@ -102,6 +104,9 @@ pub enum Command {
     /// Say who may let things in
     #[command(subcommand)]
     Approver(Approver),
+    /// Verify the chain of records that give and take away trust
+    #[command(subcommand)]
+    Trust(Trust),
     /// Show, test and change what runs may reach besides their model
     #[command(subcommand)]
     Egress(Egress),

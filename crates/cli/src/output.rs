@@ -14,6 +14,7 @@ mod policy;
 mod router;
 mod router_probe;
 mod tree;
+mod trust;
 
 use std::collections::BTreeMap;
 
@@ -43,6 +44,7 @@ pub use self::policy::{
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
 pub use self::tree::{TreeNode, TreeOutput};
+pub use self::trust::TrustOutput;
 use crate::failure::Failure;
 
 /// A command that did not work.

@@ -179,6 +179,12 @@ pub const SCHEMAS: &[Published] = &[
         what: "a line of model-calls.jsonl",
         make: || schema_for!(herma_model::model_call::ModelCall),
     },
+    Published { name: "trust", what: "`trust`", make: || schema_for!(output::TrustOutput) },
+    Published {
+        name: "trust-record",
+        what: "a line of trust/chain.jsonl",
+        make: || schema_for!(Signed<herma_model::trust::TrustRecord>),
+    },
     Published { name: "doctor", what: "`doctor`", make: || schema_for!(output::DoctorOutput) },
     Published {
         name: "schemas",

@@ -36,7 +36,16 @@ pub(crate) fn unlock(
     environment: &Environment,
     screen: &Screen,
 ) -> Result<Approver, Failure> {
-    let approvers = installation.approvers();
+    unlock_among(&installation.approvers(), args, environment, screen)
+}
+
+/// The same among these approvers.
+pub(crate) fn unlock_among(
+    approvers: &Approvers,
+    args: &UnlockArgs,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<Approver, Failure> {
     // What was said on the command line counts more than what happens to be in the environment.
     if let Some(token) = &environment.approver_token
         && args.approver.is_none()
@@ -46,7 +55,7 @@ pub(crate) fn unlock(
     }
     let name = match &args.approver {
         Some(name) => name.clone(),
-        None => only_one(&approvers)?,
+        None => only_one(approvers)?,
     };
     let passphrase = passphrase_of(&name, args.passphrase_file.as_deref(), screen)?;
     Ok(approvers.unlock(&name, &passphrase)?)
@@ -160,6 +169,10 @@ impl Drop for Hidden {
 
 impl From<ApproverError> for Failure {
     fn from(error: ApproverError) -> Self {
+        let error = match error {
+            ApproverError::Trust(error) => return error.into(),
+            error => error,
+        };
         let hint = match &error {
             ApproverError::Io { .. } | ApproverError::Malformed { .. } | ApproverError::Record(_) => {
                 return Self::internal(error).hint("`herma approver list` reads every record");

@@ -75,6 +75,7 @@ pub fn sign(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result<A
         contract_digest: report.contract_digest,
         status: report.status,
         herma_version: report.herma_version.clone(),
+        trust_head: report.trust_head,
     };
     let envelope =
         Envelope::seal(&Statement::new(subjects, predicate), |bytes| (key.key_id(), key.sign(bytes)))?;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use herma_model::trust::TrustHead;
 use herma_model::{Digest, RunId, Status};
 use serde::{Deserialize, Serialize};
 
@@ -69,6 +70,9 @@ pub struct Predicate {
     pub status: Status,
     /// The version of herma that ran it.
     pub herma_version: String,
+    /// The head of the trust chain when the run started; none in bundles of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
 }
 
 /// The bytes are not an attestation.

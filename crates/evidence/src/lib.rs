@@ -18,6 +18,7 @@ pub mod sealed;
 pub mod secrets;
 pub mod signed;
 pub mod trace;
+pub mod trust_chain;
 pub mod verify;
 
 pub use herma_files as file_reading;
@@ -36,6 +37,7 @@ pub use report::{freshness, seal, write_report};
 pub use secrets::Scanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
+pub use trust_chain::{BrokenTrust, TrustChain};
 pub use verify::{
     CheckList, Context, ExpectedRun, PathJudge, TreeWitness, Trust, TrustedApprover, verify, verify_signed,
 };

@@ -1,6 +1,6 @@
 //! Asking for an approval, and a person's word on it. Both are written to the store; only the word is an approval.
 
-use herma_evidence::signed;
+use herma_evidence::{TrustChain, signed};
 use herma_model::Timestamp;
 use herma_model::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore as _, Moved, Ruling,
@@ -8,12 +8,14 @@ use herma_model::approval::{
 use herma_model::blocker::BlockerRecord;
 use herma_model::decision::Purpose;
 use herma_model::store::StoreError;
+use herma_model::trust::TrustEntry;
 use herma_model::units::Span;
 
 use crate::approvers::Approver;
 use crate::gates;
 use crate::installation::Installation;
 use crate::order::Order;
+use crate::trust::TrustError;
 
 /// Who asks.
 pub enum Asker<'a> {
@@ -64,6 +66,9 @@ pub enum AskError {
     /// The record could not be signed.
     #[error("the record could not be signed: {0}")]
     Sign(#[from] serde_json::Error),
+    /// The trust chain cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -143,6 +148,11 @@ pub fn rule(
     if now < request.requested_at {
         return Err(AskError::Early { id: request.id, asked: request.requested_at, now });
     }
+    let mut appending = installation.trust_log.lock()?;
+    // Under the lock of the chain, so that of two who rule at once the second finds the first one's answer.
+    if let Some(state) = settled(installation, appending.chain(), request.id, now)? {
+        return Err(AskError::Final { id: request.id, state });
+    }
     let ruling = Ruling {
         id: request.id,
         answer,
@@ -150,8 +160,11 @@ pub fn rule(
         approver: approver.name().clone(),
         reason: reason.to_owned(),
         at: now,
+        trust_head: Some(appending.head()),
     };
     let ruling = signed::sign(ruling, approver)?;
+    let record = signed::digest(&ruling.record)?;
+    appending.append(TrustEntry::ApprovalRuled { approval: request.id, answer, record }, approver, now)?;
     match installation.store.rule(&ruling, now)? {
         Moved::Done => {}
         Moved::Stood(state) => return Err(AskError::Final { id: request.id, state }),
@@ -162,4 +175,22 @@ pub fn rule(
         Answer::Denied => ApprovalState::Denied,
     };
     Ok(Approval { state, ruling: Some(ruling), ..approval.clone() })
+}
+
+/// Where an approval stands that nobody can rule on any more; none where somebody can. What the chain calls denied or
+/// consumed stays so in a store that was restored.
+fn settled(
+    installation: &Installation,
+    chain: &TrustChain,
+    id: ApprovalId,
+    now: Timestamp,
+) -> Result<Option<ApprovalState>, AskError> {
+    if chain.consumed_by(id).is_some() {
+        return Ok(Some(ApprovalState::Consumed));
+    }
+    if matches!(chain.ruling(id), Some((Answer::Denied, _))) {
+        return Ok(Some(ApprovalState::Denied));
+    }
+    let there = installation.store.find_approval(&id.to_string())?.pop().ok_or(AskError::Unknown(id))?;
+    Ok(Some(there.state_at(now)).filter(|state| *state != ApprovalState::Requested))
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use herma_evidence::verify::{CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify, verify_signed};
+use herma_evidence::verify::{
+    CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify, verify_signed,
+};
 use herma_evidence::{Attestation, layout};
 use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo, TreeEntry};
 use herma_model::contract::{self, Target};

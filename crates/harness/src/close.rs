@@ -271,6 +271,7 @@ impl Closing<'_> {
             not_applicable,
             artifacts: std::collections::BTreeMap::new(),
             freshness: Freshness { oldest: plan.started_at, newest: plan.started_at, passed: false },
+            trust_head: plan.trust_head,
             runtime_default_activation: NeverActivated,
         }
     }

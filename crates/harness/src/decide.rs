@@ -70,7 +70,8 @@ impl Run<'_> {
         gates::still_let_in(self.installation, order, self.facts.engine_digest, ruling)
     }
 
-    /// Marks the approval as used, then moves it in the store. Either of the two says no if another run was first.
+    /// Marks the approval as used, writes that to the trust chain, then moves it in the store. Each of the three says no if
+    /// another run was first.
     fn consume(&self, present: &Present) -> Result<Result<(), BlockerRecord>, Stop> {
         let (id, run) = (present.approval.request.id, self.plan.run_id);
         if let Err(taken_away) = self.still_let_in(present.approval.ruling.as_ref()) {
@@ -80,7 +81,11 @@ impl Run<'_> {
             return Ok(Err(gates::used(id, &by)));
         }
         self.meet(&Fault::KillAfterMark);
-        Ok(approvals::consume(&self.installation.store, present, run, self.installation.clock.now())?)
+        let now = self.installation.clock.now();
+        if let Some(by) = self.installation.trust_log.consume(id, run, now)? {
+            return Ok(Err(gates::used(id, &format!("run {by}"))));
+        }
+        Ok(approvals::consume(&self.installation.store, present, run, now)?)
     }
 
     /// Draws the decision and writes it down. Where a gate is missing the run ends here and nothing was made.

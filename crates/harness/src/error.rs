@@ -9,6 +9,7 @@ use herma_git::GitError;
 use herma_model::store::StoreError;
 
 use crate::governance::PolicyError;
+use crate::trust::TrustError;
 
 /// Why there is no run, or one that could not be closed.
 #[derive(Debug, thiserror::Error)]
@@ -111,6 +112,15 @@ impl From<io::Error> for Stop {
             Self::Write(error.to_string())
         } else {
             Self::Internal(error.to_string())
+        }
+    }
+}
+
+impl From<TrustError> for Stop {
+    fn from(error: TrustError) -> Self {
+        match error {
+            TrustError::Io { source, .. } if is_write_failure(&source) => Self::Write(source.to_string()),
+            error => Self::Internal(error.to_string()),
         }
     }
 }

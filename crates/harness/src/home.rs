@@ -182,6 +182,13 @@ impl Home {
         read_short(&self.root.join("consumed").join(approval.to_string()))?.parse().ok()
     }
 
+    /// The approvals that are marked as used by this run.
+    pub(crate) fn approvals_marked_by(&self, run: RunId) -> Vec<ApprovalId> {
+        let marks = fs::read_dir(self.root.join("consumed")).into_iter().flatten().flatten();
+        let ids = marks.filter_map(|mark| mark.file_name().to_str()?.parse().ok());
+        ids.filter(|id| self.marked_by(*id) == Some(run)).collect()
+    }
+
     fn used_by(&self, approval: ApprovalId) -> String {
         let run = self.marked_by(approval);
         run.map_or_else(|| "another run".to_owned(), |run| format!("run {run}"))

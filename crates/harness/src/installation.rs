@@ -20,6 +20,7 @@ use crate::governance::{PolicyError, policies};
 use crate::home::{Home, HomeError, HomePlace};
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
+use crate::trust::TrustLog;
 
 /// What an installation is opened with; all of it comes in as values.
 #[derive(Clone, Debug)]
@@ -45,11 +46,12 @@ pub struct Installation {
     /// The index of runs.
     pub store: SqliteStore,
     /// What signs the evidence.
-    pub key: InstallationKey,
+    pub key: Arc<InstallationKey>,
     /// What the operator decided for all runs.
     pub operator: OperatorSettings,
     /// By this every run under way hears that herma was told to end.
     pub interruption: Interruption,
+    pub(crate) trust_log: TrustLog,
     pub(crate) git: Git,
     pub(crate) engines: Registry,
     pub(crate) clock: Arc<dyn Clock>,
@@ -80,12 +82,15 @@ impl Installation {
     /// Opens the installation, making home, key and store on first use.
     pub fn open(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
         let home = Home::open(settings.home.as_ref().ok_or(HomeError::Nowhere)?)?;
-        let programs = Admissions::open(home.admissions()).programs();
+        let key = Arc::new(InstallationKey::load_or_create(&home.keys())?);
+        let trust_log = TrustLog::open(home.root(), key.public(), Some(Arc::clone(&key)));
+        let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
         let operator = OperatorSettings::read(&home.root().join("settings.yaml"))?;
         let own_digest = Some(home.own_digest());
         Ok(Self {
             store: SqliteStore::open(&home.store())?,
-            key: InstallationKey::load_or_create(&home.keys())?,
+            key,
+            trust_log,
             git: Git::find(&settings.search_path)?,
             engines: Registry::new(settings.herma.clone(), own_digest, programs, &operator.acp),
             operator,
@@ -99,13 +104,13 @@ impl Installation {
     /// The people who may let things in.
     #[must_use]
     pub fn approvers(&self) -> Approvers {
-        Approvers::open(self.home.approvers())
+        Approvers::open(self.trust_log.clone())
     }
 
     /// The records by which people let things in.
     #[must_use]
     pub fn admissions(&self) -> Admissions {
-        Admissions::open(self.home.admissions())
+        Admissions::open(self.home.admissions(), self.trust_log.clone())
     }
 
     /// What every run may reach, and what runs have learned.
@@ -131,6 +136,12 @@ impl Installation {
         let found = self.store.find(&run_id.to_string()).unwrap_or_default();
         let contract_digest = found.iter().find(|run| run.run_id == run_id).map(|run| run.contract_digest);
         ExpectedRun { run_id, contract_digest }
+    }
+
+    /// The chain of everything that gave or took away trust here.
+    #[must_use]
+    pub fn trust_log(&self) -> &TrustLog {
+        &self.trust_log
     }
 
     /// The engines of this version.

@@ -44,6 +44,7 @@ mod session;
 mod stopping;
 mod supervise;
 mod target;
+mod trust;
 mod verification;
 mod watch;
 
@@ -86,3 +87,4 @@ pub use progress::{Progress, Unwatched};
 pub use recover::{Recovered, recover, settle_used};
 pub use resume::{ResumeError, Resumed, resume};
 pub use run::{Finished, run};
+pub use trust::{TrustError, TrustLog, adopt};

@@ -7,6 +7,7 @@ use herma_engines::Assignment;
 use herma_model::decision::Purpose;
 use herma_model::egress::EgressMode;
 use herma_model::engine::{DestinationKind, EngineName};
+use herma_model::trust::TrustHead;
 use herma_model::units::Span;
 use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use serde::{Deserialize, Serialize};
@@ -87,6 +88,9 @@ pub(crate) struct Plan {
     #[serde(default)]
     pub(crate) egress: EgressMode,
     pub(crate) herma_version: String,
+    /// The head of the trust chain when the run started.
+    #[serde(default)]
+    pub(crate) trust_head: Option<TrustHead>,
 }
 
 impl Plan {
@@ -111,6 +115,7 @@ impl Plan {
             keep_workspace: order.keep_workspace,
             egress: order.egress,
             herma_version: VERSION.to_owned(),
+            trust_head: None,
         }
     }
 }

@@ -12,6 +12,7 @@ use herma_git::{LandState, SourceRepo, Unlanded};
 use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
 use herma_model::report::OutcomeState;
 use herma_model::signed::Signed;
+use herma_model::trust::TrustEntry;
 use herma_model::{Digest, Report, RunId, Timestamp};
 
 pub use self::error::OutcomeError;
@@ -66,8 +67,15 @@ pub fn outcome_of(installation: &Installation, report: &Report) -> Result<Outcom
         Err(e) if e.kind() != io::ErrorKind::NotFound => {
             Err(OutcomeError::Bundle(report.run_id, format!("{}: {e}", layout::OUTCOME)))
         }
-        Err(_) if installation.clock.now() > due => Ok(OutcomeNow::Missing(due)),
-        Err(_) => Ok(OutcomeNow::Pending(due)),
+        Err(_) => Ok(match recorded(installation, report.run_id) {
+            Some(word) => {
+                let (word, file) = (said(word), layout::OUTCOME);
+                let why = format!("the trust chain says that it was {word}, and {file} is gone");
+                OutcomeNow::Void { claims: None, why }
+            }
+            None if installation.clock.now() > due => OutcomeNow::Missing(due),
+            None => OutcomeNow::Pending(due),
+        }),
     }
 }
 
@@ -78,8 +86,40 @@ fn given(installation: &Installation, report: &Report, bytes: &[u8]) -> Result<S
     let file = installation.home.run(report.run_id).bundle().join(layout::ATTESTATION);
     let attestation = read_regular(&file, MAX_RECORD_BYTES).ok().map(|bytes| Digest::of(&bytes));
     outcome::is_about(&given.record, report, attestation)?;
-    installation.approvers().check(&given, &given.record.operator)?;
-    Ok(given)
+    let approvers = installation.approvers();
+    approvers.check(&given, &given.record.operator)?;
+    let chain = approvers.chain_of(given.record.trust_head)?;
+    let digest = signed::digest(&given.record).map_err(|e| e.to_string())?;
+    match chain.outcome(report.run_id) {
+        Some((_, current)) if current == digest => Ok(given),
+        // An earlier version gave it.
+        None if given.record.trust_head.is_none() => Ok(given),
+        _ => Err("it is not the outcome that the trust chain names".to_owned()),
+    }
+}
+
+/// The outcome that the trust chain says was given.
+fn recorded(installation: &Installation, run_id: RunId) -> Option<OutcomeWord> {
+    installation.trust_log.read().ok()?.outcome(run_id).map(|(word, _)| word)
+}
+
+fn said(word: OutcomeWord) -> &'static str {
+    match word {
+        OutcomeWord::Accepted => "accepted",
+        OutcomeWord::Rejected => "rejected",
+    }
+}
+
+/// Whether this outcome was cut off after the trust chain had it and before its file was written: then it can be given
+/// once more, and no other.
+fn resumes(installation: &Installation, report: &Report, word: OutcomeWord) -> Result<bool, OutcomeError> {
+    let file = installation.home.run(report.run_id).bundle().join(layout::OUTCOME);
+    let missing = std::fs::symlink_metadata(file).is_err_and(|e| e.kind() == io::ErrorKind::NotFound);
+    match recorded(installation, report.run_id).filter(|_| missing) {
+        None => Ok(false),
+        Some(recorded) if recorded == word => Ok(true),
+        Some(other) => Err(OutcomeError::Final(report.run_id, said(other))),
+    }
 }
 
 /// The operator takes the result. The branch stays; merging it is the operator's own work.
@@ -93,6 +133,7 @@ pub fn accept(
     let report = read_report(installation, run_id)?;
     match outcome_of(installation, &report)? {
         OutcomeNow::Pending(_) => {}
+        OutcomeNow::Void { .. } if resumes(installation, &report, OutcomeWord::Accepted)? => {}
         OutcomeNow::Missing(due) => return Err(OutcomeError::TooLate(run_id, due)),
         other => return Err(not_open(run_id, &other)),
     }
@@ -126,6 +167,7 @@ pub fn reject(
     let recalled = recall(&installation.home, run_id);
     let place = match outcome_of(installation, &report)? {
         OutcomeNow::Pending(_) | OutcomeNow::Missing(_) => Place::Free,
+        OutcomeNow::Void { .. } if resumes(installation, &report, OutcomeWord::Rejected)? => Place::Free,
         OutcomeNow::Void { .. } if recalled.is_ok() => Place::Void,
         other => return Err(not_open(run_id, &other)),
     };
@@ -170,13 +212,7 @@ fn target_of(
 
 fn not_open(run_id: RunId, now: &OutcomeNow) -> OutcomeError {
     match now {
-        OutcomeNow::Given(given) => OutcomeError::Final(
-            run_id,
-            match given.record.outcome {
-                OutcomeWord::Accepted => "accepted",
-                OutcomeWord::Rejected => "rejected",
-            },
-        ),
+        OutcomeNow::Given(given) => OutcomeError::Final(run_id, said(given.record.outcome)),
         OutcomeNow::Void { why, .. } => OutcomeError::Void(run_id, why.clone()),
         _ => OutcomeError::NotRequired(run_id),
     }
@@ -214,6 +250,7 @@ fn write(
     let bundle = installation.home.run(run_id).bundle();
     let attestation = read_regular(&bundle.join(layout::ATTESTATION), MAX_RECORD_BYTES)
         .map_err(|e| OutcomeError::Bundle(run_id, format!("{}: {e}", layout::ATTESTATION)))?;
+    let (mut appending, now) = (installation.trust_log.lock()?, installation.clock.now());
     let outcome = Outcome {
         schema: OutcomeSchema::V1,
         run_id,
@@ -221,9 +258,16 @@ fn write(
         outcome,
         reason: reason.to_owned(),
         operator: operator.name().clone(),
-        decided_at: installation.clock.now(),
+        decided_at: now,
+        trust_head: Some(appending.head()),
     };
     let signed = signed::sign(outcome, operator).map_err(io::Error::from)?;
+    let entry = TrustEntry::OutcomeGiven {
+        run: run_id,
+        outcome: signed.record.outcome,
+        record: signed::digest(&signed.record).map_err(io::Error::from)?,
+    };
+    appending.append(entry, operator, now)?;
     let mut bytes = serde_json::to_vec_pretty(&signed).map_err(io::Error::from)?;
     bytes.push(b'\n');
     let file = bundle.join(layout::OUTCOME);

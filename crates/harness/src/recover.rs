@@ -79,6 +79,7 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
     kill_leftovers(run_id)?;
     let home = installation.home.root();
     probe::clean_up(run_id, home, &installation.settings.user_home);
+    complete_trust_chain(installation, run_id);
     let report = match planned {
         // It died after everything was done but giving up its lock.
         None if dirs.bundle().join(layout::ATTESTATION).exists() => None,
@@ -93,6 +94,14 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
     kill_leftovers(run_id)?;
     active.done().map_err(OrderError::home)?;
     Ok(Recovered { run_id, report })
+}
+
+/// Writes to the trust chain that the run used its approval, where it died between the mark and that. Where the chain cannot
+/// be used the mark still says it, and nothing that needs trust goes on.
+fn complete_trust_chain(installation: &Installation, run_id: RunId) {
+    for approval in installation.home.approvals_marked_by(run_id) {
+        let _ = installation.trust_log.consume(approval, run_id, installation.clock.now());
+    }
 }
 
 fn kill_leftovers(run_id: RunId) -> Result<usize, OrderError> {

@@ -242,6 +242,7 @@ impl<'a> Run<'a> {
         let started_at = clock.now();
         let run_id = RunId::new(started_at, entropy);
         let mut plan = Plan::new(order, occasion, run_id, started_at, digest);
+        plan.trust_head = Some(installation.trust_log.head_to_name().map_err(OrderError::home)?);
         if let Some(engine) = installation.engines.get(&order.engine) {
             engine.version().clone_into(&mut plan.engine_version);
             engine.check(&order.assignment())?;
@@ -386,6 +387,9 @@ pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [(EventType, Val
         "destination": plan.destination,
         "stage": contract.terms.stage,
     });
+    if let Some(head) = &plan.trust_head {
+        started["trust_head"] = json!(head);
+    }
     if plan.depth > 0 {
         started["parent_run"] = json!(plan.parent_run);
         started["depth"] = plan.depth.into();

@@ -16,6 +16,7 @@ use crate::id::RunId;
 use crate::signed::{Signable, Signed};
 use crate::stage::Stage;
 use crate::store::StoreError;
+use crate::trust::TrustHead;
 
 /// An approval's name: a version 7 UUID like a run's, with its own type so that the two are never mixed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -192,6 +193,9 @@ pub struct Ruling {
     pub reason: String,
     /// When.
     pub at: Timestamp,
+    /// The head of the trust chain that the signer saw; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
 }
 
 impl Signable for Ruling {

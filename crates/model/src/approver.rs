@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::signed::Signable;
+use crate::trust::TrustHead;
 
 /// The name of an approver: lower-case letters, digits, `_` and `-`, starting with a letter. It has no dot, so that no
 /// name is the start of another's files.
@@ -78,6 +79,9 @@ pub struct ApproverRecord {
     pub introduced_by: ApproverName,
     /// When.
     pub created_at: Timestamp,
+    /// The head of the trust chain that the signer saw; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
 }
 
 impl Signable for ApproverRecord {

@@ -36,6 +36,7 @@ pub mod stage;
 pub mod step;
 pub mod store;
 pub mod tool;
+pub mod trust;
 pub mod units;
 pub mod usage;
 pub mod verdict;

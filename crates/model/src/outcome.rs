@@ -8,6 +8,7 @@ use crate::approver::ApproverName;
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::signed::Signable;
+use crate::trust::TrustHead;
 
 /// The operator's word, as `outcome.json` holds it, signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -27,6 +28,9 @@ pub struct Outcome {
     pub operator: ApproverName,
     /// When.
     pub decided_at: Timestamp,
+    /// The head of the trust chain that the signer saw; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
 }
 
 impl Signable for Outcome {

@@ -21,6 +21,7 @@ pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
 pub use crate::tool::{Asking, ModelToolCalls, ToolUse};
+use crate::trust::TrustHead;
 pub use crate::usage::Usage;
 use crate::verdict::Status;
 
@@ -142,6 +143,9 @@ pub struct Report {
     pub artifacts: BTreeMap<String, Artifact>,
     /// Whether all files were written inside the run.
     pub freshness: Freshness,
+    /// The head of the trust chain when the run started; not there in reports of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
     /// Always false: nothing in herma switches a default.
     pub runtime_default_activation: NeverActivated,
 }

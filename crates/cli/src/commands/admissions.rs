@@ -216,8 +216,15 @@ fn next_run(installation: &Installation) -> Situation<'_> {
 
 impl From<AdmissionError> for Failure {
     fn from(error: AdmissionError) -> Self {
+        let error = match error {
+            AdmissionError::Trust(error) => return error.into(),
+            error => error,
+        };
         let hint = match &error {
-            AdmissionError::Io { .. } | AdmissionError::Record(_) | AdmissionError::Clock(_) => {
+            AdmissionError::Trust(_)
+            | AdmissionError::Io { .. }
+            | AdmissionError::Record(_)
+            | AdmissionError::Clock(_) => {
                 return Self::internal(error);
             }
             AdmissionError::Bad { .. } | AdmissionError::Other { .. } => {

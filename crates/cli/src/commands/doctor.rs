@@ -15,6 +15,7 @@ use crate::args;
 use crate::commands::engines::{find, look};
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
+use crate::failure::Failure;
 use crate::output::{DoctorItem, DoctorOutput};
 use crate::screen::{Screen, Tone};
 
@@ -27,6 +28,7 @@ pub(crate) fn doctor(args: &args::Doctor, environment: &Environment, screen: &Sc
         (Ok(installation), None) => {
             items.push(found("home", true, installation.home.root().display().to_string()));
             items.push(found("key", true, installation.key.key_id().to_string()));
+            items.push(trust_chain(&installation));
             items.push(found("git", true, "found".to_owned()));
             items.extend(destinations(&installation));
             items.extend(engines(&installation));
@@ -59,6 +61,24 @@ pub(crate) fn doctor(args: &args::Doctor, environment: &Environment, screen: &Sc
         }
     }
     Ok(ExitCode::from(u8::from(!ok)))
+}
+
+/// Whether the trust chain holds and agrees with everything in this home that names a head of it.
+fn trust_chain(installation: &Installation) -> DoctorItem {
+    match installation.trust_log().audit() {
+        Ok((chain, _)) if chain.head().sequence == 0 => {
+            found("trust chain", true, "not started: there are no approvers yet".to_owned())
+        }
+        Ok((chain, witnesses)) => {
+            let records = chain.head().sequence;
+            let agree = format!("{witnesses} bundles and signed admissions agree");
+            found("trust chain", true, format!("{records} records; {agree}"))
+        }
+        Err(error) => {
+            let Failure { what, next_step, .. } = Failure::from(error);
+            DoctorItem { name: "trust chain".to_owned(), ok: false, required: true, detail: what, next_step }
+        }
+    }
 }
 
 fn found(name: &str, required: bool, detail: String) -> DoctorItem {

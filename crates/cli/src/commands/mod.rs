@@ -30,6 +30,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod trust;
 mod usage;
 mod verify;
 
@@ -77,6 +78,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Prove(args) => ladder::prove(args, environment, screen),
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
+        Command::Trust(command) => trust::trust(command, environment, screen),
         Command::Egress(command) => egress::egress(command, environment, screen),
         Command::Policy(command) => policy::policy(command, environment, screen),
         Command::Router(args) => router::router(args, environment, screen),

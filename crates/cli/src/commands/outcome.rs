@@ -83,6 +83,8 @@ impl About {
         match (outcome_of(installation, &self.report)?, word) {
             // A rejection only takes away: what does not count is no obstacle to it.
             (OutcomeNow::Pending(_), _)
+            // Whether it was cut off and may be given again is decided where it is given.
+            | (OutcomeNow::Void { claims: None, .. }, OutcomeWord::Accepted)
             | (OutcomeNow::Missing(_) | OutcomeNow::Void { .. }, OutcomeWord::Rejected) => Ok(()),
             (OutcomeNow::Missing(due), OutcomeWord::Accepted) => {
                 Err(OutcomeError::TooLate(run_id, due).into())
@@ -201,6 +203,10 @@ pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
 
 impl From<OutcomeError> for Failure {
     fn from(error: OutcomeError) -> Self {
+        let error = match error {
+            OutcomeError::Trust(error) => return error.into(),
+            error => error,
+        };
         match &error {
             OutcomeError::NotRequired(_) => {
                 Self::bad_input(error).hint("`herma runs` lists the runs that wait for an outcome")
@@ -249,6 +255,7 @@ impl From<OutcomeError> for Failure {
             }
             OutcomeError::Unknown(..) | OutcomeError::Git(_) => Self::internal(error)
                 .hint("what is left can be taken back by hand: delete the branch that the report names"),
+            OutcomeError::Trust(_) => Self::internal(error),
             OutcomeError::Write(_) => Self::internal(error).hint("free space or make herma's home writable"),
         }
     }

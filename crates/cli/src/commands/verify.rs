@@ -9,7 +9,7 @@ use herma_evidence::keys::MAX_KEY_BYTES;
 use herma_evidence::verify::{CheckList, CheckOutcome, ExpectedRun};
 use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
-use herma_harness::{Approvers, HomePlace, check_home, verify_bundle, verify_run};
+use herma_harness::{Approvers, HomePlace, TrustLog, check_home, verify_bundle, verify_run};
 
 use crate::args;
 use crate::commands::{Ended, expected_run, find_finished_run, open};
@@ -119,7 +119,8 @@ fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Res
     check_home(home).map_err(|error| Failure::from(&error))?;
     let installation = own.join("installation.pub");
     let keys = if installation.exists() { read_keys(&[installation])? } else { Vec::new() };
-    let approvers = Approvers::open(own.join("approvers")).trusted().unwrap_or_else(|error| {
+    let trusted = |key: &PublicKey| Approvers::open(TrustLog::open(home, key.clone(), None)).trusted();
+    let approvers = keys.first().map_or_else(|| Ok(Vec::new()), trusted).unwrap_or_else(|error| {
         screen.note(format_args!("no approver is trusted: {error}"));
         Vec::new()
     });

@@ -51,4 +51,5 @@ mod router;
 mod tamper;
 mod targets;
 mod touched;
+mod trust_chain;
 mod trust_taken_away;

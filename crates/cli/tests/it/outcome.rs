@@ -193,6 +193,7 @@ fn an_approver_gives_an_outcome_in_no_other_name() {
     let bob = ApproverKey::from_token(bob["token"].as_str().unwrap()).unwrap();
     let give = |operator: &str| {
         let outcome = Outcome {
+            trust_head: None,
             schema: OutcomeSchema::V1,
             run_id: run,
             attestation: herma_model::Digest::of(&herma.bundle(run).read("attestation.json")),

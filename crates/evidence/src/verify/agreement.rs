@@ -1,6 +1,7 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
 use herma_model::report::{ApprovalStatus, ChangedByCommand, OutcomeState, VerificationStatus};
+use herma_model::trust::TrustHead;
 use herma_model::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
@@ -29,6 +30,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
         return Err("the model is not that of the contract".to_owned());
     }
     last_event(seen, report)?;
+    trust_head(seen, report)?;
     statement(seen, report)?;
     engine(report)?;
     changed_by_commands(report)?;
@@ -63,13 +65,29 @@ fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {
     Ok(())
 }
 
+/// The report names the head of the trust chain that the first event names.
+fn trust_head(seen: &Seen, report: &Report) -> Result<(), String> {
+    let Some(events) = &seen.events else { return Ok(()) };
+    let Some(first) = events.first().filter(|first| first.kind == EventType::RunStarted) else {
+        return Ok(());
+    };
+    let said = first.data.get("trust_head").map(|head| serde_json::from_value(head.clone())).transpose();
+    let said: Option<TrustHead> = said.map_err(|e| format!("the first event's trust head: {e}"))?;
+    if said == report.trust_head {
+        Ok(())
+    } else {
+        Err("the report's trust head is not that of the first event".to_owned())
+    }
+}
+
 fn statement(seen: &Seen, report: &Report) -> Result<(), String> {
     let (_, statement) = seen.envelope()?;
     let said = &statement.predicate;
     let same = said.run_id == report.run_id
         && said.contract_digest == report.contract_digest
         && said.status == report.status
-        && said.herma_version == report.herma_version;
+        && said.herma_version == report.herma_version
+        && said.trust_head == report.trust_head;
     same.then_some(()).ok_or_else(|| "the attestation speaks of another run than the report".to_owned())
 }
 

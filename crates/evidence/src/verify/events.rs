@@ -66,6 +66,10 @@ impl EventsSeen {
     }
 
     /// The last event, which holds the verdict.
+    pub(super) fn first(&self) -> Option<&Event> {
+        self.read.first.as_ref()
+    }
+
     pub(super) fn last(&self) -> Option<&Event> {
         self.read.last.as_ref()
     }

@@ -11,4 +11,5 @@ mod outcome;
 mod sample;
 mod signed;
 mod tamper;
+mod trust_chain;
 mod writing;

@@ -30,6 +30,7 @@ fn at(second: i64) -> Timestamp {
 
 fn word(sample: &Sample) -> Outcome {
     Outcome {
+        trust_head: None,
         schema: OutcomeSchema::V1,
         run_id: run_id(),
         attestation: Digest::of(&fs::read(sample.dir().join(layout::ATTESTATION)).unwrap()),

@@ -254,6 +254,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         .into(),
         artifacts: std::collections::BTreeMap::default(),
         freshness: Freshness { oldest: started, newest: started, passed: true },
+        trust_head: None,
         runtime_default_activation: NeverActivated,
     }
 }

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 
 use herma_model::admission::{AdmissionId, Incomplete};
 
+use crate::trust::TrustError;
+
 /// An admission cannot be read, written, signed or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmissionError {
@@ -67,6 +69,9 @@ pub enum AdmissionError {
     /// A signature that is older than the revocation would count for nothing.
     #[error("the admission of {0} was revoked later than this machine's clock says it is now; set the clock")]
     Clock(AdmissionId),
+    /// The trust chain cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The record has no canonical form.
     #[error("the admission's record cannot be signed: {0}")]
     Record(#[from] serde_json::Error),

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use herma_evidence::signed;
 use herma_model::admission::{
     AdmissionDraft, AdmissionId, AdmissionKind, EngineAdmission, Incomplete, ModelAdmission, ModelRef,
     Review, ReviewFacts, TargetAdmission,
@@ -193,7 +194,15 @@ impl Admissions {
         if record.signed_at > situation.now {
             return Err(invalid(format!("it was signed at {}, which is still to come", record.signed_at)));
         }
-        Ok(record.signed_at)
+        let chain = situation.approvers.chain_of(record.trust_head).map_err(invalid)?;
+        match chain.admission(id.kind(), &id.name()) {
+            Some(Some(current)) if signed::digest(record).is_ok_and(|digest| digest == current) => {
+                Ok(record.signed_at)
+            }
+            Some(None) => Err(not_admitted("it was revoked, as the trust chain says".to_owned())),
+            Some(Some(_)) => Err(invalid("a later signature replaced this one".to_owned())),
+            None => Err(invalid("the trust chain does not name its signature".to_owned())),
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use herma_model::admission::{
 };
 use herma_model::engine::EngineName;
 use herma_model::signed::Signed;
+use herma_model::trust::TrustEntry;
 use herma_model::{Digest, Timestamp};
 
 pub use self::error::AdmissionError;
@@ -23,11 +24,13 @@ use self::files::Files;
 pub use self::find::Found;
 pub use self::situation::{RunsSince, SYSTEM_TEMP_DIRS, Situation};
 use crate::approvers::Approver;
+use crate::trust::{TrustError, TrustLog};
 
 /// The admissions of an installation, as they lie in its directory.
 #[derive(Clone, Debug)]
 pub struct Admissions {
     files: Files,
+    trust: TrustLog,
 }
 
 /// The file of one admission, read: exactly these bytes are shown, and exactly these are signed.
@@ -74,10 +77,11 @@ impl AdmissionFile {
 }
 
 impl Admissions {
-    /// The admissions whose files lie below `dir`. It is made when the first one is.
+    /// The admissions whose files are below `dir`, and the trust chain that says which of them count. The directory is made
+    /// when the first admission is.
     #[must_use]
-    pub fn open(dir: PathBuf) -> Self {
-        Self { files: Files::new(dir) }
+    pub fn open(dir: PathBuf, trust: TrustLog) -> Self {
+        Self { files: Files::new(dir), trust }
     }
 
     /// Every file of an admission, by kind and name.
@@ -103,6 +107,20 @@ impl Admissions {
     /// The signature beside an admission, whether or not it holds.
     pub fn signature(&self, id: &AdmissionId) -> Result<Option<Signed<SignedAdmission>>, AdmissionError> {
         self.files.signature(id)
+    }
+
+    /// The signature beside an admission, where it is over what lies there and was not revoked.
+    pub(crate) fn signature_if_current(
+        &self,
+        id: &AdmissionId,
+    ) -> Result<Option<Signed<SignedAdmission>>, AdmissionError> {
+        let (read, revoked) = (self.read(id)?, self.files.revocation(id)?);
+        let counts = |signed: &Signed<SignedAdmission>| {
+            let record = &signed.record;
+            (record.kind, &record.name, record.digest) == (id.kind(), &id.name(), read.digest())
+                && revoked.as_ref().is_none_or(|revoked| revoked.revoked_at < record.signed_at)
+        };
+        Ok(self.files.signature(id)?.filter(counts))
     }
 
     /// Writes a draft. What is signed stays as it is.
@@ -136,18 +154,27 @@ impl Admissions {
         if self.files.revocation(id)?.is_some_and(|revoked| revoked.revoked_at >= now) {
             return Err(AdmissionError::Clock(id.clone()));
         }
+        let mut appending = self.trust.lock()?;
         let record = SignedAdmission {
             kind: id.kind(),
             name: id.name(),
             digest: read.digest(),
             approver: approver.name().clone(),
             signed_at: now,
+            trust_head: Some(appending.head()),
         };
         let signed = signed::sign(record, approver)?;
         if !same {
             self.files.write_record(id, &read.bytes)?;
         }
         self.files.write_signature(id, &signed)?;
+        // The chain comes last: until it names the signature, nothing is admitted.
+        let record = signed::digest(&signed.record)?;
+        appending.append(
+            TrustEntry::AdmissionSigned { kind: id.kind(), name: id.name(), record },
+            approver,
+            now,
+        )?;
         Ok(signed)
     }
 
@@ -170,16 +197,30 @@ impl Admissions {
             reason: reason.clone(),
             revoked_at: signed_at.map_or(now, |at| at.max(now)),
         };
-        // The revocation comes first: between the two the signature is there and does not count.
+        // The chain decides; the files are for people, and for a chain that cannot be appended to. The revocation comes before
+        // the signature goes: between the two the signature is there and does not count.
+        let appended = self.withdraw(id, now);
         self.files.write_revocation(id, &revocation)?;
         self.files.remove_signature(id)?;
+        appended?;
         Ok(revocation)
     }
 
     /// Removes everything of an admission that was made for a while only.
-    pub(crate) fn forget(&self, id: &AdmissionId) -> Result<(), AdmissionError> {
+    pub(crate) fn forget(&self, id: &AdmissionId, now: Timestamp) -> Result<(), AdmissionError> {
         let _lock = self.files.lock(id.kind())?;
-        self.files.remove_all(id)
+        let appended = match self.trust.read() {
+            Ok(chain) if matches!(chain.admission(id.kind(), &id.name()), Some(Some(_))) => {
+                self.withdraw(id, now)
+            }
+            _ => Ok(()),
+        };
+        self.files.remove_all(id)?;
+        Ok(appended?)
+    }
+
+    fn withdraw(&self, id: &AdmissionId, now: Timestamp) -> Result<(), TrustError> {
+        self.trust.take_away(TrustEntry::AdmissionRevoked { kind: id.kind(), name: id.name() }, now)
     }
 
     /// The program of each engine whose file can be read, signed or not: whether it may run is for the gates.

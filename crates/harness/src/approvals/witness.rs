@@ -1,5 +1,6 @@
 //! Who can say whether a signature is an approver's.
 
+use herma_evidence::signed;
 use herma_model::approval::{ApprovalRequest, Ruling};
 use herma_model::approver::ApproverName;
 use herma_model::signed::Signed;
@@ -17,7 +18,15 @@ pub(crate) trait Witness {
 
 impl Witness for Approvers {
     fn ruling(&self, signed: &Signed<Ruling>) -> Result<(), String> {
-        self.check(signed, &signed.record.approver)
+        let Ruling { id, answer, approver, trust_head, .. } = &signed.record;
+        self.check(signed, approver)?;
+        let chain = self.chain_of(*trust_head)?;
+        let digest = signed::digest(&signed.record).map_err(|e| e.to_string())?;
+        match chain.ruling(*id) {
+            Some(current) if current == (*answer, digest) => Ok(()),
+            Some(_) => Err("a later ruling on the same approval replaced it".to_owned()),
+            None => Err("the trust chain does not name it".to_owned()),
+        }
     }
 
     fn request(&self, signed: &Signed<ApprovalRequest>) -> Result<(), String> {

@@ -8,6 +8,8 @@ use herma_model::Digest;
 use herma_model::approver::ApproverName;
 use herma_model::visible::visible_line;
 
+use crate::trust::TrustError;
+
 /// An approver cannot be made, found, opened or revoked.
 #[derive(Debug, thiserror::Error)]
 pub enum ApproverError {
@@ -43,6 +45,9 @@ pub enum ApproverError {
     /// The key, the passphrase or the token cannot be used.
     #[error(transparent)]
     Key(#[from] KeyError),
+    /// The trust chain cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The record has no canonical form.
     #[error("the approver's record cannot be signed: {0}")]
     Record(#[from] serde_json::Error),

@@ -4,21 +4,28 @@ mod error;
 mod files;
 mod standing;
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
-use herma_evidence::{ApproverKey, KeyError, PublicKey, Signer, TrustedApprover, Unlocked, signed};
+use herma_evidence::{
+    ApproverKey, KeyError, PublicKey, Signer, TrustChain, TrustedApprover, Unlocked, signed,
+};
 use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
+use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead};
 use herma_model::{Digest, Timestamp};
 
 pub use self::error::ApproverError;
 use self::files::Files;
+use crate::trust::{Appending, TrustLog};
 
 /// The approvers of an installation, as they lie in its directory.
 #[derive(Clone, Debug)]
 pub struct Approvers {
     files: Files,
+    trust: TrustLog,
+    /// Whether the home is about to get its chain, so that the files alone count.
+    adopting: bool,
 }
 
 /// An approver whose record is in the installation.
@@ -74,15 +81,49 @@ impl Signer for Approver {
 }
 
 impl Approvers {
-    /// The approvers whose records lie in `dir`. It is made when the first one is.
+    /// The approvers of the home that this trust chain is of. Their directory is made when the first one is.
     #[must_use]
-    pub fn open(dir: PathBuf) -> Self {
-        Self { files: Files::new(dir) }
+    pub fn open(trust: TrustLog) -> Self {
+        Self { files: Files::new(trust.approvers()), trust, adopting: false }
+    }
+
+    /// The approvers of a home that never had a trust chain, judged by their files alone, so that one of them can adopt it.
+    pub fn before_chain(trust: TrustLog) -> Result<Self, ApproverError> {
+        trust.never_started()?;
+        Ok(Self { adopting: true, ..Self::open(trust) })
+    }
+
+    /// The trust chain that they are judged by.
+    #[must_use]
+    pub fn trust_log(&self) -> &TrustLog {
+        &self.trust
     }
 
     /// Everybody who was ever let in, by name.
     pub fn all(&self) -> Result<Vec<KnownApprover>, ApproverError> {
-        Ok(standing::judge(self.files.read()?, self.files.first()?))
+        let (entries, first) = (self.files.read()?, self.files.first()?);
+        if entries.is_empty() {
+            return Ok(Vec::new());
+        }
+        if self.adopting {
+            return Ok(standing::judge(entries, first));
+        }
+        Ok(match self.trust.read() {
+            Ok(chain) => standing::judge_by_chain(entries, first, &chain),
+            Err(why) => standing::distrust(standing::judge(entries, first), &why.to_string()),
+        })
+    }
+
+    /// Everybody with the signature under their record.
+    pub(crate) fn signed_records(
+        &self,
+    ) -> Result<Vec<(KnownApprover, Signed<ApproverRecord>)>, ApproverError> {
+        let mut signed = self.files.read()?;
+        let all = self.all()?.into_iter();
+        Ok(all
+            .filter_map(|known| Some((signed.remove(&known.record.name)?.signed, known)))
+            .map(|(s, k)| (k, s))
+            .collect())
     }
 
     /// One approver by name.
@@ -121,6 +162,9 @@ impl Approvers {
             return Err(self.files.without_first(key));
         }
         let is_first = all.is_empty();
+        if is_first {
+            self.trust.never_started()?;
+        }
         match introducer {
             Some(introducer) => is_trusted(&all, introducer)?,
             None if is_first => {}
@@ -133,6 +177,10 @@ impl Approvers {
             (Custody::Passphrase, None) => return Err(ApproverError::NoPassphrase),
             (Custody::Token, Some(_)) => return Err(ApproverError::TokenWithPassphrase),
         };
+        let mut appending = if is_first { None } else { Some(self.trust.lock()?) };
+        if appending.as_ref().is_some_and(|appending| appending.chain().knows(name)) {
+            return Err(ApproverError::NameTaken(name.clone()));
+        }
         let record = ApproverRecord {
             name: name.clone(),
             public_key: key.public().to_pem()?,
@@ -140,6 +188,7 @@ impl Approvers {
             custody,
             introduced_by: introducer.map_or(name, Approver::name).clone(),
             created_at: now,
+            trust_head: Some(appending.as_ref().map_or_else(TrustHead::empty, Appending::head)),
         };
         let voucher = introducer.map_or(&key as &dyn Signer, |introducer| introducer);
         let signed = signed::sign(record, voucher)?;
@@ -149,8 +198,13 @@ impl Approvers {
         if is_first {
             self.files.write_first(key.key_id())?;
         }
-        // The record comes last: until it is there, nobody was let in.
         self.files.write_record(&signed)?;
+        // The chain comes last: until it names the record, nobody was let in.
+        let approver = chained(&signed)?;
+        match &mut appending {
+            Some(appending) => appending.append(TrustEntry::ApproverAdded { approver }, voucher, now)?,
+            None => drop(self.trust.start(approver, false, voucher, now)?),
+        }
         Ok((KnownApprover { record: signed.record, revoked: None, standing: Ok(()) }, token))
     }
 
@@ -201,7 +255,7 @@ impl Approvers {
         now: Timestamp,
     ) -> Result<KnownApprover, ApproverError> {
         let _lock = self.files.lock()?;
-        self.revoke_among(&self.all()?, name, reason, now)
+        self.revoke_among(&self.revocable()?, name, reason, now)
     }
 
     /// The same, unless nobody would be trusted after it.
@@ -212,7 +266,7 @@ impl Approvers {
         now: Timestamp,
     ) -> Result<KnownApprover, ApproverError> {
         let _lock = self.files.lock()?;
-        let all = self.all()?;
+        let all = self.revocable()?;
         let mut trusted = all.iter().filter(|known| known.trusted().is_ok());
         if let (Some(one), None) = (trusted.next(), trusted.next())
             && one.record.name == *name
@@ -220,6 +274,14 @@ impl Approvers {
             return Err(ApproverError::Last(name.clone()));
         }
         self.revoke_among(&all, name, reason, now)
+    }
+
+    /// Everybody. Where the chain cannot be used nobody is trusted, and the files say whom an approver had let in.
+    fn revocable(&self) -> Result<Vec<KnownApprover>, ApproverError> {
+        match self.trust.read() {
+            Ok(_) => self.all(),
+            Err(_) => Ok(standing::judge(self.files.read()?, self.files.first()?)),
+        }
     }
 
     /// Revokes one of these, who are all that there are. The directory is locked.
@@ -248,7 +310,11 @@ impl Approvers {
             keeps: kept.map(|other| other.record.key_id).collect(),
             revoked_at: now,
         };
+        // The chain decides; the file is for people, and for a chain that cannot be appended to.
+        let entry = TrustEntry::ApproverRevoked { revocation: revocation.clone() };
+        let appended = self.trust.take_away(entry, now);
         self.files.write_revocation(&revocation)?;
+        appended?;
         Ok(KnownApprover { revoked: Some(revocation), ..known.clone() })
     }
 
@@ -263,6 +329,25 @@ impl Approvers {
         let key = known.key().map_err(|e| e.to_string())?;
         signed::check(signed, &key).map_err(|bad| format!("the signature of {by} does not hold: {bad}"))
     }
+
+    /// The chain, if it contains the head that the signer of a record saw.
+    pub(crate) fn chain_of(&self, seen: Option<TrustHead>) -> Result<Arc<TrustChain>, String> {
+        let chain = self.trust.read().map_err(|e| e.to_string())?;
+        match seen {
+            Some(head) if !chain.contains(&head) => Err(format!(
+                "its signer saw record {} of the trust chain, {}, which is not there any more: the chain was rolled back",
+                head.sequence, head.digest
+            )),
+            _ => Ok(chain),
+        }
+    }
+}
+
+/// How the chain names an approver.
+pub(crate) fn chained(signed: &Signed<ApproverRecord>) -> Result<ChainedApprover, ApproverError> {
+    let ApproverRecord { name, public_key, .. } = &signed.record;
+    let record = signed::digest(&signed.record)?;
+    Ok(ChainedApprover { name: name.clone(), public_key: public_key.clone(), record })
 }
 
 /// Whether this open key is that of a trusted approver of this installation.

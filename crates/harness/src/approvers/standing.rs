@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_evidence::{PublicKey, signed};
+use herma_evidence::{PublicKey, TrustChain, signed};
 use herma_model::Digest;
 use herma_model::approver::{ApproverName, ApproverRecord, Revocation};
 use herma_model::signed::Signed;
@@ -24,6 +24,37 @@ pub(super) fn judge(entries: BTreeMap<ApproverName, Entry>, first: Option<Digest
         standing,
     };
     entries.into_values().zip(standings).map(known).collect()
+}
+
+/// The same, by the trust chain as well: who was revoked stays so, and who counts is who the chain added.
+pub(super) fn judge_by_chain(
+    mut entries: BTreeMap<ApproverName, Entry>,
+    first: Option<Digest>,
+    chain: &TrustChain,
+) -> Vec<KnownApprover> {
+    for (name, entry) in &mut entries {
+        if let Some(revocation) = chain.revocation(name) {
+            entry.revoked = Some(revocation.clone());
+        }
+    }
+    let mut known = judge(entries, first);
+    for approver in &mut known {
+        let named = chain.approver(&approver.record.name);
+        if approver.standing.is_ok() && (named.is_none() || named != signed::digest(&approver.record).ok()) {
+            approver.standing = Err("its record is not the one in the trust chain".to_owned());
+        }
+    }
+    known
+}
+
+/// Nobody is trusted, for this reason.
+pub(super) fn distrust(mut known: Vec<KnownApprover>, why: &str) -> Vec<KnownApprover> {
+    for approver in &mut known {
+        if approver.standing.is_ok() {
+            approver.standing = Err(why.to_owned());
+        }
+    }
+    known
 }
 
 fn standing(

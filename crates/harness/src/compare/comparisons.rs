@@ -40,7 +40,7 @@ impl<'a> Comparisons<'a> {
     pub fn keep(&self, comparison: Comparison) -> Result<Signed<Comparison>, ComparisonError> {
         DirBuilder::new().recursive(true).mode(0o700).create(self.dir())?;
         let [for_programs, for_people] = self.files(comparison.id);
-        let signed = signed::sign(comparison, &self.installation.key).map_err(io::Error::from)?;
+        let signed = signed::sign(comparison, &*self.installation.key).map_err(io::Error::from)?;
         let mut bytes = serde_json::to_vec_pretty(&signed).map_err(io::Error::from)?;
         bytes.push(b'\n');
         write_durably(&for_people, comparison_markdown(&signed.record).as_bytes())?;

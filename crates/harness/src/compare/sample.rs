@@ -138,6 +138,7 @@ pub(super) fn report() -> Report {
         not_applicable: [(layout::MODEL_CALLS.to_owned(), "the contract names no model".to_owned())].into(),
         artifacts: there.map(|name| (name.to_owned(), artifact())).collect(),
         freshness: Freshness { oldest: at(5), newest: at(5), passed: true },
+        trust_head: None,
         runtime_default_activation: NeverActivated,
     }
 }

@@ -5,6 +5,8 @@ use std::io;
 use herma_egress::grants::BadGrant;
 use herma_egress::rules::BadRule;
 
+use crate::trust::TrustError;
+
 /// Something about the installation's egress did not work. Files are named as they lie in herma's home: evidence must not
 /// say where that is.
 #[derive(Debug, thiserror::Error)]
@@ -47,6 +49,9 @@ pub enum EgressError {
         /// What was named.
         host: String,
     },
+    /// The trust chain cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// A record could not be signed or written as JSON.
     #[error("the record cannot be written: {0}")]
     Record(#[from] serde_json::Error),

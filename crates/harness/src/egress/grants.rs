@@ -4,6 +4,7 @@ use herma_egress::grants::Grant;
 use herma_evidence::signed;
 use herma_model::approver::ApproverName;
 use herma_model::signed::Signed;
+use herma_model::trust::TrustEntry;
 use herma_model::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -100,7 +101,11 @@ impl EgressFiles {
         let digest = signed::digest(&signed.record)?;
         let id = id_of(&digest);
         let by = signer(&signed, approvers);
-        let state = match (&by, self.revoked(&id)?) {
+        let revoked = match self.revoked(&id)? {
+            None if is_revoked_in_chain(approvers, &digest) => Some(Timestamp::UNIX_EPOCH),
+            revoked => revoked,
+        };
+        let state = match (&by, revoked) {
             (_, Some(at)) => GrantState::Revoked(at),
             (Err(why), None) => GrantState::Untrusted(why.clone()),
             (Ok(_), None) if signed.record.holds_at(now) => GrantState::Holds,
@@ -126,7 +131,10 @@ impl EgressFiles {
             return Ok(known);
         }
         let record = serde_json::to_vec(&Revoked { revoked_at: now })?;
+        let appended =
+            approvers.trust_log().take_away(TrustEntry::EgressGrantRevoked { grant: known.digest }, now);
         self.write(&format!("{DIR}/{}.revoked", known.id), &record)?;
+        appended?;
         Ok(KnownGrant { state: GrantState::Revoked(now), ..known })
     }
 
@@ -137,6 +145,11 @@ impl EgressFiles {
             serde_json::from_slice::<Revoked>(&bytes).map_or(Timestamp::UNIX_EPOCH, |mark| mark.revoked_at)
         }))
     }
+}
+
+/// Whether the trust chain says that the grant was revoked. Where it cannot be read nobody's signature counts.
+fn is_revoked_in_chain(approvers: &Approvers, grant: &Digest) -> bool {
+    approvers.trust_log().read().is_ok_and(|chain| chain.is_grant_revoked(grant))
 }
 
 fn id_of(digest: &Digest) -> String {

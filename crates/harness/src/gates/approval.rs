@@ -10,6 +10,7 @@ use herma_policy::egress_digest;
 use super::{Case, Judged};
 use crate::approvals::{self, Present};
 use crate::egress::EgressPlan;
+use crate::installation::Installation;
 use crate::target::FoundTarget;
 
 /// What was found of the approval.
@@ -110,12 +111,18 @@ pub(super) fn look(
         installation.operator.separation_of_duties,
     );
     match found {
-        Ok(present) => match installation.home.is_used(present.approval.request.id) {
+        Ok(present) => match used_by(installation, present.approval.request.id) {
             Some(by) => ApprovalSeen::Absent(used(present.approval.request.id, &by)),
             None => ApprovalSeen::Present(Box::new(present)),
         },
         Err(why) => ApprovalSeen::Absent(why),
     }
+}
+
+/// The run that used an approval, by the mark of that run or by the trust chain. Neither needs the other.
+fn used_by(installation: &Installation, id: ApprovalId) -> Option<String> {
+    let chained = || installation.trust_log.read().ok()?.consumed_by(id).map(|run| format!("run {run}"));
+    installation.home.is_used(id).or_else(chained)
 }
 
 /// The store says that an approval can be used, and a run has used it: the store was changed behind herma's back.

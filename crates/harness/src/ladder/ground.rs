@@ -245,7 +245,7 @@ pub(crate) fn lock_and_sweep(installation: &Installation) -> Result<fs::File, Pr
     for entry in fs::read_dir(&all).map_err(failed)? {
         let entry = entry.map_err(failed)?;
         if let Ok(name) = format!("{ADMITTED_AS}{}", entry.file_name().to_string_lossy()).parse() {
-            let _ = installation.admissions().forget(&AdmissionId::Target(name));
+            let _ = installation.admissions().forget(&AdmissionId::Target(name), installation.clock.now());
         }
         remove_tree(&entry.path()).map_err(failed)?;
     }
@@ -256,7 +256,7 @@ impl Drop for Ground<'_> {
     fn drop(&mut self) {
         // What is left of a ground lets nothing in: without its directory its admission is of nothing.
         if let Some(id) = &self.admission {
-            let _ = self.installation.admissions().forget(id);
+            let _ = self.installation.admissions().forget(id, self.installation.clock.now());
         }
         let _ = remove_tree(&self.dir);
     }

@@ -59,7 +59,7 @@ impl<'a> Proofs<'a> {
     pub fn keep(&self, proof: Proof) -> io::Result<Signed<Proof>> {
         let file = self.file(&proof.engine, proof.stage);
         fs::create_dir_all(file.parent().unwrap_or(Path::new("/")))?;
-        let signed = signed::sign(proof, &self.installation.key)?;
+        let signed = signed::sign(proof, &*self.installation.key)?;
         let mut bytes = serde_json::to_vec_pretty(&signed)?;
         bytes.push(b'\n');
         write_durably(&file, &bytes)?;

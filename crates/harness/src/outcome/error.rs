@@ -5,6 +5,8 @@ use std::io;
 use herma_git::GitError;
 use herma_model::{RunId, Timestamp};
 
+use crate::trust::TrustError;
+
 /// The outcome could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum OutcomeError {
@@ -55,6 +57,9 @@ pub enum OutcomeError {
     /// git could not do it.
     #[error(transparent)]
     Git(#[from] GitError),
+    /// The trust chain cannot be used.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// A file could not be written.
     #[error("the outcome could not be written: {0}")]
     Write(#[from] io::Error),

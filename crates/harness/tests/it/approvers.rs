@@ -2,10 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
-use herma_evidence::{ApproverKey, KeyError, Signer, Unlocked, signed};
-use herma_harness::{Approver, ApproverError, Approvers};
+use herma_evidence::{ApproverKey, InstallationKey, KeyError, Signer, Unlocked, signed};
+use herma_harness::{Approver, ApproverError, Approvers, TrustLog};
 use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
 use herma_model::secret::Secret;
 use herma_model::signed::{Signable, Signed};
@@ -31,12 +32,12 @@ struct World {
 impl World {
     fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
-        let approvers = Approvers::open(temp.path().join("approvers"));
+        let approvers = Approvers::open(trust_log(temp.path()));
         Self { temp, approvers }
     }
 
     fn file(&self, name: &str) -> PathBuf {
-        self.temp.path().join("approvers").join(name)
+        self.temp.path().join("keys/approvers").join(name)
     }
 
     /// Lets somebody in with a token, and opens the key.
@@ -75,6 +76,12 @@ impl World {
     }
 }
 
+/// The trust chain of a home with a key of its own.
+fn trust_log(root: &Path) -> TrustLog {
+    let key = Arc::new(InstallationKey::load_or_create(&root.join("keys")).unwrap());
+    TrustLog::open(root, key.public(), Some(key))
+}
+
 fn name(text: &str) -> ApproverName {
     text.parse().unwrap()
 }
@@ -94,6 +101,7 @@ fn word(by: &dyn Signer) -> Signed<Word> {
 /// A record as somebody would write it by hand.
 fn forged(who: &str, key: &ApproverKey, introduced_by: &str, signer: &dyn Signer) -> Signed<ApproverRecord> {
     let record = ApproverRecord {
+        trust_head: None,
         name: name(who),
         public_key: key.public().to_pem().unwrap(),
         key_id: key.key_id(),

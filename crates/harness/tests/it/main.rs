@@ -6,3 +6,4 @@
 mod admissions;
 mod approvers;
 mod default_engine;
+mod trust_chain;

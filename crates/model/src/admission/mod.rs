@@ -34,6 +34,7 @@ pub use text::{AbsolutePath, Line};
 use crate::approver::ApproverName;
 use crate::digest::Digest;
 use crate::signed::Signable;
+use crate::trust::TrustHead;
 
 /// What an admission lets in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
@@ -93,6 +94,9 @@ pub struct SignedAdmission {
     pub approver: ApproverName,
     /// When.
     pub signed_at: Timestamp,
+    /// The head of the trust chain that the signer saw; none in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust_head: Option<TrustHead>,
 }
 
 impl Signable for SignedAdmission {

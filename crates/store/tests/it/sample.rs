@@ -56,6 +56,7 @@ pub(crate) fn signed<T>(record: T) -> Signed<T> {
 /// A person's word on a request.
 pub(crate) fn ruling(request: &ApprovalRequest, answer: Answer) -> Signed<Ruling> {
     signed(Ruling {
+        trust_head: None,
         id: request.id,
         answer,
         request: request.clone(),

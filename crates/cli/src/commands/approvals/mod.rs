@@ -122,6 +122,7 @@ impl From<AskError> for Failure {
                 Self::bad_input(error).hint("`herma approvals list --all` lists the names")
             }
             AskError::Store(error) => error.into(),
+            AskError::Trust(error) => error.into(),
             AskError::Sign(_) | AskError::Random(_) => Self::internal(error),
         }
     }

@@ -132,6 +132,10 @@ fn learned(run: Option<&str>, installation: &Installation, screen: &Screen) -> E
 
 impl From<EgressError> for Failure {
     fn from(error: EgressError) -> Self {
+        let error = match error {
+            EgressError::Trust(error) => return error.into(),
+            error => error,
+        };
         match &error {
             EgressError::Io { .. } | EgressError::Record(_) => Self::internal(error),
             EgressError::Line { .. } => {

@@ -89,7 +89,10 @@ fn only_what_landed_and_is_still_there_is_accepted() {
     assert_eq!(reject(&herma, &run.to_string()).code, Some(0));
     fs::remove_file(outcome_file(&herma, run)).unwrap();
     let ended = accept(&herma, &run.to_string());
-    refused(&herma, run, &ended, "is not there any more");
+    assert_eq!(ended.code, Some(3), "{ended:#?}");
+    assert!(ended.stderr.contains("was already rejected; an outcome is final"), "{ended:#?}");
+    assert_eq!(listed(&herma, run)["outcome"]["state"], "void");
+    assert!(!outcome_file(&herma, run).exists());
     assert!(!format!("{ended:?}").contains(owned.repository.dir.to_str().unwrap()), "{ended:#?}");
     assert_eq!(branch(&owned, run), None);
 }

@@ -69,6 +69,7 @@ fn signed<T>(record: T, by: &str) -> Signed<T> {
 
 fn ruling(request: &ApprovalRequest, answer: Answer) -> Ruling {
     Ruling {
+        trust_head: None,
         id: request.id,
         answer,
         request: request.clone(),

@@ -5,9 +5,12 @@ mod statuses;
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 
+use herma_evidence::InstallationKey;
 use herma_harness::{
     AdmissionError, AdmissionFile, Admissions, Approver, Approvers, Found, SYSTEM_TEMP_DIRS, Situation,
+    TrustLog,
 };
 use herma_model::admission::AdmissionId;
 use herma_model::approver::Custody;
@@ -75,12 +78,14 @@ struct World {
 impl World {
     fn new() -> Self {
         let temp = tempfile::tempdir().unwrap();
-        let approvers = Approvers::open(temp.path().join("approvers"));
+        let key = Arc::new(InstallationKey::load_or_create(&temp.path().join("keys")).unwrap());
+        let trust_log = TrustLog::open(temp.path(), key.public(), Some(key));
+        let approvers = Approvers::open(trust_log.clone());
         let now = at("2026-06-01T00:00:00Z");
         let (_, token) = approvers.init(&"ada".parse().unwrap(), Custody::Token, None, None, now).unwrap();
         let ada = approvers.from_token(token.unwrap().expose()).unwrap();
         Self {
-            admissions: Admissions::open(temp.path().join("admissions")),
+            admissions: Admissions::open(temp.path().join("admissions"), trust_log),
             approvers,
             ada,
             now,

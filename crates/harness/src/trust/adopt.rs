@@ -1,0 +1,87 @@
+//! A home of an earlier version gets its trust chain, once, by an approver's signature.
+
+use herma_evidence::signed;
+use herma_model::Timestamp;
+use herma_model::approval::{Answer, ApprovalState, ApprovalStore as _, Ruling};
+use herma_model::trust::{TrustEntry, TrustHead};
+
+use super::{Appending, TrustError};
+use crate::approvers::{Approver, Approvers, chained};
+use crate::installation::Installation;
+
+/// Starts the chain of a home that has approvers and never had one, with everything that counts in it now. It is refused
+/// where anything names a head of a chain, because that would be a way to lose what the chain took away.
+pub fn adopt(installation: &Installation, approver: &Approver) -> Result<TrustHead, TrustError> {
+    let (log, now) = (&installation.trust_log, installation.clock.now());
+    let cannot = |why: String| TrustError::NotAdopted(why);
+    let approvers = Approvers::before_chain(log.clone()).map_err(|e| cannot(e.to_string()))?;
+    let known = approvers.signed_records().map_err(|e| cannot(e.to_string()))?;
+    let mut first = None;
+    let mut entries = Vec::new();
+    for (known, signed) in &known {
+        let entry = chained(signed).map_err(|e| cannot(e.to_string()))?;
+        if known.record.name == *approver.name() {
+            known.trusted().map_err(cannot)?;
+            first = Some(entry);
+        } else if known.standing.is_ok() {
+            entries.push(TrustEntry::ApproverAdded { approver: entry });
+        }
+    }
+    let first = first.ok_or_else(|| cannot(format!("there is no approver called {}", approver.name())))?;
+    entries.extend(signed_admissions(installation, &approvers));
+    entries.extend(open_grants(installation, &approvers, now)?);
+    let revoked = known.iter().filter_map(|(known, _)| known.revoked.clone());
+    entries.extend(revoked.map(|revocation| TrustEntry::ApproverRevoked { revocation }));
+    let mut appending = log.start(first, true, approver, now)?;
+    for entry in entries {
+        append(&mut appending, entry, approver, now)?;
+    }
+    Ok(appending.head())
+}
+
+fn append(
+    appending: &mut Appending<'_>,
+    entry: TrustEntry,
+    approver: &Approver,
+    now: Timestamp,
+) -> Result<(), TrustError> {
+    if !entry.takes_away() {
+        return appending.append(entry, approver, now);
+    }
+    let key = appending.log.key.as_ref().ok_or(TrustError::NoKey)?;
+    appending.append(entry, &**key, now)
+}
+
+/// The admissions whose signatures count by the files alone.
+fn signed_admissions(installation: &Installation, approvers: &Approvers) -> Vec<TrustEntry> {
+    let admissions = installation.admissions();
+    let listed = admissions.list().unwrap_or_default();
+    let entry = |id| {
+        let signed = admissions.signature_if_current(&id).ok()??;
+        approvers.check(&signed, &signed.record.approver).ok()?;
+        let record = signed::digest(&signed.record).ok()?;
+        Some(TrustEntry::AdmissionSigned { kind: id.kind(), name: id.name(), record })
+    };
+    listed.into_iter().filter_map(|listed| listed.id).filter_map(entry).collect()
+}
+
+/// The grants that no run has used yet.
+fn open_grants(
+    installation: &Installation,
+    approvers: &Approvers,
+    now: Timestamp,
+) -> Result<Vec<TrustEntry>, TrustError> {
+    let all = installation.store.approvals(None, u32::MAX);
+    let all = all.map_err(|e| TrustError::NotAdopted(e.to_string()))?;
+    let open = all.into_iter().filter(|approval| {
+        approval.state_at(now) == ApprovalState::Granted
+            && installation.home.is_used(approval.request.id).is_none()
+    });
+    let entry = |signed: herma_model::signed::Signed<Ruling>| {
+        approvers.check(&signed, &signed.record.approver).ok()?;
+        let record = signed::digest(&signed.record).ok()?;
+        let Ruling { id, answer, .. } = signed.record;
+        Some(TrustEntry::ApprovalRuled { approval: id, answer, record }).filter(|_| answer == Answer::Granted)
+    };
+    Ok(open.filter_map(|approval| approval.ruling).filter_map(entry).collect())
+}

@@ -1,0 +1,319 @@
+//! The trust chain of a home, `trust/chain.jsonl`: one signed record a line, appended under a lock. It decides what was
+//! revoked, withdrawn or used, whatever files are removed or restored beside it.
+
+mod adopt;
+mod error;
+mod witness;
+
+use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use herma_evidence::file_reading::read_regular;
+use herma_evidence::{InstallationKey, PublicKey, Signer, TrustChain};
+use herma_model::approval::ApprovalId;
+use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead};
+use herma_model::{Digest, RunId, Timestamp};
+use rustix::fs::{FlockOperation, OFlags, flock};
+
+pub use self::adopt::adopt;
+pub use self::error::TrustError;
+use self::witness::{Witness, Witnesses, attested};
+use crate::home::sync_dir;
+
+/// The largest chain that is read.
+const MAX_BYTES: u64 = 1 << 30;
+/// How many of the newest bundles must agree with the chain before anything that needs trust goes on.
+const NEWEST_BUNDLES: usize = 16;
+
+/// The trust chain of a home.
+#[derive(Clone, Debug)]
+pub struct TrustLog {
+    dir: PathBuf,
+    file: PathBuf,
+    approvers: PathBuf,
+    witnesses: Witnesses,
+    key: Option<Arc<InstallationKey>>,
+    verified: Arc<Mutex<Verified>>,
+}
+
+/// What this process has verified of the chain. The file must go on from it for as long as the process lives.
+#[derive(Debug)]
+struct Verified {
+    bytes: Vec<u8>,
+    chain: Arc<TrustChain>,
+    /// Whether the newest bundles were found to agree.
+    agreed: bool,
+}
+
+/// The chain, locked for appending.
+pub(crate) struct Appending<'a> {
+    log: &'a TrustLog,
+    chain: Arc<TrustChain>,
+    _lock: File,
+}
+
+impl TrustLog {
+    /// The chain of the home at `root`, of the installation with this public key. Without the private key nothing can be
+    /// taken away through it.
+    #[must_use]
+    pub fn open(root: &Path, installation: PublicKey, key: Option<Arc<InstallationKey>>) -> Self {
+        let dir = root.join("trust");
+        let chain = Arc::new(TrustChain::new(installation.clone()));
+        Self {
+            file: dir.join("chain.jsonl"),
+            dir,
+            approvers: root.join("keys").join("approvers"),
+            witnesses: Witnesses {
+                runs: root.join("runs"),
+                admissions: root.join("admissions"),
+                installation,
+            },
+            key,
+            verified: Arc::new(Mutex::new(Verified { bytes: Vec::new(), chain, agreed: false })),
+        }
+    }
+
+    /// Where the approvers' records are.
+    pub(crate) fn approvers(&self) -> PathBuf {
+        self.approvers.clone()
+    }
+
+    /// The chain, verified, and in agreement with the newest bundles of this home.
+    pub fn read(&self) -> Result<Arc<TrustChain>, TrustError> {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bring_up_to_date(&mut verified)?;
+        if !verified.agreed {
+            self.agree(&verified.chain, self.witnesses.newest(NEWEST_BUNDLES))?;
+            verified.agreed = true;
+        }
+        if verified.bytes.is_empty() && has_entries(&self.approvers) {
+            return Err(TrustError::Missing);
+        }
+        Ok(Arc::clone(&verified.chain))
+    }
+
+    /// The same, in agreement with every bundle and signed admission of this home; gives how many agree.
+    pub fn audit(&self) -> Result<(Arc<TrustChain>, usize), TrustError> {
+        let chain = self.read()?;
+        let witnesses = self.witnesses.all();
+        let count = witnesses.len();
+        self.agree(&chain, witnesses)?;
+        Ok((chain, count))
+    }
+
+    /// Compares the chain with the head that a bundle kept elsewhere names.
+    pub fn compare(&self, bundle: &Path) -> Result<TrustHead, TrustError> {
+        let chain = self.read()?;
+        let unusable = |what: &str| TrustError::Io {
+            what: bundle.display().to_string(),
+            doing: "compared",
+            source: io::Error::other(what.to_owned()),
+        };
+        let predicate = attested(bundle, Some(&self.witnesses.installation))
+            .ok_or_else(|| unusable("it has no attestation that this installation signed"))?;
+        let head = predicate.trust_head.ok_or_else(|| unusable("it names no head of a trust chain"))?;
+        self.agree(&chain, vec![Witness { by: format!("{}", bundle.display()), head }])?;
+        Ok(head)
+    }
+
+    /// The head that a run names which starts now. It is the newest that is known: a chain that was rolled back stays
+    /// known as such, also when no run since then needed trust.
+    pub(crate) fn head_to_name(&self) -> io::Result<TrustHead> {
+        let bytes = self.bytes()?;
+        let lines: Vec<&[u8]> =
+            bytes.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")).collect();
+        let digest = |at: usize| lines.get(at).map(|line| Digest::of(&line[..line.len() - 1]));
+        let at = |sequence: u64| match usize::try_from(sequence).ok().and_then(|s| s.checked_sub(1)) {
+            None => Some(TrustHead::empty()),
+            Some(at) => digest(at).map(|digest| TrustHead { sequence, digest }),
+        };
+        let own = at(lines.len() as u64).unwrap_or_else(TrustHead::empty);
+        let known = self.witnesses.newest(1).pop().map(|witness| witness.head);
+        Ok(known.filter(|known| at(known.sequence) != Some(*known)).unwrap_or(own))
+    }
+
+    /// Locks the chain, which must hold, for appending.
+    pub(crate) fn lock(&self) -> Result<Appending<'_>, TrustError> {
+        let lock = self.lock_file()?;
+        let chain = self.read()?;
+        Ok(Appending { log: self, chain, _lock: lock })
+    }
+
+    /// Appends a record that only takes trust away. A home that has no chain yet has nothing to append to.
+    pub(crate) fn take_away(&self, entry: TrustEntry, at: Timestamp) -> Result<(), TrustError> {
+        let mut appending = match self.lock() {
+            Err(TrustError::Missing) => return Ok(()),
+            locked => locked?,
+        };
+        if appending.chain.head().sequence == 0 {
+            return Ok(());
+        }
+        let key = self.key.as_ref().ok_or(TrustError::NoKey)?;
+        appending.append(entry, &**key, at)
+    }
+
+    /// Records that a run used an approval; gives the run that was first where another one was.
+    pub(crate) fn consume(
+        &self,
+        approval: ApprovalId,
+        run: RunId,
+        at: Timestamp,
+    ) -> Result<Option<RunId>, TrustError> {
+        let mut appending = self.lock()?;
+        if let Some(first) = appending.chain.consumed_by(approval) {
+            return Ok(Some(first).filter(|first| *first != run));
+        }
+        let key = self.key.as_ref().ok_or(TrustError::NoKey)?;
+        appending.append(TrustEntry::ApprovalConsumed { approval, run }, &**key, at)?;
+        Ok(None)
+    }
+
+    /// Starts the chain with an approver, who signs.
+    pub(crate) fn start(
+        &self,
+        approver: ChainedApprover,
+        adopted: bool,
+        signer: &dyn Signer,
+        at: Timestamp,
+    ) -> Result<Appending<'_>, TrustError> {
+        let lock = self.lock_file()?;
+        self.never_started()?;
+        let installation = self.witnesses.installation.key_id();
+        let chain = Arc::new(TrustChain::new(self.witnesses.installation.clone()));
+        let mut appending = Appending { log: self, chain, _lock: lock };
+        appending.append(TrustEntry::Started { installation, adopted, approver }, signer, at)?;
+        Ok(appending)
+    }
+
+    /// Checks that nothing shows that there was a chain, before one is started.
+    pub(crate) fn never_started(&self) -> Result<(), TrustError> {
+        let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        self.bring_up_to_date(&mut verified)?;
+        let head = verified.chain.head();
+        if head.sequence > 0 {
+            return Err(TrustError::Started { head });
+        }
+        match self.witnesses.claim() {
+            None => Ok(()),
+            Some(Witness { by, head: known }) => Err(TrustError::RolledBack { by, known, head }),
+        }
+    }
+
+    fn bytes(&self) -> io::Result<Vec<u8>> {
+        match read_regular(&self.file, MAX_BYTES) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),
+            read => read,
+        }
+    }
+
+    fn bring_up_to_date(&self, verified: &mut Verified) -> Result<(), TrustError> {
+        let mut bytes = self.bytes().map_err(|e| self.failed("read", e))?;
+        // A line without its end was never acknowledged: a power cut tore it, or it is being written.
+        bytes.truncate(bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1));
+        let Some(new) = bytes.strip_prefix(verified.bytes.as_slice()) else {
+            return Err(TrustError::Changed);
+        };
+        if new.is_empty() {
+            return Ok(());
+        }
+        let mut chain = TrustChain::clone(&verified.chain);
+        for line in new.split_inclusive(|b| *b == b'\n') {
+            chain.follow(&line[..line.len() - 1]).map_err(|broken| TrustError::Broken { broken })?;
+        }
+        verified.chain = Arc::new(chain);
+        verified.bytes = bytes;
+        Ok(())
+    }
+
+    fn agree(&self, chain: &TrustChain, witnesses: Vec<Witness>) -> Result<(), TrustError> {
+        match witnesses.into_iter().find(|witness| !chain.contains(&witness.head)) {
+            None => Ok(()),
+            Some(Witness { by, head: known }) => {
+                Err(TrustError::RolledBack { by, known, head: chain.head() })
+            }
+        }
+    }
+
+    fn lock_file(&self) -> Result<File, TrustError> {
+        let locked = || {
+            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
+            let dir = File::open(&self.dir)?;
+            flock(&dir, FlockOperation::LockExclusive)?;
+            Ok(dir)
+        };
+        locked().map_err(|source| TrustError::Io {
+            what: "trust in herma's home".to_owned(),
+            doing: "locked",
+            source,
+        })
+    }
+
+    fn failed(&self, doing: &'static str, source: io::Error) -> TrustError {
+        TrustError::Io { what: "trust/chain.jsonl in herma's home".to_owned(), doing, source }
+    }
+}
+
+impl Appending<'_> {
+    /// Where the chain ends now: what is signed next covers this.
+    pub(crate) fn head(&self) -> TrustHead {
+        self.chain.head()
+    }
+
+    /// The chain as it is now.
+    pub(crate) fn chain(&self) -> &TrustChain {
+        &self.chain
+    }
+
+    /// Appends a record, durably.
+    pub(crate) fn append(
+        &mut self,
+        entry: TrustEntry,
+        signer: &dyn Signer,
+        at: Timestamp,
+    ) -> Result<(), TrustError> {
+        let log = self.log;
+        let mut verified = log.verified.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut chain = TrustChain::clone(&verified.chain);
+        let mut line = chain.next(entry, signer, at)?;
+        // What would not be believed when it is read is not written.
+        chain.follow(&line).map_err(|broken| TrustError::Broken { broken })?;
+        line.push(b'\n');
+        append_durably(&log.file, verified.bytes.len() as u64, &line)
+            .map_err(|e| log.failed("written", e))?;
+        verified.bytes.extend_from_slice(&line);
+        verified.chain = Arc::new(chain);
+        self.chain = Arc::clone(&verified.chain);
+        Ok(())
+    }
+}
+
+/// Writes the line after the first `size` bytes: whatever follows them is a line that was torn.
+fn append_durably(file: &Path, size: u64, line: &[u8]) -> io::Result<()> {
+    let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).map_err(io::Error::other)?;
+    let mut options = OpenOptions::new();
+    let mut open = options.append(true).create(true).mode(0o600).custom_flags(flags).open(file)?;
+    let there = open.metadata()?;
+    if !there.is_file() || there.len() < size {
+        return Err(io::Error::other("it is not the file that was read"));
+    }
+    if there.len() > size {
+        open.set_len(size)?;
+    }
+    if let Err(error) = open.write_all(line).and_then(|()| open.sync_all()) {
+        open.set_len(size)?;
+        return Err(error);
+    }
+    if size > 0 {
+        return Ok(());
+    }
+    // The first record: the names of the file and of its directory are new.
+    file.ancestors().skip(1).take(2).try_for_each(sync_dir)
+}
+
+/// Whether there is anything in the directory.
+fn has_entries(dir: &Path) -> bool {
+    fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
