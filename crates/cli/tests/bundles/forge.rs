@@ -99,8 +99,8 @@ impl Forge {
         let key = InstallationKey::load_or_create(&temp.path().join("keys")).unwrap();
         fs::write(temp.path().join("key.pub"), key.public().to_pem().unwrap()).unwrap();
         let digests = self.files.iter().map(|(name, bytes)| (name.clone(), Digest::of(bytes))).collect();
-        let Report { run_id, contract_digest, status, herma_version, .. } = self.report;
-        let predicate = Predicate { run_id, contract_digest, status, herma_version };
+        let Report { run_id, contract_digest, status, herma_version, trust_head, .. } = self.report;
+        let predicate = Predicate { run_id, contract_digest, status, herma_version, trust_head };
         let envelope = Envelope::seal(&Statement::new(digests, predicate), |b| (key.key_id(), key.sign(b)));
         self.files.insert(layout::ATTESTATION.to_owned(), envelope.unwrap().to_bytes().unwrap());
         for (name, bytes) in &self.files {
