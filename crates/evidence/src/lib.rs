@@ -35,4 +35,4 @@ pub use report::{freshness, seal, write_report};
 pub use secrets::Scanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
-pub use verify::{CheckList, PathJudge, TreeWitness, Trust, TrustedApprover, verify};
+pub use verify::{CheckList, Context, ExpectedRun, PathJudge, TreeWitness, Trust, TrustedApprover, verify};

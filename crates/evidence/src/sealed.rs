@@ -12,21 +12,27 @@ use crate::envelope::{BadEnvelope, Envelope};
 use crate::file_reading::{MAX_RECORD_BYTES, open_regular, read_regular};
 use crate::keys::PublicKey;
 use crate::layout;
+use crate::verify::ExpectedRun;
 
 /// How much is read at once.
 const CHUNK: usize = 256 << 10;
 
-/// What is not as it was signed among these files of the bundle in `dir`, in words; nothing where all of them are.
+/// What is not as it was signed among these files of the bundle in `dir`, in words; nothing where all of them are. A bundle of
+/// another run than the expected one counts as changed, whatever its files are.
 #[must_use]
-pub fn touched(dir: &Path, keys: &[PublicKey], names: &[&str]) -> Vec<String> {
-    match signed(dir, keys) {
+pub fn touched(dir: &Path, keys: &[PublicKey], expected: &ExpectedRun, names: &[&str]) -> Vec<String> {
+    match signed(dir, keys, expected) {
         Ok(signed) => names.iter().filter_map(|name| differs(dir, name, &signed)).collect(),
         Err(why) => vec![why],
     }
 }
 
-/// The digests that one of the keys signed.
-fn signed(dir: &Path, keys: &[PublicKey]) -> Result<BTreeMap<String, Digest>, String> {
+/// The digests that one of the keys signed for the expected run.
+fn signed(
+    dir: &Path,
+    keys: &[PublicKey],
+    expected: &ExpectedRun,
+) -> Result<BTreeMap<String, Digest>, String> {
     let named = |what: &dyn std::fmt::Display| format!("{}: {what}", layout::ATTESTATION);
     let bytes = read_regular(&dir.join(layout::ATTESTATION), MAX_RECORD_BYTES).map_err(|e| named(&e))?;
     let read = || {
@@ -39,6 +45,9 @@ fn signed(dir: &Path, keys: &[PublicKey]) -> Result<BTreeMap<String, Digest>, St
     let known = keys.iter().find(|key| key.key_id() == key_id);
     if !known.is_some_and(|key| key.verifies(&signed, &signature)) {
         return Err(named(&"its signature is not that of this installation"));
+    }
+    if let Some(mismatch) = expected.mismatch(&statement.predicate) {
+        return Err(mismatch);
     }
     Ok(statement.subjects().map(|(name, digest)| (name.to_owned(), digest)).collect())
 }

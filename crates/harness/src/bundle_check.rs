@@ -1,9 +1,10 @@
 //! Verifies a bundle with everything that is at hand: the path rules, and the target where it can be had.
 
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use herma_evidence::layout;
-use herma_evidence::verify::{CheckList, Doubt, TreeWitness, Trust, verify};
+use herma_evidence::verify::{CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify};
 use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo};
 use herma_model::contract::{self, Target};
 use herma_model::event::{Event, EventType, Source};
@@ -17,16 +18,44 @@ use crate::target::import_fixture;
 /// How far the events are read: that of the baseline is among the first, before the engine has a word.
 const FIRST_EVENTS: u64 = 4 << 20;
 
+/// How long changed paths may be compared with the contract's patterns, for few files and for each more: many times what a
+/// contract that a person wrote takes.
+const FREE_JUDGING: Duration = Duration::from_secs(3);
+const JUDGING_PER_FILE: Duration = Duration::from_micros(50);
+
 /// Verifies the bundle in `dir`. With git, the patch of a fixture or of `repo` is applied to its baseline too.
 #[must_use]
 pub fn verify_bundle(dir: &Path, trust: &Trust, git: Option<&Git>, repo: Option<&Path>) -> CheckList {
+    check(dir, None, trust, git, repo)
+}
+
+/// Verifies the bundle in `dir` as that of one run: the bundle of another run fails, however sound it is.
+#[must_use]
+pub fn verify_run(
+    dir: &Path,
+    expected: &ExpectedRun,
+    trust: &Trust,
+    git: Option<&Git>,
+    repo: Option<&Path>,
+) -> CheckList {
+    check(dir, Some(expected), trust, git, repo)
+}
+
+fn check(
+    dir: &Path,
+    expected: Option<&ExpectedRun>,
+    trust: &Trust,
+    git: Option<&Git>,
+    repo: Option<&Path>,
+) -> CheckList {
     // git works in a directory of its own, where a relative path means something else.
     let dir = &std::path::absolute(dir).unwrap_or_else(|_| dir.to_owned());
     let witness =
         git.map(|git| Witness { git: git.clone(), bundle: dir.clone(), repo: repo.map(Path::to_owned) });
     // A repository that is not at hand is no failure: the tree was not checked, and the list says so.
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
-    verify(dir, trust, &judge, at_hand.map(|w| w as &dyn TreeWitness))
+    let tree = at_hand.map(|w| w as &dyn TreeWitness);
+    verify(dir, &Context { trust, paths: &judge, tree, expected })
 }
 
 fn names_fixture(dir: &Path) -> bool {
@@ -36,9 +65,13 @@ fn names_fixture(dir: &Path) -> bool {
 }
 
 /// The path rules as far as the changes alone show them.
-fn judge(contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
+fn judge(contract: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String> {
+    let files = u32::try_from(changed.len()).unwrap_or(u32::MAX);
+    let (started, patience) = (Instant::now(), FREE_JUDGING + JUDGING_PER_FILE.saturating_mul(files));
     match PathRules::compile(&contract.terms) {
-        Ok(rules) => changed.iter().flat_map(|change| rules.judge_name(change)).collect(),
+        Ok(rules) => rules.judge_names_while(changed, &|| started.elapsed() < patience).ok_or_else(|| {
+            format!("comparing {files} paths with the contract's patterns takes longer than {patience:?}")
+        }),
         // Rules that cannot be used allow nothing.
         Err(bad) => {
             let refuse = |change: &ChangedFile| PathViolation {
@@ -46,7 +79,7 @@ fn judge(contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
                 rule: PathRule::NotAllowed,
                 detail: bad.to_string(),
             };
-            changed.iter().map(refuse).collect()
+            Ok(changed.iter().map(refuse).collect())
         }
     }
 }
@@ -71,7 +104,7 @@ impl TreeWitness for Witness {
         };
         match patch {
             None => Ok(baseline.tree),
-            Some(patch) => git_dir.tree_with_patch(&baseline.tree, patch).map_err(broken),
+            Some(patch) => git_dir.tree_with_patch(&baseline.tree, patch).map_err(refused),
         }
     }
 }
@@ -124,9 +157,13 @@ impl Witness {
     }
 }
 
+/// A patch that does not apply is broken; one that meets a limit cannot be checked.
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
-fn broken(error: GitError) -> Doubt {
-    Doubt::Broken(error.to_string())
+fn refused(error: GitError) -> Doubt {
+    match error {
+        GitError::TooCostly { .. } => Doubt::Unchecked(error.to_string()),
+        _ => Doubt::Broken(error.to_string()),
+    }
 }
 
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_engines::Registry;
-use herma_evidence::{InstallationKey, KeyError, Trust};
+use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_governance::Policies;
 use herma_model::budget::Leases;
-use herma_model::store::StoreError;
-use herma_model::{Clock, Interruption};
+use herma_model::store::{Store as _, StoreError};
+use herma_model::{Clock, Interruption, RunId};
 use herma_store::SqliteStore;
 
 use crate::admissions::Admissions;
@@ -123,6 +123,14 @@ impl Installation {
     #[must_use]
     pub fn trust(&self) -> Trust {
         Trust { keys: vec![self.key.public()], approvers: self.approvers().trusted().unwrap_or_default() }
+    }
+
+    /// The run whose bundle has to be in the directory of `run_id`: its contract is the one that the store has for it.
+    #[must_use]
+    pub fn expected_run(&self, run_id: RunId) -> ExpectedRun {
+        let found = self.store.find(&run_id.to_string()).unwrap_or_default();
+        let contract_digest = found.iter().find(|run| run.run_id == run_id).map(|run| run.contract_digest);
+        ExpectedRun { run_id, contract_digest }
     }
 
     /// The engines of this version.

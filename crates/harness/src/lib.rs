@@ -55,7 +55,7 @@ pub use admissions::{
 pub use approvals::{BadRequest, Packet, not_too_long};
 pub use approvers::{Approver, ApproverError, Approvers, KnownApprover};
 pub use ask::{AskError, Asker, ask, rule};
-pub use bundle_check::verify_bundle;
+pub use bundle_check::{verify_bundle, verify_run};
 pub use children::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSPACE_VARIABLE};
 pub use clock::SystemClock;
 pub use compare::{

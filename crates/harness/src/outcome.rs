@@ -18,7 +18,7 @@ pub use self::error::OutcomeError;
 pub(crate) use self::waiting::remember;
 use self::waiting::{Waiting, forget, hold, recall};
 use crate::approvers::Approver;
-use crate::bundle_check::verify_bundle;
+use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::{sync_dir, write_durably};
 use crate::installation::Installation;
@@ -147,7 +147,8 @@ pub fn reject(
 
 /// The evidence holds. An outcome that does not count is apart from it, and judged by who asks.
 fn must_hold(installation: &Installation, run_id: RunId) -> Result<(), OutcomeError> {
-    let checks = verify_bundle(&installation.home.run(run_id).bundle(), &installation.trust(), None, None);
+    let (bundle, expected) = (installation.home.run(run_id).bundle(), installation.expected_run(run_id));
+    let checks = verify_run(&bundle, &expected, &installation.trust(), None, None);
     match checks.failed().find(|failed| failed.name != CheckName::Outcome) {
         None => Ok(()),
         Some(failed) => {

@@ -10,7 +10,7 @@ use herma_model::contract::MAX_BYTES;
 use herma_model::engine::EngineName;
 use herma_model::{Contract, Event, Report, RunId};
 
-use crate::bundle_check::verify_bundle;
+use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};
 use crate::installation::Installation;
 use crate::order::Order;
@@ -76,9 +76,10 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
     }
     let dirs = installation.home.run(run);
     let doubt = |why: String| ResumeError::Evidence(run, why);
-    let checks = verify_bundle(&dirs.bundle(), &installation.trust(), None, None);
+    let expected = installation.expected_run(run);
+    let checks = verify_run(&dirs.bundle(), &expected, &installation.trust(), None, None);
     if !checks.ok() {
-        return Err(doubt(format!("`herma verify {}` says why", dirs.bundle().display())));
+        return Err(doubt(format!("`herma verify {run}` says why")));
     }
     let read = |name: &str, most: u64| {
         read_regular(&dirs.bundle().join(name), most).map_err(|e| doubt(format!("{name}: {e}")))

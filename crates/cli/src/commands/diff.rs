@@ -17,8 +17,7 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
     let installation = open(environment, screen)?;
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
-    let touched =
-        warn_if_touched(&installation, &dirs, report.run_id, &[layout::REPORT, layout::PATCH], screen);
+    let touched = warn_if_touched(&installation, &dirs, &run, &[layout::REPORT, layout::PATCH], screen);
     // It goes into `git apply`: what nobody signed is not handed out.
     let forged = (!touched.is_empty()).then(|| "it is not what was signed".to_owned());
     let code = ExitCode::from(u8::from(forged.is_some()));

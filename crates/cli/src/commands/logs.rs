@@ -28,7 +28,7 @@ pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen
     let names: Vec<&str> = LOGS.into_iter().filter(|(log, _)| wanted(*log)).map(|(_, name)| name).collect();
     // Nothing is signed while the run is under way.
     let touched = match run.status {
-        Some(_) => warn_if_touched(&installation, &dirs, run.run_id, &names, screen),
+        Some(_) => warn_if_touched(&installation, &dirs, &run, &names, screen),
         None => Vec::new(),
     };
     let mut logs = BTreeMap::new();

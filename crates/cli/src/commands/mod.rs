@@ -36,6 +36,7 @@ mod verify;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use herma_evidence::ExpectedRun;
 use herma_harness::{Installation, RunDirs, SystemClock, recover};
 use herma_model::store::{RunQuery, RunSummary, Store as _};
 
@@ -133,7 +134,12 @@ pub(crate) fn find_run(installation: &Installation, named: &str) -> Result<(RunS
     }
 }
 
-/// The same for a run whose evidence is needed: one that has ended.
+/// The run whose bundle has to be in the directory of the run that was named.
+pub(crate) fn expected_run(run: &RunSummary) -> ExpectedRun {
+    ExpectedRun { run_id: run.run_id, contract_digest: Some(run.contract_digest) }
+}
+
+/// The same as [`find_run`] for a run whose evidence is needed: one that has ended.
 pub(crate) fn find_finished_run(
     installation: &Installation,
     named: &str,

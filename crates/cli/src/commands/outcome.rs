@@ -15,7 +15,7 @@ use herma_model::{Contract, Report, Timestamp};
 use crate::args;
 use crate::commands::approvals::no_secret;
 use crate::commands::show::read_report;
-use crate::commands::{Ended, find_finished_run, open};
+use crate::commands::{Ended, expected_run, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
@@ -61,8 +61,11 @@ struct About {
 
 impl About {
     fn find(installation: &Installation, run: &str) -> Result<Self, Failure> {
-        let (_, dirs) = find_finished_run(installation, run)?;
+        let (run, dirs) = find_finished_run(installation, run)?;
         let report = read_report(&dirs.bundle())?;
+        if let Some(mismatch) = expected_run(&run).mismatched_report(&report) {
+            return Err(OutcomeError::Broken(run.run_id, format!("identity: {mismatch}")).into());
+        }
         let contract = read_regular(&dirs.bundle().join(layout::CONTRACT), contract::MAX_BYTES).ok();
         let target = match contract.and_then(|bytes| Contract::parse(&bytes).ok()) {
             Some(Contract { terms, .. }) => match terms.target {

@@ -8,7 +8,7 @@ use herma_model::store::{RunQuery, RunSummary, Store as _};
 
 use crate::args;
 use crate::commands::show::read_report;
-use crate::commands::{Ended, find_run, open, outcome};
+use crate::commands::{Ended, expected_run, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::output::{OutcomeRow, RunRow, RunsOutput};
 use crate::screen::{Screen, Tone};
@@ -58,5 +58,8 @@ fn outcome_of(installation: &Installation, run: &RunSummary) -> Option<OutcomeRo
         return None;
     }
     let report = read_report(&installation.home.run(run.run_id).bundle()).ok()?;
+    if expected_run(run).mismatched_report(&report).is_some() {
+        return None;
+    }
     outcome::standing(installation, &report).ok().flatten()
 }

@@ -10,10 +10,11 @@ use herma_evidence::file_reading::read_regular;
 use herma_evidence::sealed::touched;
 use herma_evidence::{layout, report};
 use herma_harness::{Installation, RunDirs};
-use herma_model::{Report, RunId};
+use herma_model::Report;
+use herma_model::store::RunSummary;
 
 use crate::args;
-use crate::commands::{Ended, find_finished_run, open, outcome};
+use crate::commands::{Ended, expected_run, find_finished_run, open, outcome};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
@@ -21,9 +22,9 @@ use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
-    let (_, dirs) = find_finished_run(&installation, &args.run)?;
+    let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
-    warn_if_touched(&installation, &dirs, report.run_id, &[layout::REPORT, layout::EVENTS], screen);
+    warn_if_touched(&installation, &dirs, &run, &[layout::REPORT, layout::EVENTS], screen);
     let tree = tree::around(&installation, &report);
     if args.tree {
         return show_tree(&report, tree, screen);
@@ -80,15 +81,15 @@ fn show_tree(report: &Report, tree: TreeNode, screen: &Screen) -> Ended {
 pub(crate) fn warn_if_touched(
     installation: &Installation,
     dirs: &RunDirs,
-    run: RunId,
+    run: &RunSummary,
     names: &[&str],
     screen: &Screen,
 ) -> Vec<String> {
-    let found = touched(&dirs.bundle(), &[installation.key.public()], names);
+    let found = touched(&dirs.bundle(), &[installation.key.public()], &expected_run(run), names);
     if !found.is_empty() {
         let warning = screen.paint(Tone::Bad, "WARNING: the evidence was touched after it was signed:");
         screen.note(format_args!("{warning} {}", safe_line(&found.join("; "))));
-        let run = run.short();
+        let run = run.run_id.short();
         screen.note(format_args!("it is not what the run left; `herma verify {run}` says what holds"));
     }
     found

@@ -3,20 +3,20 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use herma_evidence::verify::{CheckList, CheckOutcome};
+use herma_evidence::verify::{CheckList, CheckOutcome, ExpectedRun};
 use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
-use herma_harness::{Approvers, check_home, verify_bundle};
+use herma_harness::{Approvers, check_home, verify_bundle, verify_run};
 
 use crate::args;
-use crate::commands::{Ended, find_finished_run, open};
+use crate::commands::{Ended, expected_run, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::VerifyOutput;
 use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Screen) -> Ended {
-    let bundle = find_bundle(&args.bundle, environment, screen)?;
+    let (bundle, expected) = find_bundle(&args.bundle, environment, screen)?;
     let trust = trust(args, environment, screen)?;
     let git = Git::find(&environment.settings.search_path).ok();
     if let Some(repo) = &args.repo {
@@ -28,7 +28,11 @@ pub(crate) fn verify(args: &args::Verify, environment: &Environment, screen: &Sc
                 .hint("name the repository that the contract is about with --repo DIR")
         })?;
     }
-    let checks = verify_bundle(&bundle, &trust, git.as_ref(), args.repo.as_deref());
+    let (git, repo) = (git.as_ref(), args.repo.as_deref());
+    let checks = match &expected {
+        Some(expected) => verify_run(&bundle, expected, &trust, git, repo),
+        None => verify_bundle(&bundle, &trust, git, repo),
+    };
     let ok = checks.ok();
     if screen.is_json() {
         screen.value(&VerifyOutput { schema: "herma.verify/v1", ok, checks: checks.checks })?;
@@ -65,11 +69,15 @@ pub(crate) fn show_checks(checks: &CheckList, screen: &Screen) {
     screen.line(verdict);
 }
 
-/// A directory, or a run of this installation.
-fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Result<PathBuf, Failure> {
+/// A directory, or a run of this installation, whose bundle has to be that run's own.
+fn find_bundle(
+    named: &str,
+    environment: &Environment,
+    screen: &Screen,
+) -> Result<(PathBuf, Option<ExpectedRun>), Failure> {
     let path = Path::new(named);
     if path.is_dir() && looks_like_a_bundle(path) {
-        return Ok(path.to_owned());
+        return Ok((path.to_owned(), None));
     }
     if path.exists() || named.contains('/') {
         let below = path.join("bundle");
@@ -81,7 +89,8 @@ fn find_bundle(named: &str, environment: &Environment, screen: &Screen) -> Resul
         return Err(Failure::bad_input(format!("{named}: is not a bundle's directory")).hint(hint));
     }
     let installation = open(environment, screen)?;
-    Ok(find_finished_run(&installation, named)?.1.bundle())
+    let (run, dirs) = find_finished_run(&installation, named)?;
+    Ok((dirs.bundle(), Some(expected_run(&run))))
 }
 
 /// Whether anything of a bundle is there: then what is missing is for the checks to say.

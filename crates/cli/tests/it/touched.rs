@@ -68,3 +68,36 @@ fn a_bundle_that_another_installation_signed_is_shown_with_a_warning() {
     fs::copy(other.home().join("keys/installation.pub"), herma.home().join("keys/installation.pub")).unwrap();
     assert_eq!(warned(&herma, &run), [true; 3]);
 }
+
+#[test]
+fn the_bundle_of_another_run_is_found_where_a_run_is_named() {
+    let herma = Herma::new();
+    let run = herma.demo(&["--destination", "host"]);
+    let other = herma.demo(&["--destination", "host"]);
+    let id = run.report.run_id.to_string();
+    let sound = herma.run(&["verify", &id]);
+    assert_eq!(sound.code, Some(0), "{sound:#?}");
+    assert!(sound.stdout.contains(&format!("identity       ok  run {id}")), "{sound:#?}");
+
+    let aside = herma.at("aside");
+    fs::rename(&run.bundle.dir, &aside).unwrap();
+    fs::rename(&other.bundle.dir, &run.bundle.dir).unwrap();
+    fs::rename(&aside, &other.bundle.dir).unwrap();
+    let ended = herma.run(&["verify", &id]);
+    assert_eq!(ended.code, Some(1), "{ended:#?}");
+    let broken: Vec<&str> = ended.stdout.lines().filter(|line| line.contains("BROKEN")).collect();
+    let said = format!("this is the bundle of run {}, expected that of run {id}", other.report.run_id);
+    assert_eq!(broken, [format!("  identity       BROKEN  {said}")], "{ended:#?}");
+    // The directory itself is a sound bundle, of which no run is expected.
+    let ended = herma.run(&["verify".as_ref(), run.bundle.dir.as_os_str()]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stdout.contains("identity       -"), "{ended:#?}");
+
+    assert_eq!(warned(&herma, &run), [true; 3]);
+    let ended = herma.run(&["accept", &id]);
+    assert!(ended.stderr.contains(&said), "{ended:#?}");
+    let ended = herma.run(&["reject", &id, "--reason", "no"]);
+    assert!(ended.stderr.contains(&said), "{ended:#?}");
+    let ended = herma.run(&["resume", &id]);
+    assert!(ended.stderr.contains("the evidence of run"), "{ended:#?}");
+}

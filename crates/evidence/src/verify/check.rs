@@ -15,6 +15,8 @@ pub enum CheckName {
     Signature,
     /// Every file has the digest that was signed.
     Subjects,
+    /// It is the bundle of the run that was named.
+    Identity,
     /// The report is one.
     ReportSchema,
     /// The report lists what is there, and gives a reason for what is not.
@@ -52,6 +54,7 @@ impl CheckName {
             Self::Envelope => "envelope",
             Self::Signature => "signature",
             Self::Subjects => "subjects",
+            Self::Identity => "identity",
             Self::ReportSchema => "report_schema",
             Self::Artifacts => "artifacts",
             Self::Chain => "chain",

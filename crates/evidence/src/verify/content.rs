@@ -131,7 +131,7 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
         return Ok(absent);
     }
     let rules = |path: &RepoPath, rule: PathRule| (path.clone(), rule);
-    let found = judge.judge(seen.contract()?, &report.changed_files);
+    let found = judge.judge(seen.contract()?, &report.changed_files)?;
     let mut found: BTreeSet<_> = found.iter().map(|v| rules(&v.path, v.rule)).collect();
     let listed: BTreeSet<_> = report.path_violations.iter().map(|v| rules(&v.path, v.rule)).collect();
     let held_secret = report.blockers.iter().any(|record| record.blocker == Blocker::SecretInOutput);

@@ -6,6 +6,7 @@ mod children;
 mod content;
 mod egress;
 mod events;
+mod identity;
 mod listing;
 mod model_calls;
 mod outcome;
@@ -19,12 +20,16 @@ use herma_model::report::{ChangedFile, PathViolation};
 use herma_model::{Contract, Report};
 
 pub use check::{Check, CheckList, CheckName, CheckOutcome, Doubt};
+pub use identity::ExpectedRun;
 pub use model_calls::refusal;
 
 use self::check::Good;
 use self::pass::Seen;
 use crate::keys::PublicKey;
 use crate::layout;
+
+/// Why the tree is not checked where no witness was given.
+const NOT_AT_HAND: &str = "the target is not at hand";
 
 /// Whose signatures count.
 #[derive(Clone, Debug, Default)]
@@ -46,12 +51,12 @@ pub struct TrustedApprover {
 
 /// Judges changed paths by the contract's rules.
 pub trait PathJudge {
-    /// Every rule that these changes break, as far as the changes alone show it.
-    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation>;
+    /// Every rule that these changes break, as far as the changes alone show it, or why that cannot be said.
+    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String>;
 }
 
-impl<F: Fn(&Contract, &[ChangedFile]) -> Vec<PathViolation>> PathJudge for F {
-    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
+impl<F: Fn(&Contract, &[ChangedFile]) -> Result<Vec<PathViolation>, String>> PathJudge for F {
+    fn judge(&self, contract: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String> {
         self(contract, changed)
     }
 }
@@ -68,9 +73,23 @@ pub trait TreeWitness {
     ) -> Result<String, Doubt>;
 }
 
+/// What a bundle is compared with besides itself.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// Whose signatures count.
+    pub trust: &'a Trust,
+    /// The rules for changed paths.
+    pub paths: &'a dyn PathJudge,
+    /// The target, where it is at hand.
+    pub tree: Option<&'a dyn TreeWitness>,
+    /// The run whose bundle it has to be, where one was named.
+    pub expected: Option<&'a ExpectedRun>,
+}
+
 /// Checks the bundle in `dir`. Who made it may mean harm: no link is followed, nothing is waited for, and what no
 /// trusted key signed is read up to a limit.
-pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dyn TreeWitness>) -> CheckList {
+pub fn verify(dir: &Path, context: &Context<'_>) -> CheckList {
+    let Context { trust, paths, tree, expected } = *context;
     let seen = pass::look(dir, trust);
     let mut list = CheckList::default();
     if let Some(why) = seal::unfinished(&seen) {
@@ -81,6 +100,7 @@ pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dy
     list.add(CheckName::Envelope, seal::envelope(&seen));
     list.add(CheckName::Signature, seal::signature(&seen, trust));
     list.add(CheckName::Subjects, seal::subjects(&seen));
+    list.add(CheckName::Identity, identity::identity(&seen, expected));
     list.add(CheckName::ReportSchema, seen.report().map(|r| Good::Passed(format!("run {}", r.run_id))));
     list.add(CheckName::Artifacts, content::artifacts(&seen));
     list.add(CheckName::Chain, events::chain(&seen));
@@ -89,18 +109,27 @@ pub fn verify(dir: &Path, trust: &Trust, judge: &dyn PathJudge, tree: Option<&dy
     list.add(CheckName::Contract, content::contract(&seen));
     list.add(CheckName::Decision, content::decision(&seen));
     list.add(CheckName::Patch, content::patch(&seen));
-    list.add(CheckName::Paths, content::paths(&seen, judge));
+    list.add(CheckName::Paths, content::paths(&seen, paths));
     list.add(CheckName::Agreement, agreement::agreement(&seen));
     list.add(CheckName::Secrets, content::secrets(&seen));
-    list.add(CheckName::Tree, witnessed_tree(dir, &seen, tree));
+    let tree = if list.ok() { witnessed_tree(dir, &seen, tree) } else { unwitnessed(tree) };
+    list.add(CheckName::Tree, tree);
     list.add(CheckName::Outcome, outcome::outcome(&seen, trust));
     list
+}
+
+/// What is not sound in itself is not handed to git, which would have to be trusted with whatever it is.
+fn unwitnessed(witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
+    match witness {
+        None => Ok(Good::NotApplicable(NOT_AT_HAND.to_owned())),
+        Some(_) => Err(Doubt::Unchecked("not tried, because another check failed".to_owned())),
+    }
 }
 
 fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
     let report = seen.report()?;
     let Some(witness) = witness else {
-        return Ok(Good::NotApplicable("the target is not at hand".to_owned()));
+        return Ok(Good::NotApplicable(NOT_AT_HAND.to_owned()));
     };
     let Some(recorded) = &report.result_tree else {
         return Ok(Good::NotApplicable("the run recorded no tree".to_owned()));

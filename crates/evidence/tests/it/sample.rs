@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 
 use herma_evidence::verify::CheckName;
 use herma_evidence::{
-    Bundle, CheckList, Completed, EventLog, InstallationKey, Redactor, Trace, Trust, attest, layout, seal,
-    verify,
+    Bundle, CheckList, Completed, Context, EventLog, ExpectedRun, InstallationKey, Redactor, Trace, Trust,
+    attest, layout, seal, verify,
 };
 use herma_model::contract::ContractId;
 use herma_model::decision::{Decision, Purpose, Question};
@@ -69,18 +69,23 @@ pub(crate) fn check(dir: &Path, key: &InstallationKey) -> CheckList {
 }
 
 pub(crate) fn check_with(dir: &Path, trust: &Trust) -> CheckList {
-    verify(dir, trust, &only_strings, None)
+    check_as(dir, trust, None)
+}
+
+pub(crate) fn check_as(dir: &Path, trust: &Trust, expected: Option<&ExpectedRun>) -> CheckList {
+    verify(dir, &Context { trust, paths: &only_strings, tree: None, expected })
 }
 
 /// Stands in for the contract's path rules: only `strings.py` may change.
-fn only_strings(_: &Contract, changed: &[ChangedFile]) -> Vec<PathViolation> {
+#[allow(clippy::unnecessary_wraps, reason = "the rules of a contract may fail")]
+fn only_strings(_: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String> {
     let outside = changed.iter().filter(|file| file.path.as_bytes() != b"strings.py");
     let violation = |file: &ChangedFile| PathViolation {
         path: file.path.clone(),
         rule: PathRule::NotAllowed,
         detail: "not allowed".to_owned(),
     };
-    outside.map(violation).collect()
+    Ok(outside.map(violation).collect())
 }
 
 pub(crate) fn failed(list: &CheckList) -> Vec<CheckName> {

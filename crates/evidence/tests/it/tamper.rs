@@ -4,14 +4,14 @@ use std::fs::{self, File};
 use std::sync::LazyLock;
 
 use herma_evidence::verify::CheckName as C;
-use herma_evidence::{InstallationKey, Trust, layout};
+use herma_evidence::{ExpectedRun, InstallationKey, Trust, layout};
 use herma_model::blocker::Blocker;
 use herma_model::report::{ChangedByCommand, ChildrenUse, EgressUse, Usage, VerificationStatus};
 use herma_model::units::Usd;
-use herma_model::{RepoPath, Status};
+use herma_model::{Digest, RepoPath, RunId, Status, Timestamp};
 use proptest::prelude::*;
 
-use crate::sample::{Sample, check, check_with, failed, pass, pass_saying};
+use crate::sample::{Sample, check, check_as, check_with, failed, pass, pass_saying};
 
 const FILES: [&str; 11] = [
     layout::REPORT,
@@ -32,7 +32,26 @@ fn an_untouched_bundle_passes() {
     let sample = pass(|_| {});
     let list = sample.verify();
     assert!(list.ok(), "{list:#?}");
-    assert_eq!(list.checks.len(), 17);
+    assert_eq!(list.checks.len(), 18);
+}
+
+#[test]
+fn a_bundle_of_another_run_or_contract_than_the_named_one_is_found() {
+    let sample = pass(|_| {});
+    let trust = Trust { keys: vec![sample.key.public()], approvers: Vec::new() };
+    let (run_id, contract) = (sample.report.run_id, sample.report.contract_digest);
+    let other_run = RunId::new(Timestamp::UNIX_EPOCH, [1; 10]);
+    let other_contract = Digest::of(b"another contract");
+    for (run_id, contract_digest, expected) in [
+        (run_id, Some(contract), vec![]),
+        (run_id, None, vec![]),
+        (other_run, Some(contract), vec![C::Identity]),
+        (other_run, None, vec![C::Identity]),
+        (run_id, Some(other_contract), vec![C::Identity]),
+    ] {
+        let list = check_as(&sample.dir(), &trust, Some(&ExpectedRun { run_id, contract_digest }));
+        assert_eq!(failed(&list), expected, "{run_id} {contract_digest:?}");
+    }
 }
 
 #[test]
@@ -241,7 +260,7 @@ fn a_signed_lie_is_found() {
             r.children = Some(ChildrenUse { runs: 1, ..ChildrenUse::default() });
         }),
         ("a model that the contract does not name", C::Agreement, |r| r.model = Some("other".to_owned())),
-        ("another contract", C::Contract, |r| r.contract_digest = herma_model::Digest::of(b"other")),
+        ("another contract", C::Contract, |r| r.contract_digest = Digest::of(b"other")),
         ("another engine", C::Decision, |r| r.engine = "codex".parse().unwrap()),
         ("another blob", C::Patch, |r| r.changed_files[0].new.as_mut().unwrap().id = "9".repeat(40)),
         ("a change too many", C::Patch, |r| {

@@ -30,5 +30,5 @@ pub(crate) fn tell_of_lost(installation: &Installation, events: &EventLog) -> Re
 fn report_of(installation: &Installation, child: RunId) -> Option<Report> {
     let bytes =
         read_regular(&installation.home.run(child).bundle().join(layout::REPORT), report::MAX_BYTES).ok()?;
-    report::parse(&bytes).ok()
+    report::parse(&bytes).ok().filter(|report| report.run_id == child)
 }

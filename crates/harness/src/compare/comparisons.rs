@@ -13,7 +13,7 @@ use herma_model::{Digest, VERSION};
 
 use super::error::ComparisonError;
 use super::markdown::comparison_markdown;
-use crate::bundle_check::verify_bundle;
+use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::write_durably;
 use crate::installation::Installation;
@@ -141,7 +141,8 @@ impl<'a> Comparisons<'a> {
         if Digest::of(&attestation) != run.attestation {
             return Err(format!("{} is not the one that was compared", layout::ATTESTATION));
         }
-        match verify_bundle(&dir, &self.installation.trust(), None, None).failed().next() {
+        let expected = self.installation.expected_run(run.run_id);
+        match verify_run(&dir, &expected, &self.installation.trust(), None, None).failed().next() {
             Some(failed) => Err(format!("{}: {}", failed.name.as_str(), failed.detail)),
             None => Ok(()),
         }

@@ -17,7 +17,7 @@ use herma_model::{Digest, Report, RunId, Stage, Status};
 
 use super::proofs::{Proofs, Standing};
 use super::prove::{ProveError, blank};
-use crate::bundle_check::verify_bundle;
+use crate::bundle_check::verify_run;
 use crate::compare::Comparisons;
 use crate::enabled::Enabled;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
@@ -131,7 +131,7 @@ fn accepted_work(installation: &Installation, run_id: RunId, digest: Digest) -> 
     let counts = accepted
         && decision.purpose == Purpose::Work
         && report.engine_digest == Some(digest)
-        && verify_bundle(&bundle, &installation.trust(), None, None).ok();
+        && verify_run(&bundle, &installation.expected_run(run_id), &installation.trust(), None, None).ok();
     counts.then_some(report)
 }
 

@@ -11,7 +11,7 @@ use herma_model::proof::{BundleRef, Proof};
 use herma_model::signed::Signed;
 use herma_model::{Digest, Stage, Status, VERSION};
 
-use crate::bundle_check::verify_bundle;
+use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::write_durably;
 use crate::installation::Installation;
@@ -132,7 +132,8 @@ impl<'a> Proofs<'a> {
         {
             return Err(format!("{} is not the one that was proven with", layout::OUTCOME));
         }
-        let checks = verify_bundle(&dir, &self.trust(), None, None);
+        let expected = self.installation.expected_run(bundle.run_id);
+        let checks = verify_run(&dir, &expected, &self.trust(), None, None);
         match checks.failed().next() {
             Some(failed) => Err(format!("{}: {}", failed.name.as_str(), failed.detail)),
             None => Ok(()),

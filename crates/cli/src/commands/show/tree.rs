@@ -23,7 +23,7 @@ pub(super) fn around(installation: &Installation, run: &Report) -> TreeNode {
     for _ in 0..FARTHEST {
         let Some(parent) = top.parent_run else { break };
         // A parent whose evidence is gone, or that is still under way, is not shown.
-        let Ok(parent) = read_report(&installation.home.run(parent).bundle()) else { break };
+        let Some(parent) = report_of(installation, parent) else { break };
         top = parent;
     }
     node(installation, top, 0, Some(run))
@@ -36,7 +36,7 @@ fn node(installation: &Installation, report: Report, below: usize, shown: Option
     let named = events.iter().filter(|e| e.kind == EventType::ToolEvaluated && e.source == Source::Harness);
     let asked = named.filter_map(|event| event.data.get("child")?.as_str()?.parse::<RunId>().ok());
     let is_child = |child: &Report| child.parent_run == Some(report.run_id);
-    let read = |child: RunId| read_report(&installation.home.run(child).bundle()).ok().filter(is_child);
+    let read = |child: RunId| report_of(installation, child).filter(is_child);
     let mut below_it: Vec<Report> =
         if below < FARTHEST { asked.take(MOST).filter_map(read).collect() } else { Vec::new() };
     // A run that resumes another one is named by itself only.
@@ -54,6 +54,12 @@ fn node(installation: &Installation, report: Report, below: usize, shown: Option
         depth,
         children,
     }
+}
+
+/// The report of a run, if the bundle in its directory is its own.
+fn report_of(installation: &Installation, run: RunId) -> Option<Report> {
+    let report = read_report(&installation.home.run(run).bundle()).ok()?;
+    (report.run_id == run).then_some(report)
 }
 
 fn events(installation: &Installation, run: RunId) -> Vec<Event> {
