@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::process::{Pid, Resource, Rlimit, prlimit};
+
 use crate::destination::Unready;
 use crate::memory;
 use crate::spawner::{self, Heritage};
@@ -61,6 +63,17 @@ pub struct Streaming {
     stdin: Option<ChildStdin>,
     stdout: ChildStdout,
     stderr: File,
+}
+
+/// What a call may use at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CallLimits {
+    /// CPU time, in seconds.
+    pub cpu_seconds: u64,
+    /// Anonymous memory, in bytes.
+    pub memory_bytes: u64,
+    /// The largest file that it writes, in bytes.
+    pub file_bytes: u64,
 }
 
 /// A helper program was not started or failed.
@@ -221,6 +234,20 @@ impl Call<'_> {
 }
 
 impl Streaming {
+    /// Limits what it may use from now on. A call that waits for its input has used nothing yet.
+    pub fn limit(&self, limits: CallLimits) -> Result<(), ToolError> {
+        let CallLimits { cpu_seconds, memory_bytes, file_bytes } = limits;
+        let pid = Pid::from_child(&self.child);
+        let resources =
+            [(Resource::Cpu, cpu_seconds), (Resource::Data, memory_bytes), (Resource::Fsize, file_bytes)];
+        for (resource, most) in resources {
+            let limit = Rlimit { current: Some(most), maximum: Some(most) };
+            prlimit(Some(pid), resource, limit)
+                .map_err(|error| ToolError::Io { what: self.what.clone(), source: error.into() })?;
+        }
+        Ok(())
+    }
+
     /// Its standard input and output at once, so that one can be written while the other is read.
     ///
     /// The input is `None` after [`Streaming::close_stdin`].

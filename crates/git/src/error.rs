@@ -42,6 +42,16 @@ pub enum GitError {
         /// What came back, shortened.
         answer: String,
     },
+    /// Applying a patch met a limit.
+    #[error(
+        "git needs more than {memory_mib} MiB or {cpu_seconds} s of CPU time to apply the patch, which is out of proportion to its size"
+    )]
+    TooCostly {
+        /// How much CPU time it could use.
+        cpu_seconds: u64,
+        /// How much memory it could use.
+        memory_mib: u64,
+    },
     /// The directory is not the top of a git repository.
     #[error("{name} is not the top directory of a git repository: {reason}")]
     NotARepository {

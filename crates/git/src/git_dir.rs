@@ -210,20 +210,6 @@ impl GitDir {
             .map(|name| RepoPath::new(name).ok_or_else(|| GitError::unexpected("check-ignore", name)))
             .collect()
     }
-
-    /// The tree that a patch makes of `tree`, computed in an index of its own.
-    pub fn tree_with_patch(&self, tree: &str, patch: &Path) -> Result<String, GitError> {
-        let index = self.dir.join("herma-index");
-        let call =
-            |args: &[&str]| self.git.call(&self.dir, args.iter().copied()).env("GIT_INDEX_FILE", &index);
-        call(&["read-tree", tree]).checked()?;
-        let empty = std::fs::metadata(patch).map_err(GitError::file("read", patch))?.len() == 0;
-        if !empty {
-            let apply = ["apply", "--cached", "--binary", "--whitespace=nowarn", "--"];
-            call(&apply).arg(patch).checked()?;
-        }
-        one_id("write-tree", &call(&["write-tree"]).checked()?.stdout)
-    }
 }
 
 /// The files that make an empty directory a git directory.

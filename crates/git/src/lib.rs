@@ -4,6 +4,7 @@
 //! a git directory of its own for each run, outside the agent's reach, and hashes the agent's files itself.
 
 mod agent_repository;
+mod apply;
 mod beneath;
 mod checkout;
 mod checkout_state;

@@ -16,6 +16,14 @@ use crate::{case_twins, symlinks};
 /// A changed file that is larger cannot be shown in a patch.
 pub const MAX_FILE_BYTES: u64 = 64 << 20;
 
+/// How much all directories of all changed paths may have to be compared: a path is compared with the rules once for each of
+/// its directories, so that deep ones cost the square of their length. Beyond the free part only paths count that are nested
+/// deeper than those of any usual repository.
+const FREE_DEPTH_BYTES: u64 = 64 << 20;
+const USUAL_DEPTH: u64 = 16;
+/// How many wildcards the patterns of a contract may have together: each costs memory and time for every path.
+const MOST_WILDCARDS: usize = 1_000;
+
 /// What was found in the tree that an engine left. All of it is what herma itself saw.
 #[derive(Clone, Debug, Default)]
 pub struct TreeFacts {
@@ -71,6 +79,7 @@ static BUILT_IN: LazyLock<Result<Globs, BadPattern>> =
 impl PathRules {
     /// The rules that a contract's terms lead to.
     pub fn compile(terms: &Terms) -> Result<Self, BadPattern> {
+        bound_wildcards(terms)?;
         let forbidden: Vec<String> =
             terms.forbidden_paths.iter().map(|pattern| fold_pattern(pattern.as_str())).collect();
         Ok(Self {
@@ -86,8 +95,8 @@ impl PathRules {
     #[must_use]
     pub fn judge(&self, facts: &TreeFacts) -> Vec<PathViolation> {
         let mut violations: Vec<PathViolation> = Vec::new();
+        violations.extend(self.judge_names(&facts.changes));
         for change in &facts.changes {
-            violations.extend(self.judge_name(change));
             violations.extend(judge_submodule(change, &facts.submodules));
             violations.extend(judge_content(change, facts));
         }
@@ -126,6 +135,37 @@ impl PathRules {
         violations.sort();
         violations.dedup();
         violations
+    }
+
+    /// The rules that need nothing but the changes themselves.
+    #[must_use]
+    pub fn judge_names(&self, changes: &[ChangedFile]) -> Vec<PathViolation> {
+        self.judge_names_while(changes, &|| true).unwrap_or_default()
+    }
+
+    /// The same as long as `goes_on` says so, or `None`. Patterns that match in many ways take long for each path.
+    #[must_use]
+    pub fn judge_names_while(
+        &self,
+        changes: &[ChangedFile],
+        goes_on: &dyn Fn() -> bool,
+    ) -> Option<Vec<PathViolation>> {
+        let deepest = deepest_judged(changes);
+        let judge = |change: &ChangedFile| {
+            if depth(&change.path) > deepest {
+                let why = format!("it lies in more than {deepest} directories, too many to be judged");
+                return vec![broke(&change.path, PathRule::NotAllowed, why)];
+            }
+            self.judge_name(change)
+        };
+        let mut violations = Vec::new();
+        for change in changes {
+            if !goes_on() {
+                return None;
+            }
+            violations.extend(judge(change));
+        }
+        Some(violations)
     }
 
     /// The rules that need nothing but the change itself: allowed, forbidden, printable.
@@ -177,8 +217,11 @@ impl PathRules {
         let forms = prefixes(bytes, kind).zip(prefixes(&letters, kind)).zip(prefixes(&folded, kind));
         let forbidden = |why: String| Some(broke(path, PathRule::Forbidden, why));
         for (((spelled, kind), (letters, _)), (folded, _)) in forms {
-            let hit =
-                |globs| [spelled, letters, folded].into_iter().find_map(|form| Globs::hit(globs, form, kind));
+            // Most names are spelled as they are folded: then one comparison does for all.
+            let mut forms = vec![spelled];
+            forms.extend((letters != spelled).then_some(letters));
+            forms.extend((folded != spelled && folded != letters).then_some(folded));
+            let hit = |globs| forms.iter().find_map(|form| Globs::hit(globs, form, kind));
             if let Some(pattern) = hit(&self.never_lifted) {
                 return forbidden(format!("`{pattern}` is never lifted: {}", forbidden_paths::why(pattern)));
             }
@@ -211,6 +254,33 @@ impl Lifted {
     fn lifts(&self, path: &[u8], part: &[u8], kind: Kind) -> bool {
         self.floating.covers(part, kind).is_some() || self.anchored.covers(path, kind).is_some()
     }
+}
+
+/// The names that a path is made of.
+fn depth(path: &RepoPath) -> u64 {
+    1 + path.as_bytes().iter().filter(|byte| **byte == b'/').count() as u64
+}
+
+/// How deep a path may be nested so that it is judged: as deep as it likes, where all changes together cost little.
+fn deepest_judged(changes: &[ChangedFile]) -> u64 {
+    let length = |change: &ChangedFile| change.path.as_bytes().len() as u64;
+    let bytes: u64 = changes.iter().map(length).sum();
+    let compared: u64 = changes.iter().map(|change| depth(&change.path) * length(change)).sum();
+    if compared <= FREE_DEPTH_BYTES + USUAL_DEPTH * bytes { u64::MAX } else { USUAL_DEPTH }
+}
+
+fn bound_wildcards(terms: &Terms) -> Result<(), BadPattern> {
+    let patterns =
+        terms.allowed_paths.as_slice().iter().chain(&terms.forbidden_paths).chain(&terms.lift_paths);
+    let mut found = 0;
+    for pattern in patterns {
+        found += pattern.as_str().matches(['*', '?', '[']).count();
+        if found > MOST_WILDCARDS {
+            let why = format!("the contract's patterns have more than {MOST_WILDCARDS} wildcards together");
+            return Err(BadPattern { pattern: pattern.as_str().to_owned(), why });
+        }
+    }
+    Ok(())
 }
 
 fn judge_submodule(change: &ChangedFile, submodules: &[RepoPath]) -> Option<PathViolation> {

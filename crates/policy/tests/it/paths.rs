@@ -254,3 +254,26 @@ fn a_large_tree_with_few_changes() {
     }
     breaks(tree, &everything(), &[("Dir7/new", PathRule::CaseTwin)]);
 }
+
+#[test]
+fn paths_that_would_take_too_long_to_judge_are_not_allowed() {
+    let deep = |at: usize| format!("{at}/{}x", "a/".repeat(1_900));
+    // One deep path is judged like any other.
+    breaks(Tree::default().edit(deep(0)), &everything(), &[]);
+    let many = (0..100).fold(Tree::default().edit("a/b"), |tree, at| tree.edit(deep(at)));
+    let broken = many.broken(&everything());
+    assert_eq!(broken.len(), 100);
+    assert!(broken.iter().all(|(path, rule)| path != "a/b" && *rule == PathRule::NotAllowed));
+}
+
+#[test]
+fn patterns_with_too_many_wildcards_are_refused() {
+    let pattern = "*a".repeat(10);
+    let patterns = |count: usize| vec![pattern.as_str(); count];
+    assert!(PathRules::compile(&terms(&patterns(100), &[], &[])).is_ok());
+    for (allowed, forbidden, lifted) in [(101, 0, 0), (50, 51, 0), (50, 0, 51)] {
+        let terms = terms(&patterns(allowed), &patterns(forbidden), &patterns(lifted));
+        let error = PathRules::compile(&terms).unwrap_err();
+        assert!(error.why.contains("wildcards"), "{error}");
+    }
+}
