@@ -116,6 +116,7 @@ impl Seen {
             egress_denied: self.egress_denied.clone(),
             missing_event: self.missing_event,
             write_failures: self.write_failures.clone(),
+            evidence_refused: None,
         }
     }
 
