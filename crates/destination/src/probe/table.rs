@@ -81,6 +81,8 @@ pub(super) const PROBES: &[Probe] = probes! {
     mount, Seccomp, "open a file system for mounting", |_| a::mount();
     trace_sibling, Seccomp, "trace another process inside", |_| a::trace_sibling();
     io_uring, Seccomp, "make an io_uring", |_| a::io_uring();
+    file_lease, Seccomp, "take a lease on a file", |plan| a::file_lease(&plan.run_id);
+    aio_context, Seccomp, "make a context of asynchronous I/O", |plan| a::aio_context(&plan.run_id);
     keyring, Seccomp, "get a keyring", |_| a::keyring();
     raw_packets, Seccomp, "open a raw socket", |_| a::raw_packets();
     packets, Seccomp, "open a packet socket", |_| a::packets();

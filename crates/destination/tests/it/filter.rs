@@ -1,6 +1,8 @@
 //! The filter of system calls: what it refuses, and that programs do not notice.
 
-use herma_destination::Job;
+use std::fs;
+
+use herma_destination::{Job, Mount, Wall};
 
 use crate::support::{Ground, sandbox, tell};
 
@@ -26,6 +28,9 @@ fn python(ground: &Ground, script: &str) -> Job {
 fn what_the_table_refuses_is_refused_by_number_too() {
     let ground = Ground::new();
     let script = "
+open('own', 'w').close()
+own, directory = os.open('own', os.O_RDONLY), os.open('.', os.O_RDONLY)
+name = ctypes.create_string_buffer(b'huge')
 tried = {
     'mount': call(number(165, 40), 0, 0, 0, 0, 0),
     'pivot_root': call(number(155, 41), 0, 0),
@@ -52,6 +57,14 @@ tried = {
     'personality with more bits': call(number(135, 92), 0x1_0040_0000),
     'open_by_handle_at': call(number(304, 265), 0, 0, 0),
     'memfd_secret': call(447, 0),
+    'F_SETLEASE': call(number(72, 25), own, 1024, 0),
+    'F_SETLEASE to write': call(number(72, 25), own, 1024, 1),
+    'F_SETLEASE with more bits': call(number(72, 25), own, 0x1_0000_0400, 0),
+    'F_NOTIFY': call(number(72, 25), directory, 1026, 1),
+    'F_SETDELEG': call(number(72, 25), own, 1040, 0),
+    'MAP_HUGETLB': call(number(9, 222), 0, 1 << 21, 3, 0x40022, -1, 0),
+    'MFD_HUGETLB': call(number(319, 279), ctypes.addressof(name), 4),
+    'SHM_HUGETLB': call(number(29, 194), 0, 1 << 21, 0o4600 | 0o1000),
     'reboot': call(number(169, 142), 0, 0, 0, 0),
     'syslog': call(number(103, 116), 3, 0, 0),
     'packet': call(number(41, 198), 17, 3, 0),
@@ -69,9 +82,36 @@ tried = {
 }
 for name, result in tried.items():
     if result != 'EPERM': print(name, result)
-print('clone3', call(435, 0, 0))";
+absent = {
+    'clone3': call(435, 0, 0),
+    'io_setup': call(number(206, 0), 1, 0),
+    'cachestat': call(451, own, 0, 0, 0),
+}
+for name, result in absent.items():
+    if result != 'ENOSYS': print(name, result)
+print('all tried')";
     let told = tell(&sandbox(), &python(&ground, script));
-    assert_eq!(told.stdout, "clone3 ENOSYS\n", "{}", told.stderr);
+    assert_eq!(told.stdout, "all tried\n", "{}", told.stderr);
+}
+
+#[test]
+fn a_lease_on_a_file_that_is_mounted_from_the_host_is_refused() {
+    let ground = Ground::new();
+    let tool = ground.dir.path().join("tool");
+    fs::create_dir(&tool).unwrap();
+    fs::write(tool.join("file"), "").unwrap();
+    let script = "
+import fcntl
+file = os.open('/opt/tool/file', os.O_RDONLY)
+try:
+    fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    print('taken')
+except OSError as error: print(errno.errorcode[error.errno])";
+    let mut job = python(&ground, script);
+    job.mounts = vec![Mount { host: tool, inside: "/opt/tool".into() }];
+    assert_eq!(tell(&sandbox(), &job).stdout, "EPERM\n");
+    // The file is the user's own, and nothing but the filter is in the way.
+    assert_eq!(tell(&sandbox().without(Wall::Seccomp), &job).stdout, "taken\n");
 }
 
 #[test]
@@ -88,11 +128,20 @@ threading.Thread(target=lambda: None).start()
 subprocess.run(['true'], check=True)
 pty.openpty()
 multiprocessing.Semaphore()
+import fcntl, mmap
+with open('locked', 'w') as file:
+    fcntl.flock(file, fcntl.LOCK_EX)
+    fcntl.lockf(file, fcntl.LOCK_EX)
+    print(fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_UNLCK)
+mmap.mmap(-1, 1 << 21)
+os.memfd_create('ordinary')
+print(call(number(29, 194), 0, 4096, 0o1600))
+print(call(number(294, 26), 0))
 print(call(number(135, 92), 0xffffffff))
 if os.fork() == 0: os._exit(0)
 print(os.wait()[1])";
     let told = tell(&sandbox(), &python(&ground, script));
-    assert_eq!(told.stdout, "done\n0\n", "{}", told.stderr);
+    assert_eq!(told.stdout, "True\ndone\ndone\ndone\n0\n", "{}", told.stderr);
 }
 
 #[test]

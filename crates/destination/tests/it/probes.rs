@@ -113,6 +113,8 @@ fn on_the_host_the_probes_see_that_there_are_no_walls() {
         "filter",
         "trace_sibling",
         "io_uring",
+        "file_lease",
+        "aio_context",
         "keyring",
         "kernel_messages",
         "limits",

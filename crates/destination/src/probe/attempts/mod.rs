@@ -5,6 +5,7 @@ mod kernel;
 mod limits;
 mod network;
 mod processes;
+mod raw_call;
 
 use std::io::{self, ErrorKind};
 
@@ -22,6 +23,7 @@ pub(super) use self::network::{
     raw_packets, resolve,
 };
 pub(super) use self::processes::{see, signal, trace, trace_sibling};
+pub(super) use self::raw_call::{aio_context, file_lease};
 
 /// What came of an attempt.
 pub(super) enum Attempt {

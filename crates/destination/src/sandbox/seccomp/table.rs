@@ -1,7 +1,8 @@
 //! The table of system calls that are refused inside, each with its reason. Read it as data.
 //!
 //! What is not here is allowed: a list of everything that every toolchain needs would never be complete. What is here
-//! leads to the kernel's large and rarely used parts, to other processes, or out of the namespaces.
+//! leads to the kernel's large and rarely used parts, to other processes, out of the namespaces, or uses up what all users
+//! of the machine share.
 
 use Is::{Equal, Has, Not};
 
@@ -91,6 +92,18 @@ const TERMINAL: &[&[Check]] = &[
     &[at(1, Equal(0x541c))], // TIOCLINUX
 ];
 
+/// Commands of fcntl that make others wait, or report what others do.
+const LEASES: &[&[Check]] = &[
+    &[at(1, Equal(1024))], // F_SETLEASE
+    &[at(1, Equal(1026))], // F_NOTIFY
+    &[at(1, Equal(1040))], // F_SETDELEG, since Linux 6.19
+];
+
+/// Flags that take pages of the machine's pool of huge pages, which no cgroup for memory counts.
+const MAP_HUGETLB: &[&[Check]] = &[&[at(3, Has(0x0004_0000, 0x0004_0000))]];
+const MFD_HUGETLB: &[&[Check]] = &[&[at(1, Has(0x4, 0x4))]];
+const SHM_HUGETLB: &[&[Check]] = &[&[at(2, Has(0x800, 0x800))]];
+
 macro_rules! row {
     ($name:ident, $number:expr, $why:literal) => {
         row!($name, $number, ALWAYS, Answer::NotPermitted, $why)
@@ -168,6 +181,36 @@ pub(super) const TABLE: &[Row] = &[
     row!(keyctl, libc::SYS_keyctl, "keyrings belong to the user, not to a namespace"),
     row!(add_key, libc::SYS_add_key, "as keyctl"),
     row!(request_key, libc::SYS_request_key, "as keyctl; it can also start a program outside"),
+    row!(
+        fcntl,
+        libc::SYS_fcntl,
+        LEASES,
+        Answer::NotPermitted,
+        "a lease on a file that is mounted from the host makes every process that opens it wait, 45 seconds each time"
+    ),
+    row!(
+        io_setup,
+        libc::SYS_io_setup,
+        ALWAYS,
+        Answer::NotThere,
+        "all users of the machine share fs.aio-max-nr; libaio's callers do without, as on a kernel built without it"
+    ),
+    row!(
+        cachestat,
+        451, // the same number everywhere
+        ALWAYS,
+        Answer::NotThere,
+        "tells which files of the host are in use; older kernels do not have it"
+    ),
+    row!(
+        mmap,
+        libc::SYS_mmap,
+        MAP_HUGETLB,
+        Answer::NotPermitted,
+        "the machine's pool of huge pages; callers fall back to ordinary pages"
+    ),
+    row!(memfd_create, libc::SYS_memfd_create, MFD_HUGETLB, Answer::NotPermitted, "as mmap with huge pages"),
+    row!(shmget, libc::SYS_shmget, SHM_HUGETLB, Answer::NotPermitted, "as mmap with huge pages"),
     row!(
         personality,
         libc::SYS_personality,
