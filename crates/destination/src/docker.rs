@@ -283,7 +283,7 @@ impl Docker {
         let (keeper, number) =
             process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
-        let watch = watch::Watch::start(&job.rooms, &job.limits, keeper);
+        let watch = watch::Watch::start(&job.rooms, &job.limits, keeper, number);
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))
     }

@@ -36,6 +36,18 @@ pub struct Limits {
     pub disk: Bytes,
     /// How many files and directories lie there.
     pub files: u64,
+    /// Pseudo-terminals open at once.
+    pub terminals: u64,
+    /// Instances of inotify; fewer where the user has few.
+    pub inotify_instances: u64,
+    /// Watches of inotify; fewer where the user has few.
+    pub inotify_watches: u64,
+    /// What POSIX message queues may hold.
+    pub message_queues: Bytes,
+    /// Memory that each process may keep from being swapped out.
+    pub locked_memory: Bytes,
+    /// Signals queued and timers, of all processes together.
+    pub pending_signals: u64,
 }
 
 /// One limit that holds, and by what.
@@ -80,6 +92,22 @@ pub enum LimitName {
     Disk,
     /// Files and directories there.
     Files,
+    /// Pseudo-terminals open at once.
+    Terminals,
+    /// Instances of inotify, of all processes together.
+    InotifyInstances,
+    /// Watches of inotify, of all processes together.
+    InotifyWatches,
+    /// Bytes in POSIX message queues, of all processes together.
+    MessageQueues,
+    /// Bytes that each process may lock in memory.
+    LockedMemoryOfEach,
+    /// Signals queued and timers, of all processes together.
+    PendingSignals,
+    /// The highest real-time priority that a process may take; 0 is none.
+    RealtimePriority,
+    /// How far a process may raise its own priority; 0 is not at all.
+    RaisedPriority,
 }
 
 /// What holds a limit.
@@ -94,6 +122,8 @@ pub enum HeldBy {
     Rlimit,
     /// The size of a file system in memory.
     Tmpfs,
+    /// A maximum of the sandbox's own user namespace.
+    UserNamespace,
     /// herma looks again and again, and kills.
     Watch,
 }
@@ -118,6 +148,14 @@ impl Default for Limits {
             shared_memory: Bytes(GIB),
             disk: Bytes(64 * GIB),
             files: 4_000_000,
+            terminals: 256,
+            inotify_instances: 64,
+            inotify_watches: 1 << 20,
+            // Three queues of the size that the kernel gives one by default.
+            message_queues: Bytes(256 << 10),
+            // What the kernel itself gives by default.
+            locked_memory: Bytes(8 * MIB),
+            pending_signals: 1024,
         }
     }
 }
@@ -148,6 +186,14 @@ impl LimitName {
             Self::SharedMemory => "shared_memory",
             Self::Disk => "disk",
             Self::Files => "files",
+            Self::Terminals => "terminals",
+            Self::InotifyInstances => "inotify_instances",
+            Self::InotifyWatches => "inotify_watches",
+            Self::MessageQueues => "message_queues",
+            Self::LockedMemoryOfEach => "locked_memory_of_each",
+            Self::PendingSignals => "pending_signals",
+            Self::RealtimePriority => "realtime_priority",
+            Self::RaisedPriority => "raised_priority",
         }
     }
 }

@@ -9,7 +9,7 @@ use crate::limits::{Held, HeldBy, LimitName, Limits};
 
 /// Every resource that herma limits: the limit it stands for, its word on the launcher's command line, and the
 /// kernel's.
-const RESOURCES: [(LimitName, &str, Resource); 6] = [
+const RESOURCES: [(LimitName, &str, Resource); 11] = [
     (LimitName::MemoryOfEach, "as", Resource::As),
     (LimitName::DataOfEach, "data", Resource::Data),
     // Inside a user namespace the kernel counts only what runs in it (since 5.14): others of the same user do not
@@ -18,6 +18,13 @@ const RESOURCES: [(LimitName, &str, Resource); 6] = [
     (LimitName::OpenFiles, "nofile", Resource::Nofile),
     (LimitName::FileSize, "fsize", Resource::Fsize),
     (LimitName::CpuSecondsOfEach, "cpu", Resource::Cpu),
+    // These two the kernel counts per user; in a user namespace only what is inside counts (since 5.14).
+    (LimitName::MessageQueues, "msgqueue", Resource::Msgqueue),
+    (LimitName::PendingSignals, "sigpending", Resource::Sigpending),
+    (LimitName::LockedMemoryOfEach, "memlock", Resource::Memlock),
+    // A user of the machine may have been given more than none, for sound or for a desktop.
+    (LimitName::RealtimePriority, "rtprio", Resource::Rtprio),
+    (LimitName::RaisedPriority, "nice", Resource::Nice),
 ];
 
 /// The limit of each process that the contract sets: all that is held on the host.
@@ -41,6 +48,10 @@ pub(crate) fn all(limits: &Limits, elsewhere: &[Held]) -> Vec<Held> {
     if !held(LimitName::Cpu) {
         all.push(rlimit(LimitName::CpuSecondsOfEach, limits.cpu_seconds));
     }
+    all.push(rlimit(LimitName::MessageQueues, limits.message_queues.0));
+    all.push(rlimit(LimitName::PendingSignals, limits.pending_signals));
+    all.push(rlimit(LimitName::LockedMemoryOfEach, limits.locked_memory.0));
+    all.extend([LimitName::RealtimePriority, LimitName::RaisedPriority].map(|name| rlimit(name, 0)));
     // Who started herma may have set less, and that cannot be raised.
     for held in &mut all {
         held.value = most(held.name, held.value);

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use herma_model::RunId;
 use herma_model::units::Bytes;
 
+use super::quota;
 use crate::environment;
 use crate::job::{BadJob, Job, Mount, Rooms, View};
 use crate::limits::{Held, HeldBy, LimitName, Limits};
@@ -95,8 +96,13 @@ pub(crate) const KERNEL_LISTS: [&str; 8] = [
 /// Places that no mount may cover or lie in.
 const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
-/// The words that are the same for every job: walls, system, and the private places.
-pub(super) fn walls(standing: Standing<Wall>, limits: &Limits) -> Vec<OsString> {
+/// The words that are the same for every job: walls, system, and the private places. `quotas` are settings of the user
+/// namespace, each with the number of the open file that holds its value.
+pub(super) fn walls(
+    standing: Standing<Wall>,
+    limits: &Limits,
+    quotas: Vec<(&str, OsString)>,
+) -> Vec<OsString> {
     let mut words = Words(USER.iter().map(OsString::from).collect());
     for (_, of_wall) in WALLS.iter().filter(|(wall, _)| standing.has(*wall)) {
         words.0.extend(of_wall.iter().map(OsString::from));
@@ -117,6 +123,13 @@ pub(super) fn walls(standing: Standing<Wall>, limits: &Limits) -> Vec<OsString> 
     }
     words.two("--dev", "/dev");
     words.sized(SHARED_MEMORY, limits.shared_memory);
+    if !quotas.is_empty() {
+        // bubblewrap writes them while it has capabilities over the namespace. The mount is below the next one, for good.
+        words.three("--bind", quota::SETTINGS, "/proc");
+        for (setting, value) in quotas {
+            words.three("--file", value, format!("/proc/{setting}"));
+        }
+    }
     words.two("--proc", "/proc");
     if standing.has(Wall::Mounts) {
         // What herma cannot read, the inside cannot either; each mount costs every start some time. On a mount without

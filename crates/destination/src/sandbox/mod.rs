@@ -2,8 +2,10 @@
 
 pub(crate) mod layout;
 mod process;
+mod quota;
 mod readiness;
 pub(crate) mod seccomp;
+mod terminals;
 pub(crate) mod watch;
 
 use std::ffi::{OsStr, OsString};
@@ -99,6 +101,7 @@ impl Destination for Sandbox {
         all.extend(rlimits::all(limits, &all));
         all.extend(layout::held(limits));
         all.extend(watch::held(limits));
+        all.extend(quota::held(limits));
         all
     }
 
@@ -150,7 +153,8 @@ impl Sandbox {
             files.hand_over(inside.into());
             channel = Some(outside);
         }
-        let mut words = layout::walls(self.standing, &job.limits);
+        let quotas = self.quotas(&job.limits, &mut files)?;
+        let mut words = layout::walls(self.standing, &job.limits, quotas);
         for (place, text) in layout::texts(job.run_id) {
             // Part of the root, which becomes read-only: a mount for each would cost every start some time.
             words.extend(["--perms".into(), "0444".into()]);
@@ -205,6 +209,20 @@ impl Sandbox {
         let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
         waiting.doors = doors.map_err(StartError::io("cannot open the way out"))?;
         Ok(waiting)
+    }
+
+    /// The settings of the user namespace, each with the number of the file that holds its value.
+    fn quotas(
+        &self,
+        limits: &Limits,
+        files: &mut Files,
+    ) -> Result<Vec<(&'static str, OsString)>, StartError> {
+        let held = if self.standing.has(Wall::Limits) { quota::held(limits) } else { Vec::new() };
+        let set = |Held { name, value, .. }: Held| {
+            let file = files.text(value.to_string().as_bytes());
+            quota::setting(name).map(|setting| file.map(|file| (setting, file)))
+        };
+        held.into_iter().filter_map(set).collect()
     }
 
     /// What the launcher does inside before it becomes the command.

@@ -131,7 +131,8 @@ impl SandboxProcess {
     /// Looks from now on whether what it writes stays within the limits.
     pub(super) fn watched(mut self, rooms: &Rooms, limits: &Limits) -> Result<Self, StartError> {
         let failed = StartError::io("cannot watch the workspace");
-        let watch = self.first.1.try_clone().and_then(|first| Watch::start(rooms, limits, first));
+        let number = self.first.0.number();
+        let watch = self.first.1.try_clone().and_then(|first| Watch::start(rooms, limits, first, number));
         self.watch = Some(watch.map_err(failed)?);
         Ok(self)
     }

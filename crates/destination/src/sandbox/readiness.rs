@@ -119,7 +119,7 @@ fn whose(bwrap: &Path) -> Option<String> {
 
 /// Makes the walls once, around a command that does nothing.
 pub(super) fn rehearse(bwrap: &Path, standing: Standing<Wall>) -> Result<(), Unready> {
-    let mut words: Vec<OsString> = layout::walls(standing, &Limits::default());
+    let mut words: Vec<OsString> = layout::walls(standing, &Limits::default(), Vec::new());
     words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
     let tried = Tool::at("bwrap", bwrap.to_owned()).call().args(words).checked();
     tried.map(drop).map_err(|error| Unready {

@@ -1,4 +1,4 @@
-//! Looks again and again at how much lies in the rooms, and kills what writes too much.
+//! Looks again and again at how much lies in the rooms and how many terminals are open, and kills what takes too much.
 //!
 //! A quota of the file system would be better, and needs privileges that herma does not have. Between two looks much
 //! can be written; the size of one file is limited by the kernel.
@@ -16,12 +16,13 @@ use herma_model::units::Bytes;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
 use rustix::process::{Signal, pidfd_send_signal};
 
+use super::terminals;
 use crate::job::Rooms;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
 /// The first look, and the shortest time between two.
 const SOON: Duration = Duration::from_millis(500);
-/// Looking takes at most this part of the time: a large tree is looked at less often.
+/// Looking at the rooms takes at most this part of the time: a large tree is looked at less often.
 const SHARE: u32 = 20;
 /// Nobody nests directories deeper than this; each level keeps one file open while it is looked at.
 const DEEPEST: usize = 200;
@@ -34,16 +35,17 @@ pub(crate) struct Watch {
 }
 
 /// What a watch holds.
-pub(crate) fn held(limits: &Limits) -> [Held; 2] {
+pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     [
         Held::new(LimitName::Disk, limits.disk.0, HeldBy::Watch),
         Held::new(LimitName::Files, limits.files, HeldBy::Watch),
+        Held::new(LimitName::Terminals, limits.terminals, HeldBy::Watch),
     ]
 }
 
 impl Watch {
-    /// Watches the rooms, and kills the process behind `first` when they hold too much.
-    pub(crate) fn start(rooms: &Rooms, limits: &Limits, first: OwnedFd) -> io::Result<Self> {
+    /// Watches the rooms and the terminals, and kills the process with this number, behind `first`, when there is too much.
+    pub(crate) fn start(rooms: &Rooms, limits: &Limits, first: OwnedFd, number: i32) -> io::Result<Self> {
         let rooms: Vec<PathBuf> =
             [Some(&rooms.workspace), rooms.engine_dir.as_ref()].into_iter().flatten().cloned().collect();
         let limits = *limits;
@@ -52,16 +54,20 @@ impl Watch {
         let (alive, ended) = channel();
         let found = Arc::clone(&over);
         thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let mut pause = SOON;
-            while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+            let mut due = Instant::now();
+            while ended.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
                 let begun = Instant::now();
-                if let Some(limit) = look(&rooms, &limits, free_before) {
+                let mut over = (terminals::count(number) > limits.terminals).then_some(LimitName::Terminals);
+                if over.is_none() && begun >= due {
+                    over = look(&rooms, &limits, free_before);
+                    due = Instant::now() + begun.elapsed() * SHARE;
+                }
+                if let Some(limit) = over {
                     let _ = found.set(limit);
                     // An error says that it is dead already.
                     let _ = pidfd_send_signal(&first, Signal::KILL);
                     return;
                 }
-                pause = SOON.max(begun.elapsed() * SHARE);
             }
         })?;
         Ok(Self { over, _alive: alive })

@@ -50,14 +50,25 @@ fn every_limit_is_said_once_and_by_what() {
     assert_eq!(by(LimitName::Memory).len() + by(LimitName::DataOfEach).len(), 1, "{held:?}");
     assert_eq!(by(LimitName::Processes).len(), 1, "{held:?}");
     assert_eq!(by(LimitName::Cpu).len() + by(LimitName::CpuSecondsOfEach).len(), 1, "{held:?}");
-    for name in [LimitName::OpenFiles, LimitName::FileSize] {
+    for name in [
+        LimitName::OpenFiles,
+        LimitName::FileSize,
+        LimitName::MessageQueues,
+        LimitName::PendingSignals,
+        LimitName::LockedMemoryOfEach,
+        LimitName::RealtimePriority,
+        LimitName::RaisedPriority,
+    ] {
         assert_eq!(by(name), [HeldBy::Rlimit]);
     }
     for name in [LimitName::Tmp, LimitName::Home, LimitName::SharedMemory] {
         assert_eq!(by(name), [HeldBy::Tmpfs]);
     }
-    for name in [LimitName::Disk, LimitName::Files] {
+    for name in [LimitName::Disk, LimitName::Files, LimitName::Terminals] {
         assert_eq!(by(name), [HeldBy::Watch]);
+    }
+    for name in [LimitName::InotifyInstances, LimitName::InotifyWatches] {
+        assert_eq!(by(name), [HeldBy::UserNamespace]);
     }
 }
 
@@ -145,6 +156,72 @@ fn who_fills_the_workspace_is_killed_and_the_limit_is_said() {
     let mut process = sandbox().start(&ground.shell("echo fine > file")).unwrap();
     assert!(process.wait(LONG).unwrap().unwrap().success());
     assert_eq!(process.over_limit(), None);
+}
+
+#[test]
+fn a_job_that_opens_too_many_terminals_is_killed_and_the_limit_is_said() {
+    for (count, over) in [(8, None), (30, Some(LimitName::Terminals))] {
+        let ground = Ground::new();
+        let script =
+            format!("import pty, time\nheld = [pty.openpty() for _ in range({count})]\ntime.sleep(3)");
+        let told = tell(&sandbox(), &with(ground.python(&script), |limits| limits.terminals = 20));
+        assert_eq!((told.over, told.exit.success()), (over, over.is_none()), "{told:?}");
+    }
+}
+
+#[test]
+fn inotify_is_bounded_by_the_sandboxes_own_namespace_and_leaves_the_rest_to_the_user() {
+    let ground = Ground::new();
+    let script = "
+import ctypes, errno, os
+libc = ctypes.CDLL(None, use_errno=True)
+def refused(call, *words):
+    return errno.errorcode[ctypes.get_errno()] if call(*words) < 0 else None
+made = 0
+while made < 10 and not (why := refused(libc.inotify_init)): made += 1
+print(made, why, flush=True)
+# One of the instances that were made: the numbers 0 to 2 are the standard streams.
+watched = 0
+for name in range(12):
+    open(str(name), 'w').close()
+    if (why := refused(libc.inotify_add_watch, 3, str(name).encode(), 2)): break
+    watched += 1
+print(watched, why, flush=True)
+if os.fork() == 0:
+    print('child', refused(libc.inotify_init), flush=True)
+    os._exit(0)
+os.wait()";
+    let job = with(ground.python(script), |limits| {
+        (limits.inotify_instances, limits.inotify_watches) = (4, 7);
+    });
+    let told = tell(&sandbox(), &job);
+    assert_eq!(told.stdout, "4 EMFILE\n7 ENOSPC\nchild EMFILE\n", "{}", told.stderr);
+    let script =
+        "for place in /proc/sys/user/max_inotify_instances /proc/sys/fs/inotify/max_user_instances; do
+        (echo 9999 > $place) 2>/dev/null && echo $place; done; true";
+    assert_eq!(tell(&sandbox(), &ground.shell(script)).stdout, "");
+}
+
+#[test]
+fn what_the_kernel_counts_per_user_is_limited_inside() {
+    let ground = Ground::new();
+    let script = "import resource
+names = ('MSGQUEUE', 'SIGPENDING', 'MEMLOCK', 'RTPRIO', 'NICE')
+print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in names))";
+    let job = with(ground.python(script), |limits| {
+        (limits.message_queues, limits.locked_memory) = (Bytes(4096), Bytes(8192));
+        limits.pending_signals = 33;
+    });
+    assert_eq!(tell(&sandbox(), &job).stdout, "4096 33 8192 0 0\n");
+    // Another sandbox of the same user has a count of its own.
+    let queue = "import ctypes, signal, os
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
+libc = ctypes.CDLL(None, use_errno=True)
+sent = 0
+while sent < 100 and libc.sigqueue(os.getpid(), int(signal.SIGRTMIN), ctypes.c_void_p(0)) == 0: sent += 1
+print(sent <= 33)";
+    let job = with(ground.python(queue), |limits| limits.pending_signals = 33);
+    assert_eq!(tell(&sandbox(), &job).stdout, "True\n");
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::os::fd::AsFd as _;
 use herma_destination::{Destination as _, Job, Limits, Mount, Sandbox, StartError, Stdin};
 use herma_model::units::Bytes;
 
-use crate::support::{Ground, both, helper, hides, host, sandbox, talks, tell};
+use crate::support::{Ground, both, helper, hides, host, sandbox, talks, tell, until};
 
 #[test]
 fn nothing_of_the_callers_environment_is_inside() {
@@ -300,4 +300,24 @@ fn a_job_without_a_router_sees_none() {
     let job = ground.shell("ls /herma");
     assert_eq!(sandbox().view(&job.rooms).router, None);
     assert_eq!(tell(&sandbox(), &job).stdout, "herma\ninside\nsecond-wall\n");
+}
+
+#[test]
+fn locks_on_what_a_job_can_open_keep_no_other_job_waiting() {
+    let ground = Ground::new();
+    let tool = ground.dir.path().join("tool");
+    fs::create_dir(&tool).unwrap();
+    let mounts = vec![Mount { host: tool, inside: "/opt/tool".into() }];
+    let script = "import fcntl, time
+held = [open(place) for place in ('/herma/herma', '/herma/inside')]
+held += [os.open(place, os.O_RDONLY) for place in ('/workspace', '/engine', '/opt/tool')]
+for file in held: fcntl.flock(file, fcntl.LOCK_EX)
+open('ready', 'w').close()
+time.sleep(600)";
+    let job = Job { mounts: mounts.clone(), ..ground.python(&format!("import os\n{script}")) };
+    let mut process = sandbox().start(&job).unwrap();
+    until("it holds the locks", || ground.workspace().join("ready").exists());
+    let other = Job { mounts, ..ground.shell("echo went on") };
+    assert_eq!(tell(&sandbox(), &other).stdout, "went on\n");
+    process.kill_all().unwrap();
 }

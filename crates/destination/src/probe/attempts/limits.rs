@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use rustix::fs::{FallocateFlags, fallocate};
+use rustix::fs::{FallocateFlags, fallocate, inotify};
 
 use super::Attempt::{Denied, NotDenied};
 use super::{Attempt, all};
@@ -31,7 +31,9 @@ pub(in super::super) fn read_back(plan: &ProbePlan) -> Attempt {
         let seen = match by {
             HeldBy::Rlimit => rlimits::read_back(*name),
             HeldBy::Tmpfs => layout::sized_place(*name).and_then(size_of),
-            HeldBy::CgroupV1 | HeldBy::CgroupV2 | HeldBy::Watch => Some(*value),
+            HeldBy::UserNamespace if *name == LimitName::InotifyInstances => inotify_instances(*value),
+            // Of the namespace, the rest: bubblewrap starts nothing where it cannot write a setting, and nothing inside shows it.
+            HeldBy::CgroupV1 | HeldBy::CgroupV2 | HeldBy::Watch | HeldBy::UserNamespace => Some(*value),
         };
         match seen {
             Some(seen) if seen <= *value => Denied(format!("all {} are set", plan.limits.len())),
@@ -40,6 +42,19 @@ pub(in super::super) fn read_back(plan: &ProbePlan) -> Attempt {
         }
     };
     all(plan.limits.iter().map(attempt), "there is none")
+}
+
+/// How many instances of inotify there can be at once; `None` if there can be more than `limit`.
+fn inotify_instances(limit: u64) -> Option<u64> {
+    let mut made = Vec::new();
+    while made.len() as u64 <= limit {
+        match inotify::init(inotify::CreateFlags::CLOEXEC) {
+            Ok(instance) => made.push(instance),
+            Err(rustix::io::Errno::MFILE) => return Some(made.len() as u64),
+            Err(_) => return None,
+        }
+    }
+    None
 }
 
 /// The size of the file system at this place.
