@@ -9,8 +9,9 @@ use crate::generated::{head, row};
 /// Every attempt with what the bundle holds of it.
 pub(crate) fn attempts() -> String {
     let mut text = head(&["attempt", "what it tries", "recorded by"]);
-    for Attempt { name, what, record, .. } in table().attempts {
-        text += &row(&[&format!("`{name}`"), &what, &record.to_string()]);
+    for Attempt { name, what, record, only_in, .. } in table().attempts {
+        let only = only_in.map(|place| format!(" (only in `{place}`)")).unwrap_or_default();
+        text += &row(&[&format!("`{name}`"), &format!("{what}{only}"), &record.to_string()]);
     }
     text
 }

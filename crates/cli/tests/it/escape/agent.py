@@ -14,6 +14,7 @@ CALLS = {'mount': (165, 40), 'umount2': (166, 39), 'pivot_root': (155, 41), 'clo
          'kexec_load': (246, 104), 'reboot': (169, 142), 'syslog': (103, 116), 'personality': (135, 92),
          'fanotify_init': (300, 262), 'acct': (163, 89), 'swapon': (167, 224), 'capset': (126, 91), 'shmat': (30, 196),
          'clock_settime': (227, 112), 'sethostname': (170, 161), 'prctl': (157, 167), 'chroot': (161, 51),
+         'io_setup': (206, 0), 'mmap': (9, 222), 'memfd_create': (319, 279), 'shmget': (29, 194), 'cachestat': 451,
          'io_uring_setup': 425, 'open_tree': 428, 'fsopen': 430, 'clone3': 435, 'pidfd_open': 434, 'pidfd_getfd': 438,
          'mount_setattr': 442}
 NEWNS, NEWNET, NEWUSER = 0x20000, 0x40000000, 0x10000000

@@ -21,6 +21,7 @@ pub(crate) struct Attempt {
     #[serde(deserialize_with = "record")]
     pub(crate) record: Record,
     pub(crate) host: OnHost,
+    pub(crate) only_in: Option<String>,
 }
 
 /// An attempt that takes what others need. Each is a run of its own.
@@ -97,6 +98,11 @@ pub(crate) fn program(attempts: &[&Attempt], world: &str) -> String {
 }
 
 impl Attempt {
+    /// Whether it is made in this destination.
+    pub(crate) fn is_for(&self, place: &str) -> bool {
+        self.only_in.as_ref().is_none_or(|only| only == place)
+    }
+
     /// Whether this is what it says when it is refused.
     pub(crate) fn is_refusal(&self, said: &str) -> bool {
         said.split('+').all(|word| self.refused.iter().any(|refused| refused == word))
