@@ -52,12 +52,13 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
     Ok(closed)
 }
 
-/// Brings the store in step with the marks of used approvals. A run that was killed between its mark and the store's
-/// transaction has used its approval, whatever the store says.
+/// Brings the store in step with the marks of used approvals and with the trust chain. A run that was killed between its mark
+/// and the store's transaction has used its approval, whatever the store says; so has one whose store was restored.
 pub fn settle_used(installation: &Installation) -> Result<(), StoreError> {
     for approval in installation.store.granted()? {
         let ApprovalRequest { id, requested_at, .. } = approval.request;
-        if let Some(run) = installation.home.marked_by(id) {
+        let chained = || installation.trust_log.read().ok()?.consumed_by(id);
+        if let Some(run) = installation.home.marked_by(id).or_else(chained) {
             // The mark was made in time; that it is over by now does not undo the use.
             installation.store.consume(id, run, requested_at)?;
         }

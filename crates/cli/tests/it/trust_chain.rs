@@ -82,15 +82,17 @@ fn an_approver_stays_revoked_when_the_revocation_is_removed() {
 fn a_used_approval_stays_used_when_store_and_mark_are_restored() {
     let herma = Herma::proven(4);
     herma.contract(&[("stage", "4")]);
-    herma.approve();
+    let id = herma.approve();
     let restore = keep(herma.home(), &STORE);
-    herma.play(&fix_and(&[]), &[("stage", "4")]).assert_pass();
+    let used = herma.play(&fix_and(&[]), &[("stage", "4")]);
+    used.assert_pass();
     restore();
     fs::remove_dir_all(herma.home().join("consumed")).unwrap();
     let again = herma.play(&fix_and(&[]), &[("stage", "4")]);
     again.assert_only(Blocker::ApprovalAlreadyConsumed);
     assert_eq!(again.report.approval_status, ApprovalStatus::AlreadyConsumed);
     assert!(!again.report.engine_started);
+    assert_eq!(herma.approval(&id), ("consumed".to_owned(), Some(used.report.run_id)));
 }
 
 #[test]
