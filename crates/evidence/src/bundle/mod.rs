@@ -201,7 +201,7 @@ impl Bundle {
         if matches!(self.fault(), Some(Fault::Backdate(file)) if file == name)
             && !self.0.backdated.swap(true, Ordering::Relaxed)
         {
-            written_at = written_at.saturating_sub(Duration::from_secs(3600)).unwrap_or(written_at);
+            written_at = written_at.saturating_sub(Duration::from_hours(1)).unwrap_or(written_at);
         }
         let artifact = Artifact { sha256, size, written_at };
         self.written().insert(name.to_owned(), artifact);

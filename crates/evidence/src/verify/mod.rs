@@ -89,11 +89,13 @@ pub struct Context<'a> {
 
 /// Checks the bundle in `dir`. Who made it may mean harm: no link is followed, nothing is waited for, and what no
 /// trusted key signed is read up to a limit.
+#[must_use]
 pub fn verify(dir: &Path, context: &Context<'_>) -> CheckList {
     judged(dir, &pass::look(dir, context.trust, None), context)
 }
 
 /// The same checks of a bundle whose attestation is signed and not written yet.
+#[must_use]
 pub fn verify_signed(dir: &Path, attestation: &Attestation, context: &Context<'_>) -> CheckList {
     judged(dir, &pass::look(dir, context.trust, Some(attestation)), context)
 }
