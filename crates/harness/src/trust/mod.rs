@@ -86,7 +86,7 @@ impl TrustLog {
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         self.bring_up_to_date(&mut verified)?;
         if !verified.agreed {
-            self.agree(&verified.chain, self.witnesses.newest(NEWEST_BUNDLES))?;
+            agree(&verified.chain, self.witnesses.newest(NEWEST_BUNDLES))?;
             verified.agreed = true;
         }
         if verified.bytes.is_empty() && has_entries(&self.approvers) {
@@ -100,7 +100,7 @@ impl TrustLog {
         let chain = self.read()?;
         let witnesses = self.witnesses.all();
         let count = witnesses.len();
-        self.agree(&chain, witnesses)?;
+        agree(&chain, witnesses)?;
         Ok((chain, count))
     }
 
@@ -115,7 +115,7 @@ impl TrustLog {
         let predicate = attested(bundle, Some(&self.witnesses.installation))
             .ok_or_else(|| unusable("it has no attestation that this installation signed"))?;
         let head = predicate.trust_head.ok_or_else(|| unusable("it names no head of a trust chain"))?;
-        self.agree(&chain, vec![Witness { by: format!("{}", bundle.display()), head }])?;
+        agree(&chain, vec![Witness { by: format!("{}", bundle.display()), head }])?;
         Ok(head)
     }
 
@@ -210,7 +210,7 @@ impl TrustLog {
     }
 
     fn bring_up_to_date(&self, verified: &mut Verified) -> Result<(), TrustError> {
-        let mut bytes = self.bytes().map_err(|e| self.failed("read", e))?;
+        let mut bytes = self.bytes().map_err(|e| failed("read", e))?;
         // A line without its end was never acknowledged: a power cut tore it, or it is being written.
         bytes.truncate(bytes.iter().rposition(|b| *b == b'\n').map_or(0, |end| end + 1));
         let Some(new) = bytes.strip_prefix(verified.bytes.as_slice()) else {
@@ -228,15 +228,6 @@ impl TrustLog {
         Ok(())
     }
 
-    fn agree(&self, chain: &TrustChain, witnesses: Vec<Witness>) -> Result<(), TrustError> {
-        match witnesses.into_iter().find(|witness| !chain.contains(&witness.head)) {
-            None => Ok(()),
-            Some(Witness { by, head: known }) => {
-                Err(TrustError::RolledBack { by, known, head: chain.head() })
-            }
-        }
-    }
-
     fn lock_file(&self) -> Result<File, TrustError> {
         let locked = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
@@ -249,10 +240,6 @@ impl TrustLog {
             doing: "locked",
             source,
         })
-    }
-
-    fn failed(&self, doing: &'static str, source: io::Error) -> TrustError {
-        TrustError::Io { what: "trust/chain.jsonl in herma's home".to_owned(), doing, source }
     }
 }
 
@@ -281,8 +268,7 @@ impl Appending<'_> {
         // What would not be believed when it is read is not written.
         chain.follow(&line).map_err(|broken| TrustError::Broken { broken })?;
         line.push(b'\n');
-        append_durably(&log.file, verified.bytes.len() as u64, &line)
-            .map_err(|e| log.failed("written", e))?;
+        append_durably(&log.file, verified.bytes.len() as u64, &line).map_err(|e| failed("written", e))?;
         verified.bytes.extend_from_slice(&line);
         verified.chain = Arc::new(chain);
         self.chain = Arc::clone(&verified.chain);
@@ -316,4 +302,16 @@ fn append_durably(file: &Path, size: u64, line: &[u8]) -> io::Result<()> {
 /// Whether there is anything in the directory.
 fn has_entries(dir: &Path) -> bool {
     fs::read_dir(dir).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Whether the chain contains every head that was seen.
+fn agree(chain: &TrustChain, witnesses: Vec<Witness>) -> Result<(), TrustError> {
+    match witnesses.into_iter().find(|witness| !chain.contains(&witness.head)) {
+        None => Ok(()),
+        Some(Witness { by, head: known }) => Err(TrustError::RolledBack { by, known, head: chain.head() }),
+    }
+}
+
+fn failed(doing: &'static str, source: io::Error) -> TrustError {
+    TrustError::Io { what: "trust/chain.jsonl in herma's home".to_owned(), doing, source }
 }
