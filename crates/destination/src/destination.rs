@@ -193,6 +193,19 @@ pub enum StartError {
         /// Its last words.
         said: String,
     },
+    /// The program that makes the walls did not get that far, in any attempt.
+    #[error(
+        "{program} did not start within {} s ({attempts} attempts; is the machine under load?)",
+        within.as_secs_f32()
+    )]
+    Slow {
+        /// The program.
+        program: String,
+        /// How long all attempts took together.
+        within: Duration,
+        /// How many there were.
+        attempts: u32,
+    },
 }
 
 impl Exit {

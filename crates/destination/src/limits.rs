@@ -1,6 +1,7 @@
 //! How much a job may use, and by what each limit is held. The defaults are here and nowhere else.
 
 use std::fmt;
+use std::time::Duration;
 
 use herma_model::units::Bytes;
 use schemars::JsonSchema;
@@ -8,6 +9,11 @@ use serde::{Deserialize, Serialize};
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
+
+/// What the walls take on a machine under load is not the fault of a run with a short limit.
+const SHORTEST_START: Duration = Duration::from_secs(20);
+/// Walls that do not stand by then are not only slow.
+const LONGEST_START: Duration = Duration::from_mins(1);
 
 /// What one job may use. Generous: they are there against bombs, not against work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +54,8 @@ pub struct Limits {
     pub locked_memory: Bytes,
     /// Signals queued and timers, of all processes together.
     pub pending_signals: u64,
+    /// How long the destination may take to start the command, with every attempt. It is no limit of the command itself.
+    pub start: Duration,
 }
 
 /// One limit that holds, and by what.
@@ -156,6 +164,7 @@ impl Default for Limits {
             // What the kernel itself gives by default.
             locked_memory: Bytes(8 * MIB),
             pending_signals: 1024,
+            start: LONGEST_START,
         }
     }
 }
@@ -165,6 +174,12 @@ impl Limits {
     #[must_use]
     pub fn with_memory(memory: Option<Bytes>) -> Self {
         Self { memory, ..Self::default() }
+    }
+
+    /// The same for a run that may take this long: the destination starts its command within that, or gives up.
+    #[must_use]
+    pub fn within(self, total: Duration) -> Self {
+        Self { start: total.clamp(SHORTEST_START, LONGEST_START), ..self }
     }
 }
 

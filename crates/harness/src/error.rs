@@ -134,7 +134,9 @@ impl From<StoreError> for Stop {
 impl From<StartError> for Stop {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::Unready(_) | StartError::Walls { .. } => Self::Destination(error.to_string()),
+            StartError::Unready(_) | StartError::Walls { .. } | StartError::Slow { .. } => {
+                Self::Destination(error.to_string())
+            }
             StartError::BadJob(_) | StartError::Io { .. } => Self::Internal(error.to_string()),
         }
     }
@@ -157,12 +159,21 @@ fn is_write_failure(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_destination_that_fails_is_no_error_of_herma() {
         let walls = StartError::Walls { program: "Docker".to_owned(), said: "it was killed".to_owned() };
         assert!(matches!(Stop::from(walls), Stop::Destination(why) if why.contains("it was killed")));
+        let slow = StartError::Slow {
+            program: "bubblewrap".to_owned(),
+            within: Duration::from_mins(1),
+            attempts: 3,
+        };
+        assert!(matches!(Stop::from(slow), Stop::Destination(why) if why
+            == "bubblewrap did not start within 60 s (3 attempts; is the machine under load?)"));
         let io = StartError::Io { what: "cannot".to_owned(), source: io::Error::other("no") };
         assert!(matches!(Stop::from(io), Stop::Internal(_)));
     }

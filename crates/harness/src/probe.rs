@@ -3,8 +3,8 @@
 mod alone;
 mod identity;
 
-use herma_destination::probe::{Grounds, probe};
-use herma_destination::{Confinement, Job, Limits, Stdin, Unready};
+use herma_destination::probe::{Grounds, ProbeError, probe};
+use herma_destination::{Confinement, Job, StartError, Stdin, Unready};
 use herma_evidence::layout;
 use herma_model::EventType;
 use herma_model::blocker::{Blocker, BlockerRecord};
@@ -24,6 +24,10 @@ use crate::models;
 use crate::program;
 use crate::run::{Run, pretty};
 use crate::supervise;
+
+/// What to do where the walls could not be made in time.
+const BUSY: &str = "Run the contract again when the machine is less busy. If it happens on an idle machine, \
+                    `herma destinations` tries out what bubblewrap needs.";
 
 /// What is asked behind the walls, and by whom; nothing of it runs yet.
 pub(crate) struct Arranged<'a> {
@@ -97,7 +101,12 @@ fn walls(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop> {
         user_home: run.installation.user_home(),
         interruption: &run.installation.interruption,
     };
-    let probed = probe(destination, &readiness, shape, grounds).map_err(|why| why.to_string());
+    let probed = match probe(destination, &readiness, shape, grounds) {
+        Err(ProbeError::Start(slow @ StartError::Slow { .. })) => {
+            return Ok(Walls::Unready(Unready { what: slow.to_string(), next_step: BUSY.to_owned() }));
+        }
+        probed => probed.map_err(|why| why.to_string()),
+    };
     if probed.is_err() && !run.is_over() {
         // Nothing could be started: a rehearsal says why, and what to do about it.
         if let Err(unready) = destination.rehearse() {
@@ -160,7 +169,7 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
             .collect(),
         hidden: Vec::new(),
         stdin: Stdin::Null,
-        limits: Limits::with_memory(run.contract.terms.limits.memory),
+        limits: supervise::limits(run.contract),
         herma: true,
     })
 }

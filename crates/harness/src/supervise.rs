@@ -8,9 +8,9 @@ use std::time::Duration;
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin};
 use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
-use herma_model::EventType;
 use herma_model::engine::{EndedBy, EngineExit};
 use herma_model::tool::{Asking, ToolUse};
+use herma_model::{Contract, EventType};
 use serde_json::json;
 
 use crate::attempts;
@@ -35,6 +35,12 @@ const MOST_WAITING: usize = 64;
 pub(crate) const HOLDERS: Duration = Duration::from_millis(100);
 /// How long that is tried.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What every process of a run may use, and within which time it has to be started.
+pub(crate) fn limits(contract: &Contract) -> Limits {
+    let limits = &contract.terms.limits;
+    Limits::with_memory(limits.memory).within(limits.total.duration())
+}
 
 /// An engine that waits for its start, and who will listen to it.
 pub(crate) struct Staged<'a> {
@@ -153,7 +159,7 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
             .collect(),
         hidden: Vec::new(),
         stdin: if listener.speaks() { Stdin::Pipe } else { file },
-        limits: Limits::with_memory(run.contract.terms.limits.memory),
+        limits: limits(run.contract),
         herma: engine.built_in(),
     })
 }

@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
+use herma_destination::{Exit, Job, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
 use herma_model::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
@@ -23,7 +23,7 @@ use crate::collect::with_changes;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::run::{Ground, Run};
-use crate::supervise::{Ending, HOLDERS, PATIENCE};
+use crate::supervise::{Ending, HOLDERS, PATIENCE, limits};
 
 /// How much of the commands' output is kept.
 const LOG_CAP: u64 = 64 << 20;
@@ -210,7 +210,7 @@ fn job(run: &Run<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains)
         mounts: toolchains.mounts.clone(),
         hidden: Vec::new(),
         stdin: Stdin::Null,
-        limits: Limits::with_memory(run.contract.terms.limits.memory),
+        limits: limits(run.contract),
         herma: false,
     }
 }

@@ -26,7 +26,7 @@ pub(super) const SIGN: &str = "sign";
 const PLAN: &str = "plan.json";
 
 /// The probes take milliseconds; on a machine that is very busy, a little longer.
-const PATIENCE: Duration = Duration::from_secs(15);
+const PATIENCE: Duration = Duration::from_secs(45);
 
 /// A quarter of it is filled by a file that is nobody's own. Of the rest, what is left by the probe and a container's keeper
 /// must be so much that who fills it is clearly the largest, whom the kernel kills; by its measure what a process has mapped of

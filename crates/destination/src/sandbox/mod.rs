@@ -5,6 +5,7 @@ mod process;
 mod quota;
 mod readiness;
 pub(crate) mod seccomp;
+mod start;
 mod terminals;
 pub(crate) mod watch;
 
@@ -35,7 +36,8 @@ use crate::standing::Standing;
 use crate::wall::Wall;
 use crate::{memory, tool};
 
-use self::process::{Bwrap, Gates, Pipes, Rising, SandboxProcess};
+use self::process::{Bwrap, Gates, Pipes, Rising};
+use self::start::{Starting, WalledIn};
 
 pub use layout::INSIDE_MARKER;
 
@@ -120,11 +122,11 @@ impl Destination for Sandbox {
     }
 
     fn prepare(&self, job: &Job) -> Result<Option<Box<dyn Waiting>>, StartError> {
-        Ok(Some(Box::new(self.wall_in(job)?)))
+        Ok(Some(Box::new(Starting { sandbox: self.clone(), job: job.clone(), first: self.wall_in(job)? })))
     }
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
-        Box::new(self.wall_in(job)?).start()
+        Starting { sandbox: self.clone(), job: job.clone(), first: self.wall_in(job)? }.carry_out()
     }
 }
 
@@ -204,8 +206,7 @@ impl Sandbox {
         let running = Running::start(command, &job.stdin, Heritage { files: files.0, birthplace })?;
         let walls = Rising { bwrap: Bwrap(running), pipes: Pipes { status, report }, group };
         let gates = Gates { outer: outer_gate, inner: gate.into() };
-        let (rooms, limits) = (job.rooms.clone(), job.limits);
-        let mut waiting = WalledIn { walls: Some(walls), gates: Some(gates), doors: None, rooms, limits };
+        let mut waiting = WalledIn { walls: Some(walls), gates: Some(gates), doors: None };
         let doors = channel.map(|channel| Doors::open(channel, &sockets)).transpose();
         waiting.doors = doors.map_err(StartError::io("cannot open the way out"))?;
         Ok(waiting)
@@ -235,33 +236,6 @@ impl Sandbox {
         };
         let landlock = landlock.map(|version| Landlock { version, write: layout::writable(&job.rooms) });
         Launch { rlimits, landlock, ..Launch::default() }
-    }
-}
-
-/// A job whose walls stand or are being made. Its launcher waits behind them.
-struct WalledIn {
-    /// Until it is started.
-    walls: Option<Rising>,
-    gates: Option<Gates>,
-    doors: Option<Doors>,
-    rooms: Rooms,
-    limits: Limits,
-}
-
-impl Waiting for WalledIn {
-    fn start(mut self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
-        let lost = || StartError::io("cannot start the sandbox")(io::Error::other("it was started before"));
-        let (walls, gates) = self.walls.take().zip(self.gates.take()).ok_or_else(lost)?;
-        let mut process = SandboxProcess::take_hold(walls)?;
-        process.doors = self.doors.take();
-        Ok(Box::new(process.admit(gates)?.watched(&self.rooms, &self.limits)?))
-    }
-}
-
-impl Drop for WalledIn {
-    fn drop(&mut self) {
-        // By the handle on its first process, which alone reaches all that it has started; and before the gates are closed.
-        drop(self.walls.take().map(SandboxProcess::take_hold));
     }
 }
 

@@ -6,7 +6,7 @@
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
@@ -21,8 +21,6 @@ use crate::limits::{LimitName, Limits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
 
-/// bubblewrap takes milliseconds to make its namespaces; one that needs longer hangs.
-const SETUP: Duration = Duration::from_secs(20);
 /// A namespace that is not dead by then holds a process that hangs in the kernel.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -84,15 +82,20 @@ pub(super) struct Bwrap(pub(super) Running);
 impl SandboxProcess {
     /// Waits for the namespaces and takes hold of their first process: from its first instruction on the command can be
     /// killed with all that it starts.
-    pub(super) fn take_hold(mut walls: Rising) -> Result<Self, StartError> {
+    /// One that has not made them within `patience` is ended, and there is nothing.
+    pub(super) fn take_hold(mut walls: Rising, patience: Duration) -> Result<Option<Self>, StartError> {
         let mut said = Vec::new();
-        let first = first_process(&walls.bwrap, &walls.pipes.status, &mut said);
-        let Some(first) = first.map_err(StartError::io("cannot hear from bubblewrap"))? else {
-            walls.bwrap.end();
-            return Err(gave_up(&mut walls.bwrap));
+        let first = match first_process(&walls.bwrap, &walls.pipes.status, patience, &mut said) {
+            Ok(First::There(first)) => first,
+            Ok(First::Late) => return Ok(None),
+            Ok(First::Gone) => {
+                walls.bwrap.end();
+                return Err(gave_up(&mut walls.bwrap));
+            }
+            Err(error) => return Err(StartError::io("cannot hear from bubblewrap")(error)),
         };
         let Rising { bwrap, pipes, group } = walls;
-        Ok(Self {
+        Ok(Some(Self {
             bwrap,
             first,
             status: pipes.status.into(),
@@ -104,7 +107,7 @@ impl SandboxProcess {
             doors: None,
             met: None,
             group,
-        })
+        }))
     }
 
     /// Opens the gates to the command.
@@ -151,29 +154,42 @@ fn nobody_there(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The first process of the namespace; `None` if bubblewrap ended without one.
+/// The first process of a namespace.
+enum First {
+    /// It is there: who it is, and the handle on it.
+    There((Seen, OwnedFd)),
+    /// bubblewrap has not made the namespaces in time.
+    Late,
+    /// bubblewrap ended without it.
+    Gone,
+}
+
+/// The first process of the namespace, which bubblewrap names.
 fn first_process(
     Bwrap(running): &Bwrap,
     status: &OwnedFd,
+    patience: Duration,
     said: &mut Vec<u8>,
-) -> io::Result<Option<(Seen, OwnedFd)>> {
+) -> io::Result<First> {
     let mut buffer = [0; 4096];
+    let began = Instant::now();
     let child = loop {
         if let Some(child) = parse(said).into_iter().find_map(|status| status.child_pid) {
             break child;
         }
-        if !proc::readable(status, SETUP)? {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "it does not get its namespaces up"));
+        if !proc::readable(status, patience.saturating_sub(began.elapsed()))? {
+            return Ok(First::Late);
         }
         match rustix::io::retry_on_intr(|| rustix::io::read(status, &mut buffer))? {
-            0 => return Ok(None),
+            0 => return Ok(First::Gone),
             count => said.extend_from_slice(&buffer[..count]),
         }
     };
     let seen = Pid::from_raw(child).and_then(proc::look);
     // It waits at the gate, so it is alive and bubblewrap's child, unless bubblewrap gave up in between.
     let seen = seen.filter(|seen| seen.parent == running.pid().as_raw_nonzero().get());
-    Ok(seen.and_then(|seen| seen.handle().map(|handle| (seen, handle))))
+    let held = seen.and_then(|seen| seen.handle().map(|handle| (seen, handle)));
+    Ok(held.map_or(First::Gone, First::There))
 }
 
 impl Bwrap {

@@ -16,6 +16,7 @@ mod house;
 mod limits;
 mod outer;
 mod probes;
+mod slow;
 mod speed;
 mod support;
 mod teeth;
