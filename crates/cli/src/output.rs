@@ -35,7 +35,7 @@ pub use self::egress::{
     GrantItem,
 };
 pub use self::engines::{EngineRow, EnginesOutput, InstalledOutput};
-pub use self::ladder::LadderOutput;
+pub use self::ladder::{LadderOutput, ProofsOutput};
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{

@@ -168,8 +168,13 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "outcome", what: "outcome.json", make: || schema_for!(Signed<Outcome>) },
     Published {
         name: "proof",
-        what: "`prove`; the record in a file under proofs/",
+        what: "`prove --stage`; the record in a file under proofs/",
         make: || schema_for!(herma_model::proof::Proof),
+    },
+    Published {
+        name: "proofs",
+        what: "`prove --up-to` and `prove --stale`",
+        make: || schema_for!(output::ProofsOutput),
     },
     Published { name: "ladder", what: "`ladder`", make: || schema_for!(output::LadderOutput) },
     Published { name: "models", what: "`models`", make: || schema_for!(output::ModelsOutput) },

@@ -39,6 +39,12 @@ const TASK: &str = "case/task";
 const ID: &str = "contract";
 const PROJECT: &str = "workspace";
 
+/// Where it looks for the provider's key, which is the run's token.
+const TOKEN: &str = "OPENAI_API_KEY";
+
+/// What it puts before the lines of its pipeline where nobody attends.
+const UNATTENDED: &str = "[unattended] ";
+
 /// The one provider whose address it takes from its configuration.
 const PROVIDER: &str = "openai";
 
@@ -101,6 +107,7 @@ impl Engine for Case {
             acp: Support::Unsupported,
             tool_hooks: Support::Unsupported,
             mcp: Support::Unsupported,
+            reviewer: Support::Native,
         }
     }
 
@@ -154,7 +161,10 @@ impl Engine for Case {
             "commands": { "test": terms.verify.join(" && ") },
         }] });
         let base = format!("http://127.0.0.1:{port}/v1");
-        let models = json!({ "providers": { PROVIDER: { "baseUrl": base } } });
+        // A model that its catalogue does not know needs an entry of its own. The key is the name of the variable.
+        let models = json!({ "providers": { PROVIDER: {
+            "baseUrl": base, "apiKey": TOKEN, "api": "openai-responses", "models": [{ "id": model }],
+        } } });
         let task = json!({
             "id": ID, "status": "active", "created": "1970-01-01T00:00:00.000Z", "repo": PROJECT,
             "mode": "unattended", "profile": "standard", "agents": {}, "tested": false, "manualTested": false,
@@ -193,7 +203,7 @@ impl Engine for Case {
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).to_vec();
-        let token = Some("OPENAI_API_KEY".into());
+        let token = Some(TOKEN.into());
         Ok(Launch { argv, env, token, path: vec![BIN.into()], ..Launch::default() })
     }
 
@@ -239,6 +249,7 @@ impl OutputReader for CaseReader {
             return Some(said);
         }
         let text = text.trim();
+        let text = text.strip_prefix(UNATTENDED).unwrap_or(text);
         if text == "Pipeline completed successfully." {
             return Some(Said::Result(self.result()));
         }

@@ -76,6 +76,7 @@ impl Agent for Claude {
         acp: Support::Unsupported,
         tool_hooks: Support::Native,
         mcp: Support::Unsupported,
+        reviewer: Support::Unsupported,
     };
 
     fn prepare(

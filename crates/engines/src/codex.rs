@@ -77,6 +77,7 @@ impl Agent for Codex {
         acp: Support::Unsupported,
         tool_hooks: Support::Native,
         mcp: Support::Unsupported,
+        reviewer: Support::Unsupported,
     };
 
     fn prepare(

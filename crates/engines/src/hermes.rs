@@ -60,6 +60,7 @@ impl Agent for Hermes {
         acp: Support::Unsupported,
         tool_hooks: Support::Translated,
         mcp: Support::Unsupported,
+        reviewer: Support::Unsupported,
     };
 
     fn prepare(

@@ -82,6 +82,7 @@ impl Agent for OpenCode {
         // A plug-in of herma's asks for it.
         tool_hooks: Support::Translated,
         mcp: Support::Unsupported,
+        reviewer: Support::Unsupported,
     };
 
     fn prepare(

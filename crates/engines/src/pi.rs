@@ -67,6 +67,7 @@ impl Agent for Pi {
         // An extension of herma's asks for it.
         tool_hooks: Support::Translated,
         mcp: Support::Unsupported,
+        reviewer: Support::Unsupported,
     };
 
     fn prepare(

@@ -77,7 +77,10 @@ pub use home::{
 };
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};
-pub use ladder::{People, Proofs, ProveError, Rung, RungState, Standing, ladder, prove};
+pub use ladder::{
+    Climb, ClimbState, ClimbStep, ClimbWatch, People, Proofs, ProveError, Rung, RungState, Standing,
+    case_names, climb_status, ladder, prove,
+};
 pub use models::{ROUTER_FILE, SecretSource, router_config};
 pub use operator_settings::{OperatorSettings, SettingsError};
 pub use order::Order;

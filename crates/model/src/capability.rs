@@ -20,11 +20,14 @@ pub enum Capability {
     ToolHooks,
     /// It is given servers of the Model Context Protocol.
     Mcp,
+    /// It has a reviewer of its own, which can reject the work, and says so.
+    Reviewer,
 }
 
 impl Capability {
     /// All of them.
-    pub const ALL: [Self; 5] = [Self::Resume, Self::StructuredEvents, Self::Acp, Self::ToolHooks, Self::Mcp];
+    pub const ALL: [Self; 6] =
+        [Self::Resume, Self::StructuredEvents, Self::Acp, Self::ToolHooks, Self::Mcp, Self::Reviewer];
 
     /// The name as it is written in files and on the screen.
     #[must_use]
@@ -35,6 +38,7 @@ impl Capability {
             Self::Acp => "acp",
             Self::ToolHooks => "tool_hooks",
             Self::Mcp => "mcp",
+            Self::Reviewer => "reviewer",
         }
     }
 }
@@ -91,6 +95,8 @@ pub struct Capabilities {
     pub tool_hooks: Support,
     /// It is given servers of the Model Context Protocol.
     pub mcp: Support,
+    /// It has a reviewer of its own, which can reject the work, and says so.
+    pub reviewer: Support,
 }
 
 impl Capabilities {
@@ -103,6 +109,7 @@ impl Capabilities {
             Capability::Acp => self.acp,
             Capability::ToolHooks => self.tool_hooks,
             Capability::Mcp => self.mcp,
+            Capability::Reviewer => self.reviewer,
         }
     }
 
@@ -135,6 +142,7 @@ mod tests {
                 acp: support(2),
                 tool_hooks: support(3),
                 mcp: support(4),
+                reviewer: support(5),
             };
             assert_eq!(declared.that_are(Support::Translated).collect::<Vec<_>>(), [capability]);
             assert_eq!(declared.that_are(Support::Native).count(), 0);
@@ -156,6 +164,7 @@ mod tests {
             acp: Support::Unsupported,
             tool_hooks: Support::Native,
             mcp: Support::Unsupported,
+            reviewer: Support::Unsupported,
         };
         let told = declared.for_needs(&[Capability::Mcp, Capability::Resume, Capability::Mcp]);
         let written: Value = serde_json::to_value(&told).unwrap();

@@ -5,6 +5,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::blocker::Blocker;
+use crate::capability::Capability;
 use crate::digest::Digest;
 use crate::engine::EngineName;
 use crate::id::RunId;
@@ -35,6 +36,9 @@ pub struct Proof {
     pub prior: Option<Digest>,
     /// The stage's pass case and its failure classes, each with what came of it.
     pub rows: Vec<ProofRow>,
+    /// The failure classes of the stage that this engine cannot have, each with the reason. They were not run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub not_applicable: Vec<NotApplicable>,
     /// The same contract on `fake`, in the same invocation.
     pub baseline: Option<BundleRef>,
     /// The engine against the baseline, criterion by criterion.
@@ -81,6 +85,20 @@ pub struct ProofRow {
     pub run_id: Option<RunId>,
 }
 
+/// A failure class that an engine cannot have, because it declares that it lacks what could fail.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NotApplicable {
+    /// The failure class in the words of the ladder.
+    pub case: String,
+    /// The blocker that a run of it would have to end with.
+    pub expected_blocker: Blocker,
+    /// The capability that the engine declares as unsupported.
+    pub lacks: Capability,
+    /// The same in words.
+    pub reason: String,
+}
+
 /// A bundle that a proof stands on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -117,6 +135,8 @@ pub enum CoverageState {
     Covered,
     /// It was not brought about, for the reason that is given.
     Blocked,
+    /// The engine cannot have it: the reason names the capability that it lacks.
+    NotApplicable,
 }
 
 /// One criterion on which lanes are compared.

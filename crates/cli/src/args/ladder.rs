@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use herma_model::Stage;
 use herma_model::approver::ApproverName;
 use herma_model::engine::EngineName;
@@ -11,13 +11,20 @@ use crate::unlock::UnlockArgs;
 
 /// Arguments of `herma prove`.
 #[derive(Debug, Args)]
+#[command(group = ArgGroup::new("what").required(true).args(["stage", "up_to", "stale"]))]
 pub struct Prove {
-    /// The engine
-    #[arg(long, value_name = "NAME")]
-    pub engine: EngineName,
-    /// The stage, 1 to 6; the stages below it have to be proven
+    /// The engine; with --stale all of them otherwise
+    #[arg(long, value_name = "NAME", required_unless_present = "stale")]
+    pub engine: Option<EngineName>,
+    /// One stage, 1 to 6; the stages below it have to be proven
     #[arg(long, value_parser = parse_stage)]
-    pub stage: Stage,
+    pub stage: Option<Stage>,
+    /// Every stage up to this one, in order; those that are proven and current are not run again
+    #[arg(long, value_name = "STAGE", value_parser = parse_stage)]
+    pub up_to: Option<Stage>,
+    /// Every proof that another version of herma or of an agent made stale
+    #[arg(long)]
+    pub stale: bool,
     /// Who grants the approvals of the proving runs and speaks their outcomes, from stage 4 on.
     #[command(flatten)]
     pub unlock: UnlockArgs,

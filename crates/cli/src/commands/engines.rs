@@ -220,9 +220,9 @@ fn list(rows: &[EngineRow], screen: &Screen) {
             row.admission.as_str(),
             stages(row.proven_stage)
         ));
-        screen.line(format_args!("             {}", capabilities(row.capabilities)));
+        screen.line(format_args!("        {}", capabilities(row.capabilities)));
         if let Some(next) = &row.next_step {
-            screen.line(format_args!("             {} {next}", screen.paint(Tone::Bold, "next:")));
+            screen.line(format_args!("        {} {next}", screen.paint(Tone::Bold, "next:")));
         }
     }
 }

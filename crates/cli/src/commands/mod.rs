@@ -23,6 +23,7 @@ mod models;
 mod outcome;
 mod policy;
 mod probe;
+mod prove;
 mod resume;
 pub(crate) mod router;
 mod router_probe;
@@ -75,7 +76,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Approvals(command) => approvals::approvals(command, environment, screen),
         Command::Admit(command) => admit::admit(command, environment, screen),
         Command::Admissions(command) => admissions::admissions(command, environment, screen),
-        Command::Prove(args) => ladder::prove(args, environment, screen),
+        Command::Prove(args) => prove::prove(args, environment, screen),
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Trust(command) => trust::trust(command, environment, screen),

@@ -1,6 +1,7 @@
-//! What `herma ladder` prints.
+//! What `herma ladder` and `herma prove` print.
 
-use herma_harness::Rung;
+use herma_harness::{ClimbStep, Rung};
+use herma_model::Status;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -11,4 +12,15 @@ pub struct LadderOutput {
     pub schema: &'static str,
     /// One for each engine and stage.
     pub rungs: Vec<Rung>,
+}
+
+/// What `herma prove --up-to` and `herma prove --stale` did.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ProofsOutput {
+    /// `herma.proofs/v1`.
+    pub schema: &'static str,
+    /// `pass` where every stage is proven now; it says nothing of stages that are not listed.
+    pub status: Status,
+    /// One for each engine and stage, in the order in which they were looked at.
+    pub steps: Vec<ClimbStep>,
 }

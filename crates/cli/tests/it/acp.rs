@@ -19,7 +19,7 @@ acp:
     files: { stand-in/config: \"{model}\\n\" }
 ";
 
-const ENGINE: &str = "acp-stand-in";
+pub(crate) const ENGINE: &str = "acp-stand-in";
 
 const ROUTER: &str =
     "[upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"case.yaml\", \"present.yaml\"]\n";
@@ -27,7 +27,7 @@ const ROUTER: &str =
 const PRESENT: &str = "name: present\nmodels: [m]\nrepeat: true\nturns: [say: I am there.]\n";
 
 /// A home where the stand-in is configured, admitted and switched on, and where a script is the model `rehearsal/m`.
-fn home() -> Herma {
+pub(crate) fn home() -> Herma {
     home_with(SETTINGS)
 }
 

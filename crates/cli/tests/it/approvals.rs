@@ -13,11 +13,18 @@ const STAGE_4: &[(&str, &str)] = &[("stage", "4")];
 
 /// A home with the approvers alice and bob, and a contract that needs an approval.
 fn herma() -> Herma {
-    let herma = Herma::new();
-    herma.let_in("alice", None);
+    let herma = Herma::proven(4);
     herma.let_in("bob", Some("alice"));
     herma.contract(STAGE_4);
     herma
+}
+
+/// The approvals that are listed, but for those of the proof that the home has.
+fn listed(herma: &Herma, options: &[&str]) -> Vec<Value> {
+    let printed = herma.json(&[&["approvals", "list", "--limit", "100", "--json"], options].concat());
+    assert_eq!(printed["schema"], "herma.approvals/v1");
+    let rows = printed["approvals"].as_array().unwrap().iter();
+    rows.filter(|row| !row["contract_id"].as_str().unwrap().starts_with("prove-")).cloned().collect()
 }
 
 /// Asks for an approval of the contract and gives what was printed.
@@ -55,7 +62,8 @@ fn at_the_gate(herma: &Herma) -> (Blocker, String) {
 
 /// The run is not blocked for lack of an approval.
 fn passes_the_gate(herma: &Herma) -> bool {
-    let run = herma.finished(&["run", "contracts/contract.md", "--json"]);
+    // Another gate keeps it from its start, so that the approval is not used.
+    let run = herma.unproven("fake", 4, || herma.finished(&["run", "contracts/contract.md", "--json"]));
     !run.report.blockers.iter().any(|record| record.blocker.as_str().starts_with("approval_"))
 }
 
@@ -187,13 +195,9 @@ fn a_denial_is_final() {
     assert_eq!(at_the_gate(&herma), (Blocker::ApprovalDenied, at_the_gate(&herma).1));
     assert!(at_the_gate(&herma).1.contains("too much at once"));
     // What nobody can grant or use is listed on request only.
-    let open = herma.json(&["approvals", "list", "--json"]);
-    assert_eq!(open["approvals"], Value::Array(Vec::new()));
-    let all = herma.json(&["approvals", "list", "--all", "--json"]);
-    assert_eq!(
-        (&all["approvals"][0]["state"], &all["approvals"][0]["approver"]),
-        (&"denied".into(), &"bob".into())
-    );
+    assert_eq!(listed(&herma, &[]), [Value::Null; 0]);
+    let all = listed(&herma, &["--all"]);
+    assert_eq!((&all[0]["state"], &all[0]["approver"]), (&"denied".into(), &"bob".into()));
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn a_name_in_the_environment_is_no_approver() {
     let args = ["approvals", "request", "contracts/contract.md", "--reason", "trust me"];
     let ended = herma.run(&args);
     assert_eq!(ended.code, Some(2), "{ended:#?}");
-    assert_eq!(herma.json(&["approvals", "list", "--all", "--json"])["approvals"], Value::Array(Vec::new()));
+    assert_eq!(listed(&herma, &["--all"]), [Value::Null; 0]);
 }
 
 #[test]
@@ -337,11 +341,12 @@ fn an_approval_is_found_by_its_name_its_start_its_last_digits_or_as_the_last() {
         assert_eq!(ended.code, Some(2), "{ended:#?}");
         assert!(ended.stderr.contains(why), "{ended:#?}");
     }
-    let listed = herma.json(&["approvals", "list", "--limit", "1", "--json"]);
-    assert_eq!(listed["schema"], "herma.approvals/v1");
-    assert_eq!(listed["approvals"].as_array().unwrap().len(), 1);
-    assert_eq!(listed["approvals"][0]["approval_id"], last["approval_id"]);
-    assert_eq!(herma.run(&["approvals", "list"]).stdout.lines().count(), 2);
+    let one = herma.json(&["approvals", "list", "--limit", "1", "--json"]);
+    assert_eq!(one["approvals"].as_array().unwrap().len(), 1);
+    assert_eq!(one["approvals"][0]["approval_id"], last["approval_id"]);
+    assert_eq!(listed(&herma, &[]).len(), 2);
+    let shown = herma.run(&["approvals", "list"]).stdout;
+    assert_eq!(shown.lines().filter(|line| !line.contains("prove-")).count(), 2, "{shown}");
 }
 
 #[test]
@@ -366,6 +371,29 @@ fn what_needs_no_approval_or_cannot_be_approved_is_refused() {
     assert!(listed.stdout.starts_with("no approvals that can be granted"), "{listed:#?}");
     let ended = herma.run(&["approvals", "show"]);
     assert!(ended.stderr.starts_with("error: there is no approval yet\n"), "{ended:#?}");
+}
+
+/// Nobody is asked for a yes to what cannot happen.
+#[test]
+fn an_approval_for_a_stage_that_is_not_proven_is_refused_with_the_command_that_proves_it() {
+    let herma = herma();
+    herma.contract(&[("stage", "5"), ("target", "{ repo: my-repo }")]);
+    let ask = || herma.run(&["approvals", "request", "contracts/contract.md", "--reason", "x"]);
+    let refused = |ended: &Ended, why: &str, stage: u8| {
+        assert_eq!(ended.code, Some(3), "{ended:#?}");
+        let said = format!(
+            "error: there is nothing to approve yet: {why}\nnext: Run `herma prove --engine fake --up-to {stage}`; \
+             `herma ladder` shows what is missing.\n"
+        );
+        assert_eq!(ended.stderr, said);
+    };
+    refused(&ask(), "`fake` has no proof of stage 5", 5);
+    herma.contract(STAGE_4);
+    let unproven = herma.unproven("fake", 4, ask);
+    refused(&unproven, "`fake` has no proof of stage 4", 4);
+    assert_eq!(listed(&herma, &["--all"]), [Value::Null; 0]);
+    assert_eq!(ask().code, Some(0));
+    assert_eq!(listed(&herma, &["--all"]).len(), 1);
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn a_value_of_the_wrong_type_is_named() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("needs", "[resume, tool_hook]")])), @"
-    error: contract.md:14:17: `tool_hook` is not known here; did you mean `tool_hooks`? expected one of: resume, structured_events, acp, tool_hooks, mcp
+    error: contract.md:14:17: `tool_hook` is not known here; did you mean `tool_hooks`? expected one of: resume, structured_events, acp, tool_hooks, mcp, reviewer
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("needs", "resume")])), @"

@@ -172,17 +172,17 @@ fn each_engine_declares_every_capability_and_the_list_has_them_in_a_line() {
     let herma = Herma::new();
     let (yes, translated, no) = ("native", "translated", "unsupported");
     for (engine, declared) in [
-        ("fake", [no, yes, no, no, no]),
-        ("stub", [no, yes, no, no, no]),
-        ("codex", [yes, yes, no, yes, no]),
-        ("claude", [yes, yes, no, yes, no]),
-        ("opencode", [yes, yes, no, translated, no]),
-        ("pi", [yes, yes, no, translated, no]),
-        ("hermes", [translated, translated, no, translated, no]),
-        ("case", [no; 5]),
-        ("acp", [no, yes, yes, no, no]),
+        ("fake", [no, yes, no, no, no, yes]),
+        ("stub", [no, yes, no, no, no, yes]),
+        ("codex", [yes, yes, no, yes, no, no]),
+        ("claude", [yes, yes, no, yes, no, no]),
+        ("opencode", [yes, yes, no, translated, no, no]),
+        ("pi", [yes, yes, no, translated, no, no]),
+        ("hermes", [translated, translated, no, translated, no, no]),
+        ("case", [no, no, no, no, no, yes]),
+        ("acp", [no, yes, yes, no, no, no]),
     ] {
-        let names = ["resume", "structured_events", "acp", "tool_hooks", "mcp"];
+        let names = ["resume", "structured_events", "acp", "tool_hooks", "mcp", "reviewer"];
         let declared: serde_json::Map<String, Value> =
             names.iter().zip(declared).map(|(name, word)| ((*name).to_owned(), word.into())).collect();
         assert_eq!(row(&herma, engine)["capabilities"], Value::from(declared), "{engine}");
@@ -196,9 +196,12 @@ fn each_engine_declares_every_capability_and_the_list_has_them_in_a_line() {
     };
     assert_eq!(
         below("opencode"),
-        "             native: resume, structured_events; translated: tool_hooks; unsupported: acp, mcp"
+        "        native: resume, structured_events; translated: tool_hooks; unsupported: acp, mcp, reviewer"
     );
-    assert_eq!(below("case"), "             unsupported: resume, structured_events, acp, tool_hooks, mcp");
+    assert_eq!(
+        below("case"),
+        "        native: reviewer; unsupported: resume, structured_events, acp, tool_hooks, mcp"
+    );
     for engine in ["fake", "stub", "codex", "claude", "opencode", "pi", "hermes", "case", "acp-some"] {
         assert!(below(engine).len() <= 100, "{}", below(engine));
     }

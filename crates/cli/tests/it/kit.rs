@@ -10,6 +10,7 @@ mod process;
 mod proven;
 mod random;
 mod repository;
+pub(crate) mod stage_rows;
 mod stub;
 
 use std::ffi::{OsStr, OsString};

@@ -8,6 +8,7 @@ mod people;
 mod proving;
 mod records;
 mod stale;
+mod table;
 mod tampered;
 
 use std::collections::BTreeMap;

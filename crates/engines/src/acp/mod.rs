@@ -253,6 +253,7 @@ impl Engine for Acp {
             tool_hooks: Support::Unsupported,
             // herma opens its session without any.
             mcp: Support::Unsupported,
+            reviewer: Support::Unsupported,
         }
     }
 

@@ -80,6 +80,7 @@ impl Engine for Fake {
             acp: Support::Unsupported,
             tool_hooks: Support::Unsupported,
             mcp: Support::Unsupported,
+            reviewer: Support::Native,
         }
     }
 

@@ -88,6 +88,7 @@ impl Engine for Stub {
             acp: Support::Unsupported,
             tool_hooks: Support::Unsupported,
             mcp: Support::Unsupported,
+            reviewer: Support::Native,
         }
     }
 

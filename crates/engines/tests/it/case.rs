@@ -75,6 +75,8 @@ fn a_pipeline_that_failed_says_so_and_the_reviewers_no_is_a_rejection() {
     for (output, expected) in [
         ("Pipeline failed at implementer phase.", vec![Failed]),
         ("Pipeline failed at reviewer phase.", vec![Rejected]),
+        ("[unattended] Pipeline failed at reviewer phase.", vec![Rejected]),
+        ("[unattended] Pipeline completed successfully.", vec![Completed]),
         ("Fatal: unknown model", vec![Failed]),
         ("Error: no such task", vec![Failed]),
         (r#"{"type":"pipeline_end","outcome":"failed","failedAgent":"reviewer"}"#, vec![Rejected]),

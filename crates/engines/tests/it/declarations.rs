@@ -10,7 +10,7 @@ use herma_destination::View;
 use herma_engines::acp::AcpAgent;
 use herma_engines::{Assignment, Engine, EngineError, Registry, Said, Turn};
 use herma_model::capability::{Capabilities, Capability, Support};
-use herma_model::engine::EngineName;
+use herma_model::engine::{EngineName, EngineResult};
 use herma_model::{Contract, Digest};
 use serde_json::Value;
 
@@ -147,7 +147,7 @@ fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
         return stream.lines().filter_map(|line| reader.line(line.as_bytes())).collect();
     };
     dialogue.open();
-    let lines = stream.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     // Of some the whole dialogue is recorded, of others only what the agent said.
     let agents = lines.filter_map(|line| match line["dir"].as_str() {
         None => Some(line.to_string()),
@@ -155,6 +155,28 @@ fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
         Some(_) => None,
     });
     agents.filter_map(|line| dialogue.hear(line.as_bytes()).0).collect()
+}
+
+/// How each engine that has a reviewer says that the reviewer rejected the work.
+const REJECTIONS: &str = "{\"type\":\"result\",\"status\":\"rejected\",\"contract_digest\":\"DIGEST\"}\n\
+                          Pipeline failed at reviewer phase.\n";
+
+#[test]
+fn an_engine_that_declares_a_reviewer_can_report_a_rejection_and_no_other_can() {
+    each(|name, engine, can| {
+        let contract = Digest::of(b"contract");
+        let rejections = REJECTIONS.replace("DIGEST", &contract.to_string());
+        let reported = heard(engine, &rejections).iter().any(is_rejection);
+        assert_eq!(can.reviewer.is_there(), reported, "{name}");
+    });
+}
+
+fn is_rejection(said: &Said) -> bool {
+    match said {
+        Said::Result(result) => *result == EngineResult::Rejected,
+        Said::All(several) => several.iter().any(is_rejection),
+        _ => false,
+    }
 }
 
 /// What is said of servers where there are none: switches that are off, and empty lists.

@@ -15,7 +15,7 @@ use super::{Case, Judged};
 use crate::admissions::Found;
 use crate::enabled::Enabled;
 use crate::installation::Installation;
-use crate::ladder::{Proofs, Standing};
+use crate::ladder::Proofs;
 
 /// What was found of the engine.
 pub(super) struct EngineSeen {
@@ -145,13 +145,13 @@ fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
         return Ok(Finding::Passed);
     };
     let name = engine.name();
-    let why = match standing {
-        Standing::Broken(why) => format!("`{name}` has lost its proof of stage {rung}: {why}"),
-        _ => format!("`{name}` has no proof of stage {rung}"),
+    let why = match standing.why_lost() {
+        Some(why) => format!("`{name}` has lost its proof of stage {rung}: {why}"),
+        None => format!("`{name}` has no proof of stage {rung}"),
     };
     Err(BlockerRecord {
         next_step: format!(
-            "Run `herma prove --engine {name} --stage {rung}`; `herma ladder` shows what is missing."
+            "Run `herma prove --engine {name} --up-to {needed}`; `herma ladder` shows what is missing."
         ),
         ..Blocker::StageUnproven.because(why)
     })

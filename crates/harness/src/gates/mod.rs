@@ -170,6 +170,7 @@ pub(crate) fn binding(
     let digest = engine.digest.ok_or_else(|| {
         cannot(format!("the program of `{}` cannot be read; admit the engine first", order.engine))
     })?;
+    engine.proven?;
     let target = target::find(case).found?;
     let egress = egress::look(installation, order)?;
     let policies = installation.policies().map_err(|e| Blocker::ApprovalVoid.because(e.to_string()))?;

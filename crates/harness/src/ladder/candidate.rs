@@ -16,7 +16,8 @@ use herma_model::store::{RunQuery, Store as _};
 use herma_model::{Digest, Report, RunId, Stage, Status};
 
 use super::proofs::{Proofs, Standing};
-use super::prove::{ProveError, blank};
+use super::prove::ProveError;
+use super::record::blank;
 use crate::bundle_check::verify_run;
 use crate::compare::Comparisons;
 use crate::enabled::Enabled;
@@ -212,11 +213,11 @@ fn bundles(
 /// Every row of the failure matrix, by the first stage whose proof covers it.
 fn coverage(installation: &Installation, engine: &dyn Engine) -> Vec<Coverage> {
     let proofs = Proofs::of(installation);
-    let mut coverage: Vec<Coverage> = super::coverage::coverage(Stage::CandidateDefault, &[]);
+    let mut coverage: Vec<Coverage> = super::coverage::coverage(Stage::CandidateDefault, &[], &[]);
     for stage in Stage::ALL {
         let Standing::Proven(proof) = proofs.standing(engine, stage) else { continue };
-        let covered = proof.record.coverage.into_iter().filter(|row| row.state == CoverageState::Covered);
-        for row in covered {
+        let settled = proof.record.coverage.into_iter().filter(|row| row.state != CoverageState::Blocked);
+        for row in settled {
             let open =
                 |known: &&mut Coverage| known.blocker == row.blocker && known.state == CoverageState::Blocked;
             if let Some(known) = coverage.iter_mut().find(open) {

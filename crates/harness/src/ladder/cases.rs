@@ -1,5 +1,6 @@
 //! The cases of each stage's proof: what must pass, and every way in which it must fail.
 
+use herma_model::capability::{Capabilities, Capability};
 use herma_model::contract::{ContractId, ModelChoice, Risk, Terms};
 use herma_model::units::Span;
 use herma_model::{Blocker, EventType, Fault, Stage};
@@ -20,9 +21,16 @@ pub(crate) struct Case {
     pub(crate) fault: fn() -> Option<Fault>,
     /// What is wrong around it.
     pub(crate) world: World,
+    /// The capability without which an engine cannot fail in this way.
+    pub(crate) needs: Option<Capability>,
 }
 
 impl Case {
+    /// The capability that keeps this case from applying to an engine, which declares it as unsupported.
+    pub(crate) fn lacks(&self, declared: Capabilities) -> Option<Capability> {
+        self.needs.filter(|capability| !declared.of(*capability).is_there())
+    }
+
     /// The name of the case's contract: `prove-4-approval-denied`.
     pub(crate) fn contract_id(&self, stage: Stage) -> Result<ContractId, ProveError> {
         let words: Vec<&str> =
@@ -50,8 +58,15 @@ pub(crate) enum World {
     NoOutcome,
 }
 
-const PASS: Case =
-    Case { class: "pass", blocker: None, script: "fix", change: |_| {}, fault: || None, world: World::Sound };
+const PASS: Case = Case {
+    class: "pass",
+    blocker: None,
+    script: "fix",
+    change: |_| {},
+    fault: || None,
+    world: World::Sound,
+    needs: None,
+};
 
 const fn scripted(class: &'static str, blocker: Blocker, script: &'static str) -> Case {
     Case { class, blocker: Some(blocker), script, ..PASS }
@@ -85,7 +100,10 @@ fn name_no_command(terms: &mut Terms) {
 const NO_DIFF: Case = scripted("no diff", Blocker::NoDiff, "no-diff");
 const DISALLOWED_FILE: Case = scripted("disallowed file", Blocker::DisallowedFile, "disallowed-file");
 const FAILED_TESTS: Case = scripted("failed tests", Blocker::VerificationFailed, "breaks-test");
-const REVIEWER_REJECT: Case = scripted("reviewer reject", Blocker::ReviewerRejected, "rejected");
+const REVIEWER_REJECT: Case = Case {
+    needs: Some(Capability::Reviewer),
+    ..scripted("reviewer reject", Blocker::ReviewerRejected, "rejected")
+};
 const MISSING_TEST_COMMAND: Case =
     changed("missing test command", Blocker::MissingTestCommand, name_no_command);
 const PROVIDER_UNAVAILABLE: Case =
@@ -115,6 +133,12 @@ const TIMEOUT_TOTAL: Case = Case {
     script: "never-ends",
     ..changed("timeout (total)", Blocker::TimeoutTotal, |terms| terms.limits.total = Span(1_500))
 };
+
+/// The names of the cases of a stage's proof, as its rows have them, the pass case first.
+#[must_use]
+pub fn case_names(stage: Stage) -> Vec<&'static str> {
+    cases(stage).iter().map(|case| case.class).collect()
+}
 
 /// The cases of a stage's proof, the pass case first. Stage 6 runs nothing.
 pub(crate) fn cases(stage: Stage) -> &'static [Case] {
@@ -190,6 +214,17 @@ mod tests {
         let fixture = herma_fixtures::find(super::super::ground::FIXTURE).unwrap();
         for case in Stage::ALL.into_iter().flat_map(cases) {
             assert!(fixture.script(case.script).is_some(), "{}", case.script);
+            assert!(fixture.model(case.script).is_some(), "no model script `{}`", case.script);
         }
+    }
+
+    #[test]
+    fn only_the_reviewers_rejection_depends_on_what_an_engine_declares() {
+        let conditional = |case: &&Case| case.needs.is_some();
+        let found: Vec<_> = Stage::ALL.into_iter().flat_map(cases).filter(conditional).collect();
+        assert_eq!(
+            found.iter().map(|case| (case.class, case.needs)).collect::<Vec<_>>(),
+            [("reviewer reject", Some(Capability::Reviewer))]
+        );
     }
 }

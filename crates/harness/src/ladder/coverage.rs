@@ -1,13 +1,13 @@
 //! Which rows of the failure matrix a proof brought about.
 
-use herma_model::proof::{Coverage, CoverageState, ProofRow};
+use herma_model::proof::{Coverage, CoverageState, NotApplicable, ProofRow};
 use herma_model::{Blocker, Stage};
 
 use super::cases::cases;
 use crate::failure_matrix::{FAILURE_MATRIX, Way};
 
 /// Every row of the failure matrix: covered by a row of the proof, or not, with the reason.
-pub(super) fn coverage(stage: Stage, rows: &[ProofRow]) -> Vec<Coverage> {
+pub(super) fn coverage(stage: Stage, rows: &[ProofRow], not_applicable: &[NotApplicable]) -> Vec<Coverage> {
     FAILURE_MATRIX
         .iter()
         .map(|matrix| {
@@ -15,7 +15,10 @@ pub(super) fn coverage(stage: Stage, rows: &[ProofRow]) -> Vec<Coverage> {
             let covered = rows.iter().find(|row| row.held && row.expected_blocker == Some(blocker));
             let (seen, reason) = match covered.and_then(|row| Some((row, row.run_id?))) {
                 Some((row, run)) => (CoverageState::Covered, format!("{}: run {run}", row.case)),
-                None => (CoverageState::Blocked, why_not(stage, blocker, matrix.way)),
+                None => match not_applicable.iter().find(|row| row.expected_blocker == blocker) {
+                    Some(row) => (CoverageState::NotApplicable, row.reason.clone()),
+                    None => (CoverageState::Blocked, why_not(stage, blocker, matrix.way)),
+                },
             };
             Coverage { blocker, state: seen, reason }
         })

@@ -14,11 +14,12 @@ use herma_model::decision::Purpose;
 use herma_model::engine::{DestinationKind, EngineName};
 use herma_model::units::Span;
 use herma_model::{RunId, Stage, VERSION};
+use herma_router::probe::PROMPTS;
 use rustix::fs::{FlockOperation, flock};
 
 use super::cases::{Case, World};
 use super::prove::{People, ProveError};
-use crate::ask::{self, Asker, ask_for, rule};
+use crate::ask::{self, AskError, Asker, ask_for, rule};
 use crate::home::remove_tree;
 use crate::installation::Installation;
 use crate::models;
@@ -45,11 +46,6 @@ const ADMITTED_AS: &str = "proving-";
 /// The provider and the model of a proof: a script.
 const REHEARSAL: &str = "rehearsal";
 const SCRIPT_FILE: &str = "model.yaml";
-const PRESENT_FILE: &str = "present.yaml";
-const ROUTER: &str =
-    "[upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"model.yaml\", \"present.yaml\"]\n";
-/// What is answered where the case's own script has nothing to say.
-const PRESENT: &str = "name: present\nmodels: [rehearsal]\nrepeat: true\nturns: [say: I am there.]\n";
 
 /// How long the approval of a case is good for: the case is run at once, and what it does not use is soon nobody's.
 const PROVING_TERMS: ask::Terms = ask::Terms { purpose: Purpose::Proof, valid_for: Span(10 * 60 * 1000) };
@@ -135,8 +131,7 @@ impl<'a> Ground<'a> {
             resumes: None,
             fault: (case.fault)(),
         };
-        // What is critical, or is not ours, cannot even be asked for.
-        if stage.needs_approval() && !matches!(case.class, "critical" | "unowned") {
+        if stage.needs_approval() {
             self.approve(&order, case, people)?;
         }
         Ok(order)
@@ -148,9 +143,23 @@ impl<'a> Ground<'a> {
         let script = fixture.model(script).ok_or_else(|| {
             ProveError::new("rehearse the model", format!("no model has the script `{script}`"))
         })?;
-        fs::write(self.dir.join(SCRIPT_FILE), script).map_err(failed)?;
-        fs::write(self.dir.join(PRESENT_FILE), PRESENT).map_err(failed)?;
-        fs::write(self.dir.join(models::ROUTER_FILE), ROUTER).map_err(failed)?;
+        let mut files = vec![(SCRIPT_FILE.to_owned(), script.to_owned())];
+        // What herma itself asks before the engine starts is not for the case's script: that one may never answer. It is
+        // told by its own words, because not every agent has the brief in its prompt.
+        for (number, prompt) in PROMPTS.into_iter().enumerate() {
+            let text = format!(
+                "name: present-{number}\nmodels: [{REHEARSAL}]\nmatch: {{ marker: {prompt:?} }}\nrepeat: true\n\
+                 turns: [say: I am there.]\n"
+            );
+            files.insert(0, (format!("present-{number}.yaml"), text));
+        }
+        let names: Vec<String> = files.iter().map(|(name, _)| format!("{name:?}")).collect();
+        let router =
+            format!("[upstreams.{REHEARSAL}]\nprovider = \"scripted\"\nscripts = [{}]\n", names.join(", "));
+        files.push((models::ROUTER_FILE.to_owned(), router));
+        for (name, text) in files {
+            fs::write(self.dir.join(name), text).map_err(failed)?;
+        }
         Ok(ModelChoice {
             provider: REHEARSAL.to_owned(),
             model: REHEARSAL.to_owned(),
@@ -166,11 +175,14 @@ impl<'a> Ground<'a> {
             None => Asker::User("herma prove".to_owned()),
         };
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class);
-        let approval = ask_for(self.installation, order, &reason, &asker, &PROVING_TERMS)
-            .map_err(|e| ProveError::new("ask for an approval", e))?;
+        let approval = match ask_for(self.installation, order, &reason, &asker, &PROVING_TERMS) {
+            Ok(approval) => approval,
+            // A gate does not hold, so that nothing can be approved. The run is blocked by that gate and says so.
+            Err(AskError::NotReady(_)) => return Ok(()),
+            Err(error) => return Err(ProveError::Ask(error)),
+        };
         let answer = if case.world == World::Denied { Answer::Denied } else { Answer::Granted };
-        rule(self.installation, &approval, answer, &reason, approver)
-            .map_err(|e| ProveError::new("rule on an approval", e))?;
+        rule(self.installation, &approval, answer, &reason, approver).map_err(ProveError::Ask)?;
         Ok(())
     }
 

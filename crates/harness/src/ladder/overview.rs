@@ -81,7 +81,7 @@ fn rungs(installation: &Installation, name: &EngineName) -> Vec<Rung> {
                     let record = proof.record;
                     (RungState::Proven, format!("proven at {}", record.proven_at), record.bundles)
                 }
-                Standing::Broken(why) => (RungState::Broken, why, Vec::new()),
+                Standing::Stale(why) | Standing::Broken(why) => (RungState::Broken, why, Vec::new()),
                 Standing::Missing => (RungState::Unproven, needs(stage), Vec::new()),
             };
             let holds = matches!(state, RungState::BuiltIn | RungState::Proven);

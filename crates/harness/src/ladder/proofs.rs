@@ -11,6 +11,7 @@ use herma_model::proof::{BundleRef, Proof};
 use herma_model::signed::Signed;
 use herma_model::{Digest, Stage, Status, VERSION};
 
+use super::cases::{Case, cases};
 use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::home::write_durably;
@@ -25,7 +26,9 @@ pub enum Standing {
     Proven(Box<Signed<Proof>>),
     /// There is none.
     Missing,
-    /// There was one, and it holds no longer. The text says why; mending means proving again.
+    /// There is one of another version of herma, or of another program. The text says which; it has to be proven again.
+    Stale(String),
+    /// There was one, and it holds no longer. The text says why; it has to be proven again.
     Broken(String),
 }
 
@@ -34,6 +37,15 @@ impl Standing {
     #[must_use]
     pub fn holds(&self) -> bool {
         matches!(self, Self::BuiltIn | Self::Proven(_))
+    }
+
+    /// Why there is a proof that does not count; none where it counts, or where there is none.
+    #[must_use]
+    pub fn why_lost(&self) -> Option<&str> {
+        match self {
+            Self::Stale(why) | Self::Broken(why) => Some(why),
+            Self::BuiltIn | Self::Proven(_) | Self::Missing => None,
+        }
     }
 }
 
@@ -86,37 +98,50 @@ impl<'a> Proofs<'a> {
         };
         match self.check(&bytes, engine, stage) {
             Ok(proof) => Standing::Proven(Box::new(proof)),
-            Err(why) => Standing::Broken(why),
+            Err(lost) => lost,
         }
     }
 
-    fn check(&self, bytes: &[u8], engine: &dyn Engine, stage: Stage) -> Result<Signed<Proof>, String> {
+    fn check(&self, bytes: &[u8], engine: &dyn Engine, stage: Stage) -> Result<Signed<Proof>, Standing> {
+        let proof = self.read(bytes, &engine.name(), stage).map_err(Standing::Broken)?;
+        let record = &proof.record;
+        if record.herma_version != VERSION {
+            return Err(Standing::Stale(format!(
+                "it is stale: proven with herma {}, this is {VERSION}",
+                record.herma_version
+            )));
+        }
+        let digest = engine.digest().map_err(|e| Standing::Broken(e.to_string()))?;
+        if record.engine_digest != Some(digest) {
+            let proven = record.engine_digest.map_or_else(|| "nothing".to_owned(), |d| d.to_string());
+            return Err(Standing::Stale(format!(
+                "it is stale: proven was {proven}, the engine is now {digest}"
+            )));
+        }
+        missing_case(record, engine).map_or(Ok(()), |why| Err(Standing::Broken(why)))?;
+        for bundle in &record.bundles {
+            self.bundle_holds(bundle).map_err(|why| {
+                Standing::Broken(format!(
+                    "the bundle of run {} ({}) broke: {why}",
+                    bundle.run_id, bundle.case
+                ))
+            })?;
+        }
+        Ok(proof)
+    }
+
+    /// A proof that was signed here, of this engine and stage, and passed.
+    fn read(&self, bytes: &[u8], engine: &EngineName, stage: Stage) -> Result<Signed<Proof>, String> {
         let proof: Signed<Proof> =
             serde_json::from_slice(bytes).map_err(|e| format!("its proof cannot be read: {e}"))?;
         let key = self.installation.key.public();
         signed::check(&proof, &key).map_err(|e| format!("its proof was not signed here: {e}"))?;
         let record = &proof.record;
-        if record.engine != engine.name() || record.stage != stage {
+        if record.engine != *engine || record.stage != stage {
             return Err(format!("its proof is of `{}`, stage {}", record.engine, record.stage));
         }
         if record.status != Status::Pass {
             return Err(format!("the last attempt to prove it was a {}", record.status.as_str()));
-        }
-        if record.herma_version != VERSION {
-            return Err(format!(
-                "it is stale: proven with herma {}, this is {VERSION}",
-                record.herma_version
-            ));
-        }
-        let digest = engine.digest().map_err(|e| e.to_string())?;
-        if record.engine_digest != Some(digest) {
-            let proven = record.engine_digest.map_or_else(|| "nothing".to_owned(), |d| d.to_string());
-            return Err(format!("it is stale: proven was {proven}, the engine is now {digest}"));
-        }
-        for bundle in &record.bundles {
-            self.bundle_holds(bundle).map_err(|why| {
-                format!("the bundle of run {} ({}) broke: {why}", bundle.run_id, bundle.case)
-            })?;
         }
         Ok(proof)
     }
@@ -143,6 +168,18 @@ impl<'a> Proofs<'a> {
     fn trust(&self) -> Trust {
         self.installation.trust()
     }
+}
+
+/// Why a proof does not cover its stage: a case was neither run, nor is it one that the engine cannot have.
+fn missing_case(record: &Proof, engine: &dyn Engine) -> Option<String> {
+    let declared = engine.capabilities();
+    let covered = |case: &Case| {
+        let ran = record.rows.iter().any(|row| row.held && row.case == case.class);
+        let left_out = record.not_applicable.iter().find(|row| row.case == case.class);
+        ran || left_out.is_some_and(|row| case.lacks(declared) == Some(row.lacks))
+    };
+    let case = cases(record.stage).iter().find(|case| !covered(case))?;
+    Some(format!("its proof has no run of `{}`", case.class))
 }
 
 fn digest_of(file: &Path) -> Result<Digest, String> {

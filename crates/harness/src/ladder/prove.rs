@@ -3,24 +3,26 @@
 use std::path::PathBuf;
 
 use herma_engines::Engine;
-use herma_evidence::{layout, signed};
+use herma_evidence::signed;
 use herma_model::decision::Purpose;
 use herma_model::engine::EngineName;
 use herma_model::interruption::EndSignal;
-use herma_model::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, ProofSchema, Standing as Against};
-use herma_model::report::{NeverActivated, OutcomeState};
+use herma_model::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, Standing as Against};
+use herma_model::report::OutcomeState;
 use herma_model::units::Span;
-use herma_model::{Blocker, Digest, Report, Stage, Status, VERSION};
+use herma_model::{Blocker, Digest, Report, Stage, Status};
 
 use super::cases::{Case, World, cases};
 use super::coverage::coverage;
 use super::ground::Ground;
 use super::meddler::Meddler;
 use super::proofs::{Proofs, Standing};
+use super::record::{applicable, blank, bundle_ref, describe};
 use crate::approvers::Approver;
+use crate::ask::AskError;
 use crate::bundle_check::verify_bundle;
 use crate::compare::{Evidence, compare_deciding};
-use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::error::OrderError;
 use crate::installation::Installation;
 use crate::order::Occasion;
 use crate::outcome::{OutcomeError, accept, reject};
@@ -67,6 +69,12 @@ pub enum ProveError {
     /// herma was told to end. A proof that was not carried out is not kept, so that an earlier one stands.
     #[error("the proof was not carried out: herma was told to end by {0}")]
     Interrupted(EndSignal),
+    /// A run of it could not be started.
+    #[error("the proof could not start a run: {0}")]
+    Run(OrderError),
+    /// An approval of it could not be asked for, or ruled on.
+    #[error("the proof could not get an approval: {0}")]
+    Ask(AskError),
     /// Something could not be done.
     #[error("the proof could not {doing}: {cause}")]
     Failed {
@@ -105,9 +113,9 @@ pub fn prove(
         Err(error) => return blocked(None, vec![error.to_string()]),
     };
     if let Some((rung, standing)) = stage.before().and_then(|below| proofs.first_unproven(adapter, below)) {
-        let why = match standing {
-            Standing::Broken(why) => format!("stage {rung} is not proven any more: {why}"),
-            _ => format!("stage {rung} is not proven"),
+        let why = match standing.why_lost() {
+            Some(why) => format!("stage {rung} is not proven any more: {why}"),
+            None => format!("stage {rung} is not proven"),
         };
         return blocked(Some(digest), vec![why]);
     }
@@ -153,8 +161,9 @@ impl Proving<'_> {
         watch: &dyn Fn(usize, usize, &str),
     ) -> Result<Proof, ProveError> {
         let (cases, name) = (cases(self.stage), engine.name());
-        let total = cases.len() + 1;
         let [pass, failures @ ..] = cases else { return Err(ProveError::NoFixture) };
+        let (not_applicable, failures) = applicable(engine, failures);
+        let total = failures.len() + 2;
         // Both lanes work on the same ground, so that they have the very same contract.
         let same_ground = self.ground(pass)?;
         watch(1, total, "baseline on fake");
@@ -163,7 +172,7 @@ impl Proving<'_> {
         let mut tried = vec![self.attempt(pass, &name, &same_ground)?];
         drop(same_ground);
         // Where nothing passes, the failures prove nothing either.
-        let failures = if tried[0].row.held { failures } else { &[] };
+        let failures = if tried[0].row.held { failures } else { Vec::new() };
         for (n, case) in failures.iter().enumerate() {
             watch(n + 3, total, case.class);
             tried.push(self.attempt(case, &name, &self.ground(case)?)?);
@@ -199,8 +208,9 @@ impl Proving<'_> {
         bundles.extend(baseline.clone());
         Ok(Proof {
             prior: self.prior(engine),
-            coverage: coverage(self.stage, &rows),
+            coverage: coverage(self.stage, &rows, &not_applicable),
             rows,
+            not_applicable,
             baseline,
             comparison,
             bundles,
@@ -220,8 +230,7 @@ impl Proving<'_> {
         let watch: &dyn Progress = if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
         let no_time = (case.world == World::NoOutcome).then_some(Span(0));
         let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time, child_of: None };
-        let finished = run_on(self.installation, &order, occasion, watch)
-            .map_err(|e| ProveError::new("start a run", e))?;
+        let finished = run_on(self.installation, &order, occasion, watch).map_err(ProveError::Run)?;
         self.heed()?;
         let judged = self.judge(case, &finished).and_then(|detail| self.settle(case, &finished, detail));
         let (held, detail) = match judged {
@@ -329,55 +338,5 @@ impl Proving<'_> {
             Standing::Proven(proof) => signed::digest(&proof.record).ok(),
             _ => None,
         }
-    }
-}
-
-fn bundle_ref(case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
-    let digest = |name: &str| {
-        read_regular(&finished.bundle.join(name), MAX_RECORD_BYTES).map(|bytes| Digest::of(&bytes))
-    };
-    Ok(BundleRef {
-        run_id: finished.report.run_id,
-        engine: finished.report.engine.clone(),
-        case: case.class.to_owned(),
-        attestation: digest(layout::ATTESTATION).map_err(|e| ProveError::new("read a bundle", e))?,
-        outcome: digest(layout::OUTCOME).ok(),
-    })
-}
-
-fn describe(report: &Report) -> String {
-    let names: Vec<&str> = report.blockers.iter().map(|b| b.blocker.as_str()).collect();
-    if names.is_empty() {
-        return report.status.as_str().to_owned();
-    }
-    format!("{}: {}", report.status.as_str(), names.join(", "))
-}
-
-/// A proof without anything behind it.
-pub(super) fn blank(
-    installation: &Installation,
-    engine: &EngineName,
-    stage: Stage,
-    engine_digest: Option<Digest>,
-    status: Status,
-    reasons: Vec<String>,
-) -> Proof {
-    Proof {
-        schema: ProofSchema::V1,
-        status,
-        stage,
-        engine: engine.clone(),
-        engine_digest,
-        herma_version: VERSION.to_owned(),
-        proven_at: installation.clock.now(),
-        prior: None,
-        rows: Vec::new(),
-        baseline: None,
-        comparison: Vec::new(),
-        coverage: Vec::new(),
-        bundles: Vec::new(),
-        candidate: None,
-        reasons,
-        runtime_default_activation: NeverActivated,
     }
 }

@@ -22,7 +22,7 @@ use herma_model::secret::Secret;
 
 pub use capabilities::{Capabilities, LeftOut, Support};
 pub use failed::ProbeFailed;
-pub use question::TOOL;
+pub use question::{PROMPTS, TOOL};
 
 use crate::config::Address;
 use crate::door::Door;

@@ -11,6 +11,13 @@ pub const TOOL: &str = "run_command";
 /// The one argument of the tool.
 pub(super) const ARGUMENT: &str = "command";
 
+/// What the questions say, by which a script can tell them from those of an agent.
+pub const PROMPTS: [&str; 3] = [
+    "Answer with the one word: ready",
+    "Count from one to five, in words, on one line.",
+    "Call the tool run_command once, with the command: echo ready. Say nothing else.",
+];
+
 /// A question to the model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Question {
@@ -27,12 +34,11 @@ pub(super) enum Question {
 
 impl Question {
     fn prompt(self) -> &'static str {
+        let [content, stream, tool] = PROMPTS;
         match self {
-            Self::Content => "Answer with the one word: ready",
-            Self::Stream => "Count from one to five, in words, on one line.",
-            Self::Tool { .. } => {
-                "Call the tool run_command once, with the command: echo ready. Say nothing else."
-            }
+            Self::Content => content,
+            Self::Stream => stream,
+            Self::Tool { .. } => tool,
         }
     }
 

@@ -1,0 +1,89 @@
+//! The parts of a proof's record: what applies to an engine, what a run left, and a record without runs.
+
+use herma_engines::Engine;
+use herma_evidence::layout;
+use herma_model::engine::EngineName;
+use herma_model::proof::{BundleRef, NotApplicable, Proof, ProofSchema};
+use herma_model::report::NeverActivated;
+use herma_model::{Digest, Report, Stage, Status, VERSION};
+
+use super::cases::Case;
+use super::prove::ProveError;
+use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
+use crate::installation::Installation;
+use crate::run::Finished;
+
+/// The failure classes that this engine cannot have, with the reason, and those that it has to be tried with.
+pub(super) fn applicable(
+    engine: &dyn Engine,
+    failures: &'static [Case],
+) -> (Vec<NotApplicable>, Vec<&'static Case>) {
+    let (declared, name) = (engine.capabilities(), engine.name());
+    let mut not_applicable = Vec::new();
+    let mut applicable = Vec::new();
+    for case in failures {
+        match case.lacks(declared).zip(case.blocker) {
+            Some((lacks, expected_blocker)) => not_applicable.push(NotApplicable {
+                case: case.class.to_owned(),
+                expected_blocker,
+                lacks,
+                reason: format!("`{name}` declares no `{lacks}`"),
+            }),
+            None => applicable.push(case),
+        }
+    }
+    (not_applicable, applicable)
+}
+
+/// What a proof keeps of a run's bundle.
+pub(super) fn bundle_ref(case: &Case, finished: &Finished) -> Result<BundleRef, ProveError> {
+    let digest = |name: &str| {
+        read_regular(&finished.bundle.join(name), MAX_RECORD_BYTES).map(|bytes| Digest::of(&bytes))
+    };
+    Ok(BundleRef {
+        run_id: finished.report.run_id,
+        engine: finished.report.engine.clone(),
+        case: case.class.to_owned(),
+        attestation: digest(layout::ATTESTATION).map_err(|e| ProveError::new("read a bundle", e))?,
+        outcome: digest(layout::OUTCOME).ok(),
+    })
+}
+
+/// How a run ended, in one line.
+pub(super) fn describe(report: &Report) -> String {
+    let names: Vec<&str> = report.blockers.iter().map(|b| b.blocker.as_str()).collect();
+    if names.is_empty() {
+        return report.status.as_str().to_owned();
+    }
+    format!("{}: {}", report.status.as_str(), names.join(", "))
+}
+
+/// A proof without anything behind it.
+pub(super) fn blank(
+    installation: &Installation,
+    engine: &EngineName,
+    stage: Stage,
+    engine_digest: Option<Digest>,
+    status: Status,
+    reasons: Vec<String>,
+) -> Proof {
+    Proof {
+        schema: ProofSchema::V1,
+        status,
+        stage,
+        engine: engine.clone(),
+        engine_digest,
+        herma_version: VERSION.to_owned(),
+        proven_at: installation.clock.now(),
+        prior: None,
+        rows: Vec::new(),
+        not_applicable: Vec::new(),
+        baseline: None,
+        comparison: Vec::new(),
+        coverage: Vec::new(),
+        bundles: Vec::new(),
+        candidate: None,
+        reasons,
+        runtime_default_activation: NeverActivated,
+    }
+}
