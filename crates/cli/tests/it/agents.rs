@@ -1,8 +1,9 @@
-//! The real agents, installed from their registry, driven by scripts in the place of a model: they earn three stages, and
+//! The real agents, installed from their registry, driven by scripts in the place of a model: they earn their stages, and
 //! whatever they are made to do ends as what it is.
 
 mod acp;
 mod adding;
+mod climbing;
 mod comparing;
 mod gone;
 mod governing;
@@ -42,73 +43,87 @@ const OWN_FILES: &[&str] = &[
 
 /// Each row is played by one of the first two here, and by every agent in the long command.
 #[test]
-fn codex_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of(codex::NAME, &codex::PACKAGE, |at| at % 2 == 0);
+fn codex_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
+    to_the_top(codex::NAME, &codex::PACKAGE, |at| at % 2 == 0);
 }
 
 #[test]
-fn claude_earns_three_stages_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    all_of(claude::NAME, &claude::PACKAGE, |at| at % 2 == 1);
+fn claude_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
+    to_the_top(claude::NAME, &claude::PACKAGE, |at| at % 2 == 1);
 }
 
 #[test]
 fn opencode_earns_three_stages() {
-    all_of(opencode::NAME, &opencode::PACKAGE, |_| false);
+    three_stages(opencode::NAME, &opencode::PACKAGE);
 }
 
 #[test]
 fn pi_earns_three_stages() {
-    all_of(pi::NAME, &pi::PACKAGE, |_| false);
+    three_stages(pi::NAME, &pi::PACKAGE);
 }
 
 #[test]
 fn hermes_earns_three_stages() {
-    all_of(hermes::NAME, &hermes::PACKAGE, |_| false);
+    three_stages(hermes::NAME, &hermes::PACKAGE);
 }
 
 #[test]
-fn every_row_holds_for_codex() {
-    all_of(codex::NAME, &codex::PACKAGE, |_| true);
+fn every_stage_and_every_row_holds_for_codex() {
+    to_the_top(codex::NAME, &codex::PACKAGE, |_| true);
 }
 
 #[test]
-fn every_row_holds_for_claude() {
-    all_of(claude::NAME, &claude::PACKAGE, |_| true);
+fn every_stage_and_every_row_holds_for_claude() {
+    to_the_top(claude::NAME, &claude::PACKAGE, |_| true);
 }
 
 #[test]
-fn every_row_holds_for_opencode() {
-    all_of(opencode::NAME, &opencode::PACKAGE, |_| true);
+fn every_stage_and_every_row_holds_for_opencode() {
+    to_the_top(opencode::NAME, &opencode::PACKAGE, |_| true);
 }
 
 #[test]
-fn every_row_holds_for_pi() {
-    all_of(pi::NAME, &pi::PACKAGE, |_| true);
+fn every_stage_and_every_row_holds_for_pi() {
+    to_the_top(pi::NAME, &pi::PACKAGE, |_| true);
 }
 
 #[test]
-fn every_row_holds_for_hermes() {
-    all_of(hermes::NAME, &hermes::PACKAGE, |_| true);
+fn every_stage_and_every_row_holds_for_hermes() {
+    to_the_top(hermes::NAME, &hermes::PACKAGE, |_| true);
+}
+
+/// Every stage of the ladder, and these rows.
+fn to_the_top(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
+    in_one_home(engine, package, |herma| {
+        climbing::proves_five_stages(herma, engine);
+        herma.with_rehearsal();
+        let mut wrong = Vec::new();
+        for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
+            wrong.extend(row.differs(&play(herma, engine, row)));
+        }
+        assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+        climbing::lands_and_is_a_candidate(herma, engine);
+    });
+}
+
+/// The first three stages, and no row.
+fn three_stages(engine: &str, package: &Package) {
+    in_one_home(engine, package, |herma| {
+        let proven = herma.run_patiently(&["prove", "--engine", engine, "--up-to", "3", "--json"]);
+        assert_eq!(proven.code, Some(0), "{proven:#?}");
+        herma.with_rehearsal();
+    });
 }
 
 /// One home for all of it: the agent is large, and every command takes its digest.
-fn all_of(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
+fn in_one_home(engine: &str, package: &Package, earn: impl Fn(&Herma)) {
     let herma = Herma::with_agent(engine, package);
     for path in [OWN_FILES, &["canary"]].concat() {
         herma.file(&format!("user/{path}"), CANARY);
     }
     let users = everything_below(&herma.at("user"));
     let own = Watched::files(&herma.at("user"), OWN_FILES);
-    for stage in ["1", "2", "3"] {
-        let proven = herma.run_patiently(&["prove", "--engine", engine, "--stage", stage, "--json"]);
-        assert_eq!(proven.code, Some(0), "{proven:#?}");
-    }
-    herma.with_rehearsal();
-    let mut wrong = Vec::new();
-    for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
-        wrong.extend(row.differs(&play(&herma, engine, row)));
-    }
-    assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+    earn(&herma);
     governing::what_policy_denies_is_not_done_and_the_model_is_told(&herma, engine);
     resuming::it_goes_on_where_it_stopped(&herma, engine);
     a_project_brings_nothing_that_is_run(&herma, engine);

@@ -8,7 +8,7 @@ use herma_engines::{Package, opencode};
 use herma_model::{Blocker, Event, EventType};
 
 use super::home::make_removable;
-use super::rows;
+use super::{climbing, rows};
 use crate::kit::{Finished, Herma, processes_of};
 
 const ENGINE: &str = "acp-opencode";
@@ -94,10 +94,7 @@ fn blockers(finished: &Finished) -> Vec<Blocker> {
 #[test]
 fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
     let herma = home();
-    for stage in ["1", "2", "3"] {
-        let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
-        assert_eq!(proven.code, Some(0), "{proven:#?}");
-    }
+    climbing::proves_five_stages(&herma, ENGINE);
     herma.with_rehearsal();
     let fixed = played(&herma, &rows::FIXES.script());
     assert_eq!(blockers(&fixed), []);
