@@ -163,6 +163,12 @@ fn changes(report: &Report, out: &mut String) -> std::fmt::Result {
     for path in &report.changed_tests {
         writeln!(out, "- {}", code(&path.to_string()))?;
     }
+    if !report.changed_verification_files.is_empty() {
+        writeln!(out, "\nFiles that the engine changed and that decide what verification does:\n")?;
+    }
+    for path in &report.changed_verification_files {
+        writeln!(out, "- {}", code(&path.to_string()))?;
+    }
     Ok(())
 }
 
@@ -183,7 +189,12 @@ fn verification(report: &Report, out: &mut String) -> std::fmt::Result {
     }
     commands(&report.verification, out)?;
     if !report.verification_with_baseline_tests.is_empty() {
-        writeln!(out, "\nWith the tests as they were before the engine changed them:\n")?;
+        let what = match (report.changed_tests.is_empty(), report.changed_verification_files.is_empty()) {
+            (_, true) => "the tests",
+            (true, false) => "the files that decide what verification does",
+            (false, false) => "the tests, and the files that decide what verification does,",
+        };
+        writeln!(out, "\nWith {what} as they were before the engine changed them:\n")?;
         commands(&report.verification_with_baseline_tests, out)?;
     }
     Ok(())

@@ -34,6 +34,7 @@ pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Res
             "forbidden": forbidden,
             "forbidden_actions": run.facts.actions,
             "changed_tests": run.facts.changed_tests,
+            "changed_verification_files": run.facts.changed_verification_files,
             "secret": run.facts.secret.is_some(),
         }),
     )

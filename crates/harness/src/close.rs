@@ -242,6 +242,7 @@ impl Closing<'_> {
             result_commit: facts.result_commit.clone(),
             changed_files: facts.changed_files.clone(),
             changed_tests: facts.changed_tests.clone(),
+            changed_verification_files: facts.changed_verification_files.clone(),
             ignored_files: facts.ignored_files.clone(),
             allowed_paths_passed: broke(|rule| rule != PathRule::Forbidden),
             forbidden_paths_passed: broke(|rule| rule == PathRule::Forbidden),

@@ -6,6 +6,7 @@ use herma_evidence::Redactor;
 use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
 use herma_model::report::{ChangedFile, Entry, Mode};
 use herma_model::{EventType, RepoPath};
+use herma_policy::VerificationFiles;
 use herma_policy::allowed_paths::TreeFacts;
 use herma_policy::names::is_dot_gitmodules;
 use herma_policy::test_files::looks_like_test;
@@ -54,6 +55,9 @@ pub(crate) fn collect(
     facts.secret =
         secret_in_the_patch(&tree, &redactor).or_else(|| secret_beside_the_patch(&tree, &redactor));
     facts.changed_tests = tree.changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
+    let deciding = VerificationFiles::of(&run.contract.terms.verify);
+    facts.changed_verification_files =
+        tree.changes.iter().filter(|c| deciding.decides(c)).map(|c| c.path.clone()).collect();
     facts.changed_files.clone_from(&tree.changes);
     facts.ignored_files.clone_from(&tree.ignored);
     facts.result_tree = Some(result.tree.clone());

@@ -52,6 +52,9 @@ pub(crate) struct Facts {
     pub(crate) result_commit: Option<String>,
     pub(crate) changed_files: Vec<ChangedFile>,
     pub(crate) changed_tests: Vec<RepoPath>,
+    /// Changed files that decide what verification does, and are no tests.
+    #[serde(default)]
+    pub(crate) changed_verification_files: Vec<RepoPath>,
     pub(crate) ignored_files: Vec<RepoPath>,
     /// None until the paths were judged.
     pub(crate) violations: Option<Vec<PathViolation>>,
@@ -196,6 +199,7 @@ impl Facts {
             forbidden_actions: &self.actions,
             verification: &self.verification,
             verification_with_baseline_tests: &self.verification_with_baseline_tests,
+            changed_verification_files: &self.changed_verification_files,
             verify_declared: contract.terms.verify.len(),
             model_refusals: self.model_refusals.clone(),
             egress_denied: self.egress_denied.clone(),

@@ -15,7 +15,6 @@ use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
 use herma_model::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
 use herma_model::{EventType, RepoPath, RunId};
-use herma_policy::test_files::looks_like_test;
 use serde_json::json;
 
 use crate::children::hand_over;
@@ -72,7 +71,10 @@ pub(crate) fn verify(
     run.facts.verification = done;
     run.remove_aside(checkout.root().to_owned());
     if leans_on_its_tests(run) {
-        write(&bench.log, b"\n# once more, with the tests as they were before the engine\n");
+        write(
+            &bench.log,
+            b"\n# once more, with the tests and what decides on them as they were before the engine\n",
+        );
         let checkout = with_old_tests(run, ground)?;
         let done = all(run, &bench, &checkout, None)?;
         run.heed()?;
@@ -103,21 +105,22 @@ fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
     Ok(CheckoutState::record(root, ground.git_dir.format(), with_changes(ground, changes)))
 }
 
-/// The result without what the engine did to tests: in a checkout of its own, because in the first one the engine's tests,
+/// The result without what the engine did to tests, and to what decides on them: in a checkout of its own, because in the first one the engine's tests,
 /// and its code, have run.
 fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
-    let changes = besides_tests(&run.facts.changed_files);
+    let reverted = run.facts.changed_tests.iter().chain(&run.facts.changed_verification_files).collect();
+    let changes = besides(&run.facts.changed_files, &reverted);
     let (root, tree) = (run.dirs.old_tests(), with_changes(ground, changes));
     std::fs::create_dir(&root)?;
     lay_out(&ground.git_dir, &tree, &[&root])?;
     Ok(CheckoutState::record(root, ground.git_dir.format(), tree))
 }
 
-/// The changes without those of tests, and without those that stand where an old test was.
-fn besides_tests(changes: &[ChangedFile]) -> Vec<&ChangedFile> {
-    let (tests, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| looks_like_test(&change.path));
+/// The changes without those that are reverted, and without those in the place of a reverted file.
+fn besides<'a>(changes: &'a [ChangedFile], reverted: &BTreeSet<&RepoPath>) -> Vec<&'a ChangedFile> {
+    let (gone, others): (Vec<_>, Vec<_>) = changes.iter().partition(|change| reverted.contains(&change.path));
     let old: BTreeSet<RepoPath> =
-        tests.iter().filter(|test| test.old.is_some()).map(|test| test.path.clone()).collect();
+        gone.iter().filter(|change| change.old.is_some()).map(|change| change.path.clone()).collect();
     let above = |path: &RepoPath| std::iter::successors(path.parent(), RepoPath::parent);
     let around: BTreeSet<RepoPath> = old.iter().flat_map(above).collect();
     let is_in_the_way = |path: &RepoPath| around.contains(path) || above(path).any(|dir| old.contains(&dir));
@@ -191,12 +194,12 @@ fn passes(verification: &Verification) -> bool {
     verification.status == VerificationStatus::Passed
 }
 
-/// Whether the commands passed with tests that the engine changed, added or removed, where they must not lean on that. One
-/// that is new counts too: it can keep the old ones from being run.
+/// Whether the commands passed with tests, or with files that decide on them, that the engine changed, added or removed, where
+/// they must not lean on that. One that is new counts too: it can keep the old ones from being run.
 fn leans_on_its_tests(run: &Run<'_>) -> bool {
     let facts = &run.facts;
     !run.contract.terms.tests_may_change
-        && !facts.changed_tests.is_empty()
+        && !(facts.changed_tests.is_empty() && facts.changed_verification_files.is_empty())
         && facts.verification.iter().all(passes)
 }
 
@@ -309,6 +312,7 @@ fn write(log: &SharedLog, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use herma_model::report::{Entry, Mode};
+    use herma_policy::test_files::looks_like_test;
 
     use super::*;
 
@@ -322,7 +326,9 @@ mod tests {
         };
         let left = |changes: &[(&str, bool, bool)]| -> Vec<String> {
             let changes: Vec<ChangedFile> = changes.iter().map(change).collect();
-            besides_tests(&changes).into_iter().map(|change| change.path.to_string()).collect()
+            let tests =
+                changes.iter().map(|change| &change.path).filter(|path| looks_like_test(path)).collect();
+            besides(&changes, &tests).into_iter().map(|change| change.path.to_string()).collect()
         };
         assert_eq!(
             left(&[("src/a", true, true), ("tests/a", true, true), ("tests/b", false, true)]),

@@ -95,6 +95,10 @@ pub struct Report {
     pub changed_files: Vec<ChangedFile>,
     /// Which of these look like tests: a green test that the agent rewrote is shown as such.
     pub changed_tests: Vec<RepoPath>,
+    /// Which of these decide what verification does and are no tests: build files, configuration of runners and checkers,
+    /// scripts that a command names, a module in the place of a test runner.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changed_verification_files: Vec<RepoPath>,
     /// New files that the baseline's ignore rules cover: recorded, never part of the patch.
     pub ignored_files: Vec<RepoPath>,
     /// Whether every change lies on an allowed path.
@@ -109,8 +113,8 @@ pub struct Report {
     pub required_events_passed: bool,
     /// The verification commands and how each ended.
     pub verification: Vec<Verification>,
-    /// The same commands with the tests as they were, where the engine changed tests and the contract does not
-    /// allow the result to lean on that.
+    /// The same commands with the tests, and the files that decide what verification does, as they were, where the engine
+    /// changed some and the contract does not allow the result to lean on that.
     pub verification_with_baseline_tests: Vec<Verification>,
     /// Whether the target was clean before.
     pub target_clean_start: Option<bool>,

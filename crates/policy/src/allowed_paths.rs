@@ -12,6 +12,7 @@ use crate::bare_repositories::{self, BareRepository};
 use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
 use crate::names::{fold_letters, fold_path, fold_pattern};
+use crate::pattern_table::PatternTable;
 use crate::{case_twins, path_length, symlinks};
 
 /// A changed file that is larger cannot be shown in a patch.
@@ -61,8 +62,6 @@ pub struct TreeFacts {
 pub struct PathRules {
     allowed: Globs,
     forbidden: Globs,
-    never_lifted: Globs,
-    built_in: Globs,
     lifted: Lifted,
 }
 
@@ -75,11 +74,11 @@ struct Lifted {
     floating: Globs,
 }
 
-/// The built-in lists are the same for every contract and take long to compile.
-static NEVER_LIFTED: LazyLock<Result<Globs, BadPattern>> =
-    LazyLock::new(|| Globs::compile(forbidden_paths::patterns(Lift::Never), Case::Any));
-static BUILT_IN: LazyLock<Result<Globs, BadPattern>> =
-    LazyLock::new(|| Globs::compile(forbidden_paths::patterns(Lift::ByContract), Case::Any));
+/// The built-in lists are the same for every contract.
+static NEVER_LIFTED: LazyLock<PatternTable> =
+    LazyLock::new(|| PatternTable::new(forbidden_paths::patterns(Lift::Never)));
+static BUILT_IN: LazyLock<PatternTable> =
+    LazyLock::new(|| PatternTable::new(forbidden_paths::patterns(Lift::ByContract)));
 
 impl PathRules {
     /// The rules that a contract's terms lead to.
@@ -90,8 +89,6 @@ impl PathRules {
         Ok(Self {
             allowed: Globs::compile(terms.allowed_paths.as_slice().iter().map(Pattern::as_str), Case::Exact)?,
             forbidden: Globs::compile(forbidden.iter().map(String::as_str), Case::Any)?,
-            never_lifted: NEVER_LIFTED.clone()?,
-            built_in: BUILT_IN.clone()?,
             lifted: Lifted::compile(&terms.lift_paths)?,
         })
     }
@@ -245,14 +242,14 @@ impl PathRules {
             let mut forms = vec![spelled];
             forms.extend((letters != spelled).then_some(letters));
             forms.extend((folded != spelled && folded != letters).then_some(folded));
-            let hit = |globs| forms.iter().find_map(|form| Globs::hit(globs, form, kind));
-            if let Some(pattern) = hit(&self.never_lifted) {
+            let built_in = |table: &PatternTable| forms.iter().find_map(|form| table.hit(form, kind));
+            if let Some(pattern) = built_in(&NEVER_LIFTED) {
                 return forbidden(format!("`{pattern}` is never lifted: {}", forbidden_paths::why(pattern)));
             }
-            if let Some(pattern) = hit(&self.forbidden) {
+            if let Some(pattern) = forms.iter().find_map(|form| self.forbidden.hit(form, kind)) {
                 return forbidden(format!("`{pattern}` of forbidden_paths matches it"));
             }
-            if let Some(pattern) = hit(&self.built_in)
+            if let Some(pattern) = built_in(&BUILT_IN)
                 && !self.lifted.lifts(bytes, spelled, kind)
             {
                 return forbidden(format!("`{pattern}` is forbidden: {}", forbidden_paths::why(pattern)));

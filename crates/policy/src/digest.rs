@@ -11,11 +11,12 @@ use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
 use crate::allowed_paths::MAX_FILE_BYTES;
 use crate::bare_repositories::PIECES;
 use crate::egress_actions::PLACES;
-use crate::forbidden_paths::{BUILT_IN, Lift};
+use crate::forbidden_paths::{Lift, built_in};
 use crate::path_length::{MAX_NAME_BYTES, MAX_PATH_BYTES};
+use crate::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
 
 /// The version of the rules that are code and not tables. It goes up when one of them judges otherwise than before.
-const RULES_VERSION: u32 = 2;
+const RULES_VERSION: u32 = 3;
 
 /// Digest over the rules that no contract can change: the tables, and the version of what is no table.
 #[must_use]
@@ -44,7 +45,7 @@ pub fn egress_digest(terms: &Terms, rules: &EgressRules) -> Digest {
 /// The rules as lists of texts and numbers, which have one spelling only. Why a path is forbidden is left out: other
 /// words are not other rules.
 fn rules() -> Value {
-    let paths: Vec<_> = BUILT_IN
+    let paths: Vec<_> = built_in()
         .iter()
         .map(|path| match path.lift {
             Lift::ByContract => json!([path.pattern, "lifted by contract"]),
@@ -56,6 +57,8 @@ fn rules() -> Value {
     let places: Vec<_> =
         PLACES.iter().map(|place| json!([place.hosts, place.actions, place.nothing_else])).collect();
     let refused: Vec<_> = REFUSED_IN_NAMES.iter().map(ranges).collect();
+    let deciding: Vec<_> = DECIDING.iter().flat_map(|group| group.patterns).collect();
+    let shadows: Vec<_> = SHADOWS.iter().flat_map(|(_, ends)| ends.iter()).collect();
     json!([
         "herma.policy/v1",
         RULES_VERSION,
@@ -70,7 +73,10 @@ fn rules() -> Value {
         places,
         refused,
         [MAX_PATH_BYTES, MAX_NAME_BYTES],
-        PIECES
+        PIECES,
+        deciding,
+        [PYTHON_ROOTS, &[PYTHON_RUNNERS, PYTHON_LIBRARY]],
+        shadows
     ])
 }
 
@@ -95,8 +101,11 @@ mod tests {
         let text = rules().to_string();
         assert_eq!(text.as_bytes(), serde_json_canonicalizer::to_vec(&rules()).unwrap());
         assert_eq!(policy_digest(), Digest::of(text.as_bytes()));
-        for path in BUILT_IN {
+        for path in built_in() {
             assert!(text.contains(&json!(path.pattern).to_string()), "{}", path.pattern);
+        }
+        for pattern in DECIDING.iter().flat_map(|group| group.patterns) {
+            assert!(text.contains(&json!(pattern).to_string()), "{pattern}");
         }
         for shape in SHAPES {
             assert!(text.contains(shape.programs), "{}", shape.programs);

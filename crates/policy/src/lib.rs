@@ -14,13 +14,16 @@ mod glob;
 pub mod names;
 pub mod outward;
 pub mod path_length;
+mod pattern_table;
 mod shell;
 mod symlinks;
 pub mod test_files;
 pub mod verdict;
+pub mod verification_files;
 
 pub use allowed_paths::{MAX_FILE_BYTES, PathRules, TreeFacts};
 pub use digest::{EgressRules, egress_digest, policy_digest};
 pub use glob::BadPattern;
 pub use test_files::looks_like_test;
 pub use verdict::{RunFacts, SourceFacts};
+pub use verification_files::VerificationFiles;

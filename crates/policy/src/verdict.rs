@@ -4,7 +4,7 @@ use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Action;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
 use herma_model::report::{PathRule, PathViolation, Verification, VerificationStatus};
-use herma_model::{EventType, Verdict};
+use herma_model::{EventType, RepoPath, Verdict};
 
 /// What the harness saw of a run.
 #[derive(Clone, Debug, Default)]
@@ -35,6 +35,8 @@ pub struct RunFacts<'a> {
     pub verification: &'a [Verification],
     /// How they ended with the tests as they were, where that had to be tried.
     pub verification_with_baseline_tests: &'a [Verification],
+    /// Changed files that decide what verification does, and are no tests.
+    pub changed_verification_files: &'a [RepoPath],
     /// How many verification commands the contract has.
     pub verify_declared: usize,
     /// The target after the run; none if the run has no target that could change.
@@ -244,11 +246,24 @@ fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<B
     let leaning = second.iter().find(fails);
     if let Some(verification) = leaning.filter(|_| !stopped) {
         let detail = format!(
-            "the engine changed or added tests, and with the tests as they were {}; `tests_may_change: true` in the \
-             contract would allow it",
+            "{} as they were {}; `tests_may_change: true` in the contract would allow it",
+            reverted(facts.changed_verification_files),
             describe(verification)
         );
         blockers.push(Blocker::VerificationFailed.because(detail));
+    }
+}
+
+/// What the second verification was for.
+fn reverted(deciding: &[RepoPath]) -> String {
+    match deciding {
+        [] => "the engine changed or added tests, and with the tests".to_owned(),
+        [first, more @ ..] => {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            format!(
+                "the engine changed what decides what verification does ({first}{more}), and with tests and these"
+            )
+        }
     }
 }
 

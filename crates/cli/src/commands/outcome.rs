@@ -113,6 +113,8 @@ impl About {
         for change in &report.changed_files {
             let test = if report.changed_tests.contains(&change.path) {
                 screen.paint(Tone::Warn, "  a test, rewritten by the engine")
+            } else if report.changed_verification_files.contains(&change.path) {
+                screen.paint(Tone::Warn, "  decides what verification does")
             } else {
                 String::new()
             };
@@ -131,6 +133,7 @@ impl About {
                 landing: report.landing,
                 changed_files: report.changed_files.into_iter().map(|change| change.path).collect(),
                 changed_tests: report.changed_tests,
+                changed_verification_files: report.changed_verification_files,
                 outcome,
                 note: note.to_owned(),
             })?;

@@ -261,6 +261,8 @@ pub(crate) fn show_result(report: &Report, screen: &Screen) {
         };
         let test = if report.changed_tests.contains(&change.path) {
             screen.paint(Tone::Warn, "  a test, rewritten by the engine")
+        } else if report.changed_verification_files.contains(&change.path) {
+            screen.paint(Tone::Warn, "  decides what verification does")
         } else {
             String::new()
         };

@@ -25,6 +25,8 @@ pub struct OutcomeOutput {
     pub changed_files: Vec<RepoPath>,
     /// Which of these look like tests.
     pub changed_tests: Vec<RepoPath>,
+    /// Which of these decide what verification does, and are no tests.
+    pub changed_verification_files: Vec<RepoPath>,
     /// The operator's word, as `outcome.json` holds it.
     pub outcome: Signed<Outcome>,
     /// What became of what landed.

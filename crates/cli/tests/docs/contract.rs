@@ -5,7 +5,8 @@ use std::ops::RangeInclusive;
 use herma_model::Contract;
 use herma_model::contract::Action;
 use herma_model::name_characters::REFUSED_IN_NAMES;
-use herma_policy::forbidden_paths::{BUILT_IN, Lift};
+use herma_policy::forbidden_paths::{Lift, groups};
+use herma_policy::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
 
 use crate::generated::{head, row};
 use crate::schema::{Key, Schema};
@@ -77,19 +78,53 @@ fn written(action: Action) -> String {
     serde_json::to_value(action).unwrap().as_str().unwrap().to_owned()
 }
 
-/// The built-in forbidden paths, together by reason.
+/// The built-in forbidden paths, together by tool and reason.
 pub(crate) fn forbidden_paths() -> String {
-    let mut text = head(&["paths", "why", "can be lifted"]);
-    let mut reasons: Vec<&str> = BUILT_IN.iter().map(|path| path.why).collect();
-    reasons.dedup();
-    for why in reasons {
-        let paths: Vec<_> = BUILT_IN.iter().filter(|path| path.why == why).collect();
-        let shown: Vec<String> = paths.iter().map(|path| format!("`{}`", path.pattern)).collect();
-        let lift =
-            if paths.iter().all(|path| path.lift == Lift::ByContract) { "by `lift_paths`" } else { "never" };
-        text += &row(&[&shown.join(" "), why, lift]);
+    let mut text = head(&["read by", "paths", "why", "can be lifted"]);
+    for group in groups() {
+        let lift = match group.lift {
+            Lift::ByContract => "by `lift_paths`",
+            Lift::Never => "never",
+        };
+        text += &row(&[&tool(group.tool, group.source), &codes(group.patterns), group.why, lift]);
     }
     text
+}
+
+/// The files that decide what verification does, by tool.
+pub(crate) fn verification_files() -> String {
+    let mut text = head(&["read by", "files", "why"]);
+    for group in DECIDING {
+        text += &row(&[&tool(group.tool, group.source), &codes(group.patterns), group.why]);
+    }
+    text
+}
+
+/// What is found in the place of a test runner.
+pub(crate) fn runner_modules() -> String {
+    let mut text = head(&["in the place of", "new files"]);
+    let modules = |names: &str| codes(&names.split_whitespace().collect::<Vec<_>>());
+    let roots: Vec<&str> =
+        PYTHON_ROOTS.iter().map(|root| if root.is_empty() { "./" } else { root }).collect();
+    let python = format!("modules and packages in {} named {}", codes(&roots), modules(PYTHON_RUNNERS));
+    text += &row(&["Python's test runners and checkers", &python]);
+    let library = format!(
+        "the same with the name of a module of the standard library (of {})",
+        PYTHON_LIBRARY.split_whitespace().count()
+    );
+    text += &row(&["what they load", &library]);
+    for (tool, ends) in SHADOWS {
+        text += &row(&[tool, &codes(ends)]);
+    }
+    text
+}
+
+fn tool(name: &str, source: &str) -> String {
+    if name.is_empty() { String::new() } else { format!("[{name}]({source})") }
+}
+
+fn codes(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ")
 }
 
 /// The characters that no new name may have.

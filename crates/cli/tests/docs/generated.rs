@@ -45,6 +45,8 @@ fn parts() -> Vec<(&'static str, &'static str, String)> {
         ("docs/contract.md", "actions", contract::actions()),
         ("docs/contract.md", "forbidden-paths", contract::forbidden_paths()),
         ("docs/contract.md", "name-characters", contract::name_characters()),
+        ("docs/contract.md", "verification-files", contract::verification_files()),
+        ("docs/contract.md", "runner-modules", contract::runner_modules()),
         ("docs/evidence.md", "files", evidence::files()),
         ("docs/evidence.md", "report", evidence::report()),
         ("docs/evidence.md", "events", evidence::events()),

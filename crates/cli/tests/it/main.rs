@@ -53,3 +53,4 @@ mod targets;
 mod touched;
 mod trust_chain;
 mod trust_taken_away;
+mod verification_files;

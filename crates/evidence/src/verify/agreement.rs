@@ -99,8 +99,11 @@ fn engine(report: &Report) -> Result<(), String> {
         return Err("there are changes though the engine was not started".to_owned());
     }
     let changed = |path: &RepoPath| report.changed_files.iter().any(|file| file.path == *path);
-    match report.changed_tests.iter().find(|path| !changed(path)) {
-        Some(path) => Err(format!("{path} is listed as a changed test and was not changed")),
+    if let Some(path) = report.changed_tests.iter().find(|path| !changed(path)) {
+        return Err(format!("{path} is listed as a changed test and was not changed"));
+    }
+    match report.changed_verification_files.iter().find(|path| !changed(path)) {
+        Some(path) => Err(format!("{path} is listed as a changed verification file and was not changed")),
         None => Ok(()),
     }
 }
@@ -180,7 +183,7 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
     let with_old_tests = &report.verification_with_baseline_tests;
-    let leans = !report.changed_tests.is_empty()
+    let leans = !(report.changed_tests.is_empty() && report.changed_verification_files.is_empty())
         && !contract.terms.tests_may_change
         && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
     let charged = report.usage.charged().plus(report.children.unwrap_or_default().charged());

@@ -221,6 +221,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         result_commit: Some("5".repeat(40)),
         changed_files: vec![ChangedFile { path, old: entry("1"), new: entry("2") }],
         changed_tests: Vec::new(),
+        changed_verification_files: Vec::new(),
         ignored_files: Vec::new(),
         allowed_paths_passed: Some(true),
         forbidden_paths_passed: Some(true),

@@ -236,6 +236,12 @@ fn a_signed_lie_is_found() {
         ("a pass with a blocker", C::Agreement, |r| r.blockers.push(Blocker::NoDiff.because("none"))),
         ("a failed verification", C::Agreement, |r| r.verification[0].status = VerificationStatus::Failed),
         ("a rewritten test", C::Agreement, |r| r.changed_tests.push(RepoPath::new("strings.py").unwrap())),
+        ("a rewritten file that decides what verification does", C::Agreement, |r| {
+            r.changed_verification_files.push(RepoPath::new("strings.py").unwrap());
+        }),
+        ("a verification file that did not change", C::Agreement, |r| {
+            r.changed_verification_files.push(RepoPath::new("Makefile").unwrap());
+        }),
         ("a failed verification with old tests", C::Agreement, |r| {
             r.verification_with_baseline_tests = r.verification.clone();
             r.verification_with_baseline_tests[0].status = VerificationStatus::Failed;

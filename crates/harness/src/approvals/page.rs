@@ -3,7 +3,7 @@
 use herma_model::contract::{Action, Limits, Terms};
 use herma_model::stage::MutationScope;
 use herma_model::visible::visible_line;
-use herma_policy::forbidden_paths::BUILT_IN;
+use herma_policy::forbidden_paths::built_in;
 use serde::Serialize;
 
 use super::fold::{Blanks, folded, wrapped};
@@ -71,7 +71,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
         lift_paths.iter().map(|path| format!("{path} (on the built-in list, and may change here)")),
     );
     page.each_exactly("may not", forbidden_paths);
-    page.one("may not", format!("the built-in list of {} paths, but for what is lifted", BUILT_IN.len()));
+    page.one("may not", format!("the built-in list of {} paths, but for what is lifted", built_in().len()));
     page.one("risk", word(risk));
     page.one("authority", authority.as_deref().unwrap_or("not said"));
     page.one("rollback", rollback.as_deref().unwrap_or("not said"));
@@ -96,7 +96,11 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.each("success", success);
     page.one(
         "tests",
-        if *tests_may_change { "may be rewritten by the engine" } else { "must pass as they were" },
+        if *tests_may_change {
+            "may be rewritten by the engine, and so may the files that decide what verification does"
+        } else {
+            "must pass as they were, with the files that decide what verification does as they were"
+        },
     );
     page.one("no change", if *require_diff { "is a failure" } else { "is not a failure" });
 

@@ -109,6 +109,7 @@ pub(super) fn report() -> Report {
         result_commit: Some("5".repeat(40)),
         changed_files: vec![ChangedFile { path: RepoPath::new("slugify.sh").unwrap(), old: None, new: None }],
         changed_tests: Vec::new(),
+        changed_verification_files: Vec::new(),
         ignored_files: Vec::new(),
         allowed_paths_passed: Some(true),
         forbidden_paths_passed: Some(true),

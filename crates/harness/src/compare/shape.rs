@@ -7,8 +7,9 @@ use serde_json::Value;
 
 /// Fields in which two engines may differ though both did equally well, so that they are no part of the shape:
 /// which provider answered is known only of an engine that calls a model, and what was asked about tools only of one that
-/// has some, which `fake` never does; and an engine may have a part of its work done in a child run.
-const DEPENDS_ON_THE_ENGINE: [&str; 3] = ["/model_runtime_provider", "/tools", "/children"];
+/// has some, which `fake` never does; and an engine may have a part of its work done in a child run, or change a build file.
+const DEPENDS_ON_THE_ENGINE: [&str; 4] =
+    ["/model_runtime_provider", "/tools", "/children", "/changed_verification_files"];
 
 /// Fields whose inside is no part of the shape, only that they are there. `not_applicable` and `artifacts` have free
 /// keys, and the criterion of artifacts judges them. How an engine exited differs between one that ends by itself

@@ -56,8 +56,8 @@ pub struct Terms {
     /// Shell commands that must exit with 0 on a fresh checkout with the patch.
     #[serde(default)]
     pub verify: Vec<String>,
-    /// Whether the result may lean on tests that the engine rewrote. If not, a patch that changes tests must also
-    /// pass with the tests as they were.
+    /// Whether the result may lean on tests, and on files that decide what verification does, that the engine rewrote. If not,
+    /// a patch that changes some must also pass with them as they were.
     #[serde(default)]
     pub tests_may_change: bool,
     /// What a reader of the result should find, in sentences.

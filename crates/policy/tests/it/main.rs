@@ -7,3 +7,4 @@ mod globs;
 mod paths;
 mod reference;
 mod verdicts;
+mod verification_files;

@@ -4,7 +4,7 @@ use herma_model::blocker::{Blocker, BlockerRecord};
 use herma_model::contract::Action;
 use herma_model::engine::{EndedBy, EngineExit, EngineResult};
 use herma_model::report::{ChangedByCommand, PathRule, PathViolation, Verification, VerificationStatus};
-use herma_model::{EventType, Status};
+use herma_model::{EventType, RepoPath, Status};
 use herma_policy::verdict::judge;
 use herma_policy::{RunFacts, SourceFacts};
 use proptest::prelude::*;
@@ -29,6 +29,7 @@ struct Seen {
     secret: Option<String>,
     verification: Vec<Verification>,
     with_baseline_tests: Vec<Verification>,
+    changed_verification_files: Vec<RepoPath>,
     verify_declared: usize,
     source: Option<SourceFacts>,
     egress_denied: Option<String>,
@@ -86,6 +87,7 @@ impl Seen {
             secret: None,
             verification: vec![verification(VerificationStatus::Passed)],
             with_baseline_tests: Vec::new(),
+            changed_verification_files: Vec::new(),
             verify_declared: 1,
             source: Some(SourceFacts { clean_end: true, mutated: false, what: String::new() }),
             egress_denied: None,
@@ -111,6 +113,7 @@ impl Seen {
             secret: self.secret.clone(),
             verification: &self.verification,
             verification_with_baseline_tests: &self.with_baseline_tests,
+            changed_verification_files: &self.changed_verification_files,
             verify_declared: self.verify_declared,
             source: self.source.clone(),
             egress_denied: self.egress_denied.clone(),
@@ -204,6 +207,14 @@ fn verifications() {
     assert_eq!(
         judge(&seen.facts()).blockers()[0].detail,
         "the verification command `sh test.sh` changed 1 tracked file: a.py"
+    );
+    let mut seen = Seen::good();
+    seen.with_baseline_tests = vec![verification(VerificationStatus::Failed)];
+    seen.changed_verification_files = vec![path("Makefile"), path("tox.toml")];
+    assert_eq!(
+        judge(&seen.facts()).blockers()[0].detail,
+        "the engine changed what decides what verification does (Makefile and 1 more), and with tests and these as they were \
+         the verification command `sh test.sh` exited with 1; `tests_may_change: true` in the contract would allow it"
     );
     // The commands after it are not run.
     let stopped = |s: &mut Seen| {
