@@ -333,7 +333,7 @@ impl ChangedByCommand {
     #[must_use]
     pub fn of(paths: &[&RepoPath]) -> Option<Self> {
         let first: Vec<RepoPath> = paths.iter().take(Self::MOST_LISTED).copied().cloned().collect();
-        (!paths.is_empty()).then(|| Self { count: paths.len() as u64, first })
+        (!paths.is_empty()).then_some(Self { count: paths.len() as u64, first })
     }
 
     /// Whether it can be the record of what a command changed.

@@ -279,7 +279,7 @@ impl Lifted {
 
 /// The names that a path is made of.
 fn depth(path: &RepoPath) -> u64 {
-    1 + path.as_bytes().iter().filter(|byte| **byte == b'/').count() as u64
+    path.as_bytes().split(|byte| *byte == b'/').count() as u64
 }
 
 /// How deep a path may be nested so that it is judged: as deep as it likes, where all changes together cost little.

@@ -183,7 +183,8 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
     let with_old_tests = &report.verification_with_baseline_tests;
-    let leans = !(report.changed_tests.is_empty() && report.changed_verification_files.is_empty())
+    let changes_checks = !report.changed_tests.is_empty() || !report.changed_verification_files.is_empty();
+    let leans = changes_checks
         && !contract.terms.tests_may_change
         && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
     let charged = report.usage.charged().plus(report.children.unwrap_or_default().charged());
