@@ -198,9 +198,8 @@ fn passes(verification: &Verification) -> bool {
 /// they must not lean on that. One that is new counts too: it can keep the old ones from being run.
 fn leans_on_its_tests(run: &Run<'_>) -> bool {
     let facts = &run.facts;
-    !run.contract.terms.tests_may_change
-        && !(facts.changed_tests.is_empty() && facts.changed_verification_files.is_empty())
-        && facts.verification.iter().all(passes)
+    let changed_checks = !facts.changed_tests.is_empty() || !facts.changed_verification_files.is_empty();
+    changed_checks && !run.contract.terms.tests_may_change && facts.verification.iter().all(passes)
 }
 
 fn job(run: &Run<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains) -> Job {

@@ -226,7 +226,7 @@ mod tests {
         fs::create_dir_all(tree.join("a/b/c")).unwrap();
         fs::write(tree.join("a/b/file"), "").unwrap();
         for closed in ["a/b/c", "a/b", "a", ""] {
-            fs::set_permissions(tree.join(closed), fs::Permissions::from_mode(0)).unwrap();
+            fs::set_permissions(tree.join(closed), fs::Permissions::from_mode(0o000)).unwrap();
         }
         remove_tree(&tree).unwrap();
         assert!(!tree.exists());

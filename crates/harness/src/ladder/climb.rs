@@ -171,8 +171,8 @@ fn holds(standing: &Standing) -> Option<String> {
     }
 }
 
-fn step(engine: &EngineName, stage: Stage, state: ClimbState, detail: String) -> ClimbStep {
-    ClimbStep { engine: engine.clone(), stage, state, detail, proof: None }
+fn step(engine: &EngineName, stage: Stage, result: ClimbState, detail: String) -> ClimbStep {
+    ClimbStep { engine: engine.clone(), stage, state: result, detail, proof: None }
 }
 
 fn tried(proof: Proof) -> ClimbStep {
@@ -185,7 +185,8 @@ fn tried(proof: Proof) -> ClimbStep {
         Some(reason) => reason.clone(),
         None => format!("proven at {}", proof.proven_at),
     };
-    ClimbStep { proof: Some(proof.clone()), ..step(&proof.engine, proof.stage, state, detail) }
+    let step = step(&proof.engine, proof.stage, state, detail);
+    ClimbStep { proof: Some(proof), ..step }
 }
 
 #[cfg(test)]
