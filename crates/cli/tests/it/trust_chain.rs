@@ -18,9 +18,8 @@ impl Herma {
     /// Removes the last records of the chain.
     fn drop_records(&self, count: usize) {
         let text = fs::read_to_string(self.chain_file()).unwrap();
-        let lines: Vec<_> = text.lines().collect();
-        let kept: String = lines[..lines.len() - count].iter().map(|line| format!("{line}\n")).collect();
-        fs::write(self.chain_file(), kept).unwrap();
+        let lines: Vec<_> = text.split_inclusive('\n').collect();
+        fs::write(self.chain_file(), lines[..lines.len() - count].concat()).unwrap();
     }
 
     fn trusted(&self, name: &str) -> bool {
