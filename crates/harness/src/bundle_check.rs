@@ -15,6 +15,7 @@ use herma_model::{Contract, RepoPath, Report};
 use herma_policy::PathRules;
 use herma_policy::allowed_paths::judge_repositories;
 
+use crate::confinement_check;
 use crate::file_reading::{read_regular, read_start};
 use crate::target::import_fixture;
 
@@ -58,13 +59,15 @@ fn check(
     // A repository that is not at hand is no failure: the tree was not checked, and the list says so.
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
     let tree = at_hand.map(|w| w as &dyn TreeWitness);
-    verify(dir, &Context { trust, paths: &judge, tree, expected })
+    verify(dir, &Context { trust, paths: &judge, confinement: &confinement_check::judge, tree, expected })
 }
 
 /// Why `herma verify` would refuse the bundle in `dir` with an attestation that is not written yet. The tree is not made
 /// again: herma has just made it.
 pub(crate) fn refusal(dir: &Path, attestation: &Attestation, trust: &Trust) -> Option<String> {
-    let list = verify_signed(dir, attestation, &Context { trust, paths: &judge, tree: None, expected: None });
+    let confinement = &confinement_check::judge;
+    let context = Context { trust, paths: &judge, confinement, tree: None, expected: None };
+    let list = verify_signed(dir, attestation, &context);
     let failed = list.failed().next().map(|check| format!("{}: {}", check.name.as_str(), check.detail));
     if list.ok() { None } else { Some(failed.unwrap_or_else(|| "nothing could be checked".to_owned())) }
 }

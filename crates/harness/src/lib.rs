@@ -12,6 +12,7 @@ mod clock;
 mod close;
 mod collect;
 mod compare;
+mod confinement_check;
 mod decide;
 mod destinations;
 mod dialogue;

@@ -22,6 +22,13 @@ impl RunId {
         Self(uuid::Builder::from_unix_timestamp_millis(millis, &entropy).into_uuid())
     }
 
+    /// When the run started, in milliseconds since 1970, as its name says.
+    #[must_use]
+    pub fn started_at_ms(&self) -> Option<u64> {
+        let (seconds, nanoseconds) = self.0.get_timestamp()?.to_unix();
+        Some(seconds.checked_mul(1_000)? + u64::from(nanoseconds / 1_000_000))
+    }
+
     /// The last eight digits: short enough to say aloud, and random where the first ones are time.
     #[must_use]
     pub fn short(&self) -> String {

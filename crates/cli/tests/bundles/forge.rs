@@ -57,6 +57,15 @@ impl Forge {
         self.put(layout::EVENTS, log);
     }
 
+    /// Changes a file of JSON.
+    pub(crate) fn json(&mut self, name: &str, change: impl FnOnce(&mut serde_json::Value)) {
+        let mut value: serde_json::Value = serde_json::from_slice(&self.files[name]).unwrap();
+        change(&mut value);
+        let mut bytes = serde_json::to_vec_pretty(&value).unwrap();
+        bytes.push(b'\n');
+        self.put(name, bytes);
+    }
+
     /// Puts another contract in place, and names it wherever the old one was named.
     pub(crate) fn contract(&mut self, text: &str) {
         let old = self.report.contract_digest.to_string();

@@ -12,6 +12,7 @@ mod binary_patch;
 mod cost;
 mod forge;
 mod shapes;
+mod tamper;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

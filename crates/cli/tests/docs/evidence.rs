@@ -1,6 +1,7 @@
 //! The parts of `docs/evidence.md` that the code says: files, report, events, gates, checks.
 
 use herma_evidence::layout;
+use herma_evidence::verify::{FIELDS, FieldCheck, Reach};
 use herma_model::EventType;
 use herma_model::gate::Gate;
 
@@ -60,6 +61,23 @@ pub(crate) fn report() -> String {
     let mut text = head(&["field", "type", "meaning"]);
     for Key { name, kind, what, .. } in Schema::named("report").keys() {
         text += &row(&[&format!("`{name}`"), &kind, &what]);
+    }
+    text
+}
+
+/// What each field of the report is checked against.
+pub(crate) fn fields() -> String {
+    let mut text = head(&["field", "contradicted", "by"]);
+    for Key { name, .. } in Schema::named("report").keys() {
+        let row_of = FIELDS.iter().find(|row| row.field == name);
+        let FieldCheck { reach, against, .. } =
+            row_of.unwrap_or_else(|| panic!("`{name}` is not in verify/fields.rs"));
+        let reach = match reach {
+            Reach::Whole => "yes",
+            Reach::Part => "in part",
+            Reach::Nothing => "no",
+        };
+        text += &row(&[&format!("`{name}`"), reach, against]);
     }
     text
 }

@@ -49,6 +49,7 @@ fn parts() -> Vec<(&'static str, &'static str, String)> {
         ("docs/contract.md", "runner-modules", contract::runner_modules()),
         ("docs/evidence.md", "files", evidence::files()),
         ("docs/evidence.md", "report", evidence::report()),
+        ("docs/evidence.md", "fields", evidence::fields()),
         ("docs/evidence.md", "events", evidence::events()),
         ("docs/evidence.md", "gates", evidence::gates()),
         ("docs/evidence.md", "checks", evidence::checks()),

@@ -1,6 +1,7 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
-use herma_model::report::{ApprovalStatus, ChangedByCommand, OutcomeState, VerificationStatus};
+use herma_model::engine::{EndedBy, EngineExit, EngineResult};
+use herma_model::report::{ApprovalStatus, ChangedByCommand, LandedIn, OutcomeState, VerificationStatus};
 use herma_model::trust::TrustHead;
 use herma_model::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
@@ -9,6 +10,7 @@ use super::children::children;
 use super::egress::egress;
 use super::model_calls::model_calls;
 use super::pass::Seen;
+use super::recorded::recorded;
 use crate::events::Completed;
 
 /// Nothing in the bundle contradicts anything else in it.
@@ -31,6 +33,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     }
     last_event(seen, report)?;
     trust_head(seen, report)?;
+    recorded(seen, report)?;
     statement(seen, report)?;
     engine(report)?;
     changed_by_commands(report)?;
@@ -43,6 +46,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     }
     needs(seen, report)?;
     landing(report)?;
+    target(report)?;
     model_calls(seen, report)?;
     egress(seen, report)?;
     children(seen, report)?;
@@ -159,6 +163,19 @@ fn landing(report: &Report) -> Result<(), String> {
     if landed.is_some() && (!report.engine_started || report.result_tree.is_none()) {
         return Err("something landed that no engine made".to_owned());
     }
+    if let Some(landing) = &report.landing {
+        let made = landing.repository == LandedIn::Disposable;
+        let fits = report.stage.lands()
+            && made == (report.stage == Stage::DisposableRepo)
+            && made == landing.disposal.is_some()
+            && landing.reference.starts_with("refs/heads/herma/");
+        if !fits {
+            return Err("it landed where its stage does not land".to_owned());
+        }
+    }
+    if report.outcome_due.is_some_and(|due| due < report.run_started_at) {
+        return Err("the outcome was due before the run began".to_owned());
+    }
     let pass = report.status == Status::Pass;
     if pass && report.stage.lands() && landed.is_none() {
         return Err("the report is a pass, and nothing landed".to_owned());
@@ -179,6 +196,38 @@ fn landing(report: &Report) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether an engine ended as one whose run can pass.
+fn ended_well(exit: &EngineExit) -> bool {
+    let in_time = match exit.ended_by {
+        EndedBy::Exited => (exit.code, exit.signal) == (Some(0), None),
+        EndedBy::EarlyStop => true,
+        _ => false,
+    };
+    in_time && exit.result == Some(EngineResult::Completed)
+}
+
+/// What the report says of the target is what its blockers say.
+fn target(report: &Report) -> Result<(), String> {
+    let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
+    // A gate that is missing is all that the blockers then tell.
+    if !report.engine_started {
+        return Ok(());
+    }
+    for (field, told, blocker) in [
+        ("source_mutated", report.source_mutated == Some(true), Blocker::SourceMutated),
+        ("target_clean_end", report.target_clean_end == Some(false), Blocker::DirtyEndingTree),
+    ] {
+        if told && !listed(blocker) {
+            return Err(format!("`{field}` is not what the blockers say"));
+        }
+    }
+    let (start, end) = (report.target_clean_start, report.target_clean_end);
+    if start == Some(true) && end == Some(false) && report.source_mutated != Some(true) {
+        return Err("the target was clean only before the run, and is said not to have changed".to_owned());
+    }
+    Ok(())
+}
+
 fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
@@ -188,8 +237,10 @@ fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
         && !contract.terms.tests_may_change
         && !with_old_tests.iter().map(|v| &v.command).eq(&contract.terms.verify);
     let charged = report.usage.charged().plus(report.children.unwrap_or_default().charged());
-    let rules: [(bool, &str); 14] = [
+    let exit = report.engine_exit.as_ref();
+    let rules: [(bool, &str); 15] = [
         (report.engine_started, "the engine was not started"),
+        (exit.is_some_and(ended_well), "the engine did not end well"),
         (
             report.verification.iter().all(|v| v.status == VerificationStatus::Passed),
             "a verification did not pass",

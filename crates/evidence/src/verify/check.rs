@@ -19,6 +19,8 @@ pub enum CheckName {
     Identity,
     /// The report is one.
     ReportSchema,
+    /// `report.md` is what `report.json` renders to.
+    ReportText,
     /// The report lists what is there, and gives a reason for what is not.
     Artifacts,
     /// Every event names the digest of the one before.
@@ -31,6 +33,10 @@ pub enum CheckName {
     Contract,
     /// The decision agrees with what happened.
     Decision,
+    /// The probes of the destination are those that the run recorded, and all of them were refused before an engine started.
+    Confinement,
+    /// The steps are those of such a run, and the verification commands ended in the log as in the report.
+    Steps,
     /// The patch does what the report says, blob by blob.
     Patch,
     /// The changes lie where the contract allows them.
@@ -56,12 +62,15 @@ impl CheckName {
             Self::Subjects => "subjects",
             Self::Identity => "identity",
             Self::ReportSchema => "report_schema",
+            Self::ReportText => "report_text",
             Self::Artifacts => "artifacts",
             Self::Chain => "chain",
             Self::Order => "order",
             Self::Freshness => "freshness",
             Self::Contract => "contract",
             Self::Decision => "decision",
+            Self::Confinement => "confinement",
+            Self::Steps => "steps",
             Self::Patch => "patch",
             Self::Paths => "paths",
             Self::Agreement => "agreement",

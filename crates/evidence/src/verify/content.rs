@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use herma_model::blocker::Blocker;
+use herma_model::contract::Target;
+use herma_model::gate::Gate;
 use herma_model::report::{Admission, ChangedFile, PathRule};
-use herma_model::{RepoPath, Report, Status};
+use herma_model::{Decision, EventType, RepoPath, Report, Status};
+use serde_json::json;
 
 use super::PathJudge;
 use super::check::Good;
@@ -85,10 +88,79 @@ pub(super) fn decision(seen: &Seen) -> Result<Good, String> {
     if decision.selected_engine.as_ref().is_some_and(|engine| *engine != report.engine) {
         return Err("it selects another engine than the report's".to_owned());
     }
+    if seen.contract().is_ok_and(|contract| contract.terms.risk != decision.risk) {
+        return Err("its risk is not that of the contract".to_owned());
+    }
+    if decision.approval_required != report.stage.needs_approval() {
+        return Err("whether an approval is required does not follow from the stage".to_owned());
+    }
+    let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
+    // What was not saved before herma was stopped is not in the report.
+    let interrupted = listed(Blocker::Interrupted);
+    if !interrupted {
+        admissions(decision, report)?;
+        target(seen, decision, report)?;
+    }
+    if let Some(missing) =
+        decision.missing_gates.iter().find(|missing| !interrupted && !listed(missing.blocker))
+    {
+        return Err(format!(
+            "the gate {} is missing, which is not among the blockers",
+            missing.gate.as_str()
+        ));
+    }
+    recorded_decision(seen, decision)?;
     if report.engine_started && !eligible {
         return Err("the engine started though it was not eligible".to_owned());
     }
     Ok(Good::Passed(if eligible { "eligible" } else { "not eligible" }.to_owned()))
+}
+
+/// What the report says of admissions is what the decision saw.
+fn admissions(decision: &Decision, report: &Report) -> Result<(), String> {
+    let said = [
+        ("engine", report.engine_admission),
+        ("model", report.model_admission),
+        ("target", report.target_admission),
+    ];
+    for (kind, said) in said {
+        let seen = decision.admissions.iter().find(|seen| seen.kind == kind).map(|seen| seen.status);
+        if seen.map_or(said == Admission::Admitted, |seen| seen != said) {
+            return Err(format!("the report says of the admission of the {kind} what the decision does not"));
+        }
+    }
+    Ok(())
+}
+
+/// Only a repository can be clean or not, and one whose gate holds was clean.
+fn target(seen: &Seen, decision: &Decision, report: &Report) -> Result<(), String> {
+    let fixture = seen.contract().is_ok_and(|contract| matches!(contract.terms.target, Target::Fixture(_)));
+    let seen_of_it = [report.target_clean_start, report.target_clean_end, report.source_mutated];
+    if fixture && report.parent_run.is_none() && seen_of_it != [None; 3] {
+        return Err("the report says of a fixture whether it was clean or changed".to_owned());
+    }
+    let was_clean = decision.passed_gates.contains(&Gate::TargetClean);
+    if was_clean && report.target_clean_start != Some(true) {
+        return Err("`target_clean_start` is not what the gate found".to_owned());
+    }
+    Ok(())
+}
+
+/// The event tells of the same decision.
+fn recorded_decision(seen: &Seen, decision: &Decision) -> Result<(), String> {
+    let told = seen.events.as_ref().and_then(|events| events.data(EventType::EligibilityDecided));
+    let Some(told) = told else { return Ok(()) };
+    let gates: Vec<_> = decision.missing_gates.iter().map(|missing| missing.gate).collect();
+    let said = json!({
+        "decision_id": decision.decision_id,
+        "selected_engine": decision.selected_engine,
+        "missing_gates": gates,
+    });
+    let differs = |key: &&&str| told.get(**key) != said.get(**key);
+    match ["decision_id", "selected_engine", "missing_gates"].iter().find(differs) {
+        Some(key) => Err(format!("its {key} is not what the event eligibility.decided recorded")),
+        None => Ok(()),
+    }
 }
 
 /// The patch changes exactly what the report says, from and to exactly these blobs.

@@ -41,6 +41,9 @@ pub(super) fn egress(seen: &Seen, report: &Report) -> Result<(), String> {
         ));
     }
     match &found.sums {
+        None if said.decisions() == 0 && (said.bytes_out, said.bytes_in) != (0, 0) => {
+            Err("bytes passed through egress, and nothing was decided".to_owned())
+        }
         None => Ok(()),
         Some(Err(bad)) => Err(format!("what egress comes to cannot be read: {bad}")),
         Some(Ok(sums)) if sums == said => Ok(()),

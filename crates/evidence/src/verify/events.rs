@@ -1,5 +1,7 @@
 //! Checks of the event log and of time: chain, order, freshness.
 
+use std::collections::BTreeMap;
+
 use herma_model::blocker::Blocker;
 use herma_model::engine::DestinationKind;
 use herma_model::event::{self, Event, EventType, Source};
@@ -35,7 +37,25 @@ struct Read {
     backwards: Option<u64>,
     egress: EgressSeen,
     children: ChildrenSeen,
+    /// The data of what is recorded once in a run.
+    once: BTreeMap<EventType, serde_json::Map<String, serde_json::Value>>,
+    repeated: Option<EventType>,
 }
+
+/// The events of the harness that a run records once, and whose data its report repeats.
+const ONCE: [EventType; 11] = [
+    EventType::RunStarted,
+    EventType::ContractCreated,
+    EventType::ConfinementProbed,
+    EventType::ApprovalGranted,
+    EventType::ApprovalConsumed,
+    EventType::EligibilityDecided,
+    EventType::WorkspacePrepared,
+    EventType::EngineStarted,
+    EventType::PatchApplied,
+    EventType::DiffChecked,
+    EventType::VerificationCompleted,
+];
 
 impl EventsSeen {
     pub(super) fn new() -> Self {
@@ -49,6 +69,8 @@ impl EventsSeen {
             backwards: None,
             egress: EgressSeen::default(),
             children: ChildrenSeen::default(),
+            once: BTreeMap::new(),
+            repeated: None,
         };
         Self { lines: Lines::new(LONGEST_LINE), read }
     }
@@ -84,6 +106,21 @@ impl EventsSeen {
         &self.read.children
     }
 
+    /// The data of an event that is recorded once, where it is there.
+    pub(super) fn data(&self, kind: EventType) -> Option<&serde_json::Map<String, serde_json::Value>> {
+        self.read.once.get(&kind)
+    }
+
+    /// An event that is there more often than once, and must not be.
+    pub(super) fn repeated(&self) -> Option<EventType> {
+        self.read.repeated
+    }
+
+    /// When the first event of the harness of that kind was written.
+    pub(super) fn first_at(&self, kind: EventType) -> Option<Timestamp> {
+        self.read.harness.iter().find(|event| event.kind == kind).map(|event| event.ts)
+    }
+
     fn run_id(&self) -> Option<RunId> {
         self.last().map(|event| event.run_id)
     }
@@ -117,6 +154,9 @@ impl Read {
             }
             self.egress.event(&event);
             self.children.event(&event);
+            if ONCE.contains(&event.kind) && self.once.insert(event.kind, event.data.clone()).is_some() {
+                self.repeated.get_or_insert(event.kind);
+            }
             self.harness.push(Event { data: serde_json::Map::new(), ..event.clone() });
         }
         if self.first.is_none() {

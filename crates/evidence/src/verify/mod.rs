@@ -3,15 +3,21 @@
 mod agreement;
 mod check;
 mod children;
+mod confinement;
 mod content;
 mod egress;
 mod events;
+mod fields;
 mod identity;
 mod listing;
 mod model_calls;
 mod outcome;
 mod pass;
+mod recorded;
+mod rendered;
 mod seal;
+mod steps;
+mod test_log;
 
 use std::path::Path;
 
@@ -20,6 +26,8 @@ use herma_model::report::{ChangedFile, PathViolation};
 use herma_model::{Contract, Report};
 
 pub use check::{Check, CheckList, CheckName, CheckOutcome, Doubt};
+pub use confinement::{ConfinementJudge, Probed};
+pub use fields::{FIELDS, FieldCheck, Reach};
 pub use identity::ExpectedRun;
 pub use model_calls::refusal;
 
@@ -81,6 +89,8 @@ pub struct Context<'a> {
     pub trust: &'a Trust,
     /// The rules for changed paths.
     pub paths: &'a dyn PathJudge,
+    /// Who reads the record of the probes.
+    pub confinement: &'a dyn ConfinementJudge,
     /// The target, where it is at hand.
     pub tree: Option<&'a dyn TreeWitness>,
     /// The run whose bundle it has to be, where one was named.
@@ -101,7 +111,7 @@ pub fn verify_signed(dir: &Path, attestation: &Attestation, context: &Context<'_
 }
 
 fn judged(dir: &Path, seen: &Seen, context: &Context<'_>) -> CheckList {
-    let Context { trust, paths, tree, expected } = *context;
+    let Context { trust, paths, confinement, tree, expected } = *context;
     let mut list = CheckList::default();
     if let Some(why) = seal::unfinished(seen) {
         list.add(CheckName::Files, Err(Doubt::Unchecked(why)));
@@ -113,12 +123,15 @@ fn judged(dir: &Path, seen: &Seen, context: &Context<'_>) -> CheckList {
     list.add(CheckName::Subjects, seal::subjects(seen));
     list.add(CheckName::Identity, identity::identity(seen, expected));
     list.add(CheckName::ReportSchema, seen.report().map(|r| Good::Passed(format!("run {}", r.run_id))));
+    list.add(CheckName::ReportText, rendered::rendered(seen));
     list.add(CheckName::Artifacts, content::artifacts(seen));
     list.add(CheckName::Chain, events::chain(seen));
     list.add(CheckName::Order, events::order(seen));
     list.add(CheckName::Freshness, events::freshness(seen));
     list.add(CheckName::Contract, content::contract(seen));
     list.add(CheckName::Decision, content::decision(seen));
+    list.add(CheckName::Confinement, confinement::confinement(seen, confinement));
+    list.add(CheckName::Steps, steps::steps(seen));
     list.add(CheckName::Patch, content::patch(seen));
     list.add(CheckName::Paths, content::paths(seen, paths));
     list.add(CheckName::Agreement, agreement::agreement(seen));

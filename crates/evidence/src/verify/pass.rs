@@ -11,6 +11,7 @@ use sha2::{Digest as _, Sha256};
 use super::events::EventsSeen;
 use super::listing::list;
 use super::model_calls::ModelCallsSeen;
+use super::test_log::TestLog;
 use super::{Trust, seal};
 use crate::attest::Attestation;
 use crate::envelope::{Envelope, Statement};
@@ -40,6 +41,9 @@ pub(super) struct Seen {
     pub(super) patch: Option<Result<Vec<PatchedFile>, String>>,
     pub(super) model_calls: Option<ModelCallsSeen>,
     pub(super) outcome: Option<Result<Vec<u8>, String>>,
+    pub(super) confinement: Option<Result<Vec<u8>, String>>,
+    pub(super) report_text: Option<Result<Vec<u8>, String>>,
+    pub(super) test_log: Option<TestLog>,
     envelope: Result<(Envelope, Statement), String>,
     report: Result<Report, String>,
     contract: Result<Contract, String>,
@@ -55,6 +59,7 @@ enum Reader {
     Trace(Lines, Result<Vec<TraceLine>, String>),
     Patch(PatchReader),
     ModelCalls(Box<ModelCallsSeen>),
+    TestLog(TestLog),
 }
 
 /// Reads a bundle once. An attestation that is not written yet stands for the file.
@@ -70,6 +75,9 @@ pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>)
         patch: None,
         model_calls: None,
         outcome: None,
+        confinement: None,
+        report_text: None,
+        test_log: None,
         envelope: Err(gone(layout::ATTESTATION)),
         report: Err(gone(layout::REPORT)),
         contract: Err(gone(layout::CONTRACT)),
@@ -161,9 +169,12 @@ impl Seen {
 
     fn reader(&self, name: &str) -> Reader {
         match name {
-            layout::REPORT => Reader::Keep(report::MAX_BYTES, Vec::new()),
+            layout::REPORT | layout::REPORT_MD => Reader::Keep(report::MAX_BYTES, Vec::new()),
             layout::CONTRACT => Reader::Keep(contract::MAX_BYTES, Vec::new()),
-            layout::ATTESTATION | layout::DECISION | layout::OUTCOME => Reader::Keep(MAX_SMALL, Vec::new()),
+            layout::ATTESTATION | layout::DECISION | layout::OUTCOME | layout::CONFINEMENT => {
+                Reader::Keep(MAX_SMALL, Vec::new())
+            }
+            layout::TEST_LOG => Reader::TestLog(TestLog::new(self.report.as_ref().ok())),
             layout::EVENTS => Reader::Events(Box::new(EventsSeen::new())),
             layout::TRACE => Reader::Trace(Lines::new(trace::LONGEST_LINE), Ok(Vec::new())),
             layout::PATCH => {
@@ -193,6 +204,7 @@ impl Seen {
                 lines.finish(&mut |_| steps = Err("the last line has no end".to_owned()));
                 self.trace = Some(steps);
             }
+            Reader::TestLog(log) => self.test_log = Some(log),
             Reader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
             Reader::ModelCalls(mut calls) => {
                 calls.finish();
@@ -209,6 +221,8 @@ impl Seen {
                 self.contract = bytes.and_then(|b| Contract::parse(b).map_err(|e| named(e.to_string())));
             }
             layout::OUTCOME => self.outcome = Some(bytes.map(<[u8]>::to_vec)),
+            layout::CONFINEMENT => self.confinement = Some(bytes.map(<[u8]>::to_vec)),
+            layout::REPORT_MD => self.report_text = Some(bytes.map(<[u8]>::to_vec)),
             layout::DECISION => {
                 self.decision =
                     bytes.and_then(|b| serde_json::from_slice(b).map_err(|e| named(e.to_string())));
@@ -250,6 +264,7 @@ impl Reader {
                     }
                 }
             }),
+            Self::TestLog(log) => log.push(chunk),
             Self::Patch(patch) => patch.push(chunk),
             Self::ModelCalls(calls) => calls.push(chunk),
         }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
-use herma_evidence::verify::CheckName;
+use herma_evidence::verify::{CheckName, Probed};
 use herma_evidence::{
     Bundle, CheckList, Completed, Context, EventLog, ExpectedRun, InstallationKey, Redactor, Trace, Trust,
     attest, layout, seal, verify,
@@ -19,7 +19,7 @@ use herma_model::report::{
     PathViolation, ReportSchema, Usage, Verification, VerificationStatus,
 };
 use herma_model::{Clock, Contract, Fault, RepoPath, Report, RunId, Status, Step, Timestamp};
-use serde_json::{Map, Value};
+use serde_json::{Value, json};
 
 pub(crate) const CONTRACT: &str = "---\nid: trim-slug\ntitle: slugify keeps outer whitespace\n\
     target: { fixture: string-slugify }\nstage: 2\nallowed_paths: [strings.py]\nverify: [\"python3 check.py\"]\n\
@@ -78,7 +78,12 @@ pub(crate) fn check_with(dir: &Path, trust: &Trust) -> CheckList {
 }
 
 pub(crate) fn check_as(dir: &Path, trust: &Trust, expected: Option<&ExpectedRun>) -> CheckList {
-    verify(dir, &Context { trust, paths: &only_strings, tree: None, expected })
+    let confinement = &no_confinement;
+    verify(dir, &Context { trust, paths: &only_strings, confinement, tree: None, expected })
+}
+
+fn no_confinement(_: &[u8], _: &Report) -> Result<Probed, String> {
+    Err("the sample has none".to_owned())
 }
 
 /// Stands in for the contract's path rules: only `strings.py` may change.
@@ -122,7 +127,9 @@ fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnc
     let mut report = report(contract, clock.now());
     let bundle = Bundle::create(temp.path().join("bundle"), clock, None::<Fault>).unwrap();
     let trace = Trace::create(&bundle);
-    trace.append(Step::Start).unwrap();
+    for step in taken().into_iter().filter(|step| *step < Step::Report) {
+        trace.append(step).unwrap();
+    }
     let log = EventLog::create(&bundle, run_id(), Redactor::default());
     let events = [
         E::RunStarted,
@@ -134,24 +141,27 @@ fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnc
         E::DiffChecked,
         E::VerificationCompleted,
     ];
-    for kind in events {
-        let data = Map::from_iter([("kind".to_owned(), Value::from(kind.as_str()))]);
-        log.append(Source::Harness, kind, data).unwrap();
-    }
     bundle.write(layout::CONTRACT, contract.as_bytes()).unwrap();
     bundle.write(layout::DECISION, &serde_json::to_vec(&decision(contract)).unwrap()).unwrap();
     if let Some(calls) = calls {
         bundle.write(layout::MODEL_CALLS, calls).unwrap();
         report.not_applicable.remove(layout::MODEL_CALLS);
     }
+    change(&mut report);
+    for kind in events {
+        let Value::Object(data) = event_data(kind, &report, contract) else { panic!("{kind} has no data") };
+        log.append(Source::Harness, kind, data).unwrap();
+    }
+    trace.append(Step::Report).unwrap();
     bundle.write(layout::PATCH, PATCH.as_bytes()).unwrap();
     bundle.write(layout::ENGINE_STDOUT, stdout).unwrap();
-    for name in [layout::TEST_LOG, layout::ENGINE_STDERR] {
+    for (name, text) in
+        [(layout::TEST_LOG, test_log(&report)), (layout::ENGINE_STDERR, "all is well\n".into())]
+    {
         let mut writer = bundle.log(name, Redactor::default(), 1 << 20).unwrap();
-        std::io::Write::write_all(&mut writer, b"all is well\n").unwrap();
+        std::io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
         writer.finish().unwrap();
     }
-    change(&mut report);
     let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
     log.append(Source::Harness, E::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
@@ -160,6 +170,53 @@ fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnc
     let key = InstallationKey::load_or_create(&temp.path().join("keys")).unwrap();
     attest(&bundle, &key, &report).unwrap();
     Sample { temp, key, report }
+}
+
+/// The steps of the run: it ends before it would be attested.
+pub(crate) fn taken() -> Vec<Step> {
+    Step::ALL.into_iter().filter(|step| *step < Step::Attest && *step != Step::Land).collect()
+}
+
+/// What an event of this kind tells of a run with this report.
+fn event_data(kind: E, report: &Report, contract: &str) -> Value {
+    let decision = decision(contract);
+    match kind {
+        E::RunStarted => json!({
+            "herma_version": report.herma_version, "engine": report.engine,
+            "destination": report.destination, "stage": report.stage,
+        }),
+        E::ContractCreated => {
+            json!({ "contract_id": report.contract_id, "contract_digest": report.contract_digest })
+        }
+        E::EligibilityDecided => json!({
+            "decision_id": decision.decision_id, "engine_digest": report.engine_digest,
+            "selected_engine": decision.selected_engine, "missing_gates": [],
+        }),
+        E::WorkspacePrepared => json!({ "baseline_commit": report.baseline_commit }),
+        E::EngineStarted => json!({ "engine": report.engine, "version": report.engine_version }),
+        E::PatchApplied => json!({
+            "result_tree": report.result_tree, "result_commit": report.result_commit,
+            "changed": report.changed_files.len(),
+        }),
+        E::DiffChecked => json!({
+            "changed": report.changed_files.len(), "changed_tests": report.changed_tests,
+            "changed_verification_files": report.changed_verification_files,
+            "violations": report.path_violations, "forbidden": 0,
+            "forbidden_actions": report.forbidden_actions_attempted, "secret": false,
+        }),
+        E::VerificationCompleted => json!({
+            "passed": report.verification.iter().all(|v| v.status == VerificationStatus::Passed),
+            "commands": report.verification,
+            "with_baseline_tests": report.verification_with_baseline_tests,
+        }),
+        _ => json!({}),
+    }
+}
+
+fn test_log(report: &Report) -> String {
+    let shown =
+        |v: &Verification| format!("$ {}\nall is well\n[exit {}]\n", v.command, v.exit_code.unwrap_or(1));
+    report.verification.iter().chain(&report.verification_with_baseline_tests).map(shown).collect()
 }
 
 fn decision(contract: &str) -> Decision {
@@ -175,7 +232,10 @@ fn decision(contract: &str) -> Decision {
         purpose: Purpose::Work,
         admissions: Vec::new(),
     };
-    Decision::draw(&question, &Gate::ALL.map(|gate| (gate, Finding::Passed)).into())
+    let not_there = |gate| Finding::NotApplicable(format!("{gate:?} does not apply"));
+    let finding = |gate| if gate == Gate::TargetClean { not_there(gate) } else { Finding::Passed };
+    let gates = Gate::ALL.map(|gate| (gate, finding(gate))).into();
+    Decision::draw(&question, &gates)
 }
 
 fn report(contract: &str, started: Timestamp) -> Report {
@@ -237,9 +297,9 @@ fn report(contract: &str, started: Timestamp) -> Report {
             duration_ms: 12,
         }],
         verification_with_baseline_tests: Vec::new(),
-        target_clean_start: Some(true),
-        target_clean_end: Some(true),
-        source_mutated: Some(false),
+        target_clean_start: None,
+        target_clean_end: None,
+        source_mutated: None,
         landing: None,
         outcome: OutcomeState::NotRequired,
         outcome_due: None,

@@ -32,7 +32,7 @@ fn an_untouched_bundle_passes() {
     let sample = pass(|_| {});
     let list = sample.verify();
     assert!(list.ok(), "{list:#?}");
-    assert_eq!(list.checks.len(), 18);
+    assert_eq!(list.checks.len(), 21);
 }
 
 #[test]
@@ -343,6 +343,7 @@ fn an_honest_fail_verifies() {
         report.blockers.push(Blocker::VerificationFailed.because("exit 1"));
         report.status = Status::Fail;
         report.verification[0].status = VerificationStatus::Failed;
+        report.verification[0].exit_code = Some(1);
     });
     let list = sample.verify();
     assert!(list.ok(), "{list:#?}");
