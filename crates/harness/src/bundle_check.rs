@@ -1,7 +1,7 @@
 //! Verifies a bundle with everything that is at hand: the path rules, and the target where it can be had.
 
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use herma_evidence::verify::{
     CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify, verify_signed,
@@ -22,9 +22,9 @@ use crate::target::import_fixture;
 /// How far the events are read: that of the baseline is among the first, before the engine has a word.
 const FIRST_EVENTS: u64 = 4 << 20;
 
-/// How long changed paths may be compared with the contract's patterns, for few files and for each more: many times what a
-/// contract that a person wrote takes.
-const FREE_JUDGING: Duration = Duration::from_secs(3);
+/// How much CPU time comparing changed paths with the contract's patterns may take, for few files and for each more: many
+/// times what a contract that a person wrote takes.
+const FREE_JUDGING: Duration = Duration::from_secs(1);
 const JUDGING_PER_FILE: Duration = Duration::from_micros(50);
 
 /// Verifies the bundle in `dir`. With git, the patch of a fixture or of `repo` is applied to its baseline too.
@@ -66,6 +66,8 @@ fn check(
 /// again: herma has just made it.
 pub(crate) fn refusal(dir: &Path, attestation: &Attestation, trust: &Trust) -> Option<String> {
     let confinement = &confinement_check::judge;
+    // The run has compared these paths itself: a second comparison must not fail by a limit.
+    let judge = |contract: &Contract, changed: &[ChangedFile]| judge_while(contract, changed, &|| true);
     let context = Context { trust, paths: &judge, confinement, tree: None, expected: None };
     let list = verify_signed(dir, attestation, &context);
     let failed = list.failed().next().map(|check| format!("{}: {}", check.name.as_str(), check.detail));
@@ -81,10 +83,25 @@ fn names_fixture(dir: &Path) -> bool {
 /// The path rules as far as the changes alone show them.
 fn judge(contract: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String> {
     let files = u32::try_from(changed.len()).unwrap_or(u32::MAX);
-    let (started, patience) = (Instant::now(), FREE_JUDGING + JUDGING_PER_FILE.saturating_mul(files));
+    let deadline = cpu_time() + FREE_JUDGING + JUDGING_PER_FILE.saturating_mul(files);
+    judge_while(contract, changed, &|| cpu_time() < deadline)
+}
+
+/// The CPU time of this thread: a busy machine must not refuse an honest bundle.
+fn cpu_time() -> Duration {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
+    Duration::new(now.tv_sec.try_into().unwrap_or(0), now.tv_nsec.try_into().unwrap_or(0))
+}
+
+fn judge_while(
+    contract: &Contract,
+    changed: &[ChangedFile],
+    goes_on: &dyn Fn() -> bool,
+) -> Result<Vec<PathViolation>, String> {
     match PathRules::compile(&contract.terms) {
-        Ok(rules) => rules.judge_changes_while(changed, &|| started.elapsed() < patience).ok_or_else(|| {
-            format!("comparing {files} paths with the contract's patterns takes longer than {patience:?}")
+        Ok(rules) => rules.judge_changes_while(changed, goes_on).ok_or_else(|| {
+            let files = changed.len();
+            format!("comparing {files} paths with the contract's patterns takes too much CPU time")
         }),
         // Rules that cannot be used allow nothing.
         Err(bad) => {
@@ -218,6 +235,19 @@ mod tests {
     use herma_model::report::Entry;
 
     use super::*;
+
+    #[test]
+    fn a_comparison_that_takes_too_much_time_is_no_verdict() {
+        let text = "---\nid: a\ntitle: a\ntarget: { fixture: string-slugify }\nstage: 2\nallowed_paths: [a]\n\
+            verify: [\"true\"]\n---\nDo it.\n";
+        let contract = Contract::parse(text.as_bytes()).unwrap();
+        let path = RepoPath::new("a").unwrap();
+        let new = Some(Entry { mode: Mode::File, id: String::new() });
+        let changed = [ChangedFile { path, old: None, new }];
+        assert!(judge_while(&contract, &changed, &|| false).unwrap_err().contains("CPU time"));
+        assert_eq!(judge_while(&contract, &changed, &|| true), Ok(Vec::new()));
+        assert_eq!(judge(&contract, &changed), Ok(Vec::new()));
+    }
 
     #[test]
     fn a_repository_that_a_change_completes_has_to_be_listed() {

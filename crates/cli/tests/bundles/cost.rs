@@ -1,12 +1,12 @@
-//! Verifying a bundle that was made to be costly uses bounded memory, and not many times the time of an honest bundle of
+//! Verifying a bundle that was made to be costly uses bounded memory, and not many times the CPU time of an honest bundle of
 //! that size, also where its signer is trusted.
 
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::forge::Forged;
 use crate::{herma, shapes};
@@ -15,12 +15,13 @@ use crate::{herma, shapes};
 const BYTES: usize = 1_500_000;
 /// The most memory that herma, or a program that it starts, may use.
 const MOST_MEMORY: u64 = 256 << 20;
-/// How many times the time of an honest bundle a hostile one may take.
+/// How many times the CPU time of an honest bundle a hostile one may take.
 const MOST_TIMES: f64 = 20.0;
 /// How often an honest bundle is measured, and a hostile one that seems too slow.
 const ROUNDS: usize = 3;
 
 struct Cost {
+    /// CPU time of herma and of what it started: the machine may be busy with other things.
     time: Duration,
     memory: u64,
     code: Option<i32>,
@@ -51,6 +52,10 @@ fn a_hostile_bundle_costs_little_more_than_an_honest_one() {
         let ratio = times(cost.time, honest);
         say(&format!("{name}: {} bytes, {ratio:.1} times, {} MiB", forged.bytes, cost.memory >> 20));
         // It comes to a verdict, whichever: a crash is none.
+        let asked = !cost.said.contains("not tried, because another check failed");
+        if shapes::HANDED_TO_GIT.contains(name) && !asked {
+            found.push(format!("{name} does not reach git: {}", cost.said));
+        }
         let judged = matches!(cost.code, Some(0 | 1)) && cost.said.contains("The bundle ");
         if ratio > MOST_TIMES || cost.memory > MOST_MEMORY || !judged {
             found.push(format!(
@@ -74,8 +79,7 @@ fn verify(forged: &Forged) -> Cost {
     let mut command = herma(home.path());
     command.arg("verify").arg(forged.dir()).arg("--key").arg(forged.key());
     command.stdout(Stdio::piped()).stderr(Stdio::null());
-    let started = Instant::now();
-    let child = command.spawn().unwrap();
+    let mut child = command.spawn().unwrap();
     let (pid, ended) = (child.id(), AtomicBool::new(false));
     thread::scope(|scope| {
         let watched = scope.spawn(|| {
@@ -86,13 +90,24 @@ fn verify(forged: &Forged) -> Cost {
             }
             most
         });
-        let output = Child::wait_with_output(child).unwrap();
-        let time = started.elapsed();
+        let mut said = Vec::new();
+        child.stdout.take().unwrap().read_to_end(&mut said).unwrap();
+        // It has printed everything, and is not reaped yet.
+        let time = cpu_time(pid);
+        let code = child.wait().unwrap().code();
         ended.store(true, Ordering::Relaxed);
         let memory = watched.join().unwrap();
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        Cost { time, memory, code: output.status.code(), said }
+        Cost { time, memory, code, said: String::from_utf8_lossy(&said).into_owned() }
     })
+}
+
+/// The CPU time that a process and the children that it has waited for have used.
+fn cpu_time(pid: u32) -> Duration {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+    let (_, after_name) = stat.rsplit_once(')').unwrap();
+    let of_self_and_children = after_name.split_whitespace().skip(11).take(4);
+    let ticks: u64 = of_self_and_children.map(|ticks| ticks.parse::<u64>().unwrap()).sum();
+    Duration::from_secs(ticks.max(1)) / u32::try_from(rustix::param::clock_ticks_per_second()).unwrap()
 }
 
 /// The most resident memory that a process or one of its children has had so far, in bytes.

@@ -66,6 +66,16 @@ impl Forge {
         self.put(name, bytes);
     }
 
+    /// Makes the events tell of as many changes as the report lists.
+    pub(crate) fn count_changes(&mut self) {
+        let changed = self.report.changed_files.len();
+        self.events(|events| {
+            for event in events.iter_mut().filter(|event| event.data.contains_key("changed")) {
+                event.data.insert("changed".to_owned(), changed.into());
+            }
+        });
+    }
+
     /// Puts another contract in place, and names it wherever the old one was named.
     pub(crate) fn contract(&mut self, text: &str) {
         let old = self.report.contract_digest.to_string();

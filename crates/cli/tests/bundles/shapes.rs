@@ -62,6 +62,10 @@ pub(crate) const ALL: &[(&str, Shape)] = &[
     ("addresses with names", |bytes| with(layout::ENGINE_STDOUT, &"http://a:".repeat(bytes / 9))),
 ];
 
+/// Those that hold in themselves, so that git is asked.
+pub(crate) const HANDED_TO_GIT: &[&str] =
+    &["a binary patch that inflates to gigabytes", "a binary patch of many deltas that copy", "tiny files"];
+
 /// What an agent that talks much leaves: half of it events, half of it a log.
 pub(crate) fn honest(bytes: usize) -> Forge {
     let mut forge = agent_events(bytes / 2);
@@ -161,6 +165,7 @@ fn tiny_files(bytes: usize) -> Forge {
     forge.report.changed_files.sort_by(|a, b| a.path.cmp(&b.path));
     patch += &forge.text(layout::PATCH);
     forge.put(layout::PATCH, patch);
+    forge.count_changes();
     forge
 }
 
@@ -195,10 +200,11 @@ fn wildcards(bytes: usize) -> Forge {
     forge
 }
 
-/// Patterns for which a deterministic automaton would have a state for each set of their places.
+/// Patterns for which a deterministic automaton would have a state for each set of their places, with fewer wildcards than
+/// the 1,000 that a contract may have.
 fn ambiguous(bytes: usize) -> Forge {
     let patterns: Vec<String> =
-        (0..90).map(|at| format!("*{}{}", ["a", "b", "ab"][at % 3], "?".repeat(10 + at))).collect();
+        (0..34).map(|at| format!("*{}{}", ["a", "b", "ab"][at % 3], "?".repeat(10 + at))).collect();
     let mut forge = allowing(&patterns);
     let mut seed = 1u32;
     let mut letter = || {
@@ -337,5 +343,6 @@ fn long_line(bytes: usize) -> Forge {
     // The order of the names is that of the report.
     forge.put(layout::PATCH, patch);
     forge.report.changed_files.insert(0, added("s2", &id));
+    forge.count_changes();
     forge
 }
