@@ -10,6 +10,7 @@
 
 use std::fs;
 use std::io::Write as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
@@ -29,7 +30,7 @@ const READS: usize = 61;
 
 #[test]
 fn the_last_of_a_thousand_runs_take_as_long_as_the_first() {
-    let home = tempfile::tempdir().unwrap();
+    let home = new_home();
     let first = in_turns_with_a_young_home(home.path());
     for _ in COMPARED..RUNS - COMPARED {
         a_run(home.path());
@@ -42,6 +43,11 @@ fn the_last_of_a_thousand_runs_take_as_long_as_the_first() {
     assert!(raw / machine <= 1.2, "{raw} / {machine}");
 }
 
+/// A directory that herma takes as its home: empty, and its owner's alone.
+fn new_home() -> tempfile::TempDir {
+    tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir().unwrap()
+}
+
 /// How long some runs took in a home, and as many in a home that has seen few.
 #[derive(Debug, Default)]
 struct Times {
@@ -51,7 +57,7 @@ struct Times {
 
 /// In turns, so that a machine that becomes slower or faster meets both.
 fn in_turns_with_a_young_home(home: &Path) -> Times {
-    let young = tempfile::tempdir().unwrap();
+    let young = new_home();
     let mut times = Times::default();
     for _ in 0..COMPARED {
         times.own += a_run(home);
@@ -81,7 +87,7 @@ fn a_run(home: &Path) -> Duration {
 
 /// A home in whose store are this many runs, all like one that really was.
 fn home_with(runs: u32) -> tempfile::TempDir {
-    let home = tempfile::tempdir().unwrap();
+    let home = new_home();
     a_run(home.path());
     let run = fs::read_dir(home.path().join("runs")).unwrap().next().unwrap().unwrap();
     let bundle = run.path().join("bundle");

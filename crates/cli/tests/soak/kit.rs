@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use herma_harness::{HOME_MARKER, HOME_MARKER_TEXT};
 use herma_model::RunId;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
@@ -71,10 +72,12 @@ pub(crate) enum End {
 impl Herma {
     /// With a daemon for those runs that take place in containers.
     pub(crate) fn new(docker: Option<&Daemon>) -> Self {
-        let (home, user) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let private = tempfile::Builder::new().permissions(fs::Permissions::from_mode(0o700)).tempdir();
+        let (home, user) = (private.unwrap(), tempfile::tempdir().unwrap());
         if let Some(docker) = docker {
             let settings = format!("docker_image: {}\n", docker.image());
             fs::write(home.path().join("herma-home"), "herma-home 1\n").unwrap();
+            fs::write(home.path().join(HOME_MARKER), HOME_MARKER_TEXT).unwrap();
             fs::write(home.path().join("settings.yaml"), settings).unwrap();
         }
         let docker_host = docker.map(|docker| format!("unix://{}", docker.socket().display()));
