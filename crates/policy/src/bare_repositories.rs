@@ -49,19 +49,51 @@ pub(crate) fn find<'a>(
 ) -> Vec<BareRepository<'a>> {
     let mut dirs: BTreeMap<Vec<u8>, Pieces> = files
         .iter()
-        .filter(|path| folds_to(path.name(), HEAD))
+        .filter(|path| folds_to(path.name(), HEAD) && can_be_opened(path))
         .map(|path| (path.parent().map_or_else(Vec::new, |dir| fold_path(dir.as_bytes())), Pieces::default()))
         .collect();
     if dirs.is_empty() {
         return Vec::new();
     }
-    for path in files.iter().chain(submodules) {
-        collect(&fold_path(path.as_bytes()), &mut dirs);
+    for path in files.iter().chain(submodules).filter(|path| can_be_opened(path)) {
+        for Step { dir, name, is_last } in steps(&fold_path(path.as_bytes())) {
+            if let Some(piece) = piece(name)
+                && let Some(pieces) = dirs.get_mut(dir)
+            {
+                pieces.objects |= piece == OBJECTS;
+                pieces.refs |= piece == REFS;
+                pieces.commondir |= piece == COMMONDIR && is_last;
+            }
+        }
     }
-    dirs.retain(|_, pieces| pieces.are_complete());
-    let folded: Vec<(Vec<u8>, &RepoPath)> =
-        changes.iter().map(|change| (fold_path(change.path.as_bytes()), &change.path)).collect();
-    dirs.keys().filter_map(|dir| changed_in(dir, &folded)).collect()
+    let complete = dirs.into_iter().filter(|(_, pieces)| pieces.are_complete());
+    first_changes(changes, complete.map(|(dir, _)| (dir, None)).collect())
+}
+
+/// The first change of a piece of each repository, else the first one in it.
+fn first_changes<'a>(
+    changes: &'a [ChangedFile],
+    mut repositories: BTreeMap<Vec<u8>, Option<(bool, &'a RepoPath)>>,
+) -> Vec<BareRepository<'a>> {
+    if repositories.is_empty() {
+        return Vec::new();
+    }
+    for path in changes.iter().map(|change| &change.path).filter(|path| can_be_opened(path)) {
+        for Step { dir, name, .. } in steps(&fold_path(path.as_bytes())) {
+            if let Some(first) = repositories.get_mut(dir) {
+                let this = (piece(name).is_none(), path);
+                *first = Some(first.map_or(this, |other| other.min(this)));
+            }
+        }
+    }
+    let found = repositories.into_iter().filter_map(|(dir, first)| Some((dir, first?.1)));
+    found
+        .map(|(dir, changed)| {
+            let depth = if dir.is_empty() { 0 } else { dir.split(|b| *b == b'/').count() };
+            let spelled: Vec<&[u8]> = changed.components().take(depth).collect();
+            BareRepository { changed, dir: RepoPath::new(spelled.join(&b'/')) }
+        })
+        .collect()
 }
 
 /// The repositories that the changes make all by themselves: what can be seen without the rest of the tree.
@@ -75,39 +107,29 @@ pub(crate) fn find_in_changes(changes: &[ChangedFile]) -> Vec<BareRepository<'_>
     find(changes, &new(false), &new(true))
 }
 
-/// Notes every piece that a folded path is or lies in.
-fn collect(path: &[u8], dirs: &mut BTreeMap<Vec<u8>, Pieces>) {
-    let mut start = 0;
-    loop {
-        let end = path[start..].iter().position(|b| *b == b'/').map(|at| start + at);
-        let name = &path[start..end.unwrap_or(path.len())];
-        let piece = PIECES.iter().find(|piece| piece.as_bytes() == name);
-        if let Some(piece) = piece
-            && let Some(pieces) = dirs.get_mut(&path[..start.saturating_sub(1)])
-        {
-            pieces.objects |= *piece == OBJECTS;
-            pieces.refs |= *piece == REFS;
-            pieces.commondir |= *piece == COMMONDIR && end.is_none();
-        }
-        match end {
-            Some(end) => start = end + 1,
-            None => return,
-        }
-    }
+/// One name of a folded path, and the directory that it is in.
+struct Step<'a> {
+    dir: &'a [u8],
+    name: &'a [u8],
+    is_last: bool,
 }
 
-/// The first change of a piece of the repository in `dir`, else the first one below it.
-fn changed_in<'a>(dir: &[u8], folded: &[(Vec<u8>, &'a RepoPath)]) -> Option<BareRepository<'a>> {
-    let below = |path: &[u8]| -> Option<Vec<u8>> {
-        let rest = if dir.is_empty() { path } else { path.strip_prefix(dir)?.strip_prefix(b"/")? };
-        Some(rest.split(|b| *b == b'/').next().unwrap_or(rest).to_vec())
-    };
-    let is_piece = |name: &[u8]| PIECES.iter().any(|piece| piece.as_bytes() == name);
-    let (_, changed) =
-        folded.iter().filter_map(|(folded, path)| Some((!is_piece(&below(folded)?), *path))).min()?;
-    let depth = if dir.is_empty() { 0 } else { dir.split(|b| *b == b'/').count() };
-    let spelled: Vec<&[u8]> = changed.components().take(depth).collect();
-    Some(BareRepository { changed, dir: RepoPath::new(spelled.join(&b'/')) })
+fn steps(path: &[u8]) -> impl Iterator<Item = Step<'_>> {
+    let mut start: usize = 0;
+    path.split(|b| *b == b'/').map(move |name| {
+        let dir = &path[..start.saturating_sub(1)];
+        start += name.len() + 1;
+        Step { dir, name, is_last: start > path.len() }
+    })
+}
+
+fn piece(name: &[u8]) -> Option<&'static str> {
+    PIECES.into_iter().find(|piece| piece.as_bytes() == name)
+}
+
+/// A longer path can be in no checkout. A forged list of changes can have one, and judging it would take long.
+fn can_be_opened(path: &RepoPath) -> bool {
+    path.as_bytes().len() < 4096
 }
 
 #[cfg(test)]
