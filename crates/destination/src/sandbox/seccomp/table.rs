@@ -233,6 +233,7 @@ pub(super) const TABLE: &[Row] = &[
     row!(lookup_dcookie, libc::SYS_lookup_dcookie, "for profilers of the whole machine"),
     row!(settimeofday, libc::SYS_settimeofday, "the machine's clock"),
     row!(clock_settime, libc::SYS_clock_settime, "the machine's clock"),
+    row!(adjtimex, libc::SYS_adjtimex, "the machine's clock"),
     row!(clock_adjtime, libc::SYS_clock_adjtime, "the machine's clock"),
     row!(sethostname, libc::SYS_sethostname, "the name is as herma set it"),
     row!(setdomainname, libc::SYS_setdomainname, "the name is as herma set it"),
