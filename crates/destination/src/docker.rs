@@ -283,7 +283,8 @@ impl Docker {
         let (keeper, number) =
             process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
-        let watch = watch::Watch::start(&job.rooms, &job.limits, keeper, number);
+        let watch = watch::Opened::of(&job.rooms)
+            .and_then(|rooms| watch::Watch::start(rooms, &job.limits, keeper, number));
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))
     }

@@ -10,7 +10,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::net::UnixStream as StdStream;
 use std::path::{Path, PathBuf};
 use std::pin::pin;
-use std::sync::Once;
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg}
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::copy_bidirectional_with_sizes;
 use tokio::net::{TcpListener, TcpStream, UnixStream};
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
 use crate::job::Rooms;
@@ -34,8 +34,16 @@ pub(crate) const EGRESS_PORT: u16 = 61802;
 
 /// There are two ways out, and no more.
 const MOST_DOORS: usize = 2;
-/// Connections at once through each port. More wait in the kernel's queue.
+/// Connections at once through each port, where files are plenty. More wait in the kernel's queue.
 const MOST: usize = 256;
+/// Files of this process that callers never take: the watch over a job opens up to 200, and the rest of herma some.
+const RESERVE: u64 = 250;
+/// What one caller costs this process: both ends here, the router's or proxy's, and its connection to the world.
+const FILES_OF_EACH: u64 = 4;
+/// Connections that are let in whatever the limit is.
+const FEWEST: u64 = 8;
+/// No port takes more than this part of all connections, so that the others have some.
+const PART: usize = 4;
 /// What is read at once, in each direction of each connection.
 const BUFFER: usize = 16 << 10;
 /// Until the next try where the system has no file left for a caller and none of ours will end.
@@ -81,8 +89,6 @@ pub(crate) struct Doors {
 impl Doors {
     /// Takes the ports from the channel, once they come, and joins each to its socket, in the order of the hand-over.
     pub(crate) fn open(channel: StdStream, sockets: &[PathBuf]) -> io::Result<Self> {
-        static ROOM: Once = Once::new();
-        ROOM.call_once(make_room_for_callers);
         let places = sockets.iter().map(|socket| Place::of(socket)).collect::<io::Result<Vec<_>>>()?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
         let (stop, stopped) = oneshot::channel();
@@ -138,6 +144,23 @@ fn make_room_for_callers() {
     }
 }
 
+/// How many callers all doors of this process let in together, with this many files.
+fn room_for(files: u64) -> usize {
+    let fits = (files.saturating_sub(RESERVE) / FILES_OF_EACH).max(FEWEST);
+    usize::try_from(fits).unwrap_or(usize::MAX).min(Semaphore::MAX_PERMITS)
+}
+
+/// The places for all callers of this process, and how many of them one port may take.
+fn places() -> (&'static Arc<Semaphore>, usize) {
+    static PLACES: OnceLock<(Arc<Semaphore>, usize)> = OnceLock::new();
+    let (places, of_each) = PLACES.get_or_init(|| {
+        make_room_for_callers();
+        let all = room_for(getrlimit(Resource::Nofile).current.unwrap_or(FILES));
+        (Arc::new(Semaphore::new(all)), (all / PART).min(MOST))
+    });
+    (places, *of_each)
+}
+
 /// Waits for the ports; an error where they do not come, or are not as many as they should be.
 fn take(channel: &StdStream, count: usize) -> io::Result<Vec<StdListener>> {
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_DOORS))];
@@ -169,13 +192,20 @@ pub(crate) async fn serve(doors: impl Iterator<Item = (StdListener, PathBuf)>) -
 /// Lets callers in, as many as fit.
 async fn door(port: TcpListener, socket: PathBuf) {
     let mut open = JoinSet::new();
+    let (places, most) = places();
     loop {
         while open.try_join_next().is_some() {}
-        if open.len() >= MOST {
+        if open.len() >= most {
             open.join_next().await;
         }
         if let Ok((caller, _)) = port.accept().await {
-            open.spawn(join(caller, socket.clone()));
+            // Never closed: this waits until another caller of any door goes.
+            let Ok(place) = Arc::clone(places).acquire_owned().await else { return };
+            let socket = socket.clone();
+            open.spawn(async move {
+                let _place = place;
+                join(caller, socket).await
+            });
             continue;
         }
         // No file is left for another caller: the next one that goes makes room.
@@ -191,4 +221,18 @@ async fn join(mut caller: TcpStream, socket: impl AsRef<Path>) -> io::Result<()>
     let mut other = UnixStream::connect(socket).await?;
     caller.set_nodelay(true)?;
     copy_bidirectional_with_sizes(&mut caller, &mut other, BUFFER, BUFFER).await.map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn callers_leave_files_for_the_rest_of_herma() {
+        for files in [300, 512, 1024, 4096, FILES] {
+            assert!(room_for(files) as u64 * FILES_OF_EACH + RESERVE <= files, "{files}");
+        }
+        assert!(room_for(FILES) / PART >= MOST);
+        assert_eq!(room_for(64) as u64, FEWEST);
+    }
 }

@@ -12,11 +12,10 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use serde::Deserialize;
 
-use super::watch::Watch;
+use super::watch::{Opened, Watch};
 use crate::cgroup::Group;
 use crate::destination::{Exit, Process, StartError};
 use crate::doors::Doors;
-use crate::job::Rooms;
 use crate::limits::{LimitName, Limits};
 use crate::proc::{self, Seen};
 use crate::running::Running;
@@ -132,7 +131,7 @@ impl SandboxProcess {
     }
 
     /// Looks from now on whether what it writes stays within the limits.
-    pub(super) fn watched(mut self, rooms: &Rooms, limits: &Limits) -> Result<Self, StartError> {
+    pub(super) fn watched(mut self, rooms: Opened, limits: &Limits) -> Result<Self, StartError> {
         let failed = StartError::io("cannot watch the workspace");
         let number = self.first.0.number();
         let watch = self.first.1.try_clone().and_then(|first| Watch::start(rooms, limits, first, number));

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use super::Sandbox;
 use super::process::{Gates, Rising, SandboxProcess};
+use super::watch::Opened;
 use crate::destination::{Process, StartError, Waiting};
 use crate::doors::Doors;
 use crate::job::Job;
@@ -41,8 +42,9 @@ impl Starting {
             let last = left < patience * 2;
             if let Some(mut process) = waiting.take_hold(if last { left } else { patience })? {
                 process.doors = waiting.doors.take();
+                let rooms = Opened::of(&job.rooms).map_err(StartError::io("cannot watch the workspace"))?;
                 let gates = waiting.gates.take().ok_or_else(lost)?;
-                return Ok(Box::new(process.admit(gates)?.watched(&job.rooms, &job.limits)?));
+                return Ok(Box::new(process.admit(gates)?.watched(rooms, &job.limits)?));
             }
             if last {
                 return Err(StartError::Slow { program: "bubblewrap".to_owned(), within, attempts });

@@ -5,15 +5,15 @@
 
 use std::collections::HashSet;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use herma_model::units::Bytes;
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, openat, statat};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
+use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::terminals;
@@ -26,6 +26,8 @@ const SOON: Duration = Duration::from_millis(500);
 const SHARE: u32 = 20;
 /// Nobody nests directories deeper than this; each level keeps one file open while it is looked at.
 const DEEPEST: usize = 200;
+/// How long a count may be impossible. Then the limit counts as passed.
+const BLIND: Duration = Duration::from_secs(10);
 
 /// A watch over the rooms of one job. It ends when it is dropped.
 pub(crate) struct Watch {
@@ -43,23 +45,52 @@ pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     ]
 }
 
+/// The rooms of a job, opened before its command can change their modes.
+pub(crate) struct Opened(Vec<Room>);
+
+struct Room {
+    dir: OwnedFd,
+    before: Used,
+}
+
+impl Opened {
+    /// Opens the rooms. To be done before the command starts.
+    pub(crate) fn of(rooms: &Rooms) -> io::Result<Self> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let open = |path| {
+            // Followed here only: the rooms are herma's own, what lies in them is not.
+            let dir = openat(CWD, path, flags, Mode::empty())?;
+            let before = Used::of(&dir)?;
+            Ok(Room { dir, before })
+        };
+        let all = [Some(&rooms.workspace), rooms.engine_dir.as_ref()].into_iter().flatten();
+        all.map(open).collect::<io::Result<_>>().map(Self)
+    }
+}
+
+/// What a look found.
+#[derive(Clone, Copy)]
+pub(super) enum Found {
+    Within,
+    Over(LimitName),
+    /// This limit could not be judged.
+    Unseen(LimitName),
+}
+
 impl Watch {
     /// Watches the rooms and the terminals, and kills the process with this number, behind `first`, when there is too much.
-    pub(crate) fn start(rooms: &Rooms, limits: &Limits, first: OwnedFd, number: i32) -> io::Result<Self> {
-        let rooms: Vec<PathBuf> =
-            [Some(&rooms.workspace), rooms.engine_dir.as_ref()].into_iter().flatten().cloned().collect();
+    pub(crate) fn start(rooms: Opened, limits: &Limits, first: OwnedFd, number: i32) -> io::Result<Self> {
         let limits = *limits;
-        let free_before = free(&rooms);
         let over = Arc::new(OnceLock::new());
         let (alive, ended) = channel();
         let found = Arc::clone(&over);
         thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let mut due = Instant::now();
+            let (mut due, mut sight) = (Instant::now(), Sight::default());
             while ended.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
                 let begun = Instant::now();
-                let mut over = (terminals::count(number) > limits.terminals).then_some(LimitName::Terminals);
+                let mut over = sight.terminals.judge(terminals::look(number, limits.terminals), begun);
                 if over.is_none() && begun >= due {
-                    over = look(&rooms, &limits, free_before);
+                    over = sight.rooms.judge(look(&rooms.0, &limits), begun);
                     due = Instant::now() + begun.elapsed() * SHARE;
                 }
                 if let Some(limit) = over {
@@ -79,28 +110,77 @@ impl Watch {
     }
 }
 
-/// The limit that the rooms are over, if they are.
-fn look(rooms: &[PathBuf], limits: &Limits, free_before: u64) -> Option<LimitName> {
-    let mut sum = Sum { bytes: 0, files: 0, linked: HashSet::new(), hidden: false, limits };
-    for room in rooms {
-        // Followed here only: the rooms are herma's own, what lies in them is not.
-        let Ok(dir) = openat(CWD, room, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
-        else {
-            continue;
-        };
-        if let Err(limit) = sum.add(&dir, DEEPEST) {
-            return Some(limit);
-        }
-    }
-    // What cannot be looked into is judged by what is gone from the file system, whoever took it.
-    let gone = free_before.saturating_sub(free(rooms));
-    (sum.hidden && gone > limits.disk.0).then_some(LimitName::Disk)
+/// Since when each of the counts has been impossible.
+#[derive(Default)]
+struct Sight {
+    terminals: Blind,
+    rooms: Blind,
 }
 
-/// How much room is left where the first room lies.
-fn free(rooms: &[PathBuf]) -> u64 {
-    let seen = rooms.first().and_then(|room| rustix::fs::statvfs(room).ok());
-    seen.map_or(0, |seen| seen.f_bavail.saturating_mul(seen.f_frsize))
+#[derive(Default)]
+struct Blind(Option<Instant>);
+
+impl Blind {
+    /// The limit that counts as passed, if one does.
+    fn judge(&mut self, found: Found, now: Instant) -> Option<LimitName> {
+        match found {
+            Found::Within => {
+                self.0 = None;
+                None
+            }
+            Found::Over(limit) => Some(limit),
+            Found::Unseen(limit) => {
+                let since = *self.0.get_or_insert(now);
+                (now.duration_since(since) >= BLIND).then_some(limit)
+            }
+        }
+    }
+}
+
+/// Compares what lies in the rooms with the limits.
+fn look(rooms: &[Room], limits: &Limits) -> Found {
+    let mut sum = Sum { bytes: 0, files: 0, linked: HashSet::new(), hidden: false, short: false, limits };
+    for room in rooms {
+        if let Err(limit) = sum.add_room(room) {
+            return Found::Over(limit);
+        }
+    }
+    if !sum.hidden {
+        return Found::Within;
+    }
+    // Directories that cannot be read keep their modes, as a test may have made them so on purpose and depend on it.
+    // They are judged by what the whole file system has more than before the start, whoever wrote it.
+    for room in rooms {
+        match room.before.growth(&room.dir) {
+            Ok((bytes, _)) if bytes > limits.disk.0 => return Found::Over(LimitName::Disk),
+            Ok((_, Some(files))) if files > limits.files => return Found::Over(LimitName::Files),
+            Ok((_, Some(_))) => {}
+            Ok((_, None)) | Err(_) => sum.short = true,
+        }
+    }
+    if sum.short { Found::Unseen(LimitName::Files) } else { Found::Within }
+}
+
+/// What a file system holds.
+struct Used {
+    bytes: u64,
+    /// Some file systems, such as btrfs, do not count.
+    files: Option<u64>,
+}
+
+impl Used {
+    fn of(dir: impl AsFd) -> io::Result<Self> {
+        let seen = fstatvfs(dir)?;
+        let bytes = seen.f_blocks.saturating_sub(seen.f_bfree).saturating_mul(seen.f_frsize);
+        Ok(Self { bytes, files: (seen.f_files > 0).then(|| seen.f_files.saturating_sub(seen.f_ffree)) })
+    }
+
+    /// Bytes and files that have been added since.
+    fn growth(&self, dir: impl AsFd) -> io::Result<(u64, Option<u64>)> {
+        let now = Self::of(dir)?;
+        let files = now.files.zip(self.files).map(|(now, before)| now.saturating_sub(before));
+        Ok((now.bytes.saturating_sub(self.bytes), files))
+    }
 }
 
 struct Sum<'a> {
@@ -108,54 +188,90 @@ struct Sum<'a> {
     files: u64,
     /// Files with several names, so that each counts once.
     linked: HashSet<(u64, u64)>,
-    /// Whether something could not be looked into.
+    /// Whether something could not be looked at.
     hidden: bool,
+    /// Whether that was for want of file descriptors, or the file system does not count files.
+    short: bool,
     limits: &'a Limits,
 }
 
 impl Sum<'_> {
-    /// Adds what lies below. What cannot be read vanished meanwhile, or was made unreadable by who wrote it.
-    fn add(&mut self, dir: &OwnedFd, depth: usize) -> Result<(), LimitName> {
+    fn add_room(&mut self, room: &Room) -> Result<(), LimitName> {
+        // Not opened anew: the agent may have taken the right to do so.
+        match rustix::io::fcntl_dupfd_cloexec(&room.dir, 0).and_then(Dir::new) {
+            Ok(mut dir) => {
+                dir.rewind();
+                self.add(dir, DEEPEST)
+            }
+            Err(error) => {
+                self.unseen(error);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds what lies below.
+    fn add(&mut self, mut dir: Dir, depth: usize) -> Result<(), LimitName> {
         let Some(below) = depth.checked_sub(1) else { return Err(LimitName::Files) };
-        let Ok(entries) = Dir::read_from(dir) else { return Ok(()) };
-        for entry in entries.flatten() {
+        while let Some(entry) = dir.read() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => {
+                    self.unseen(error);
+                    break;
+                }
+            };
             let name = entry.file_name();
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            let Ok(seen) = statat(dir, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
-            if seen.st_nlink > 1
-                && FileType::from_raw_mode(seen.st_mode) != FileType::Directory
-                && !self.linked.insert((seen.st_dev, seen.st_ino))
-            {
-                continue;
-            }
-            self.files += 1;
-            self.bytes =
-                self.bytes.saturating_add(u64::try_from(seen.st_blocks).unwrap_or(0).saturating_mul(512));
-            let Bytes(most) = self.limits.disk;
-            if self.bytes > most {
-                return Err(LimitName::Disk);
-            }
-            if self.files > self.limits.files {
-                return Err(LimitName::Files);
-            }
-            if FileType::from_raw_mode(seen.st_mode) == FileType::Directory {
-                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-                match openat(dir, name, flags, Mode::empty()) {
-                    Ok(inner) => self.add(&inner, below)?,
-                    Err(rustix::io::Errno::ACCESS) => self.hidden = true,
-                    Err(_) => {}
+            match dir.fd().and_then(|dir| statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)) {
+                Ok(seen) => {
+                    if self.count(&seen)? {
+                        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+                        let opened = dir.fd().and_then(|dir| openat(dir, name, flags, Mode::empty()));
+                        match opened.and_then(Dir::new) {
+                            Ok(inner) => self.add(inner, below)?,
+                            Err(error) => self.unseen(error),
+                        }
+                    }
                 }
+                Err(error) => self.unseen(error),
             }
         }
         Ok(())
+    }
+
+    /// Counts one file; whether it is a directory.
+    fn count(&mut self, seen: &rustix::fs::Stat) -> Result<bool, LimitName> {
+        let is_dir = FileType::from_raw_mode(seen.st_mode) == FileType::Directory;
+        if seen.st_nlink > 1 && !is_dir && !self.linked.insert((seen.st_dev, seen.st_ino)) {
+            return Ok(false);
+        }
+        self.files += 1;
+        self.bytes =
+            self.bytes.saturating_add(u64::try_from(seen.st_blocks).unwrap_or(0).saturating_mul(512));
+        let Bytes(most) = self.limits.disk;
+        if self.bytes > most {
+            return Err(LimitName::Disk);
+        }
+        if self.files > self.limits.files {
+            return Err(LimitName::Files);
+        }
+        Ok(is_dir)
+    }
+
+    /// What is gone meanwhile needs no look; all else that cannot be seen may be anything.
+    fn unseen(&mut self, error: Errno) {
+        self.hidden |= error != Errno::NOENT;
+        self.short |= matches!(error, Errno::MFILE | Errno::NFILE);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
@@ -163,30 +279,41 @@ mod tests {
         Limits { disk: Bytes(1 << 20), files: 10, ..Limits::default() }
     }
 
+    fn look(rooms: &[&Path], limits: &Limits) -> Option<LimitName> {
+        let engine_dir = rooms.get(1).map(|&dir| dir.to_owned());
+        let workspace = rooms[0].to_owned();
+        let rooms = Rooms { workspace, engine_dir, router: None, egress: None, governance: None };
+        match super::look(&Opened::of(&rooms).unwrap().0, limits) {
+            Found::Within => None,
+            Found::Over(limit) => Some(limit),
+            Found::Unseen(limit) => panic!("{limit:?} was not seen"),
+        }
+    }
+
     #[test]
     fn bytes_and_files_are_added_up_over_all_rooms() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let rooms = [a.path().to_owned(), b.path().to_owned()];
+        let rooms = [a.path(), b.path()];
         fs::create_dir(a.path().join("deep")).unwrap();
         fs::write(a.path().join("deep/one"), vec![1; 600 << 10]).unwrap();
-        assert_eq!(look(&rooms, &limits(), 0), None);
+        assert_eq!(look(&rooms, &limits()), None);
         // Another name of the same file is not another file.
         fs::hard_link(a.path().join("deep/one"), a.path().join("two")).unwrap();
-        assert_eq!(look(&rooms, &limits(), 0), None);
+        assert_eq!(look(&rooms, &limits()), None);
         fs::write(b.path().join("three"), vec![1; 600 << 10]).unwrap();
-        assert_eq!(look(&rooms, &limits(), 0), Some(LimitName::Disk));
+        assert_eq!(look(&rooms, &limits()), Some(LimitName::Disk));
         fs::remove_file(b.path().join("three")).unwrap();
         for number in 0..10 {
             fs::write(b.path().join(number.to_string()), "").unwrap();
         }
-        assert_eq!(look(&rooms, &limits(), 0), Some(LimitName::Files));
+        assert_eq!(look(&rooms, &limits()), Some(LimitName::Files));
     }
 
     #[test]
     fn a_link_to_the_whole_machine_is_not_followed() {
         let dir = tempfile::tempdir().unwrap();
         std::os::unix::fs::symlink("/", dir.path().join("all")).unwrap();
-        assert_eq!(look(&[dir.path().to_owned()], &limits(), 0), None);
+        assert_eq!(look(&[dir.path()], &limits()), None);
     }
 
     #[test]
@@ -195,6 +322,17 @@ mod tests {
         let deep: PathBuf = std::iter::repeat_n("d", 300).collect();
         fs::create_dir_all(dir.path().join(deep)).unwrap();
         let many = Limits { files: 100_000, disk: Bytes(1 << 40), ..Limits::default() };
-        assert_eq!(look(&[dir.path().to_owned()], &many, 0), Some(LimitName::Files));
+        assert_eq!(look(&[dir.path()], &many), Some(LimitName::Files));
+    }
+
+    #[test]
+    fn a_count_that_stays_impossible_is_a_passed_limit() {
+        let (mut blind, start) = (Blind::default(), Instant::now());
+        let unseen = || Found::Unseen(LimitName::Files);
+        assert_eq!(blind.judge(unseen(), start), None);
+        assert_eq!(blind.judge(unseen(), start + BLIND / 2), None);
+        assert_eq!(blind.judge(Found::Within, start + BLIND / 2), None);
+        assert_eq!(blind.judge(unseen(), start + BLIND), None, "it was seen in between");
+        assert_eq!(blind.judge(unseen(), start + BLIND * 2), Some(LimitName::Files));
     }
 }

@@ -1,12 +1,16 @@
 //! Limits: that each holds, that what holds it is said, and that nothing of it stays.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Duration;
 
 use herma_destination::{Destination as _, Exit, HeldBy, Job, LimitName, Limits, leftovers};
 use herma_model::RunId;
 use herma_model::units::Bytes;
+use rustix::process::{Resource, getrlimit};
 
 use crate::support::{Ground, LONG, helper, run_id, sandbox, tell, until};
 
@@ -156,6 +160,88 @@ fn who_fills_the_workspace_is_killed_and_the_limit_is_said() {
     let mut process = sandbox().start(&ground.shell("echo fine > file")).unwrap();
     assert!(process.wait(LONG).unwrap().unwrap().success());
     assert_eq!(process.over_limit(), None);
+}
+
+/// For a normal user, who cannot read what has such a mode.
+#[test]
+fn modes_do_not_hide_files_from_the_limits() {
+    let many = "for i in range(3000): open(f'{place}/f{i}', 'wb').close()";
+    let large = "open(f'{place}/large', 'wb').write(b'x' * (32 << 20))";
+    let modes = ["0o333", "0o444", "0o111", "0o000"];
+    let cases = [(".", many, LimitName::Files), ("h", many, LimitName::Files), ("h", large, LimitName::Disk)];
+    for ((place, fill, limit), mode) in cases.iter().flat_map(|case| modes.map(|mode| (case, mode))) {
+        // What cannot be read is judged by the whole file system: one that others do not use.
+        let ground = Ground::below(Path::new("/dev/shm"));
+        let script = format!(
+            "import os, time\nplace = '{place}'\nos.makedirs(place, exist_ok=True)\nos.chmod(place, 0o333)\n{fill}
+os.chmod(place, {mode})\ntime.sleep(60)"
+        );
+        let job = with(ground.python(&script), |limits| {
+            limits.disk = Bytes(24 * MIB);
+            limits.files = 2000;
+        });
+        let mut process = sandbox().start(&job).unwrap();
+        let exit = process.wait(LONG).unwrap();
+        process.kill_all().unwrap();
+        // Not through its own `.`, which some modes close.
+        let place = if *place == "." { ground.workspace() } else { ground.workspace().join(place) };
+        fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
+        assert_eq!(exit, Some(Exit { code: None, signal: Some(9) }), "{mode} {}", place.display());
+        assert_eq!(process.over_limit(), Some(*limit), "{mode} {}", place.display());
+    }
+}
+
+#[test]
+fn a_directory_that_cannot_be_read_is_no_passed_limit_and_keeps_its_mode() {
+    let ground = Ground::new();
+    let script = "mkdir h; echo text > h/file; chmod 0 h; sleep 2; stat -c %a h; chmod 700 h; cat h/file";
+    let told = tell(&sandbox(), &ground.shell(script));
+    assert_eq!((told.stdout.as_str(), told.over), ("0\ntext\n", None), "{}", told.stderr);
+}
+
+#[test]
+fn callers_cannot_take_the_file_descriptors_that_the_watch_needs() {
+    let few = 512;
+    if getrlimit(Resource::Nofile).maximum.is_none_or(|most| most > few) {
+        // Once more, in a process that may not open more.
+        let name = "limits::callers_cannot_take_the_file_descriptors_that_the_watch_needs";
+        let output = Command::new("prlimit")
+            .arg(format!("--nofile={few}:{few}"))
+            .arg(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && said.contains("ok. 1 passed"), "{said}");
+        return;
+    }
+    let ground = Ground::new();
+    let script = "import os, socket, time
+held = []
+try:
+    for _ in range(300):
+        held.append(socket.create_connection(('127.0.0.1', 61802), 1))
+        held[-1].sendall(b'x')
+except OSError: pass
+time.sleep(1)
+os.mkdir('h')
+for i in range(3000): open(f'h/f{i}', 'wb').close()
+time.sleep(60)";
+    let mut job = with(ground.python(script), |limits| limits.files = 2000);
+    job.rooms.egress = Some(ground.dir.path().join("egress.sock"));
+    let listener = UnixListener::bind(ground.dir.path().join("egress.sock")).unwrap();
+    std::thread::spawn(move || {
+        let mut held = Vec::new();
+        for caller in listener.incoming() {
+            match caller {
+                Ok(caller) => held.push(caller),
+                Err(_) => std::thread::sleep(Duration::from_millis(50)),
+            }
+        }
+    });
+    let mut process = sandbox().start(&job).unwrap();
+    assert_eq!(process.wait(LONG).unwrap(), Some(Exit { code: None, signal: Some(9) }));
+    assert_eq!(process.over_limit(), Some(LimitName::Files));
 }
 
 #[test]

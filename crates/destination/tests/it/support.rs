@@ -43,7 +43,11 @@ pub(crate) struct Ground {
 
 impl Ground {
     pub(crate) fn new() -> Self {
-        let dir = TempDir::new().unwrap();
+        Self::below(&std::env::temp_dir())
+    }
+
+    pub(crate) fn below(place: &Path) -> Self {
+        let dir = TempDir::new_in(place).unwrap();
         for name in ["workspace", "engine"] {
             std::fs::create_dir(dir.path().join(name)).unwrap();
         }
