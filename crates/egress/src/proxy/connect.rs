@@ -1,10 +1,11 @@
 //! Connects to an address that was checked.
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::net::IpAddr;
 
 use tokio::net::TcpStream;
 
+use super::own::is_own;
 use crate::addresses::Target;
 use crate::resolver::Later;
 
@@ -39,28 +40,5 @@ impl Connect for Direct {
             }
             Ok(TcpStream::connect(address).await?)
         })
-    }
-}
-
-/// Whether an address is this machine's. The system is asked which address it would send from; nothing is sent.
-fn is_own(address: SocketAddr) -> io::Result<bool> {
-    let any: IpAddr = match address {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
-    };
-    let socket = UdpSocket::bind((any, 0))?;
-    socket.connect(address)?;
-    Ok(socket.local_addr()?.ip() == address.ip())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn an_address_of_this_machine_is_known_as_its_own() {
-        assert!(is_own("127.0.0.1:443".parse().unwrap()).unwrap());
-        // Where there is no way to other addresses, there is no answer; never that it is this machine's.
-        assert!(!is_own("1.1.1.1:443".parse().unwrap()).unwrap_or(false));
     }
 }

@@ -27,6 +27,7 @@ mod head;
 mod limits;
 mod listener;
 mod metrics;
+mod own;
 mod plain;
 mod request;
 mod service;
