@@ -46,11 +46,6 @@ pub(super) fn certificates() -> Option<(Vec<Mount>, PathBuf)> {
     Some((mounts.into(), OF_AN_IMAGE[0].into()))
 }
 
-/// The file that only the second wall keeps from being written.
-pub(super) fn second_wall(dir: &Path) -> io::Result<PathBuf> {
-    write(dir, "second-wall", "", 0o666)
-}
-
 /// Whole or not at all, as several of herma may do so at once.
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> io::Result<PathBuf> {
     let path = dir.join(name);

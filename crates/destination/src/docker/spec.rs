@@ -35,8 +35,8 @@ pub(super) struct Parts<'a> {
     pub(super) held: &'a [Held],
     /// Small files that every container sees.
     pub(super) files: Vec<Mount>,
-    /// The file that only the second wall keeps from being written.
-    pub(super) second_wall: Option<&'a Path>,
+    /// Whether there is Landlock, and with it the directory that only Landlock keeps from being written.
+    pub(super) second_wall: bool,
     /// The digest of what the keeper is ordered to start.
     pub(super) order: Digest,
 }
@@ -82,8 +82,14 @@ fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
     let sized = |Bytes(size): Bytes, mode: &str| {
         format!("rw,exec,nosuid,nodev,size={size},mode={mode},uid={uid},gid={gid}")
     };
+    // A file system of the container's own: a file of the host would keep attributes, times and locks for the next run.
+    let second_wall = || {
+        let Bytes(size) = layout::NOTHING;
+        (layout::SECOND_WALL, format!("rw,noexec,nosuid,nodev,size={size},mode=0777"))
+    };
     let tmpfs =
         [(layout::TMP, sized(job.limits.tmp, "1777")), (layout::HOME, sized(job.limits.home, "0700"))];
+    let tmpfs = tmpfs.into_iter().chain(parts.second_wall.then(second_wall));
     Ok(HostConfig {
         auto_remove: Some(true),
         // The keeper is the first process itself; another one in front of it would outlive it.
@@ -108,7 +114,7 @@ fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
         pids_limit: holds(LimitName::Processes),
         nano_cpus: holds(LimitName::Cpu).map(|hundredths| hundredths.saturating_mul(10_000_000)),
         shm_size: i64::try_from(job.limits.shared_memory.0).ok(),
-        tmpfs: Some(tmpfs.map(|(place, words)| (place.to_owned(), words)).into_iter().collect()),
+        tmpfs: Some(tmpfs.map(|(place, words)| (place.to_owned(), words)).collect()),
         mounts: Some(mounts(job, parts)?),
         ..HostConfig::default()
     })
@@ -129,7 +135,6 @@ fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
     let writable = [
         Some((rooms.workspace.as_path(), layout::WORKSPACE)),
         rooms.engine_dir.as_deref().map(|dir| (dir, layout::ENGINE)),
-        parts.second_wall.map(|file| (file, layout::SECOND_WALL)),
     ];
     let writable = writable.into_iter().flatten().map(|(host, inside)| (host, Path::new(inside)));
     let mut all = Vec::new();

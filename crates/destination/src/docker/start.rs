@@ -54,8 +54,6 @@ impl Docker {
         let lent = if self.standing.has(Piece::User) { Lent::lend(&job.rooms) } else { Ok(None) };
         let lent = lent.map_err(StartError::io("cannot lend the rooms to the container's user"))?;
         let user = User::inside();
-        let second_wall = self.landlock().map(|_| files::second_wall(&self.options.files)).transpose();
-        let second_wall = second_wall.map_err(failed)?;
         let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
         if job.rooms.egress.is_some() {
             files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
@@ -67,7 +65,7 @@ impl Docker {
             runtime: self.options.runtime.as_deref(),
             held: &facts.held(&job.limits),
             files,
-            second_wall: second_wall.as_deref(),
+            second_wall: self.landlock().is_some(),
             // Without the token, which is new every time.
             order: Digest::of(&Order { token: String::new(), ..order.clone() }.bytes()),
         };

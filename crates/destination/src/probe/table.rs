@@ -43,7 +43,7 @@ pub(super) const PROBES: &[Probe] = probes! {
     write_kernel_settings, Mounts, "open a setting of the kernel for writing", |_| a::kernel_settings();
     read_only_system, Mounts, "find the system or a read-only mount mounted for writing", a::read_only_system;
     read_kernel_lists, Mounts, "read which keys the user has, or where the machine's memory lies", |_| a::kernel_lists();
-    second_wall, Landlock, "write a file that the mounts would let be written", |_| a::second_wall();
+    second_wall, Landlock, "write a file that the mounts would let be written", a::second_wall;
     read_herma_home, Mounts, "read a secret in herma's home", |plan| a::read_canary(&plan.herma_canary);
     read_user_home, Mounts, "read a secret in the user's home", |plan| a::read_canary(&plan.home_canary);
     list_other_run, Mounts, "list another run's directory", |plan| a::list(&plan.other_run);

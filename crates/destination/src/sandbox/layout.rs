@@ -33,7 +33,8 @@ pub(crate) const ENGINE: &str = "/engine";
 pub(crate) const HOME: &str = "/home/agent";
 pub(crate) const TMP: &str = "/tmp";
 
-/// A file that the mounts would let be written, and the second wall does not: by it the wall is seen to stand.
+/// A file that the mounts would let be written, and the second wall does not: by it the wall is seen to stand. In a
+/// container it is a directory.
 pub(crate) const SECOND_WALL: &str = "/herma/second-wall";
 
 /// Directories that the second wall lets be written, besides the rooms.

@@ -96,9 +96,13 @@ pub(in super::super) fn read_only_system(plan: &ProbePlan) -> Attempt {
     all(places.map(read_only), "there is none")
 }
 
-/// A file that the mounts would let be written. Where the kernel has no second wall there is no such file.
-pub(in super::super) fn second_wall() -> Attempt {
-    open_for_writing(Path::new(layout::SECOND_WALL))
+/// A file that the mounts would let be written; in a container, one in a directory that they would let be written. Where
+/// the kernel has no Landlock there is neither.
+pub(in super::super) fn second_wall(plan: &ProbePlan) -> Attempt {
+    match plan.destination {
+        DestinationKind::Docker => write_in(&plan.run_id, layout::SECOND_WALL),
+        _ => open_for_writing(Path::new(layout::SECOND_WALL)),
+    }
 }
 
 pub(in super::super) fn read_canary(canary: &Canary) -> Attempt {

@@ -24,6 +24,7 @@ fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
     exit_codes_and_streams_come_back(&daemon);
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
+    it_leaves_nothing_for_the_next_one(&daemon);
     hides(&daemon.destination(), &Ground::new());
     it_has_no_network_but_the_way_out(&daemon);
     who_has_a_way_out_trusts_whom_the_machine_trusts(&daemon);
@@ -180,6 +181,33 @@ id -u; id -un; ls /herma; cat /herma/inside; cat /etc/resolv.conf 2>/dev/null &&
     std::os::unix::fs::symlink(ground.dir.path().join("theirs"), ground.workspace().join("link")).unwrap();
     tell(&daemon.destination(), &ground.shell("true"));
     assert_eq!(fs::metadata(ground.dir.path().join("theirs")).unwrap().uid(), 65534);
+}
+
+/// Landlock does not cover attributes, modes, times and locks, so that nothing of the host may be mounted for writing but
+/// the rooms of the run.
+fn it_leaves_nothing_for_the_next_one(daemon: &Daemon) {
+    let script = "
+import os
+for place in ['/herma', *('/herma/' + name for name in sorted(os.listdir('/herma'))), '/etc/passwd', '/etc/group']:
+    if os.listxattr(place): print('left in', place, os.listxattr(place))
+    try: os.setxattr(place, 'user.left', b'1')
+    except OSError: pass
+print('second wall' if os.path.exists('/herma/second-wall') else 'none')";
+    for job in ["the first", "the next"] {
+        let told = tell(&daemon.destination(), &Ground::new().python(script));
+        assert_eq!(told.stdout, "second wall\n", "{job}: {}", told.stderr);
+    }
+
+    let ground = Ground::new();
+    let job = ground.shell("sleep 600");
+    let mut process = daemon.destination().start(&job).unwrap();
+    let id = daemon.containers(job.run_id).remove(0);
+    let format = "{{range .Mounts}}{{if .RW}}{{.Destination}} {{end}}{{end}}";
+    let said = daemon.say(&["inspect", "--format", format, &id]);
+    process.kill_all().unwrap();
+    let mut writable: Vec<&str> = said.split_whitespace().collect();
+    writable.sort_unstable();
+    assert_eq!(writable, ["/engine", "/workspace"]);
 }
 
 /// Takes what a caller says until it stops, and then says it back, in capitals.
