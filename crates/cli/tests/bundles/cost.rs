@@ -29,6 +29,7 @@ struct Cost {
 }
 
 #[test]
+#[allow(clippy::disallowed_methods, reason = "a longer test is asked for by hand")]
 fn a_hostile_bundle_costs_little_more_than_an_honest_one() {
     let bytes = std::env::var("BUNDLE_BYTES").map_or(BYTES, |bytes| bytes.parse().unwrap());
     let reference = shapes::honest(bytes).sign();

@@ -37,6 +37,7 @@ pub(crate) fn honest() -> &'static Path {
 }
 
 /// herma in a home of its own.
+#[allow(clippy::disallowed_methods, reason = "git is where the caller's other programs are")]
 pub(crate) fn herma(dir: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_herma"));
     let path = std::env::var_os("PATH").unwrap_or_default();

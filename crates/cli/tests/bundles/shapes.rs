@@ -93,7 +93,7 @@ fn front_matter(more: &str) -> Forge {
 }
 
 fn anchors() -> String {
-    let list = |of: &str| vec![of; 9].join(", ");
+    let list = |of: &str| [of; 9].join(", ");
     let level = |at: u32| format!("x{at}: &x{at} [{}]\n", list(&format!("*x{}", at - 1)));
     format!("x0: &x0 [{}]\n{}", list("a"), (1..12).map(level).collect::<String>())
 }
@@ -101,7 +101,7 @@ fn anchors() -> String {
 /// The same bundle for a contract that allows these paths.
 fn allowing(patterns: &[String]) -> Forge {
     let mut forge = base();
-    let listed: String = patterns.iter().map(|pattern| format!("\n  - \"{pattern}\"")).collect();
+    let listed = patterns.iter().flat_map(|pattern| ["\n  - \"", pattern.as_str(), "\""]).collect::<String>();
     let contract = forge.text(layout::CONTRACT);
     let contract = contract.replace("[/slugify.sh, \"/tests/**\"]", &format!("{listed}\n  - /slugify.sh"));
     assert!(contract.contains(&listed), "{contract}");
@@ -158,9 +158,11 @@ fn tiny_files(bytes: usize) -> Forge {
     let (none, id) = ("0".repeat(40), blob(b""));
     let mut patch = String::new();
     for at in 0..bytes / 560 {
-        let path = format!("d/{at:06}");
-        patch += &format!("diff --git a/{path} b/{path}\nnew file mode 100644\nindex {none}..{id}\n");
-        forge.report.changed_files.push(added(&path, &id));
+        let name = format!("d/{at:06}");
+        let header =
+            ["diff --git a/", &name, " b/", &name, "\nnew file mode 100644\nindex ", &none, "..", &id, "\n"];
+        patch.extend(header);
+        forge.report.changed_files.push(added(&name, &id));
     }
     forge.report.changed_files.sort_by(|a, b| a.path.cmp(&b.path));
     patch += &forge.text(layout::PATCH);

@@ -89,7 +89,7 @@ fn a_command_that_changes_sources_for_the_next_one_has_failed() {
 
 #[test]
 fn the_last_command_leaves_tracked_files_alone_too() {
-    let verify = ("verify", r##"["sh tests/slugify_test.sh", "echo '# formatted' >> slugify.sh"]"##);
+    let verify = ("verify", r#"["sh tests/slugify_test.sh", "echo '# formatted' >> slugify.sh"]"#);
     let run = Herma::new().play(&fix_and(&[]), &[verify]);
     run.assert_only(Blocker::VerificationChangedFiles);
     assert_eq!(run.report.verification[0].status, VerificationStatus::Passed);

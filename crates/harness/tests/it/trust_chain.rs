@@ -109,7 +109,7 @@ fn a_chain_that_changes_under_a_process_is_refused() {
     let other = world.log();
     world.sign("three");
     assert_eq!(other.read().unwrap().head().sequence, 3);
-    fs::write(world.file(), &before[..before.iter().position(|b| *b == b'\n').unwrap() + 1]).unwrap();
+    fs::write(world.file(), &before[..=before.iter().position(|b| *b == b'\n').unwrap()]).unwrap();
     let refused = world.log().audit().unwrap_err();
     assert!(matches!(refused, TrustError::RolledBack { .. }), "{refused}");
     assert!(refused.to_string().contains("the signed admission of model"), "{refused}");
