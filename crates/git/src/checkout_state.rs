@@ -164,10 +164,10 @@ mod tests {
             ("a file in a submodule", &[], |root| fs::write(root.join("module/new"), "").unwrap()),
             ("the same content, written again", &[], |root| fs::write(root.join("settled"), "one").unwrap()),
             ("other content of the same size", &["settled"], |root| {
-                fs::write(root.join("settled"), "uno").unwrap()
+                fs::write(root.join("settled"), "uno").unwrap();
             }),
             ("other content in the newest file", &["src/file"], |root| {
-                fs::write(root.join("src/file"), "due").unwrap()
+                fs::write(root.join("src/file"), "due").unwrap();
             }),
             ("other content and the old time", &["settled"], |root| {
                 let path = root.join("settled");
@@ -201,7 +201,7 @@ mod tests {
             }),
             ("a removed submodule", &["module"], |root| fs::remove_dir(root.join("module")).unwrap()),
             ("everything gone", &["link", "module", "settled", "src/file"], |root| {
-                fs::remove_dir_all(root).unwrap()
+                fs::remove_dir_all(root).unwrap();
             }),
         ];
         for parent in ["/tmp", "/dev/shm"] {

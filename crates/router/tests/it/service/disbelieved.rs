@@ -21,7 +21,7 @@ fn say() -> &'static str {
 /// Asks for a stream of these events, and sees that it is charged at the most for this reason, or not at all.
 #[track_caller]
 fn charged(door: usize, events: &[&str], reason: Option<&str>) {
-    let body = events.iter().map(|event| format!("{event}\n\n")).collect::<String>();
+    let body = events.iter().flat_map(|event| [event, "\n\n"]).collect::<String>();
     let server = Server::answering(stream(body.as_bytes()));
     let router = Setup::new(&[&server]).start();
     let (path, asked) = STREAMS[door];

@@ -24,7 +24,7 @@ const OTHERS: &[&str] = &[
     r#""User_Config":{}"#,
 ];
 
-/// What each API lists, with what real agents send: Claude Code, Codex, OpenCode, Hermes and Pi.
+/// What each API lists, with what real agents send: Claude Code, Codex, `OpenCode`, Hermes and Pi.
 const LISTED: &[(usize, &str)] = &[
     (
         0,
