@@ -10,9 +10,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::RunId;
+use herma_core::clock::Clock;
 use herma_destination::{Destination as _, Host, Job, Limits, Process, Rooms, Stdin};
-use herma_model::RunId;
-use herma_model::clock::Clock;
 
 use crate::error::BenchError;
 use crate::usage::{Used, own_children, used_by};

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use herma_core::clock::Clock;
 use herma_destination::Host;
-use herma_model::clock::Clock;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use schemars::JsonSchema;
 use serde::Serialize;

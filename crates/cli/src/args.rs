@@ -18,10 +18,10 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use herma_model::Status;
-use herma_model::contract::{ContractId, FixtureName, RepoRef};
-use herma_model::egress::EgressMode;
-use herma_model::engine::{DestinationKind, EngineName};
+use herma_core::Status;
+use herma_core::contract::{ContractId, FixtureName, RepoRef};
+use herma_core::egress::EgressMode;
+use herma_core::engine::{DestinationKind, EngineName};
 
 pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
 pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};

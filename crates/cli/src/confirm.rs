@@ -2,7 +2,7 @@
 
 use std::io::{IsTerminal as _, stdin};
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 use crate::failure::Failure;
 use crate::screen::Screen;

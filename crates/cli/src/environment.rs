@@ -6,11 +6,11 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::Fault;
+use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
 use herma_engines::fake;
 use herma_harness::{HomeError, HomePlace, SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
-use herma_model::Fault;
-use herma_model::secret::Secret;
 
 use crate::commands::router::EnvironmentLookup;
 use crate::failure::Failure;

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
+use herma_core::store::StoreError;
 use herma_engines::EngineError;
 use herma_harness::{ChoiceError, HomeError, OpenError, OrderError};
-use herma_model::store::StoreError;
 
 /// A command that did not work.
 #[derive(Debug)]

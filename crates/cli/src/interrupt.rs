@@ -4,9 +4,9 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::Interruption;
+use herma_core::interruption::EndSignal;
 use herma_destination::tool;
-use herma_model::Interruption;
-use herma_model::interruption::EndSignal;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::runtime::{Builder, Runtime};
 use tokio::signal::unix::{Signal as Stream, SignalKind, signal};

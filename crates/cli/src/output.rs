@@ -18,10 +18,10 @@ mod trust;
 
 use std::collections::BTreeMap;
 
+use herma_core::report::ChangedFile;
+use herma_core::store::RunSummary;
+use herma_core::{Digest, RunId};
 use herma_evidence::verify::Check;
-use herma_model::report::ChangedFile;
-use herma_model::store::RunSummary;
-use herma_model::{Digest, RunId};
 use schemars::JsonSchema;
 use serde::Serialize;
 

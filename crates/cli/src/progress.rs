@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use herma_core::{EventType, RunId, Step};
 use herma_harness::Progress;
-use herma_model::{EventType, RunId, Step};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::screen::{Screen, safe};

@@ -1,14 +1,14 @@
 //! The schemas of everything that herma writes, by name.
 
+use herma_core::admission::{EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
+use herma_core::approver::ApproverRecord;
+use herma_core::comparison::Comparison;
+use herma_core::contract::Terms;
+use herma_core::outcome::Outcome;
+use herma_core::signed::Signed;
+use herma_core::step::TraceLine;
+use herma_core::{Decision, Event, Report};
 use herma_destination::Confinement;
-use herma_model::admission::{EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
-use herma_model::approver::ApproverRecord;
-use herma_model::comparison::Comparison;
-use herma_model::contract::Terms;
-use herma_model::outcome::Outcome;
-use herma_model::signed::Signed;
-use herma_model::step::TraceLine;
-use herma_model::{Decision, Event, Report};
 use schemars::{Schema, schema_for};
 use serde_json::Value;
 
@@ -169,7 +169,7 @@ pub const SCHEMAS: &[Published] = &[
     Published {
         name: "proof",
         what: "`prove --stage`; the record in a file under proofs/",
-        make: || schema_for!(herma_model::proof::Proof),
+        make: || schema_for!(herma_core::proof::Proof),
     },
     Published {
         name: "proofs",
@@ -182,13 +182,13 @@ pub const SCHEMAS: &[Published] = &[
     Published {
         name: "model-call",
         what: "a line of model-calls.jsonl",
-        make: || schema_for!(herma_model::model_call::ModelCall),
+        make: || schema_for!(herma_core::model_call::ModelCall),
     },
     Published { name: "trust", what: "`trust`", make: || schema_for!(output::TrustOutput) },
     Published {
         name: "trust-record",
         what: "a line of trust/chain.jsonl",
-        make: || schema_for!(Signed<herma_model::trust::TrustRecord>),
+        make: || schema_for!(Signed<herma_core::trust::TrustRecord>),
     },
     Published { name: "doctor", what: "`doctor`", make: || schema_for!(output::DoctorOutput) },
     Published {

@@ -5,11 +5,11 @@ use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
-use herma_model::Status;
+use herma_core::Status;
 /// Text that an agent may have written, made safe for a terminal. It may have several lines.
-pub(crate) use herma_model::visible::visible as safe;
+pub(crate) use herma_core::visible::visible as safe;
 /// The same within a line of herma's own: what it holds cannot make a line that looks like another one of herma's.
-pub(crate) use herma_model::visible::visible_line as safe_line;
+pub(crate) use herma_core::visible::visible_line as safe_line;
 use serde::Serialize;
 
 use crate::failure::Failure;

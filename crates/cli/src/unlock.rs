@@ -6,9 +6,9 @@ use std::io::{self, IsTerminal as _, Read as _, stdin};
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use herma_core::approver::{ApproverName, Custody};
+use herma_core::secret::Secret;
 use herma_harness::{Approver, ApproverError, Approvers, Installation};
-use herma_model::approver::{ApproverName, Custody};
-use herma_model::secret::Secret;
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::environment::Environment;

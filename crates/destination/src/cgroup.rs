@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_model::RunId;
+use herma_core::RunId;
 use rustix::process::Pid;
 
 pub(crate) use self::birthplace::Birthplace;

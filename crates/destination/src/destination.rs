@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
-use herma_model::engine::DestinationKind;
+use herma_core::engine::DestinationKind;
 
 use crate::job::{BadJob, Job, Rooms, View};
 use crate::limits::{Held, LimitName, Limits};

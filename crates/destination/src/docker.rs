@@ -26,8 +26,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use bollard::query_parameters::ListContainersOptions;
-use herma_model::engine::DestinationKind;
-use herma_model::{RunId, Timestamp};
+use herma_core::engine::DestinationKind;
+use herma_core::{RunId, Timestamp};
 
 use self::daemon::Daemon;
 use self::diagnosis::Facts;

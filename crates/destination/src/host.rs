@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use herma_model::RunId;
-use herma_model::engine::DestinationKind;
+use herma_core::RunId;
+use herma_core::engine::DestinationKind;
 use rustix::process::Signal;
 
 use crate::destination::{Destination, Exit, Process, Readiness, StartError, Unready};

@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Component, Path, PathBuf};
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use crate::environment::RUN_VARIABLE;
 use crate::limits::Limits;

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use crate::{cgroup, proc};
 

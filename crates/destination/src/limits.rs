@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use herma_model::units::Bytes;
+use herma_core::units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

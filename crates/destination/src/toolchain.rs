@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_model::contract::Toolchain;
+use herma_core::contract::Toolchain;
 
 use crate::destination::Unready;
 use crate::job::Mount;

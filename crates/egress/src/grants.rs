@@ -1,8 +1,8 @@
 //! A temporary grant: hosts that may be reached for a while, and why.
 
-use herma_model::Timestamp;
-use herma_model::signed::Signable;
-use herma_model::visible::visible_line;
+use herma_core::Timestamp;
+use herma_core::signed::Signable;
+use herma_core::visible::visible_line;
 use jiff::SignedDuration;
 use serde::{Deserialize, Serialize};
 

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use herma_model::Timestamp;
+use herma_core::Timestamp;
 
 use crate::addresses::{BadAnswers, Checked};
 use crate::decided::Verdict;

@@ -1,8 +1,8 @@
 //! Lists that carry a signature by a named key. One that does not hold is an error, and the last good one is kept.
 
+use herma_core::signed::{Signable, Signed};
 use herma_evidence::keys::PublicKey;
 use herma_evidence::signed::{BadSignature, check};
-use herma_model::signed::{Signable, Signed};
 use serde::{Deserialize, Serialize};
 
 use crate::rules::{Allowlist, BadRule};

@@ -4,11 +4,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
+use herma_core::capability::{Capabilities, Support};
+use herma_core::engine::{EngineName, EngineResult};
+use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::capability::{Capabilities, Support};
-use herma_model::engine::{EngineName, EngineResult};
-use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::json;
 

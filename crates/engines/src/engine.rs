@@ -5,12 +5,12 @@ use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::capability::Capabilities;
+use herma_core::contract::Target;
+use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::model_call::Door;
+use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
-use herma_model::capability::Capabilities;
-use herma_model::contract::Target;
-use herma_model::engine::{DestinationKind, EngineName, EngineResult};
-use herma_model::model_call::Door;
-use herma_model::{Contract, Digest};
 
 use crate::conversation::Conversation;
 use crate::digest::program_digest;

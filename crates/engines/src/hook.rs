@@ -9,7 +9,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
-use herma_model::tool::{ToolAction, ToolAnswer, ToolCall};
+use herma_core::tool::{ToolAction, ToolAnswer, ToolCall};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, connect, socket_with};
 use serde::Deserialize;

@@ -5,11 +5,11 @@ use std::fs;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
+use herma_core::capability::Capabilities;
+use herma_core::engine::EngineName;
+use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::capability::Capabilities;
-use herma_model::engine::EngineName;
-use herma_model::model_call::Door;
 use serde_json::Value;
 
 use crate::conversation::Conversation;

@@ -1,6 +1,6 @@
 //! What the readers of agents that print one JSON object a line have in common.
 
-use herma_model::tool::ToolAction;
+use herma_core::tool::ToolAction;
 use serde::Deserialize;
 use serde_json::Value;
 

@@ -5,8 +5,8 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
+use herma_core::Digest;
 use herma_files::{MAX_RECORD_BYTES, open_with, read_regular};
-use herma_model::Digest;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 

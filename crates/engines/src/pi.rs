@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use herma_core::capability::{Capabilities, Support};
+use herma_core::engine::EngineResult;
+use herma_core::model_call::Door;
 use herma_destination::View;
-use herma_model::capability::{Capabilities, Support};
-use herma_model::engine::EngineResult;
-use herma_model::model_call::Door;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

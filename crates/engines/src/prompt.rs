@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use herma_model::Contract;
+use herma_core::Contract;
 
 use crate::engine::Assignment;
 

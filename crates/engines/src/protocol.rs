@@ -17,8 +17,8 @@
 
 use std::io::{self, Write};
 
-use herma_model::Digest;
-use herma_model::engine::EngineResult;
+use herma_core::Digest;
+use herma_core::engine::EngineResult;
 use serde::{Deserialize, Serialize};
 
 use crate::engine::{OutputReader, Said};
@@ -145,8 +145,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{EnvelopeReader, Line, OutputReader as _, ProtocolReader, Said};
-    use herma_model::Digest;
-    use herma_model::engine::EngineResult;
+    use herma_core::Digest;
+    use herma_core::engine::EngineResult;
 
     fn read(line: impl AsRef<[u8]>) -> Option<Said> {
         ProtocolReader.line(line.as_ref())

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use herma_model::engine::EngineName;
+use herma_core::engine::EngineName;
 
 use crate::acp::{self, Acp, AcpAgent};
 use crate::case::{self, Case};
@@ -83,7 +83,7 @@ impl std::fmt::Debug for Registry {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::engine::DestinationKind;
+    use herma_core::engine::DestinationKind;
 
     use super::*;
 

@@ -5,7 +5,7 @@
 
 use std::collections::HashSet;
 
-use herma_model::tool::ToolAction;
+use herma_core::tool::ToolAction;
 use serde_json::Value;
 
 /// What stands between two scripts of one call: no command can hold it, so that no quote reaches over it.

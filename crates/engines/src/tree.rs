@@ -9,8 +9,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+use herma_core::Digest;
 use herma_files::open_regular;
-use herma_model::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::digest::{State, of_file};

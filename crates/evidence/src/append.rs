@@ -3,7 +3,7 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
 
-use herma_model::Digest;
+use herma_core::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::bundle::{Bundle, WriteError};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::{fs, io};
 
-use herma_model::Report;
+use herma_core::Report;
 
 use crate::bundle::{Bundle, WriteError};
 use crate::envelope::{Envelope, Predicate, Statement};

@@ -1,7 +1,7 @@
 //! The chain of events: each line names the digest of the line before it.
 
-use herma_model::event::Event;
-use herma_model::{Digest, RunId, Timestamp};
+use herma_core::event::Event;
+use herma_core::{Digest, RunId, Timestamp};
 
 /// The longest line that an event can have.
 pub const LONGEST_LINE: usize = 256 << 10;

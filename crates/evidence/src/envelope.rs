@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use herma_model::trust::TrustHead;
-use herma_model::{Digest, RunId, Status};
+use herma_core::trust::TrustHead;
+use herma_core::{Digest, RunId, Status};
 use serde::{Deserialize, Serialize};
 
 /// The type of the envelope's payload.

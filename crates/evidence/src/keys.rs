@@ -10,7 +10,7 @@ use ed25519_dalek::pkcs8::{
     DecodePrivateKey as _, DecodePublicKey as _, EncodePrivateKey as _, EncodePublicKey as _, KeypairBytes,
 };
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
-use herma_model::Digest;
+use herma_core::Digest;
 
 use crate::approver_key::SHORTEST_PASSPHRASE;
 use crate::file_reading::{open_directory, open_named, read_regular};

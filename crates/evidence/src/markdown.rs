@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use herma_model::Report;
-use herma_model::blocker::Blocker;
-use herma_model::capability::{Capability, Support};
-use herma_model::report::{
+use herma_core::Report;
+use herma_core::blocker::Blocker;
+use herma_core::capability::{Capability, Support};
+use herma_core::report::{
     ChangedFile, ChildrenUse, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
 };
 

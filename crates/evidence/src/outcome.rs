@@ -1,10 +1,10 @@
 //! Reads the operator's word and judges what it is about. Whether its signer counts is for those to say who know the
 //! approvers.
 
-use herma_model::outcome::{Outcome, OutcomeWord};
-use herma_model::report::OutcomeState;
-use herma_model::signed::Signed;
-use herma_model::{Digest, Report};
+use herma_core::outcome::{Outcome, OutcomeWord};
+use herma_core::report::OutcomeState;
+use herma_core::signed::Signed;
+use herma_core::{Digest, Report};
 
 /// Reads an outcome; exactly one spelling of it is taken: indented as by `serde_json`, with a line end.
 pub fn parse(bytes: &[u8]) -> Result<Signed<Outcome>, String> {

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::report::{Artifact, Freshness};
-use herma_model::{Report, Timestamp};
+use herma_core::report::{Artifact, Freshness};
+use herma_core::{Report, Timestamp};
 
 use crate::bundle::{Bundle, WriteError};
 use crate::layout;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use herma_model::Digest;
+use herma_core::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::envelope::{BadEnvelope, Envelope};

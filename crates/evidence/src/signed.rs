@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use herma_model::Digest;
-use herma_model::signed::{Signable, Signed};
+use herma_core::Digest;
+use herma_core::signed::{Signable, Signed};
 use serde::ser::Error as _;
 use serde_json::Value;
 

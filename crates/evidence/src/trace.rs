@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use herma_model::Step;
-use herma_model::step::TraceLine;
+use herma_core::Step;
+use herma_core::step::TraceLine;
 
 use crate::append::Append;
 use crate::bundle::{Bundle, WriteError};

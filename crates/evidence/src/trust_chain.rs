@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_model::admission::AdmissionKind;
-use herma_model::approval::{Answer, ApprovalId};
-use herma_model::approver::{ApproverName, Revocation};
-use herma_model::outcome::OutcomeWord;
-use herma_model::signed::Signed;
-use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead, TrustRecord};
-use herma_model::{Digest, RunId, Timestamp};
+use herma_core::admission::AdmissionKind;
+use herma_core::approval::{Answer, ApprovalId};
+use herma_core::approver::{ApproverName, Revocation};
+use herma_core::outcome::OutcomeWord;
+use herma_core::signed::Signed;
+use herma_core::trust::{ChainedApprover, TrustEntry, TrustHead, TrustRecord};
+use herma_core::{Digest, RunId, Timestamp};
 
 use crate::keys::PublicKey;
 use crate::signed::{self, Signer};

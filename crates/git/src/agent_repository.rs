@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use herma_model::{Digest, RepoPath};
+use herma_core::{Digest, RepoPath};
 
 use crate::error::GitError;
 use crate::git_dir::{Baseline, GitDir, TreeEntry, skeleton};

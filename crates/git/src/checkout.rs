@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use herma_model::RepoPath;
-use herma_model::report::{ChangedFile, Mode};
-use herma_policy::names::is_dot_git;
+use herma_core::RepoPath;
+use herma_core::report::{ChangedFile, Mode};
+use herma_rules::names::is_dot_git;
 
 use crate::error::GitError;
 use crate::git_dir::{GitDir, TreeEntry};

@@ -3,8 +3,8 @@
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use herma_model::RepoPath;
-use herma_model::report::Mode;
+use herma_core::RepoPath;
+use herma_core::report::Mode;
 use rustix::fs::{FileType, OFlags, fstat, fstatfs};
 
 use crate::beneath::{open, open_root};
@@ -119,7 +119,7 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt as _, symlink};
     use std::time::SystemTime;
 
-    use herma_model::report::Entry;
+    use herma_core::report::Entry;
 
     use super::*;
     use crate::object::blob_id;

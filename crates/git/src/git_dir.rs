@@ -5,9 +5,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
 
+use herma_core::RepoPath;
+use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_destination::tool::Streaming;
-use herma_model::RepoPath;
-use herma_model::report::{ChangedFile, Entry, Mode};
 
 use crate::error::GitError;
 use crate::git::Git;

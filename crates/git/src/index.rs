@@ -1,7 +1,7 @@
 //! git's index file, version 2, or 3 where something is not to be looked for, without what git fills in itself when it
 //! first looks at the files.
 
-use herma_model::report::Mode;
+use herma_core::report::Mode;
 
 use crate::git_dir::TreeEntry;
 use crate::object::ObjectFormat;

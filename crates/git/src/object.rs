@@ -2,8 +2,8 @@
 
 use std::io::{self, Read};
 
-use herma_model::RepoPath;
-use herma_model::report::Entry;
+use herma_core::RepoPath;
+use herma_core::report::Entry;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 

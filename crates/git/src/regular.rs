@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use herma_model::Digest;
+use herma_core::Digest;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};

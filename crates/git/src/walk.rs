@@ -6,9 +6,9 @@ use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 
-use herma_model::report::{Entry, Mode};
-use herma_model::{Digest, RepoPath};
-use herma_policy::names::is_dot_git;
+use herma_core::report::{Entry, Mode};
+use herma_core::{Digest, RepoPath};
+use herma_rules::names::is_dot_git;
 use rustix::fs::{Dir, FileType, OFlags};
 use rustix::io::Errno;
 

@@ -1,15 +1,15 @@
 //! Asking for an approval, and a person's word on it. Both are written to the store; only the word is an approval.
 
-use herma_evidence::{TrustChain, signed};
-use herma_model::Timestamp;
-use herma_model::approval::{
+use herma_core::Timestamp;
+use herma_core::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore as _, Moved, Ruling,
 };
-use herma_model::blocker::BlockerRecord;
-use herma_model::decision::Purpose;
-use herma_model::store::StoreError;
-use herma_model::trust::TrustEntry;
-use herma_model::units::Span;
+use herma_core::blocker::BlockerRecord;
+use herma_core::decision::Purpose;
+use herma_core::store::StoreError;
+use herma_core::trust::TrustEntry;
+use herma_core::units::Span;
+use herma_evidence::{TrustChain, signed};
 
 use crate::approvers::Approver;
 use crate::gates;
@@ -30,7 +30,7 @@ pub enum Asker<'a> {
 pub enum AskError {
     /// The stage needs none.
     #[error("stage {0} needs no approval")]
-    NotNeeded(herma_model::Stage),
+    NotNeeded(herma_core::Stage),
     /// What would be approved is not there.
     #[error("there is nothing to approve yet: {}", .0.detail)]
     NotReady(BlockerRecord),

@@ -10,10 +10,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use herma_core::EventType;
+use herma_core::engine::DestinationKind;
 use herma_destination::{Mount, Tool};
-use herma_model::EventType;
-use herma_model::engine::DestinationKind;
-use herma_policy::outward::{self, Telltale};
+use herma_rules::outward::{self, Telltale};
 use serde_json::json;
 
 use crate::error::Stop;
@@ -160,7 +160,7 @@ pub(crate) fn read(run: &mut Run<'_>) -> Result<(), Stop> {
             continue;
         }
         let stayed_inside = went_well && nothing_got_out;
-        let of_terms = |terms| herma_policy::actions::forbidden(terms, &actions);
+        let of_terms = |terms| herma_rules::actions::forbidden(terms, &actions);
         let forbidden: BTreeSet<_> =
             if stayed_inside { BTreeSet::new() } else { run.every_terms().flat_map(of_terms).collect() };
         run.facts.attempted(forbidden.iter().copied());

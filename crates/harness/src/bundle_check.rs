@@ -3,17 +3,17 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use herma_core::contract::{self, Target};
+use herma_core::event::{Event, EventType, Source};
+use herma_core::report::{ChangedFile, Mode, PathRule, PathViolation};
+use herma_core::{Contract, RepoPath, Report};
 use herma_evidence::verify::{
     CheckList, Context, Doubt, ExpectedRun, TreeWitness, Trust, verify, verify_signed,
 };
 use herma_evidence::{Attestation, layout};
 use herma_git::{Baseline, Git, GitDir, GitError, ObjectFormat, SourceRepo, TreeEntry};
-use herma_model::contract::{self, Target};
-use herma_model::event::{Event, EventType, Source};
-use herma_model::report::{ChangedFile, Mode, PathRule, PathViolation};
-use herma_model::{Contract, RepoPath, Report};
-use herma_policy::PathRules;
-use herma_policy::allowed_paths::judge_repositories;
+use herma_rules::PathRules;
+use herma_rules::allowed_paths::judge_repositories;
 
 use crate::confinement_check;
 use crate::file_reading::{read_regular, read_start};
@@ -232,7 +232,7 @@ fn unchecked(error: GitError) -> Doubt {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::report::Entry;
+    use herma_core::report::Entry;
 
     use super::*;
 

@@ -2,11 +2,11 @@
 
 use std::io::{self, Write};
 
+use herma_core::EventType;
+use herma_core::report::PathRule;
 use herma_evidence::secrets::Scanner;
 use herma_evidence::{ArtifactWriter, layout};
-use herma_model::EventType;
-use herma_model::report::PathRule;
-use herma_policy::allowed_paths::{PathRules, TreeFacts};
+use herma_rules::allowed_paths::{PathRules, TreeFacts};
 use serde_json::json;
 
 use crate::collect::secret_in_the_patch;

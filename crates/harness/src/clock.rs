@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use herma_model::{Clock, Timestamp};
+use herma_core::{Clock, Timestamp};
 use jiff::SignedDuration;
 
 /// The machine's clock: the one place where the time is read. Within a process it never goes back, and a step of the

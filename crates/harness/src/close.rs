@@ -2,16 +2,16 @@
 
 use std::path::PathBuf;
 
-use herma_evidence::{Attestation, Bundle, Completed, EventLog, Trace, Trust, attest, layout, seal};
-use herma_git::SourceRepo;
-use herma_model::event::{Ended, Source, first_missing, required};
-use herma_model::report::{
+use herma_core::event::{Ended, Source, first_missing, required};
+use herma_core::report::{
     Admission, ApprovalStatus, ChildrenUse, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState,
     PathRule, ReportSchema,
 };
-use herma_model::store::Store as _;
-use herma_model::tool::ToolUse;
-use herma_model::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
+use herma_core::store::Store as _;
+use herma_core::tool::ToolUse;
+use herma_core::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
+use herma_evidence::{Attestation, Bundle, Completed, EventLog, Trace, Trust, attest, layout, seal};
+use herma_git::SourceRepo;
 
 use crate::bundle_check::refusal;
 use crate::children;
@@ -310,7 +310,7 @@ impl Closing<'_> {
     }
 
     fn target_admission(&self) -> Admission {
-        use herma_model::contract::Target;
+        use herma_core::contract::Target;
         match &self.contract.terms.target {
             Target::Fixture(_) => Admission::BuiltIn,
             Target::Repo { repo, .. } if repo.is_path() => Admission::NotApplicable,

@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use herma_core::report::{ChangedFile, Entry, Mode};
+use herma_core::{EventType, RepoPath};
 use herma_evidence::Redactor;
 use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
-use herma_model::report::{ChangedFile, Entry, Mode};
-use herma_model::{EventType, RepoPath};
-use herma_policy::VerificationFiles;
-use herma_policy::allowed_paths::TreeFacts;
-use herma_policy::names::is_dot_gitmodules;
-use herma_policy::test_files::looks_like_test;
+use herma_rules::VerificationFiles;
+use herma_rules::allowed_paths::TreeFacts;
+use herma_rules::names::is_dot_gitmodules;
+use herma_rules::test_files::looks_like_test;
 use serde_json::json;
 
 use crate::error::Stop;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
+use herma_core::{Blocker, Report};
 use herma_destination::Confinement;
 use herma_evidence::verify::Probed;
-use herma_model::{Blocker, Report};
 
 /// The probes that every record of this form has. Later versions of herma add to them and take none away.
 const ALWAYS: &[&str] = &[

@@ -1,13 +1,13 @@
 //! Draws the decision from what the gates found, and uses the approval.
 
+use herma_core::approval::Ruling;
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::decision::{MissingGate, Question};
+use herma_core::gate::{Finding, Gate};
+use herma_core::report::ApprovalStatus;
+use herma_core::signed::Signed;
+use herma_core::{Decision, EventType, Fault};
 use herma_evidence::layout;
-use herma_model::approval::Ruling;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::decision::{MissingGate, Question};
-use herma_model::gate::{Finding, Gate};
-use herma_model::report::ApprovalStatus;
-use herma_model::signed::Signed;
-use herma_model::{Decision, EventType, Fault};
 use serde_json::json;
 
 use crate::approvals::{self, Present};

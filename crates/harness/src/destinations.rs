@@ -5,11 +5,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::contract::Target;
+use herma_core::engine::DestinationKind;
+use herma_core::{Contract, Digest};
 use herma_destination::{Destination, Docker, DockerOptions, Host, ImagePin, Sandbox, Unready};
 use herma_git::GitError;
-use herma_model::contract::Target;
-use herma_model::engine::DestinationKind;
-use herma_model::{Contract, Digest};
 use serde::{Deserialize, Serialize};
 
 use crate::file_reading::read_regular;

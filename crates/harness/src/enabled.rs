@@ -4,8 +4,8 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use herma_model::Timestamp;
-use herma_model::engine::EngineName;
+use herma_core::Timestamp;
+use herma_core::engine::EngineName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

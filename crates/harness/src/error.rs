@@ -2,11 +2,11 @@
 
 use std::io;
 
+use herma_core::store::StoreError;
 use herma_destination::StartError;
 use herma_engines::EngineError;
 use herma_evidence::{AttestError, WriteError};
 use herma_git::GitError;
-use herma_model::store::StoreError;
 
 use crate::governance::PolicyError;
 use crate::trust::TrustError;

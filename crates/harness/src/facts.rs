@@ -5,18 +5,18 @@ use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::approval::ApprovalId;
+use herma_core::blocker::BlockerRecord;
+use herma_core::capability::{Capability, Support};
+use herma_core::contract::Action;
+use herma_core::egress::EgressUse;
+use herma_core::engine::EngineExit;
+use herma_core::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
+use herma_core::tool::{ModelToolCalls, ToolUse};
+use herma_core::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
 use herma_engines::SessionId;
 use herma_git::{Landing, SourceState};
-use herma_model::approval::ApprovalId;
-use herma_model::blocker::BlockerRecord;
-use herma_model::capability::{Capability, Support};
-use herma_model::contract::Action;
-use herma_model::egress::EgressUse;
-use herma_model::engine::EngineExit;
-use herma_model::report::{Admission, ApprovalStatus, ChangedFile, PathViolation, Usage, Verification};
-use herma_model::tool::{ModelToolCalls, ToolUse};
-use herma_model::{Contract, Digest, EventType, RepoPath, Timestamp, Verdict};
-use herma_policy::verdict::{RunFacts, SourceFacts};
+use herma_rules::verdict::{RunFacts, SourceFacts};
 use serde::{Deserialize, Serialize};
 
 use crate::file_reading::{MAX_RECORD_BYTES, open_with, read_regular};
@@ -187,9 +187,9 @@ impl Facts {
         })
     }
 
-    /// The verdict by the rules of `herma_policy::verdict`.
+    /// The verdict by the rules of `herma_rules::verdict`.
     pub(crate) fn judge(&self, contract: &Contract) -> Verdict {
-        herma_policy::verdict::judge(&RunFacts {
+        herma_rules::verdict::judge(&RunFacts {
             gates_only: !contract.terms.stage.starts_engine(),
             require_diff: contract.terms.require_diff,
             engine_exit: self.engine_exit.clone(),

@@ -1,7 +1,7 @@
 //! The failure matrix: one row for each blocker, with the way to bring it about. The tests run every row on the real
 //! binary, and `docs/failure-matrix.md` is made from it.
 
-use herma_model::{Blocker, EventType};
+use herma_core::{Blocker, EventType};
 
 /// One row: how a blocker comes about, and which event shows it. Status and exit code follow from the blocker.
 #[derive(Clone, Copy, Debug)]

@@ -10,8 +10,8 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use herma_model::RunId;
-use herma_model::approval::ApprovalId;
+use herma_core::RunId;
+use herma_core::approval::ApprovalId;
 pub use ownership::{HomeError, check_home};
 pub use place::{HomePlace, MARKER, MARKER_TEXT};
 use removal::remove_any;

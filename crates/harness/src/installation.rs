@@ -4,13 +4,13 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::budget::Leases;
+use herma_core::store::{Store as _, StoreError};
+use herma_core::{Clock, Interruption, RunId};
 use herma_engines::Registry;
 use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
-use herma_governance::Policies;
-use herma_model::budget::Leases;
-use herma_model::store::{Store as _, StoreError};
-use herma_model::{Clock, Interruption, RunId};
+use herma_policy::Policies;
 use herma_store::SqliteStore;
 
 use crate::admissions::Admissions;

@@ -1,9 +1,9 @@
 //! Landing: what passed every check becomes one new branch with one commit, in one compare-and-swap.
 
+use herma_core::blocker::Blocker;
+use herma_core::report::LandedIn;
+use herma_core::{Stage, Status, Timestamp};
 use herma_git::{LandError, LandState, SourceRepo, make_disposable};
-use herma_model::blocker::Blocker;
-use herma_model::report::LandedIn;
-use herma_model::{Stage, Status, Timestamp};
 
 use crate::close::missing_before_the_end;
 use crate::error::Stop;

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::approver::ApproverName;
+use herma_core::engine::EngineName;
+use herma_core::units::Span;
 use herma_destination::ImagePin;
 use herma_engines::acp::{self, AcpAgent};
 use herma_evidence::secrets::scan;
-use herma_model::approver::ApproverName;
-use herma_model::engine::EngineName;
-use herma_model::units::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -137,7 +137,7 @@ mod tests {
         assert_eq!(settings.outcome_within, Span(7_200_000));
         assert_eq!(settings.approval_valid_for, OperatorSettings::default().approval_valid_for);
         // A digest is long and looks like chance; it is no secret.
-        let digest = herma_model::Digest::of(b"image").hex();
+        let digest = herma_core::Digest::of(b"image").hex();
         assert!(read(&format!("docker_image: debian@sha256:{digest}\n")).unwrap().docker_image.is_some());
     }
 

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herma_core::decision::Purpose;
+use herma_core::egress::EgressMode;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::trust::TrustHead;
+use herma_core::units::Span;
+use herma_core::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use herma_engines::Assignment;
-use herma_model::decision::Purpose;
-use herma_model::egress::EgressMode;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::trust::TrustHead;
-use herma_model::units::Span;
-use herma_model::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
 use serde::{Deserialize, Serialize};
 
 use crate::children::ChildOf;

@@ -6,14 +6,14 @@ mod waiting;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use herma_core::outcome::{Outcome, OutcomeSchema, OutcomeWord};
+use herma_core::report::OutcomeState;
+use herma_core::signed::Signed;
+use herma_core::trust::TrustEntry;
+use herma_core::{Digest, Report, RunId, Timestamp};
 use herma_evidence::verify::CheckName;
 use herma_evidence::{layout, outcome, report, signed};
 use herma_git::{LandState, SourceRepo, Unlanded};
-use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
-use herma_model::report::OutcomeState;
-use herma_model::signed::Signed;
-use herma_model::trust::TrustEntry;
-use herma_model::{Digest, Report, RunId, Timestamp};
 
 pub use self::error::OutcomeError;
 pub(crate) use self::waiting::remember;

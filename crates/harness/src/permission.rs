@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use herma_governance::{Asker, Decision};
-use herma_model::contract::Action;
-use herma_model::tool::{ToolAction, ToolCall};
+use herma_core::contract::Action;
+use herma_core::tool::{ToolAction, ToolCall};
+use herma_policy::{Asker, Decision};
 
 use crate::run::Run;
 
@@ -31,7 +31,7 @@ pub(crate) fn judge(run: &Run<'_>, tool: String, command: String) -> Judgement {
 /// The run, as policies know it.
 pub(crate) fn asker(run: &Run<'_>) -> Asker {
     let terms = &run.contract.terms;
-    let forbidden = run.every_terms().flat_map(|terms| herma_policy::actions::forbidden(terms, &Action::ALL));
+    let forbidden = run.every_terms().flat_map(|terms| herma_rules::actions::forbidden(terms, &Action::ALL));
     Asker {
         run: Some(run.plan.run_id),
         engine: run.plan.engine.clone(),

@@ -5,11 +5,11 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
+use herma_core::blocker::Blocker;
+use herma_core::report::Mode;
+use herma_core::{EventType, Fault, Gate, Stage};
 use herma_engines::Engine;
 use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
-use herma_model::blocker::Blocker;
-use herma_model::report::Mode;
-use herma_model::{EventType, Fault, Gate, Stage};
 use serde_json::json;
 
 use crate::error::Stop;
@@ -218,8 +218,8 @@ fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result
 
 #[cfg(test)]
 mod tests {
-    use herma_model::RepoPath;
-    use herma_model::report::Entry;
+    use herma_core::RepoPath;
+    use herma_core::report::Entry;
 
     use super::*;
 

@@ -3,13 +3,13 @@
 mod alone;
 mod identity;
 
+use herma_core::EventType;
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::engine::DestinationKind;
+use herma_core::gate::{Finding, Gate};
 use herma_destination::probe::{Grounds, ProbeError, probe};
 use herma_destination::{Confinement, Job, StartError, Stdin, Unready};
 use herma_evidence::layout;
-use herma_model::EventType;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::engine::DestinationKind;
-use herma_model::gate::{Finding, Gate};
 use serde_json::json;
 
 pub use alone::probe_alone;

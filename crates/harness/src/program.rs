@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_destination::Mount;
 use herma_engines::Engine;
-use herma_model::blocker::{Blocker, BlockerRecord};
 
 use crate::error::Stop;
 use crate::file_reading::open_named;

@@ -1,6 +1,6 @@
 //! Who watches a run while it is under way.
 
-use herma_model::{EventType, RunId, Step};
+use herma_core::{EventType, RunId, Step};
 
 /// Someone who watches. Nothing that it does can change the run.
 pub trait Progress: Send + Sync {

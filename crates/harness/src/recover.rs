@@ -3,16 +3,16 @@
 use std::io;
 use std::sync::Arc;
 
+use herma_core::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
+use herma_core::engine::DestinationKind;
+use herma_core::event::Source;
+use herma_core::report::ApprovalStatus;
+use herma_core::store::{Store as _, StoreError};
+use herma_core::{Contract, EventType, Report, RunId, Stage, Step};
 use herma_destination::{Docker, leftovers, probe};
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
-use herma_model::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
-use herma_model::engine::DestinationKind;
-use herma_model::event::Source;
-use herma_model::report::ApprovalStatus;
-use herma_model::store::{Store as _, StoreError};
-use herma_model::{Contract, EventType, Report, RunId, Stage, Step};
 use serde_json::json;
 
 use crate::close::{Closing, was_used};
@@ -153,7 +153,7 @@ fn close_planned(
     Ok(report)
 }
 
-fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_model::Event>), OrderError> {
+fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_core::Event>), OrderError> {
     let read = |name| read_regular(&dirs.bundle().join(name), MAX_RECORD_BYTES).map_err(OrderError::home);
     let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::Internal)?;
     let mut chain = Chain::new(Some(report.run_id));
@@ -213,7 +213,7 @@ fn interrupt(
     plan: &Plan,
     contract: &Contract,
     bundle: &Bundle,
-) -> Result<(Report, Vec<herma_model::Event>), OrderError> {
+) -> Result<(Report, Vec<herma_core::Event>), OrderError> {
     let redactor = Redactor::default();
     let events = EventLog::resume(bundle, plan.run_id, redactor)?;
     let (trace, steps) = Trace::resume(bundle)?;

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 use std::io;
 use std::path::PathBuf;
 
+use herma_core::contract::MAX_BYTES;
+use herma_core::engine::EngineName;
+use herma_core::{Contract, Event, Report, RunId};
 use herma_engines::Resume;
 use herma_evidence::{layout, report, secrets};
-use herma_model::contract::MAX_BYTES;
-use herma_model::engine::EngineName;
-use herma_model::{Contract, Event, Report, RunId};
 
 use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};

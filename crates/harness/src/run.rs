@@ -4,17 +4,17 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::thread::{JoinHandle, ScopedJoinHandle};
 
+use herma_core::approval::Ruling;
+use herma_core::contract::Terms;
+use herma_core::event::Source;
+use herma_core::report::LandedIn;
+use herma_core::signed::Signed;
+use herma_core::store::{RunSummary, Store as _, StoreError};
+use herma_core::{Contract, Digest, EventType, Report, RunId, Stage, Step};
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
-use herma_governance::Policies;
-use herma_model::approval::Ruling;
-use herma_model::contract::Terms;
-use herma_model::event::Source;
-use herma_model::report::LandedIn;
-use herma_model::signed::Signed;
-use herma_model::store::{RunSummary, Store as _, StoreError};
-use herma_model::{Contract, Digest, EventType, Report, RunId, Stage, Step};
+use herma_policy::Policies;
 use serde_json::{Map, Value, json};
 
 use crate::attempts;

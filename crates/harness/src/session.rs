@@ -5,9 +5,9 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::egress::EgressMode;
+use herma_core::engine::DestinationKind;
 use herma_engines::{Engine, SessionId};
-use herma_model::egress::EgressMode;
-use herma_model::engine::DestinationKind;
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;

@@ -1,7 +1,7 @@
 //! Where a run goes no further: herma was told to end, nobody waits for it any more, or a step could not be taken. It is
 //! closed all the same.
 
-use herma_model::{Fault, Step};
+use herma_core::{Fault, Step};
 
 use crate::error::Stop;
 use crate::run::Run;

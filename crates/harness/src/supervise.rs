@@ -5,12 +5,12 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use herma_core::engine::{EndedBy, EngineExit};
+use herma_core::tool::{Asking, ToolUse};
+use herma_core::{Contract, EventType};
 use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin};
 use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
-use herma_model::engine::{EndedBy, EngineExit};
-use herma_model::tool::{Asking, ToolUse};
-use herma_model::{Contract, EventType};
 use serde_json::json;
 
 use crate::attempts;

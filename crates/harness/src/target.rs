@@ -3,12 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use herma_core::admission::TargetAdmission;
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::{Risk, Target, Terms};
+use herma_core::{Contract, Digest, RepoPath, Stage};
 use herma_fixtures::Fixture;
 use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState, is_plain};
-use herma_model::admission::TargetAdmission;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::{Risk, Target, Terms};
-use herma_model::{Contract, Digest, RepoPath, Stage};
 
 use crate::admissions::Found;
 use crate::children::{self, ChildOf};

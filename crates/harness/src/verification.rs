@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
+use herma_core::{EventType, RepoPath, RunId};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Exit, Job, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
-use herma_model::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
-use herma_model::{EventType, RepoPath, RunId};
 use serde_json::json;
 
 use crate::children::hand_over;
@@ -310,8 +310,8 @@ fn write(log: &SharedLog, bytes: &[u8]) {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::report::{Entry, Mode};
-    use herma_policy::test_files::looks_like_test;
+    use herma_core::report::{Entry, Mode};
+    use herma_rules::test_files::looks_like_test;
 
     use super::*;
 

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use herma_core::EventType;
+use herma_core::contract::Limits;
+use herma_core::engine::{EndedBy, EngineResult};
 use herma_destination::{Exit, Process, leftovers};
 use herma_engines::{Asking, Question, Said, SessionId, Turn, hook};
-use herma_model::EventType;
-use herma_model::contract::Limits;
-use herma_model::engine::{EndedBy, EngineResult};
 use serde_json::json;
 
 use crate::children::ChildDoor;

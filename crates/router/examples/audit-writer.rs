@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use herma_model::Digest;
-use herma_model::model_call::{Door, Ended};
+use herma_core::Digest;
+use herma_core::model_call::{Door, Ended};
 use herma_router::audit::{Audit, Beginning, Unchained};
 use herma_router::budget::{Amount, Ask, Budgets, LARGEST, Limits, Reservation, Scope};
 use herma_store::SqliteLeases;

@@ -1,6 +1,6 @@
 //! The doors of the router: the paths that a client may call.
 
-pub use herma_model::model_call::Door;
+pub use herma_core::model_call::Door;
 
 use crate::dialect::Dialect;
 

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::thread::sleep;
 use std::time::Duration;
 
-use herma_model::approval::ApprovalStore;
+use herma_core::approval::ApprovalStore;
 use herma_store::SqliteStore;
 
 fn main() -> Result<(), Box<dyn Error>> {

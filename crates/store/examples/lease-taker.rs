@@ -8,7 +8,7 @@ use std::error::Error;
 use std::path::Path;
 use std::time::Duration;
 
-use herma_model::budget::{Amount, Leases as _, Limits, Scope};
+use herma_core::budget::{Amount, Leases as _, Limits, Scope};
 use herma_store::SqliteLeases;
 
 fn main() -> Result<(), Box<dyn Error>> {

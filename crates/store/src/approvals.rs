@@ -1,13 +1,13 @@
 //! Approvals on SQLite. Every move is one guarded update inside one transaction that holds the write lock from its
 //! first statement on, so that of two processes that want the same move, one makes it.
 
-use herma_model::approval::{
+use herma_core::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Moved, Ruling,
 };
-use herma_model::contract::ContractId;
-use herma_model::signed::Signed;
-use herma_model::store::StoreError;
-use herma_model::{RunId, Timestamp};
+use herma_core::contract::ContractId;
+use herma_core::signed::Signed;
+use herma_core::store::StoreError;
+use herma_core::{RunId, Timestamp};
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{AssertSqlSafe, Connection, Row, Sqlite, Transaction};

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use herma_model::budget::{Amount, Later, LeaseError, Leases, Limits, Scope};
-use herma_model::store::StoreError;
+use herma_core::budget::{Amount, Later, LeaseError, Leases, Limits, Scope};
+use herma_core::store::StoreError;
 use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 use tokio::sync::{Mutex, MutexGuard};

@@ -1,6 +1,6 @@
 //! How values are written to and read from rows.
 
-use herma_model::store::{RunSummary, StoreError};
+use herma_core::store::{RunSummary, StoreError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sqlx::Row;

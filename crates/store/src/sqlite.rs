@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use herma_core::budget::{Amount, LeaseError, Leases as _, Scope};
+use herma_core::event::Event;
+use herma_core::report::Report;
+use herma_core::store::{RunQuery, RunSummary, Store, StoreError};
 use herma_files::{check_regular_or_absent, open_with};
-use herma_model::budget::{Amount, LeaseError, Leases as _, Scope};
-use herma_model::event::Event;
-use herma_model::report::Report;
-use herma_model::store::{RunQuery, RunSummary, Store, StoreError};
 use sqlx::migrate::{Migration, MigrationType, Migrator};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{AssertSqlSafe, Connection, QueryBuilder, SqlStr, Sqlite};
@@ -298,9 +298,9 @@ fn summary_of(report: &Report) -> RunSummary {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::approval::ApprovalStore as _;
-    use herma_model::engine::{DestinationKind, EngineName};
-    use herma_model::{Digest, RunId, Stage};
+    use herma_core::approval::ApprovalStore as _;
+    use herma_core::engine::{DestinationKind, EngineName};
+    use herma_core::{Digest, RunId, Stage};
 
     use super::*;
 
@@ -410,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_store_of_an_older_herma_learns_what_runs_used() {
-        use herma_model::store::{UsageBy, UsageStore as _};
+        use herma_core::store::{UsageBy, UsageStore as _};
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("store.db");
         let old = SqliteStore::open_with(&file, &MIGRATIONS[..2]).unwrap();

@@ -1,9 +1,9 @@
 //! What runs used of models, on SQLite.
 
-use herma_model::report::{Report, Usage};
-use herma_model::store::{StoreError, UsageBy, UsageRow, UsageStore};
-use herma_model::units::Usd;
-use herma_model::usage::UsageByModel;
+use herma_core::report::{Report, Usage};
+use herma_core::store::{StoreError, UsageBy, UsageRow, UsageStore};
+use herma_core::units::Usd;
+use herma_core::usage::UsageByModel;
 use sqlx::sqlite::SqliteRow;
 use sqlx::{AssertSqlSafe, Connection, Row};
 

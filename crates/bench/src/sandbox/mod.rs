@@ -14,7 +14,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use herma_model::clock::Clock;
+use herma_core::clock::Clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
+use herma_core::RunId;
 use herma_destination::{Job, Limits, Rooms, Sandbox, Stdin};
-use herma_model::RunId;
 
 use super::Order;
 use crate::error::BenchError;

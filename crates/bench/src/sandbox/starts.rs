@@ -4,10 +4,10 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
+use herma_core::Interruption;
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::tool::Call;
 use herma_destination::{Destination, Job, Sandbox, Tool};
-use herma_model::Interruption;
 
 use super::site::{COMMAND, Site};
 use crate::error::BenchError;

@@ -7,12 +7,12 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::thread;
 
+use herma_core::Timestamp;
+use herma_core::clock::Clock;
 use herma_egress::addresses::Target;
 use herma_egress::proxy::{Connect, ConnectError, Limits, Listen, Options, Service};
 use herma_egress::resolver::{Later, Resolve};
 use herma_egress::{Allowlist, Decided, Name, Unrecorded, Watch};
-use herma_model::Timestamp;
-use herma_model::clock::Clock;
 use tokio::net::TcpStream;
 
 use crate::serve::argument;

@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use herma_model::Timestamp;
-use herma_model::admission::{
+use herma_core::Timestamp;
+use herma_core::admission::{
     AdmissionKind, CredentialSource, Line, ModelRef, NetworkClass, ProviderName, ReviewTrigger, RiskClass,
     TargetName,
 };
-use herma_model::contract::{Action, Pattern};
-use herma_model::engine::EngineName;
+use herma_core::contract::{Action, Pattern};
+use herma_core::engine::EngineName;
 
 use crate::unlock::UnlockArgs;
 

@@ -1,8 +1,8 @@
 //! Arguments of `herma approvals`.
 
 use clap::{Args, Subcommand};
-use herma_model::admission::Line;
-use herma_model::engine::EngineName;
+use herma_core::admission::Line;
+use herma_core::engine::EngineName;
 
 use crate::args::DestinationArg;
 use crate::unlock::UnlockArgs;

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use herma_model::approver::ApproverName;
+use herma_core::approver::ApproverName;
 
 /// Commands about approvers.
 #[derive(Debug, Subcommand)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use herma_model::engine::EngineName;
+use herma_core::engine::EngineName;
 
 /// Arguments of `herma compare`.
 #[derive(Debug, Args)]

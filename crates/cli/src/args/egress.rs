@@ -1,8 +1,8 @@
 //! Arguments of `herma egress`.
 
 use clap::{Args, Subcommand};
-use herma_model::admission::Line;
-use herma_model::units::{BadQuantity, Span};
+use herma_core::admission::Line;
+use herma_core::units::{BadQuantity, Span};
 
 use crate::unlock::UnlockArgs;
 

@@ -1,7 +1,7 @@
 //! Arguments of `herma engines`.
 
 use clap::{Args, Subcommand};
-use herma_model::engine::EngineName;
+use herma_core::engine::EngineName;
 
 /// Arguments of `herma engines`.
 #[derive(Debug, Args)]

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use herma_model::Stage;
-use herma_model::approver::ApproverName;
-use herma_model::engine::EngineName;
+use herma_core::Stage;
+use herma_core::approver::ApproverName;
+use herma_core::engine::EngineName;
 
 use crate::unlock::UnlockArgs;
 

@@ -1,7 +1,7 @@
 //! Arguments of `herma accept` and `herma reject`.
 
 use clap::Args;
-use herma_model::admission::Line;
+use herma_core::admission::Line;
 
 use crate::unlock::UnlockArgs;
 

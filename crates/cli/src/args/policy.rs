@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use herma_model::Stage;
-use herma_model::engine::EngineName;
-use herma_model::tool::ToolAction;
+use herma_core::Stage;
+use herma_core::engine::EngineName;
+use herma_core::tool::ToolAction;
 
 use super::ladder::parse_stage;
 

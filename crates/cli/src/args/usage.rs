@@ -1,7 +1,7 @@
 //! The command line of `herma usage`.
 
 use clap::{Args, ValueEnum};
-use herma_model::store::UsageBy;
+use herma_core::store::UsageBy;
 
 /// Arguments of `herma usage`.
 #[derive(Debug, Args)]

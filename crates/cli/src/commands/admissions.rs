@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_core::admission::{AdmissionDraft, AdmissionId, AdmissionKind, Line};
+use herma_core::report::Admission;
+use herma_core::{Clock as _, Digest};
 use herma_evidence::file_reading::{MAX_RECORD_BYTES, read_regular};
 use herma_harness::{AdmissionError, AdmissionFile, Installation, Situation};
-use herma_model::admission::{AdmissionDraft, AdmissionId, AdmissionKind, Line};
-use herma_model::report::Admission;
-use herma_model::{Clock as _, Digest};
 
 use crate::args;
 use crate::commands::{Ended, open};

@@ -5,12 +5,12 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_engines::Registry;
-use herma_harness::{AdmissionError, AdmissionFile, Installation, checked};
-use herma_model::admission::{
+use herma_core::admission::{
     AbsolutePath, AdmissionDraft, AdmissionId, EngineDraft, ModelDraft, TargetDraft,
 };
-use herma_model::{Clock as _, Digest};
+use herma_core::{Clock as _, Digest};
+use herma_engines::Registry;
+use herma_harness::{AdmissionError, AdmissionFile, Installation, checked};
 
 use crate::args::{Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
 use crate::commands::admissions::{Which, output, show};

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use herma_core::Clock as _;
+use herma_core::approver::Custody;
 use herma_harness::{Approver, Approvers, Installation, KnownApprover, SystemClock};
-use herma_model::Clock as _;
-use herma_model::approver::Custody;
 
 use crate::args;
 use crate::commands::{Ended, open};

@@ -12,11 +12,11 @@ use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use herma_core::Report;
+use herma_core::report::{Entry, Mode};
 use herma_destination::{RUN_VARIABLE, inside_a_run};
 use herma_git::{ObjectFormat, blob_id};
 use herma_harness::{ChildAnswer, ChildAsk, HandedFile};
-use herma_model::Report;
-use herma_model::report::{Entry, Mode};
 
 use crate::args::{self, Command, EgressArg};
 use crate::commands::Ended;

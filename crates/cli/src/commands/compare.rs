@@ -4,14 +4,14 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_core::Status;
+use herma_core::comparison::{Comparison, LaneRun};
+use herma_core::contract::ContractId;
+use herma_core::engine::EngineName;
 use herma_harness::{
     CompareError, ComparisonOrder, Comparisons, ContractOnLanes, Progress, Turns, Unwatched,
     compare as compare_lanes, comparison_markdown,
 };
-use herma_model::Status;
-use herma_model::comparison::{Comparison, LaneRun};
-use herma_model::contract::ContractId;
-use herma_model::engine::EngineName;
 
 use crate::args;
 use crate::commands::run::{ReadContract, read_contract};

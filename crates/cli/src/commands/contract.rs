@@ -5,9 +5,9 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use herma_model::Stage;
-use herma_model::contract::{RepoRef, Risk, Target, template};
-use herma_model::engine::DestinationKind;
+use herma_core::Stage;
+use herma_core::contract::{RepoRef, Risk, Target, template};
+use herma_core::engine::DestinationKind;
 
 use crate::args;
 use crate::commands::Ended;

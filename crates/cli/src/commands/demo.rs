@@ -1,7 +1,7 @@
 //! `herma demo`: a whole run on a built-in repository, and why its result can be trusted.
 
+use herma_core::engine::{DestinationKind, EngineName};
 use herma_harness::{Finished, Installation, Order, verify_bundle};
-use herma_model::engine::{DestinationKind, EngineName};
 
 use crate::args;
 use crate::commands::run::{exit_code, find_fixture, govern, read_contract, show_verdict};
@@ -28,7 +28,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
         destination: Some(destination),
         script: Some(script.to_owned()),
         keep_workspace: false,
-        egress: herma_model::egress::EgressMode::Strict,
+        egress: herma_core::egress::EgressMode::Strict,
         resumes: None,
         fault: environment.fault.clone(),
     };

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_core::engine::DestinationKind;
 use herma_harness::{Choice, ChoiceError, Installation};
-use herma_model::engine::DestinationKind;
 
 use crate::args;
 use crate::commands::{Ended, open};

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use herma_core::contract::Toolchain;
+use herma_core::engine::DestinationKind;
+use herma_core::model_call::Door;
+use herma_core::report::Admission;
 use herma_destination::{Unready, toolchain};
 use herma_engines::Engine;
 use herma_harness::Installation;
-use herma_model::contract::Toolchain;
-use herma_model::engine::DestinationKind;
-use herma_model::model_call::Door;
-use herma_model::report::Admission;
 use herma_router::door::path_of;
 
 use crate::args;

@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use herma_core::admission::Incomplete;
+use herma_core::capability::{Capabilities, Capability, Support};
+use herma_core::engine::EngineName;
+use herma_core::report::Admission;
+use herma_core::{Clock as _, Digest, Stage};
 use herma_engines::Engine;
 use herma_harness::{Enabled, InstallError, InstallOrder, Installation, Proofs};
-use herma_model::admission::Incomplete;
-use herma_model::capability::{Capabilities, Capability, Support};
-use herma_model::engine::EngineName;
-use herma_model::report::Admission;
-use herma_model::{Clock as _, Digest, Stage};
 
 use crate::args;
 use crate::commands::{Ended, open};

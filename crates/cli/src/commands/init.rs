@@ -1,6 +1,6 @@
 //! `herma init`: a first contract for a repository.
 
-use herma_model::contract::{Target, template};
+use herma_core::contract::{Target, template};
 
 use crate::args;
 use crate::commands::Ended;

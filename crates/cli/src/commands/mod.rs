@@ -38,9 +38,9 @@ mod verify;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use herma_core::store::{RunQuery, RunSummary, Store as _};
 use herma_evidence::ExpectedRun;
 use herma_harness::{Installation, RunDirs, SystemClock, recover};
-use herma_model::store::{RunQuery, RunSummary, Store as _};
 
 use crate::args::Command;
 use crate::environment::Environment;

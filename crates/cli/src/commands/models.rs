@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::process::ExitCode;
 
+use herma_core::admission::{AdmissionId, AdmissionKind};
+use herma_core::report::Admission;
+use herma_core::units::Usd;
 use herma_harness::{Installation, ROUTER_FILE, router_config};
-use herma_model::admission::{AdmissionId, AdmissionKind};
-use herma_model::report::Admission;
-use herma_model::units::Usd;
 use herma_router::config::Config;
 
 use crate::commands::{Ended, open};

@@ -2,15 +2,15 @@
 
 use std::process::ExitCode;
 
+use herma_core::admission::Line;
+use herma_core::contract::{self, Target};
+use herma_core::outcome::{Outcome, OutcomeWord};
+use herma_core::signed::Signed;
+use herma_core::visible::visible_line;
+use herma_core::{Contract, Report, Timestamp};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_of};
-use herma_model::admission::Line;
-use herma_model::contract::{self, Target};
-use herma_model::outcome::{Outcome, OutcomeWord};
-use herma_model::signed::Signed;
-use herma_model::visible::visible_line;
-use herma_model::{Contract, Report, Timestamp};
 
 use crate::args;
 use crate::commands::approvals::no_secret;

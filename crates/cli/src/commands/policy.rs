@@ -3,13 +3,13 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use herma_governance::{Asker, ChildRun, Decision, Policies, PolicyFile, Problems, Rule};
+use herma_core::Stage;
+use herma_core::contract::{Action, ContractId};
+use herma_core::engine::EngineName;
+use herma_core::policy_case::{Expected, PolicyCase, PolicyCases};
+use herma_core::tool::{ToolAction, ToolCall};
 use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
-use herma_model::Stage;
-use herma_model::contract::{Action, ContractId};
-use herma_model::engine::EngineName;
-use herma_model::policy_case::{Expected, PolicyCase, PolicyCases};
-use herma_model::tool::{ToolAction, ToolCall};
+use herma_policy::{Asker, ChildRun, Decision, Policies, PolicyFile, Problems, Rule};
 
 use crate::args::{self, PolicyExplain};
 use crate::commands::engines::find;
@@ -115,7 +115,7 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
         forbidden: terms
             .map_or_else(
                 || Action::BUILT_IN.into(),
-                |terms| herma_policy::actions::forbidden(terms, &Action::ALL),
+                |terms| herma_rules::actions::forbidden(terms, &Action::ALL),
             )
             .into_iter()
             .collect(),

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use herma_core::engine::DestinationKind;
 use herma_destination::probe::ProbeResult;
 use herma_harness::probe_alone;
-use herma_model::engine::DestinationKind;
 
 use crate::args;
 use crate::commands::destinations::{choice_of, kind_of};

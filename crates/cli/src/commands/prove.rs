@@ -2,13 +2,13 @@
 
 use std::process::ExitCode;
 
+use herma_core::engine::EngineName;
+use herma_core::proof::{CoverageState, Proof, Standing};
+use herma_core::{Stage, Status};
 use herma_harness::{
     Approver, Climb, ClimbState, ClimbStep, ClimbWatch, Installation, People, ProveError, climb_status,
     prove as prove_stage,
 };
-use herma_model::engine::EngineName;
-use herma_model::proof::{CoverageState, Proof, Standing};
-use herma_model::{Stage, Status};
 
 use crate::args;
 use crate::commands::{Ended, open};

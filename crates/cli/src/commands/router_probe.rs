@@ -201,7 +201,7 @@ mod tests {
     use std::ffi::OsString;
     use std::fs;
 
-    use herma_model::Blocker;
+    use herma_core::Blocker;
     use tempfile::TempDir;
 
     use super::*;

@@ -5,15 +5,15 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::{BadContract, MAX_BYTES, Target};
+use herma_core::engine::DestinationKind;
+use herma_core::{Contract, Report};
 use herma_evidence::file_reading::open_named;
 use herma_fixtures::Fixture;
-use herma_governance::Policies;
 use herma_harness::{Finished, Installation, Order, check_egress, run as run_order};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::{BadContract, MAX_BYTES, Target};
-use herma_model::engine::DestinationKind;
-use herma_model::{Contract, Report};
-use herma_policy::PathRules;
+use herma_policy::Policies;
+use herma_rules::PathRules;
 
 use crate::args;
 use crate::commands::approvals::open_request;

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
+use herma_core::Status;
+use herma_core::store::{RunQuery, RunSummary, Store as _};
 use herma_harness::Installation;
-use herma_model::Status;
-use herma_model::store::{RunQuery, RunSummary, Store as _};
 
 use crate::args;
 use crate::commands::show::read_report;

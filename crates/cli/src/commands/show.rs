@@ -6,12 +6,12 @@ mod tree;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_core::Report;
+use herma_core::store::RunSummary;
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::sealed::touched;
 use herma_evidence::{layout, report};
 use herma_harness::{Installation, RunDirs};
-use herma_model::Report;
-use herma_model::store::RunSummary;
 
 use crate::args;
 use crate::commands::{Ended, expected_run, find_finished_run, open, outcome};

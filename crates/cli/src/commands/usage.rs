@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use herma_model::report::Usage;
-use herma_model::store::UsageStore as _;
+use herma_core::report::Usage;
+use herma_core::store::UsageStore as _;
 
 use crate::args;
 use crate::commands::{Ended, open};

@@ -1,8 +1,8 @@
 //! What `herma admit` and `herma admissions` print with `--json`.
 
-use herma_model::Digest;
-use herma_model::admission::{AdmissionKind, EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
-use herma_model::report::Admission;
+use herma_core::Digest;
+use herma_core::admission::{AdmissionKind, EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
+use herma_core::report::Admission;
 use schemars::JsonSchema;
 use serde::Serialize;
 

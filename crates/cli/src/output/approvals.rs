@@ -1,10 +1,10 @@
 //! What `herma approvals --json` prints.
 
-use herma_model::approval::{Approval, ApprovalId, ApprovalState};
-use herma_model::approver::ApproverName;
-use herma_model::contract::ContractId;
-use herma_model::engine::EngineName;
-use herma_model::{Stage, Timestamp};
+use herma_core::approval::{Approval, ApprovalId, ApprovalState};
+use herma_core::approver::ApproverName;
+use herma_core::contract::ContractId;
+use herma_core::engine::EngineName;
+use herma_core::{Stage, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 

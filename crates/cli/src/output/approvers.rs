@@ -1,6 +1,6 @@
 //! What commands about approvers print.
 
-use herma_model::approver::{ApproverRecord, Revocation};
+use herma_core::approver::{ApproverRecord, Revocation};
 use schemars::JsonSchema;
 use serde::Serialize;
 

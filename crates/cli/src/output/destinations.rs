@@ -1,7 +1,7 @@
 //! What `herma destinations`, `herma destination` and `herma probe` print as JSON.
 
+use herma_core::engine::DestinationKind;
 use herma_destination::{Held, Wall};
-use herma_model::engine::DestinationKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,7 +1,7 @@
 //! What commands about egress print.
 
+use herma_core::Timestamp;
 use herma_harness::{GrantState, InstallationList, KnownGrant, Proposal};
-use herma_model::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! What `herma engines --json` prints.
 
-use herma_model::capability::Capabilities;
-use herma_model::engine::EngineName;
-use herma_model::report::Admission;
-use herma_model::{Digest, Stage};
+use herma_core::capability::Capabilities;
+use herma_core::engine::EngineName;
+use herma_core::report::Admission;
+use herma_core::{Digest, Stage};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,8 +1,8 @@
 //! What `herma models --json` and `herma usage --json` print.
 
-use herma_model::report::{Admission, Usage};
-use herma_model::store::{UsageBy, UsageRow};
-use herma_model::units::Usd;
+use herma_core::report::{Admission, Usage};
+use herma_core::store::{UsageBy, UsageRow};
+use herma_core::units::Usd;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,10 +1,10 @@
 //! What `herma accept --json`, `herma reject --json` and `herma runs --json` say about outcomes.
 
-use herma_model::approver::ApproverName;
-use herma_model::outcome::Outcome;
-use herma_model::report::LandingRecord;
-use herma_model::signed::Signed;
-use herma_model::{RepoPath, RunId, Timestamp};
+use herma_core::approver::ApproverName;
+use herma_core::outcome::Outcome;
+use herma_core::report::LandingRecord;
+use herma_core::signed::Signed;
+use herma_core::{RepoPath, RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,9 +1,9 @@
 //! What commands about policies print.
 
-use herma_governance::Problem;
-use herma_model::Digest;
-use herma_model::contract::Action;
-use herma_model::tool::ToolAction;
+use herma_core::Digest;
+use herma_core::contract::Action;
+use herma_core::tool::ToolAction;
+use herma_policy::Problem;
 use schemars::JsonSchema;
 use serde::Serialize;
 

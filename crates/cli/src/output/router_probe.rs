@@ -1,6 +1,6 @@
 //! What `herma router probe` says in JSON.
 
-use herma_model::blocker::BlockerRecord;
+use herma_core::blocker::BlockerRecord;
 use herma_router::probe::Capabilities;
 use schemars::JsonSchema;
 use serde::Serialize;

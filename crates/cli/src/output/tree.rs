@@ -1,8 +1,8 @@
 //! `herma show --tree`.
 
-use herma_model::contract::ContractId;
-use herma_model::engine::EngineName;
-use herma_model::{RunId, Status};
+use herma_core::contract::ContractId;
+use herma_core::engine::EngineName;
+use herma_core::{RunId, Status};
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -1,6 +1,6 @@
 //! What commands about the trust chain print.
 
-use herma_model::trust::TrustHead;
+use herma_core::trust::TrustHead;
 use schemars::JsonSchema;
 use serde::Serialize;
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::report::Artifact;
+use herma_core::{Contract, Digest, Event, Report};
 use herma_evidence::envelope::{Envelope, Predicate, Statement};
 use herma_evidence::{InstallationKey, layout, render_markdown};
-use herma_model::report::Artifact;
-use herma_model::{Contract, Digest, Event, Report};
 use tempfile::TempDir;
 
 /// The files of a bundle, the report among them as a value.

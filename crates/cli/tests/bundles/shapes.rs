@@ -1,11 +1,11 @@
 //! Bundles that are made to be costly: each has about as many bytes as it is told.
 
+use herma_core::event::{Event, EventType, Source};
+use herma_core::model_call::{Chain, Charge, Door, Ended, Unchained};
+use herma_core::report::{ChangedFile, Entry, Mode, PathRule, PathViolation};
+use herma_core::{Digest, RepoPath};
 use herma_evidence::layout;
 use herma_git::{ObjectFormat, blob_id};
-use herma_model::event::{Event, EventType, Source};
-use herma_model::model_call::{Chain, Charge, Door, Ended, Unchained};
-use herma_model::report::{ChangedFile, Entry, Mode, PathRule, PathViolation};
-use herma_model::{Digest, RepoPath};
 use serde_json::{Map, Value, json};
 
 use crate::binary_patch;

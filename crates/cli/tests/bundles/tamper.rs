@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::time::Duration;
 
+use herma_core::blocker::Blocker;
+use herma_core::contract::Action;
+use herma_core::engine::DestinationKind;
+use herma_core::report::{
+    Admission, ApprovalStatus, ChildrenUse, OutcomeState, PathRule, PathViolation, VerificationStatus,
+};
+use herma_core::{Digest, RepoPath, Report, RunId, Status, Timestamp};
 use herma_evidence::verify::{CheckName, FIELDS, Reach};
 use herma_evidence::{PublicKey, Trust, layout};
 use herma_harness::verify_bundle;
-use herma_model::blocker::Blocker;
-use herma_model::contract::Action;
-use herma_model::engine::DestinationKind;
-use herma_model::report::{
-    Admission, ApprovalStatus, ChildrenUse, OutcomeState, PathRule, PathViolation, VerificationStatus,
-};
-use herma_model::{Digest, RepoPath, Report, RunId, Status, Timestamp};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use herma_model::model_call::{Chain, Ended, ModelCall, TokensUsed};
+use herma_core::model_call::{Chain, Ended, ModelCall, TokensUsed};
 
 use crate::cases::{CASES, calls};
 use crate::router::CLIENTS;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
+use herma_core::Contract;
+use herma_core::policy_case::PolicyCases;
 use herma_engines::fake::Script;
 use herma_harness::OperatorSettings;
-use herma_model::Contract;
-use herma_model::policy_case::PolicyCases;
 use herma_router::config::Config;
 use herma_router::scripted::Scripted;
 

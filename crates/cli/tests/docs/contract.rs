@@ -2,11 +2,11 @@
 
 use std::ops::RangeInclusive;
 
-use herma_model::Contract;
-use herma_model::contract::Action;
-use herma_model::name_characters::REFUSED_IN_NAMES;
-use herma_policy::forbidden_paths::{Lift, groups};
-use herma_policy::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
+use herma_core::Contract;
+use herma_core::contract::Action;
+use herma_core::name_characters::REFUSED_IN_NAMES;
+use herma_rules::forbidden_paths::{Lift, groups};
+use herma_rules::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
 
 use crate::generated::{head, row};
 use crate::schema::{Key, Schema};

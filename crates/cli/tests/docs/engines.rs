@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use herma_core::capability::{Capability, Support};
 use herma_engines::Registry;
-use herma_model::capability::{Capability, Support};
 use schemars::schema_for;
 
 use crate::generated::{head, row};

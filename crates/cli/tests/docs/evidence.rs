@@ -1,9 +1,9 @@
 //! The parts of `docs/evidence.md` that the code says: files, report, events, gates, checks.
 
+use herma_core::EventType;
+use herma_core::gate::Gate;
 use herma_evidence::layout;
 use herma_evidence::verify::{FIELDS, FieldCheck, Reach};
-use herma_model::EventType;
-use herma_model::gate::Gate;
 
 use crate::generated::{head, row};
 use crate::schema::{Key, Schema};

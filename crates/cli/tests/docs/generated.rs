@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use herma_cli::schemas::SCHEMAS;
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::{blockers, cli, contract, engines, escape, evidence, pages, tables};
 

@@ -2,10 +2,10 @@
 
 use herma_cli::environment::VARIABLES;
 use herma_cli::schemas::SCHEMAS;
+use herma_core::Status;
 use herma_fixtures::all as all_fixtures;
 use herma_harness::OperatorSettings;
 use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
-use herma_model::Status;
 use herma_router::dialect;
 use herma_router::door::DOORS;
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use herma_model::{Blocker, EventType};
+use herma_core::{Blocker, EventType};
 use serde_json::Value;
 
 use crate::kit::{Finished, Herma, Repository, processes_of};

@@ -16,8 +16,8 @@ mod watched;
 
 use std::fs;
 
+use herma_core::EventType;
 use herma_engines::{Package, claude, codex, hermes, opencode, pi};
-use herma_model::EventType;
 
 use self::rows::{ROWS, Row};
 use self::watched::Watched;

@@ -2,7 +2,7 @@
 
 mod asked;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 use serde_json::Value;
 
 use crate::cli::assert_matches;
@@ -54,7 +54,7 @@ fn at_the_gate(herma: &Herma) -> (Blocker, String) {
     let run = herma.finished(&["run", "contracts/contract.md", "--json"]);
     assert_eq!(run.ended.code, Some(3), "{:#?}", run.ended);
     let about =
-        |record: &&herma_model::blocker::BlockerRecord| record.blocker.as_str().starts_with("approval_");
+        |record: &&herma_core::blocker::BlockerRecord| record.blocker.as_str().starts_with("approval_");
     let record =
         run.report.blockers.iter().find(about).unwrap_or_else(|| panic!("{:#?}", run.report.blockers));
     (record.blocker, record.detail.clone())

@@ -1,7 +1,7 @@
 //! What is first in an engine's PATH sees: attempts to reach out that the engine does not tell of.
 
-use herma_model::contract::Action;
-use herma_model::{Blocker, EventType};
+use herma_core::contract::Action;
+use herma_core::{Blocker, EventType};
 use serde_json::Value;
 
 use crate::kit::{Finished, Herma, fix_and};

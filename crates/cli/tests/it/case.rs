@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::kit::{Finished, Herma, processes_of};
 

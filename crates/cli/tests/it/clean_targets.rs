@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::kit::{Herma, ON_REPOSITORY, Repository, fix_and};
 

@@ -3,9 +3,9 @@
 #[path = "../clock/mod.rs"]
 mod test_clock;
 
+use herma_core::report::ApprovalStatus;
+use herma_core::{Blocker, EventType, Status};
 use herma_evidence::layout;
-use herma_model::report::ApprovalStatus;
-use herma_model::{Blocker, EventType, Status};
 
 use self::test_clock::TestClock;
 use crate::kit::{CONTRACT, Herma, contract_text, fix_and, until};
@@ -92,7 +92,7 @@ fn a_run_from_a_clock_ahead_does_not_stay_the_last() {
 fn at_the_gate(herma: &Herma) -> (Blocker, String) {
     let run = herma.finished(&["run", CONTRACT, "--json", "--script", "script.yaml"]);
     let about =
-        |record: &&herma_model::blocker::BlockerRecord| record.blocker.as_str().starts_with("approval_");
+        |record: &&herma_core::blocker::BlockerRecord| record.blocker.as_str().starts_with("approval_");
     let record = run.report.blockers.iter().find(about);
     let record = record.unwrap_or_else(|| panic!("{:#?}", run.report));
     (record.blocker, record.detail.clone())

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herma_core::comparison::{Comparison, Measured, Share};
+use herma_core::proof::{Criterion, Standing};
+use herma_core::{Digest, Status};
 use herma_harness::{ComparisonError, Comparisons, HomePlace, Installation, Settings, SystemClock};
-use herma_model::comparison::{Comparison, Measured, Share};
-use herma_model::proof::{Criterion, Standing};
-use herma_model::{Digest, Status};
 
 use crate::cli::assert_matches;
 use crate::kit::{Ended, HERMA, Herma, environment, names};

@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 
-use herma_model::{Blocker, RunId, Status, Step};
+use herma_core::{Blocker, RunId, Status, Step};
 
 use crate::kit::{Herma, ON_REPOSITORY, Repository, everything_below, fix_and, processes_of, until};
 

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use herma_model::report::ApprovalStatus;
-use herma_model::{EventType, Report, RunId, Status, Step};
+use herma_core::report::ApprovalStatus;
+use herma_core::{EventType, Report, RunId, Status, Step};
 
 use crate::crash::assert_closed;
 use crate::kit::{CONTRACT, Herma, Owned, Random, assert_unplaced_in, fix_and, names, rounds};

@@ -8,10 +8,10 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use herma_core::Blocker;
+use herma_core::engine::DestinationKind;
 use herma_destination::Confinement;
 use herma_evidence::layout;
-use herma_model::Blocker;
-use herma_model::engine::DestinationKind;
 
 use self::daemon::Daemon;
 use crate::fresh_checkout::LEAVES_A_DAEMON;

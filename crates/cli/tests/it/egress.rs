@@ -7,9 +7,9 @@ use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use herma_model::contract::Action;
-use herma_model::egress::{EgressMode, EgressUse};
-use herma_model::{Blocker, EventType};
+use herma_core::contract::Action;
+use herma_core::egress::{EgressMode, EgressUse};
+use herma_core::{Blocker, EventType};
 use serde_json::Value;
 
 use crate::kit::{Bundle, Finished, Herma, contract_text, fix_and, until};

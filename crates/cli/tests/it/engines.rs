@@ -1,6 +1,6 @@
 //! `herma engines`, from outside: what is listed, what can be switched, and what that changes for a run.
 
-use herma_model::{Blocker, Gate};
+use herma_core::{Blocker, Gate};
 use serde_json::Value;
 
 use crate::kit::{Finished, Herma};

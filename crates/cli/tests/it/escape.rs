@@ -9,10 +9,10 @@ mod world;
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use herma_core::contract::Action;
+use herma_core::{Blocker, RunId};
 use herma_destination::Confinement;
 use herma_evidence::layout;
-use herma_model::contract::Action;
-use herma_model::{Blocker, RunId};
 use serde_json::{Value, json};
 
 use self::attempts::{Attempt, OnHost, Record, program, table};

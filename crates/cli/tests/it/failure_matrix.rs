@@ -4,9 +4,9 @@
 mod people;
 mod worlds;
 
+use herma_core::report::OutcomeState;
+use herma_core::{Blocker, EventType, Report, Status};
 use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
-use herma_model::report::OutcomeState;
-use herma_model::{Blocker, EventType, Report, Status};
 
 use self::worlds::Scene;
 use crate::kit::Herma;

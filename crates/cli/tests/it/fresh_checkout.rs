@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use herma_model::Blocker;
-use herma_model::report::VerificationStatus;
+use herma_core::Blocker;
+use herma_core::report::VerificationStatus;
 
 use crate::kit::{Finished, Herma, fix_and};
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use herma_model::{Blocker, RunId, Status};
+use herma_core::{Blocker, RunId, Status};
 
 use crate::kit::{Herma, run_tool};
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use herma_core::Blocker;
+use herma_core::engine::EndedBy;
+use herma_core::report::{PathRule as Rule, VerificationStatus};
 use herma_git::{ObjectFormat, blob_id, walk};
-use herma_model::Blocker;
-use herma_model::engine::EndedBy;
-use herma_model::report::{PathRule as Rule, VerificationStatus};
 
 use crate::kit::{Herma, fix_and, processes_of};
 

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use herma_model::Blocker;
-use herma_model::report::PathRule as Rule;
+use herma_core::Blocker;
+use herma_core::report::PathRule as Rule;
 
 use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, fix_and, run_tool};
 

@@ -6,9 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::thread::sleep;
 use std::time::Duration;
 
+use herma_core::engine::EndedBy;
+use herma_core::{Blocker, EventType, RunId, Status, Step};
 use herma_evidence::layout;
-use herma_model::engine::EndedBy;
-use herma_model::{Blocker, EventType, RunId, Status, Step};
 use rustix::process::Signal;
 
 use crate::crash::assert_closed;

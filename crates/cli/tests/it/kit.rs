@@ -19,8 +19,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use herma_core::RunId;
 use herma_harness::{HOME_MARKER, HOME_MARKER_TEXT};
-use herma_model::RunId;
 use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};

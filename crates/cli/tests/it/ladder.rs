@@ -13,9 +13,9 @@ mod tampered;
 
 use std::collections::BTreeMap;
 
-use herma_model::decision::Decision;
-use herma_model::proof::Proof;
-use herma_model::{Blocker, Gate, RunId};
+use herma_core::decision::Decision;
+use herma_core::proof::Proof;
+use herma_core::{Blocker, Gate, RunId};
 use serde_json::Value;
 
 use crate::kit::{Ended, Finished, Herma, names};
@@ -71,7 +71,7 @@ fn states(herma: &Herma) -> Vec<String> {
 /// The proof that lies in the home.
 fn kept(herma: &Herma, stage: u8) -> Proof {
     let bytes = std::fs::read(herma.proof("stub", stage)).unwrap();
-    let signed: herma_model::signed::Signed<Proof> = serde_json::from_slice(&bytes).unwrap();
+    let signed: herma_core::signed::Signed<Proof> = serde_json::from_slice(&bytes).unwrap();
     signed.record
 }
 

@@ -5,8 +5,8 @@ mod meddling;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use herma_model::report::{LandedIn, OutcomeState};
-use herma_model::{EventType, Status};
+use herma_core::report::{LandedIn, OutcomeState};
+use herma_core::{EventType, Status};
 
 use self::meddling::{BASES, Meddling, REFS, TREES, write};
 use crate::kit::{

@@ -1,8 +1,8 @@
 //! A run that meets a limit says which.
 
+use herma_core::Blocker;
 use herma_destination::{Confinement, HeldBy, LimitName};
 use herma_evidence::layout;
-use herma_model::Blocker;
 
 use crate::kit::{Finished, Herma, fix_and};
 

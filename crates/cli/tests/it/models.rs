@@ -6,11 +6,11 @@ mod gates;
 mod killed;
 mod secrets;
 
+use herma_core::model_call::{Ended, ModelCall};
+use herma_core::report::{Admission, Usage};
+use herma_core::units::Usd;
+use herma_core::{Blocker, EventType};
 use herma_evidence::layout;
-use herma_model::model_call::{Ended, ModelCall};
-use herma_model::report::{Admission, Usage};
-use herma_model::units::Usd;
-use herma_model::{Blocker, EventType};
 
 use crate::kit::{ANSWERS, Finished, Herma, MODEL, fix_and};
 

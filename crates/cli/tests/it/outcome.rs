@@ -5,12 +5,12 @@ mod meddling;
 
 use std::fs;
 
+use herma_core::outcome::{Outcome, OutcomeSchema, OutcomeWord};
+use herma_core::report::{LandedIn, LandingRecord, OutcomeState};
+use herma_core::signed::Signed;
+use herma_core::store::Store as _;
+use herma_core::{Report, RunId, Stage, Timestamp};
 use herma_evidence::{ApproverKey, signed};
-use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
-use herma_model::report::{LandedIn, LandingRecord, OutcomeState};
-use herma_model::signed::Signed;
-use herma_model::store::Store as _;
-use herma_model::{Report, RunId, Stage, Timestamp};
 use herma_store::SqliteStore;
 use serde_json::Value;
 
@@ -140,7 +140,7 @@ fn after_its_time_a_run_cannot_be_accepted() {
 #[test]
 fn an_outcome_that_nobody_signed_does_not_count() {
     let (herma, run) = landed(FUTURE);
-    let digest = |name: &str| herma_model::Digest::of(&herma.bundle(run).read(name)).to_string();
+    let digest = |name: &str| herma_core::Digest::of(&herma.bundle(run).read(name)).to_string();
     for (run_id, attestation, why) in [
         (run.to_string(), digest("attestation.json"), "the signature of alice does not hold"),
         (run.to_string(), digest("report.json"), "it is on other evidence"),
@@ -196,7 +196,7 @@ fn an_approver_gives_an_outcome_in_no_other_name() {
             trust_head: None,
             schema: OutcomeSchema::V1,
             run_id: run,
-            attestation: herma_model::Digest::of(&herma.bundle(run).read("attestation.json")),
+            attestation: herma_core::Digest::of(&herma.bundle(run).read("attestation.json")),
             outcome: OutcomeWord::Accepted,
             reason: String::new(),
             operator: operator.parse().unwrap(),

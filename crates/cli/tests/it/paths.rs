@@ -1,7 +1,7 @@
 //! Paths that an engine could overstep by, each through a real run in the sandbox.
 
-use herma_model::Blocker;
-use herma_model::report::{Mode, PathRule as Rule};
+use herma_core::Blocker;
+use herma_core::report::{Mode, PathRule as Rule};
 
 use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, everything_below, fix_and};
 

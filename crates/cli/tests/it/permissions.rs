@@ -3,7 +3,7 @@
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt as _;
 
-use herma_model::report::{Mode, PathRule as Rule};
+use herma_core::report::{Mode, PathRule as Rule};
 
 use crate::kit::{HOLD, Herma, fix_and, until};
 

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use herma_model::report::ApprovalStatus;
-use herma_model::{Blocker, EventType, Report, RunId, Status};
+use herma_core::report::ApprovalStatus;
+use herma_core::{Blocker, EventType, Report, RunId, Status};
 
 use crate::kit::{
     CONTRACT, Ended, Herma, ON_TARGET, Random, Started, contract_text, fix_and, processes_of, rounds,

@@ -5,7 +5,7 @@ mod policy;
 
 use std::ffi::OsString;
 
-use herma_model::{Blocker, EventType, RunId, Status, Step};
+use herma_core::{Blocker, EventType, RunId, Status, Step};
 use serde_json::Value;
 
 use crate::crash::assert_closed;

@@ -5,11 +5,11 @@ use std::fs::{self, File};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
 use herma_evidence::envelope::{Envelope, Statement};
 use herma_evidence::verify::{CheckList, CheckName as C};
 use herma_evidence::{InstallationKey, PublicKey, Trust, layout};
 use herma_harness::verify_bundle;
-use herma_model::Digest;
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;

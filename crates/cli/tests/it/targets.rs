@@ -4,8 +4,8 @@ use std::os::unix::fs::chown;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use herma_model::contract::Toolchain;
-use herma_model::{Blocker, Status};
+use herma_core::contract::Toolchain;
+use herma_core::{Blocker, Status};
 
 use crate::kit::{
     CONTRACT, Herma, ON_REPOSITORY, ON_TARGET, Owned, Repository, assert_unplaced, environment,

@@ -3,8 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use herma_model::Blocker;
-use herma_model::report::ApprovalStatus;
+use herma_core::Blocker;
+use herma_core::report::ApprovalStatus;
 
 use crate::kit::{CONTRACT, Ended, HOLD, Herma, Owned, fix_and};
 

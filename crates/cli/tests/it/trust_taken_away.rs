@@ -1,7 +1,7 @@
 //! What a person took away, or somebody put back, while nobody looked.
 
-use herma_model::report::ApprovalStatus;
-use herma_model::{Blocker, Status};
+use herma_core::report::ApprovalStatus;
+use herma_core::{Blocker, Status};
 
 use crate::kit::{CONTRACT, HOLD, Herma, fix_and};
 

@@ -1,7 +1,7 @@
 //! A result that changes what verification does is shown, and verified with these files as they were.
 
-use herma_model::Blocker;
-use herma_model::report::VerificationStatus;
+use herma_core::Blocker;
+use herma_core::report::VerificationStatus;
 
 use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, fix_and};
 

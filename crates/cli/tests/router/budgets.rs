@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use crate::faults::{fastrand, serve};
 use crate::kit::{Router, calls, write_config};

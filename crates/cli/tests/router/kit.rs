@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use herma_model::model_call::{Chain, ModelCall};
+use herma_core::model_call::{Chain, ModelCall};
 use serde_json::Value;
 use tempfile::TempDir;
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use herma_model::Digest;
+use herma_core::Digest;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 

@@ -15,9 +15,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
+use herma_core::store::{RunSummary, Store as _};
+use herma_core::{Event, Report, RunId, Timestamp};
 use herma_evidence::{chain, report};
-use herma_model::store::{RunSummary, Store as _};
-use herma_model::{Event, Report, RunId, Timestamp};
 use herma_store::SqliteStore;
 
 /// How many runs one home sees, and how many of the first and of the last are compared.

@@ -21,8 +21,8 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::Write as _;
 use std::time::Duration;
 
+use herma_core::RunId;
 use herma_destination::leftovers;
-use herma_model::RunId;
 use serde_json::Value;
 
 use crate::daemon::Daemon;

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use herma_model::Digest;
+use herma_core::Digest;
 use serde::{Deserialize, Serialize};
 
 /// An image by digest: `name@sha256:...` as a registry knows it, or `sha256:...` as this machine does.

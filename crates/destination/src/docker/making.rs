@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 /// A container that is being made, until this is dropped.
 pub(super) struct Making {
@@ -52,7 +52,7 @@ fn prefix(run: RunId) -> String {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::Timestamp;
+    use herma_core::Timestamp;
 
     use super::*;
 

@@ -9,8 +9,8 @@ use bollard::models::{
     Mount as DockerMount, MountBindOptions, MountTmpfsOptions, MountType, RestartPolicy,
     RestartPolicyNameEnum,
 };
-use herma_model::Digest;
-use herma_model::units::Bytes;
+use herma_core::Digest;
+use herma_core::units::Bytes;
 use serde::Serialize;
 
 use super::diagnosis::Facts;
@@ -189,7 +189,7 @@ fn digest(body: &ContainerCreateBody, order: Digest) -> io::Result<Digest> {
 }
 
 /// The labels by which the containers of a run, or of all runs, are found.
-pub(super) fn filter(run: Option<herma_model::RunId>) -> HashMap<String, Vec<String>> {
+pub(super) fn filter(run: Option<herma_core::RunId>) -> HashMap<String, Vec<String>> {
     let label = run.map_or_else(|| RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
     HashMap::from([("label".to_owned(), vec![label])])
 }

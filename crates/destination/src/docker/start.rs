@@ -14,7 +14,7 @@ use bollard::query_parameters::{
     AttachContainerOptions, CreateContainerOptions, StartContainerOptions, WaitContainerOptions,
 };
 use futures_util::StreamExt as _;
-use herma_model::Digest;
+use herma_core::Digest;
 use rustix::process::Pid;
 use rustix::rand::GetRandomFlags;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use herma_model::units::Bytes;
+use herma_core::units::Bytes;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::{Held, HeldBy, LimitName, Limits};

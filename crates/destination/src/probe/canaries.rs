@@ -9,7 +9,7 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 
-use herma_model::{Digest, RunId};
+use herma_core::{Digest, RunId};
 use rustix::rand::GetRandomFlags;
 
 use super::outside::io;

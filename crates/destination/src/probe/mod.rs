@@ -10,8 +10,8 @@ mod table;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use herma_model::engine::DestinationKind;
-use herma_model::{Digest, RunId};
+use herma_core::engine::DestinationKind;
+use herma_core::{Digest, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

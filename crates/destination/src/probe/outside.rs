@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use herma_model::Interruption;
-use herma_model::engine::DestinationKind;
-use herma_model::units::Bytes;
+use herma_core::Interruption;
+use herma_core::engine::DestinationKind;
+use herma_core::units::Bytes;
 
 use super::canaries::Canaries;
 use super::table::{PROBES, Probe};

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use herma_model::RunId;
-use herma_model::units::Bytes;
+use herma_core::RunId;
+use herma_core::units::Bytes;
 
 use super::quota;
 use crate::environment;

@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
-use herma_model::engine::DestinationKind;
+use herma_core::engine::DestinationKind;
 use rustix::pipe::PipeFlags;
 
 use crate::cgroup::{self, Group};

@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_model::units::Bytes;
+use herma_core::units::Bytes;
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, fstatvfs, openat, statat};
 use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use herma_core::RunId;
+use herma_core::units::Bytes;
 use herma_destination::{Destination as _, Exit, HeldBy, Job, LimitName, Limits, leftovers};
-use herma_model::RunId;
-use herma_model::units::Bytes;
 use rustix::process::{Resource, getrlimit};
 
 use crate::support::{Ground, LONG, helper, run_id, sandbox, tell, until};

@@ -3,8 +3,8 @@
 use std::fs;
 use std::process::{Child, Command};
 
+use herma_core::RunId;
 use herma_destination::leftovers;
-use herma_model::RunId;
 
 use crate::support::{Ground, helper, processes_with, run_id, until};
 

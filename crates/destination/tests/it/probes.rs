@@ -3,10 +3,10 @@
 use std::fs;
 use std::time::Instant;
 
+use herma_core::Interruption;
+use herma_core::engine::DestinationKind;
 use herma_destination::probe::{self, Grounds, ProbeError};
 use herma_destination::{Confinement, Destination, Host, Job, Mount};
-use herma_model::Interruption;
-use herma_model::engine::DestinationKind;
 
 use crate::support::{Ground, host, sandbox};
 

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::RunId;
+use herma_core::engine::DestinationKind;
 use herma_destination::{
     BadJob, Destination, Exit, Host, Job, LimitName, Limits, Prepared, Process, Rooms, Sandbox, StartError,
     Stdin,
 };
-use herma_model::RunId;
-use herma_model::engine::DestinationKind;
 use tempfile::TempDir;
 
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -92,7 +92,7 @@ impl Ground {
 pub(crate) fn run_id() -> RunId {
     let mut entropy = [0; 10];
     rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty()).unwrap();
-    RunId::new(herma_model::Timestamp::UNIX_EPOCH, entropy)
+    RunId::new(herma_core::Timestamp::UNIX_EPOCH, entropy)
 }
 
 /// What a process said and how it ended.

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 
+use herma_core::contract::Toolchain;
 use herma_destination::tool::{Tool, ToolError};
 use herma_destination::toolchain;
 use herma_destination::{Destination as _, Job};
-use herma_model::contract::Toolchain;
 
 use crate::support::{Ground, SYSTEM, sandbox, tell};
 

@@ -7,8 +7,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use herma_core::RunId;
 use herma_destination::{Destination as _, Prepared, leftovers};
-use herma_model::RunId;
 
 use crate::support::{Ground, helper, run_id, sandbox, until};
 

@@ -3,8 +3,8 @@
 use std::fs;
 use std::os::fd::AsFd as _;
 
+use herma_core::units::Bytes;
 use herma_destination::{Destination as _, Job, Limits, Mount, Sandbox, StartError, Stdin};
-use herma_model::units::Bytes;
 
 use crate::support::{Ground, both, helper, hides, host, sandbox, talks, tell, until};
 

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use herma_model::Clock;
+use herma_core::Clock;
 use tokio::runtime::Runtime;
 use tokio::sync::{Semaphore, watch};
 

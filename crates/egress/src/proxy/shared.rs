@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use herma_model::{Clock, Timestamp};
+use herma_core::{Clock, Timestamp};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::connect::Connect;

@@ -3,7 +3,7 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use herma_model::Timestamp;
+use herma_core::Timestamp;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout};

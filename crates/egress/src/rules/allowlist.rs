@@ -1,6 +1,6 @@
 //! All rules of a run, and what they say to a request.
 
-use herma_model::Timestamp;
+use herma_core::Timestamp;
 
 use super::{BadRule, Method, Rule};
 use crate::host::Host;

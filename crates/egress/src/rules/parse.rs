@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use herma_model::visible::visible_line;
+use herma_core::visible::visible_line;
 
 use super::{Method, PLAIN_PORT, Pattern, READING, Rule, TLS_PORT, Way};
 use crate::addresses;

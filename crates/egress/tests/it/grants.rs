@@ -1,10 +1,10 @@
 //! Grants: what they need, how long they last, and that they end.
 
+use herma_core::Timestamp;
 use herma_egress::grants::{BadGrant, Grant};
 use herma_egress::proxy::Cut;
 use herma_egress::rules::{Asked, Asking, Listing};
 use herma_egress::{Allowlist, Host, Reason};
-use herma_model::Timestamp;
 use serde_json::json;
 
 use super::client::{refused, tunnel};

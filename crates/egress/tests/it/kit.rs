@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use herma_core::{Clock, Timestamp};
 use herma_egress::addresses::Target;
 use herma_egress::proxy::{Connect, ConnectError, Counts, Handle, Limits, Listen, Mode, Options, Service};
 use herma_egress::resolver::{Later, Resolve};
 use herma_egress::{Allowlist, Decided, Name, Unrecorded, Verdict, Watch};
-use herma_model::{Clock, Timestamp};
 use tokio::net::TcpStream;
 
 /// How long a test waits for something that must come.

@@ -1,8 +1,8 @@
 //! What the list says.
 
+use herma_core::Timestamp;
 use herma_egress::rules::{Asked, Asking, Listing, Method};
 use herma_egress::{Allowlist, Host, Reason};
-use herma_model::Timestamp;
 use proptest::prelude::*;
 
 fn tunnel(host: &str, port: u16) -> Asked {

@@ -1,9 +1,9 @@
 //! Signed lists: only the named key's count, and never an older one.
 
+use herma_core::signed::{Signable, Signed};
 use herma_egress::signed::{BadList, NamedKey, SignedList, Verified, verify};
 use herma_evidence::InstallationKey;
 use herma_evidence::signed::sign;
-use herma_model::signed::{Signable, Signed};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 
 use std::collections::VecDeque;
 
-use herma_model::Digest;
-use herma_model::tool::{LONGEST_SUBJECT, ToolAction};
+use herma_core::Digest;
+use herma_core::tool::{LONGEST_SUBJECT, ToolAction};
 use serde_json::Value;
 
 use super::wire::Call;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use herma_model::model_call::Door;
+use herma_core::model_call::Door;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -2,7 +2,7 @@
 
 use std::mem;
 
-use herma_model::engine::EngineResult;
+use herma_core::engine::EngineResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 

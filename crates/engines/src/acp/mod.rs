@@ -12,11 +12,11 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
+use herma_core::capability::{Capabilities, Support};
+use herma_core::engine::EngineName;
+use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
-use herma_model::Digest;
-use herma_model::capability::{Capabilities, Support};
-use herma_model::engine::EngineName;
-use herma_model::model_call::Door;
 use sha2::{Digest as _, Sha256};
 
 pub use config::AcpAgent;

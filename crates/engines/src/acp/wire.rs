@@ -144,7 +144,7 @@ pub(super) fn initialize(id: u64) -> String {
         &json!({
             "protocolVersion": VERSION,
             "clientCapabilities": capabilities,
-            "clientInfo": { "name": "herma", "version": herma_model::VERSION },
+            "clientInfo": { "name": "herma", "version": herma_core::VERSION },
         }),
     )
 }

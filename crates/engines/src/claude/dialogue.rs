@@ -3,7 +3,7 @@
 //! It would run a program for each question as well. Here it asks where it speaks, and waits for the answer: no call pays for
 //! two more programs. What herma cannot answer, it takes for a no.
 
-use herma_model::tool::LONGEST_SUBJECT;
+use herma_core::tool::LONGEST_SUBJECT;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};

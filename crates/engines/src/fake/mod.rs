@@ -13,11 +13,11 @@ mod values;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::capability::{Capabilities, Support};
+use herma_core::contract::Target;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::{Digest, VERSION};
 use herma_destination::View;
-use herma_model::capability::{Capabilities, Support};
-use herma_model::contract::Target;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::{Digest, VERSION};
 
 pub use ask::{Ask, Dialect, MODEL_VARIABLE, Router, SOCKET_VARIABLE, TOKEN_VARIABLE};
 pub use connect::{Connect, PROXY_VARIABLE};

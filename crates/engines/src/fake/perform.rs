@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::thread;
 
-use herma_model::engine::{EngineName, EngineResult};
-use herma_model::{Digest, VERSION};
+use herma_core::engine::{EngineName, EngineResult};
+use herma_core::{Digest, VERSION};
 
 use super::ask::Router;
 use super::script::{ResultWord, Script, Step};

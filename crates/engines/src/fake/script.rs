@@ -10,7 +10,7 @@
 //! `fake` says hello when the first step that is not `sleep` begins. A step that fails is reported as a message and the
 //! script goes on. A script without a `result` step ends with the result `completed`.
 
-use herma_model::units::{Bytes, Span};
+use herma_core::units::{Bytes, Span};
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use herma_model::contract::Terms;
-use herma_model::{Contract, Digest};
+use herma_core::contract::Terms;
+use herma_core::{Contract, Digest};
 use serde::{Deserialize, Serialize};
 
 use crate::engine::Assignment;

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use herma_model::engine::EngineName;
+use herma_core::engine::EngineName;
 use serde::{Deserialize, Serialize};
 
 /// The longest version: it goes into messages and reports.

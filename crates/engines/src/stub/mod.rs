@@ -7,10 +7,10 @@ mod identity;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::capability::{Capabilities, Support};
+use herma_core::engine::EngineName;
+use herma_core::{Digest, VERSION};
 use herma_destination::{Mount, View};
-use herma_model::capability::{Capabilities, Support};
-use herma_model::engine::EngineName;
-use herma_model::{Digest, VERSION};
 
 pub use assignment::{AssignmentSchema, BadAssignment, MAX_BYTES, StubAssignment};
 pub use identity::StubIdentity;

@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::view::view;
 
+use herma_core::Contract;
+use herma_core::engine::{DestinationKind, EngineResult};
+use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
 use herma_engines::{Assignment, Conversation, Engine, EngineError, Question, Refusal, Registry, Said, Turn};
-use herma_model::Contract;
-use herma_model::engine::{DestinationKind, EngineResult};
-use herma_model::model_call::Door;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

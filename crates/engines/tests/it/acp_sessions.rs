@@ -1,8 +1,8 @@
 //! The engine `acp` in a session of an earlier run.
 
+use herma_core::engine::EngineResult;
 use herma_engines::acp::AcpConversation;
 use herma_engines::{Conversation as _, Said, Turn};
-use herma_model::engine::EngineResult;
 use serde_json::{Value, json};
 
 fn hello(loads: &Value) -> Value {

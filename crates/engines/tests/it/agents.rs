@@ -6,10 +6,10 @@ use std::path::Path;
 
 use crate::view::view;
 
+use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 use herma_engines::{Assignment, EngineError, Launch, Registry, Said};
-use herma_model::engine::{DestinationKind, EngineName, EngineResult};
-use herma_model::{Contract, Digest};
 use proptest::prelude::*;
 
 const AGENTS: [&str; 5] = ["codex", "claude", "opencode", "pi", "hermes"];

@@ -6,8 +6,8 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::thread;
 
+use herma_core::secret::Secret;
 use herma_engines::fake::{Router, Script, Speaker, perform};
-use herma_model::secret::Secret;
 use serde_json::{Value, json};
 
 use crate::place::Place;

@@ -8,11 +8,11 @@ use std::process::Command;
 
 use crate::view::view;
 
+use herma_core::Contract;
+use herma_core::engine::EngineResult;
 use herma_destination::View;
 use herma_engines::case::CaseReader;
 use herma_engines::{Assignment, EngineError, OutputReader as _, Registry, Said};
-use herma_model::Contract;
-use herma_model::engine::EngineResult;
 use proptest::prelude::*;
 
 fn results(output: &str) -> Vec<EngineResult> {

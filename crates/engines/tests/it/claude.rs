@@ -1,8 +1,8 @@
 //! The dialogue with Claude Code: what it is told and when, what it asks, and how that is answered.
 
+use herma_core::engine::EngineResult;
 use herma_engines::claude::ClaudeDialogue;
 use herma_engines::{Asking, Conversation as _, Question, Said, Turn};
-use herma_model::engine::EngineResult;
 use serde_json::{Value, json};
 
 const TAKEN: &str = r#"{"type":"control_response","response":{"subtype":"success","request_id":"herma","response":{"commands":[],"hooks_applied":true,"hook_on_failure_supported":true}}}"#;

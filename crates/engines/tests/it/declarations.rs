@@ -6,12 +6,12 @@ use std::path::Path;
 
 use crate::view::view;
 
+use herma_core::capability::{Capabilities, Capability, Support};
+use herma_core::engine::{EngineName, EngineResult};
+use herma_core::{Contract, Digest};
 use herma_destination::View;
 use herma_engines::acp::AcpAgent;
 use herma_engines::{Assignment, Engine, EngineError, Registry, Said, Turn};
-use herma_model::capability::{Capabilities, Capability, Support};
-use herma_model::engine::{EngineName, EngineResult};
-use herma_model::{Contract, Digest};
 use serde_json::Value;
 
 /// Every engine with what it says while it works: recorded of a real agent, or in the words of the protocol.

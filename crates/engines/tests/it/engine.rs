@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::{Contract, Digest, VERSION};
 use herma_destination::View;
 use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
 use herma_fixtures::find;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::{Contract, Digest, VERSION};
 
 fn registry(herma: impl Into<PathBuf>) -> Registry {
     Registry::new(herma.into(), None, BTreeMap::new(), &BTreeMap::new())

@@ -1,10 +1,10 @@
 //! Every fixture for real: its verification fails on the tree as it is, and passes after its `fix`.
 
+use herma_core::Contract;
+use herma_core::engine::EngineResult;
 use herma_engines::Said;
 use herma_engines::fake::Script;
 use herma_fixtures::{Fixture, all, find};
-use herma_model::Contract;
-use herma_model::engine::EngineResult;
 use ignore::gitignore::GitignoreBuilder;
 
 use crate::place::{Place, Tree, changed};

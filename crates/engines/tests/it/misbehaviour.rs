@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use herma_core::Contract;
+use herma_core::engine::EngineResult::{self, Completed, Failed, Rejected};
 use herma_engines::Said;
 use herma_engines::fake::{ResultWord, Script, Step};
 use herma_fixtures::{Fixture, find};
-use herma_model::Contract;
-use herma_model::engine::EngineResult::{self, Completed, Failed, Rejected};
 
 use crate::place::{Place, Played, changed};
 

@@ -7,11 +7,11 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
+use herma_core::report::Mode;
 use herma_engines::fake::{Script, Speaker, perform};
 use herma_engines::protocol::ProtocolReader;
 use herma_engines::{LineSplitter, OutputReader as _, Said};
 use herma_fixtures::Fixture;
-use herma_model::report::Mode;
 
 /// A workspace in a temporary directory that is gone after the test.
 pub(crate) struct Place {

@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::time::{Duration, Instant};
 
+use herma_core::VERSION;
+use herma_core::engine::EngineResult;
 use herma_engines::Said;
 use herma_engines::fake::{Script, Speaker, perform, play_file};
-use herma_model::VERSION;
-use herma_model::engine::EngineResult;
 
 use crate::place::{Place, Played};
 

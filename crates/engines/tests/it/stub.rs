@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
+use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 use herma_engines::stub::StubAssignment;
 use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
-use herma_model::engine::{DestinationKind, EngineName, EngineResult};
-use herma_model::{Contract, Digest};
 
 const INSIDE: &str = "/opt/herma-engine/herma-stub";
 

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use herma_model::report::Artifact;
-use herma_model::{Clock, Digest, Fault, Timestamp};
+use herma_core::report::Artifact;
+use herma_core::{Clock, Digest, Fault, Timestamp};
 use rustix::io::Errno;
 
 pub use log::LogWriter;

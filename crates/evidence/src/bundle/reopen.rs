@@ -5,7 +5,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_model::{Clock, Digest, Timestamp};
+use herma_core::{Clock, Digest, Timestamp};
 use sha2::{Digest as _, Sha256};
 
 use super::{Bundle, WriteError, sync_dir};

@@ -4,7 +4,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
-use herma_model::Digest;
+use herma_core::Digest;
 use sha2::{Digest as _, Sha256};
 
 use super::{Bundle, WriteError};

@@ -1,6 +1,6 @@
 //! What may stand in an event's data: no secret, and no more than a reader can use.
 
-use herma_model::event::Source;
+use herma_core::event::Source;
 use serde_json::{Map, Value};
 
 use crate::redact::Redactor;

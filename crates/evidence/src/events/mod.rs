@@ -4,9 +4,9 @@ mod data;
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
 
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::event::{Event, EventType, Source};
-use herma_model::{Fault, RunId, Status};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::event::{Event, EventType, Source};
+use herma_core::{Fault, RunId, Status};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 

@@ -1,7 +1,7 @@
 //! The lines of a git patch that say what happens to one file.
 
-use herma_model::RepoPath;
-use herma_model::report::Mode;
+use herma_core::RepoPath;
+use herma_core::report::Mode;
 
 use super::PatchedFile;
 

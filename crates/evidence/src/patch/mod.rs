@@ -2,8 +2,8 @@
 
 mod header;
 
-use herma_model::RepoPath;
-use herma_model::report::{ChangedFile, Mode};
+use herma_core::RepoPath;
+use herma_core::report::{ChangedFile, Mode};
 
 use self::header::Header;
 use crate::lines::{Line, Lines};
@@ -203,7 +203,7 @@ impl PatchedFile {
         match (&self.blobs, &file.old, &file.new) {
             (None, Some(old), Some(new)) => old.id == new.id,
             (Some((before, after)), old, new) => {
-                let same = |blob: &str, entry: &Option<herma_model::report::Entry>| {
+                let same = |blob: &str, entry: &Option<herma_core::report::Entry>| {
                     entry.as_ref().map_or_else(|| header::is_nothing(blob), |e| e.id == blob)
                 };
                 same(before, old) && same(after, new)

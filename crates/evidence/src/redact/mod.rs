@@ -6,7 +6,7 @@ mod stream;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 
 pub use stream::Stream;
 

@@ -59,7 +59,7 @@ impl Redactor {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::secret::Secret;
+    use herma_core::secret::Secret;
     use proptest::prelude::*;
 
     use super::*;

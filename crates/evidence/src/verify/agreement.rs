@@ -1,9 +1,9 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
-use herma_model::engine::{EndedBy, EngineExit, EngineResult};
-use herma_model::report::{ApprovalStatus, ChangedByCommand, LandedIn, OutcomeState, VerificationStatus};
-use herma_model::trust::TrustHead;
-use herma_model::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
+use herma_core::engine::{EndedBy, EngineExit, EngineResult};
+use herma_core::report::{ApprovalStatus, ChangedByCommand, LandedIn, OutcomeState, VerificationStatus};
+use herma_core::trust::TrustHead;
+use herma_core::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
 
 use super::check::Good;
 use super::children::children;

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::child::{ChildEnd, ChildrenUse};
-use herma_model::event::Event;
-use herma_model::{EventType, Report, RunId};
+use herma_core::child::{ChildEnd, ChildrenUse};
+use herma_core::event::Event;
+use herma_core::{EventType, Report, RunId};
 use serde_json::Value;
 
 use super::pass::Seen;
@@ -78,8 +78,8 @@ pub(super) fn children(seen: &Seen, report: &Report) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::event::Source;
-    use herma_model::{Digest, Timestamp};
+    use herma_core::event::Source;
+    use herma_core::{Digest, Timestamp};
     use serde_json::json;
 
     use super::*;

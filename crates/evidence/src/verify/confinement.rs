@@ -1,7 +1,7 @@
 //! The check of `confinement.json`: it is of this run, and what was probed is what the events tell.
 
-use herma_model::engine::DestinationKind;
-use herma_model::{EventType, Report, Status};
+use herma_core::engine::DestinationKind;
+use herma_core::{EventType, Report, Status};
 use serde_json::Value;
 
 use super::check::Good;

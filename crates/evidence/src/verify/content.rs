@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_model::blocker::Blocker;
-use herma_model::contract::Target;
-use herma_model::gate::Gate;
-use herma_model::report::{Admission, ChangedFile, PathRule};
-use herma_model::{Decision, EventType, RepoPath, Report, Status};
+use herma_core::blocker::Blocker;
+use herma_core::contract::Target;
+use herma_core::gate::Gate;
+use herma_core::report::{Admission, ChangedFile, PathRule};
+use herma_core::{Decision, EventType, RepoPath, Report, Status};
 use serde_json::json;
 
 use super::PathJudge;

@@ -1,8 +1,8 @@
 //! The check of egress: as many decisions as the report counts, and what all of them come to.
 
-use herma_model::egress::EgressUse;
-use herma_model::event::Event;
-use herma_model::{EventType, Report};
+use herma_core::egress::EgressUse;
+use herma_core::event::Event;
+use herma_core::{EventType, Report};
 
 use super::pass::Seen;
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::blocker::Blocker;
-use herma_model::engine::DestinationKind;
-use herma_model::event::{self, Event, EventType, Source};
-use herma_model::{Report, RunId, Status, Timestamp};
+use herma_core::blocker::Blocker;
+use herma_core::engine::DestinationKind;
+use herma_core::event::{self, Event, EventType, Source};
+use herma_core::{Report, RunId, Status, Timestamp};
 
 use super::check::Good;
 use super::children::ChildrenSeen;

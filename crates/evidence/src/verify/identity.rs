@@ -1,6 +1,6 @@
 //! The check that a bundle belongs to the run that was named, and not to another run of the same installation.
 
-use herma_model::{Digest, Report, RunId};
+use herma_core::{Digest, Report, RunId};
 
 use super::check::Good;
 use super::pass::Seen;

@@ -21,9 +21,9 @@ mod test_log;
 
 use std::path::Path;
 
-use herma_model::approver::ApproverName;
-use herma_model::report::{ChangedFile, PathViolation};
-use herma_model::{Contract, Report};
+use herma_core::approver::ApproverName;
+use herma_core::report::{ChangedFile, PathViolation};
+use herma_core::{Contract, Report};
 
 pub use check::{Check, CheckList, CheckName, CheckOutcome, Doubt};
 pub use confinement::{ConfinementJudge, Probed};

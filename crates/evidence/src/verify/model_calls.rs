@@ -1,8 +1,8 @@
 //! The check of the model calls: one chain, of this run, that adds up to what the report says.
 
-use herma_model::model_call::{Chain, Ended, LONGEST_LINE, ModelCall, Sums};
-use herma_model::report::{ModelToolCalls, Usage};
-use herma_model::{Blocker, Report, Status};
+use herma_core::model_call::{Chain, Ended, LONGEST_LINE, ModelCall, Sums};
+use herma_core::report::{ModelToolCalls, Usage};
+use herma_core::{Blocker, Report, Status};
 
 use super::content::absent;
 use super::pass::Seen;

@@ -1,9 +1,9 @@
 //! The check of the operator's word. It comes after the attestation, so it vouches for itself: an approver signed it,
 //! and it names the attestation that it is about.
 
-use herma_model::outcome::{Outcome, OutcomeWord};
-use herma_model::report::OutcomeState;
-use herma_model::signed::Signed;
+use herma_core::outcome::{Outcome, OutcomeWord};
+use herma_core::report::OutcomeState;
+use herma_core::signed::Signed;
 
 use super::check::Good;
 use super::pass::Seen;

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::path::Path;
 
-use herma_model::step::TraceLine;
-use herma_model::{Contract, Decision, Digest, Report, contract};
+use herma_core::step::TraceLine;
+use herma_core::{Contract, Decision, Digest, Report, contract};
 use sha2::{Digest as _, Sha256};
 
 use super::events::EventsSeen;

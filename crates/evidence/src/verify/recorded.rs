@@ -1,7 +1,7 @@
 //! The check that the report says what the events recorded as it happened.
 
-use herma_model::report::ApprovalStatus;
-use herma_model::{Blocker, EventType as E, Report};
+use herma_core::report::ApprovalStatus;
+use herma_core::{Blocker, EventType as E, Report};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -47,9 +47,9 @@ pub(super) fn recorded(seen: &Seen, report: &Report) -> Result<(), String> {
 fn claims(report: &Report) -> Vec<Claim<'_>> {
     let claim = |event, key, field, value| Claim { event, key, field, value };
     let forbidden =
-        report.path_violations.iter().filter(|v| v.rule == herma_model::report::PathRule::Forbidden).count();
+        report.path_violations.iter().filter(|v| v.rule == herma_core::report::PathRule::Forbidden).count();
     let passed =
-        report.verification.iter().all(|v| v.status == herma_model::report::VerificationStatus::Passed);
+        report.verification.iter().all(|v| v.status == herma_core::report::VerificationStatus::Passed);
     vec![
         claim(E::RunStarted, "herma_version", "herma_version", value(&report.herma_version)),
         claim(E::RunStarted, "engine", "engine", value(&report.engine)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 use super::Trust;
 use super::check::Good;

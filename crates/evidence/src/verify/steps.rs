@@ -1,9 +1,9 @@
 //! The check of what was done when: the steps of the trace, and the ends of the verification commands.
 
-use herma_model::blocker::Blocker;
-use herma_model::report::{Verification, VerificationStatus};
-use herma_model::step::TraceLine;
-use herma_model::{EventType, Report, Status, Step};
+use herma_core::blocker::Blocker;
+use herma_core::report::{Verification, VerificationStatus};
+use herma_core::step::TraceLine;
+use herma_core::{EventType, Report, Status, Step};
 
 use super::check::Good;
 use super::pass::Seen;

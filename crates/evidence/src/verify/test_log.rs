@@ -1,7 +1,7 @@
 //! The ends of the verification commands as `test.log` shows them.
 
-use herma_model::Report;
-use herma_model::report::{Verification, VerificationStatus};
+use herma_core::Report;
+use herma_core::report::{Verification, VerificationStatus};
 
 /// How much of a command is looked for.
 const LONGEST_COMMAND: usize = 128;

@@ -3,10 +3,10 @@
 use std::fs;
 use std::io::Write as _;
 
+use herma_core::blocker::Blocker;
+use herma_core::event::{EventType, Source};
+use herma_core::{Digest, Status, Step};
 use herma_evidence::{Bundle, Completed, EventLog, Redactor, Reopened, Trace, attest, layout, seal};
-use herma_model::blocker::Blocker;
-use herma_model::event::{EventType, Source};
-use herma_model::{Digest, Status, Step};
 use serde_json::Map;
 
 use crate::sample::{Ticks, pass, run_id, taken};

@@ -3,9 +3,9 @@
 use std::fs;
 use std::io::Write as _;
 
+use herma_core::secret::Secret;
 use herma_evidence::redact::Stream;
 use herma_evidence::{Bundle, Redactor, layout, secrets};
-use herma_model::secret::Secret;
 use proptest::prelude::*;
 
 use crate::sample::Ticks;
@@ -111,5 +111,5 @@ fn a_log_is_capped_and_says_so() {
     log.finish().unwrap();
     let text = fs::read_to_string(temp.path().join("b/test.log")).unwrap();
     assert_eq!(text, "ten bytes\nten bytes\n\n[herma left out 20 bytes: this log ends at 20 bytes]\n");
-    assert_eq!(bundle.artifacts()[layout::TEST_LOG].sha256, herma_model::Digest::of(text.as_bytes()));
+    assert_eq!(bundle.artifacts()[layout::TEST_LOG].sha256, herma_core::Digest::of(text.as_bytes()));
 }

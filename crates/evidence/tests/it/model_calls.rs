@@ -1,10 +1,10 @@
 //! The model calls in a bundle: one chain of this run, that adds up to what the report says.
 
+use herma_core::model_call::{Attempt, Chain, Charge, Door, Ended, Sums, TokensUsed, Unchained};
+use herma_core::report::{Asking, ModelToolCalls, ToolUse, Usage};
+use herma_core::{Blocker, Digest, Report, Status};
 use herma_evidence::layout;
 use herma_evidence::verify::{CheckName as C, CheckOutcome};
-use herma_model::model_call::{Attempt, Chain, Charge, Door, Ended, Sums, TokensUsed, Unchained};
-use herma_model::report::{Asking, ModelToolCalls, ToolUse, Usage};
-use herma_model::{Blocker, Digest, Report, Status};
 
 use crate::sample::{CONTRACT, Sample, pass_on, run_id};
 

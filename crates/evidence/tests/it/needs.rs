@@ -1,11 +1,11 @@
 //! What the report says of the capabilities that the contract needs.
 
+use herma_core::Status;
+use herma_core::blocker::Blocker;
+use herma_core::capability::Capability::{self, Mcp, Resume, ToolHooks};
+use herma_core::capability::Support::{self, Native, Translated, Unsupported};
 use herma_evidence::verify::CheckName as C;
 use herma_evidence::{layout, render_markdown};
-use herma_model::Status;
-use herma_model::blocker::Blocker;
-use herma_model::capability::Capability::{self, Mcp, Resume, ToolHooks};
-use herma_model::capability::Support::{self, Native, Translated, Unsupported};
 
 use crate::sample::{CONTRACT, Sample, failed, pass, pass_on};
 

@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::sync::LazyLock;
 
+use herma_core::outcome::{Outcome, OutcomeSchema, OutcomeWord};
+use herma_core::report::OutcomeState;
+use herma_core::signed::Signed;
+use herma_core::{Digest, Report, RunId, Timestamp};
 use herma_evidence::verify::{CheckName as C, CheckOutcome};
 use herma_evidence::{ApproverKey, CheckList, Signer, Trust, TrustedApprover, layout, signed};
-use herma_model::outcome::{Outcome, OutcomeSchema, OutcomeWord};
-use herma_model::report::OutcomeState;
-use herma_model::signed::Signed;
-use herma_model::{Digest, Report, RunId, Timestamp};
 use proptest::prelude::*;
 
 use crate::sample::{Sample, check_with, failed, pass, run_id};

@@ -4,21 +4,21 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
+use herma_core::contract::ContractId;
+use herma_core::decision::{Decision, Purpose, Question};
+use herma_core::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
+use herma_core::event::{EventType as E, Source};
+use herma_core::gate::{Finding, Gate};
+use herma_core::report::{
+    Admission, ApprovalStatus, ChangedFile, Entry, Freshness, Mode, NeverActivated, OutcomeState, PathRule,
+    PathViolation, ReportSchema, Usage, Verification, VerificationStatus,
+};
+use herma_core::{Clock, Contract, Fault, RepoPath, Report, RunId, Status, Step, Timestamp};
 use herma_evidence::verify::{CheckName, Probed};
 use herma_evidence::{
     Bundle, CheckList, Completed, Context, EventLog, ExpectedRun, InstallationKey, Redactor, Trace, Trust,
     attest, layout, seal, verify,
 };
-use herma_model::contract::ContractId;
-use herma_model::decision::{Decision, Purpose, Question};
-use herma_model::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
-use herma_model::event::{EventType as E, Source};
-use herma_model::gate::{Finding, Gate};
-use herma_model::report::{
-    Admission, ApprovalStatus, ChangedFile, Entry, Freshness, Mode, NeverActivated, OutcomeState, PathRule,
-    PathViolation, ReportSchema, Usage, Verification, VerificationStatus,
-};
-use herma_model::{Clock, Contract, Fault, RepoPath, Report, RunId, Status, Step, Timestamp};
 use serde_json::{Value, json};
 
 pub(crate) const CONTRACT: &str = "---\nid: trim-slug\ntitle: slugify keeps outer whitespace\n\
@@ -244,7 +244,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
     let path = RepoPath::new("strings.py").unwrap();
     Report {
         schema: ReportSchema::V1,
-        herma_version: herma_model::VERSION.to_owned(),
+        herma_version: herma_core::VERSION.to_owned(),
         run_id: run_id(),
         parent_run: None,
         contract_id: "trim-slug".parse::<ContractId>().unwrap(),
@@ -252,7 +252,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         status: Status::Pass,
         engine: EngineName::fake(),
         engine_version: "1".to_owned(),
-        engine_digest: Some(herma_model::Digest::of(b"fake")),
+        engine_digest: Some(herma_core::Digest::of(b"fake")),
         engine_started: true,
         engine_exit: Some(EngineExit {
             code: Some(0),

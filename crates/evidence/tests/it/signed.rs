@@ -3,11 +3,11 @@
 use std::fs;
 use std::sync::LazyLock;
 
+use herma_core::secret::Secret;
+use herma_core::signed::{Signable, Signed};
 use herma_evidence::approver_key::TOKEN_PREFIX;
 use herma_evidence::signed::{check, digest, sign};
 use herma_evidence::{ApproverKey, BadSignature, KeyError, Redactor, Signer, Unlocked, secrets};
-use herma_model::secret::Secret;
-use herma_model::signed::{Signable, Signed};
 use pkcs8::der::Decode as _;
 use pkcs8::der::asn1::OctetStringRef;
 use pkcs8::der::pem::LineEnding;

@@ -3,12 +3,12 @@
 use std::fs::{self, File};
 use std::sync::LazyLock;
 
+use herma_core::blocker::Blocker;
+use herma_core::report::{ChangedByCommand, ChildrenUse, EgressUse, Usage, VerificationStatus};
+use herma_core::units::Usd;
+use herma_core::{Digest, RepoPath, RunId, Status, Timestamp};
 use herma_evidence::verify::CheckName as C;
 use herma_evidence::{ExpectedRun, InstallationKey, Trust, layout};
-use herma_model::blocker::Blocker;
-use herma_model::report::{ChangedByCommand, ChildrenUse, EgressUse, Usage, VerificationStatus};
-use herma_model::units::Usd;
-use herma_model::{Digest, RepoPath, RunId, Status, Timestamp};
 use proptest::prelude::*;
 
 use crate::sample::{Sample, check, check_as, check_with, failed, pass, pass_saying};
@@ -201,17 +201,17 @@ fn changed_by_command() -> ChangedByCommand {
 /// A failed report says which files a command changed, and has the blocker.
 #[test]
 fn changed_files_and_their_blocker_are_not_without_each_other() {
-    let blocked = |r: &mut herma_model::Report| {
+    let blocked = |r: &mut herma_core::Report| {
         r.status = Status::Fail;
         r.blockers = vec![Blocker::VerificationChangedFiles.because("strings.py")];
     };
-    let changed = |r: &mut herma_model::Report| {
+    let changed = |r: &mut herma_core::Report| {
         r.verification[0].status = VerificationStatus::ChangedFiles;
         r.verification[0].changed_files = Some(changed_by_command());
     };
     let lies =
-        |lie: &dyn Fn(&mut herma_model::Report)| failed(&pass(|r| lie(r)).verify()).contains(&C::Agreement);
-    let agrees = |r: &mut herma_model::Report| (blocked(r), changed(r)).1;
+        |lie: &dyn Fn(&mut herma_core::Report)| failed(&pass(|r| lie(r)).verify()).contains(&C::Agreement);
+    let agrees = |r: &mut herma_core::Report| (blocked(r), changed(r)).1;
     assert!(!lies(&agrees));
     assert!(lies(&blocked));
     assert!(lies(&|r| {
@@ -231,7 +231,7 @@ fn changed_files_and_their_blocker_are_not_without_each_other() {
 /// herma itself signs a report that is not true: the checks after the seal find it.
 #[test]
 fn a_signed_lie_is_found() {
-    type Lie = fn(&mut herma_model::Report);
+    type Lie = fn(&mut herma_core::Report);
     let lies: &[(&str, C, Lie)] = &[
         ("a pass with a blocker", C::Agreement, |r| r.blockers.push(Blocker::NoDiff.because("none"))),
         ("a failed verification", C::Agreement, |r| r.verification[0].status = VerificationStatus::Failed),
@@ -278,7 +278,7 @@ fn a_signed_lie_is_found() {
         ("a path outside", C::Paths, |r| r.changed_files[0].path = RepoPath::new("setup.py").unwrap()),
         ("a late start", C::Freshness, |r| r.run_started_at += std::time::Duration::from_millis(5)),
         ("a wall that was not probed", C::Order, |r| {
-            r.destination = herma_model::engine::DestinationKind::Sandbox;
+            r.destination = herma_core::engine::DestinationKind::Sandbox;
         }),
         ("a file without a reason", C::Artifacts, |r| drop(r.not_applicable.remove(layout::CONFINEMENT))),
         ("a reason for a file that is there", C::Artifacts, |r| {
@@ -308,12 +308,12 @@ fn a_signed_secret_is_found_in_a_log_and_never_written_into_a_report() {
 
 #[test]
 fn a_name_that_held_a_secret_is_not_judged_by_what_is_left_of_it() {
-    let redacted = |report: &mut herma_model::Report| {
+    let redacted = |report: &mut herma_core::Report| {
         let path = RepoPath::new("src/[redacted:github_token].py").unwrap();
         report.changed_files[0].path = path;
         report.not_applicable.insert(layout::PATCH.to_owned(), "withheld".to_owned());
     };
-    let judged = |change: &dyn Fn(&mut herma_model::Report)| {
+    let judged = |change: &dyn Fn(&mut herma_core::Report)| {
         let list = pass(|report| {
             redacted(report);
             change(report);

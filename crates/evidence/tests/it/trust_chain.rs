@@ -2,12 +2,12 @@
 
 use std::sync::LazyLock;
 
+use herma_core::admission::AdmissionKind;
+use herma_core::approval::{Answer, ApprovalId};
+use herma_core::approver::Revocation;
+use herma_core::trust::{ChainedApprover, TrustEntry, TrustHead};
+use herma_core::{Digest, RunId, Timestamp};
 use herma_evidence::{ApproverKey, InstallationKey, Signer, TrustChain};
-use herma_model::admission::AdmissionKind;
-use herma_model::approval::{Answer, ApprovalId};
-use herma_model::approver::Revocation;
-use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead};
-use herma_model::{Digest, RunId, Timestamp};
 use proptest::prelude::*;
 
 struct World {

@@ -5,13 +5,13 @@ use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 
+use herma_core::blocker::Blocker;
+use herma_core::event::{EventType, Source};
+use herma_core::{Fault, secret::Secret};
 use herma_evidence::keys::{KEY_FILE, PUBLIC_FILE};
 use herma_evidence::{
     AttestError, Bundle, EventLog, InstallationKey, KeyError, PublicKey, Redactor, attest, layout,
 };
-use herma_model::blocker::Blocker;
-use herma_model::event::{EventType, Source};
-use herma_model::{Fault, secret::Secret};
 use serde_json::{Map, Value, json};
 
 use crate::sample::{Ticks, pass, run_id};

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use super::{Landing, REFS};
 use crate::error::GitError;

@@ -6,9 +6,9 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
+use herma_core::RepoPath;
+use herma_core::report::{ChangedFile, Mode};
 use herma_git::{Baseline, ControlFiles, GitDir, NewFile, ObjectFormat, lay_out, tree_id, walk};
-use herma_model::RepoPath;
-use herma_model::report::{ChangedFile, Mode};
 use rustix::fs::{Mode as Permissions, OFlags};
 
 use crate::kit::{Scene, path};

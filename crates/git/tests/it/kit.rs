@@ -4,9 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::RepoPath;
 use herma_destination::Tool;
 use herma_git::Git;
-use herma_model::RepoPath;
 
 const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 

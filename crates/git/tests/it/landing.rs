@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::report::Mode;
 use herma_git::{GitDir, LandState, NewFile, ObjectFormat, SourceRepo, Unlanded, make_disposable};
-use herma_model::report::Mode;
 
 use crate::kit::{Scene, git_in, path};
 use crate::landing_kit::{CHANGES, RUN, Target, files, result_tree, run};

@@ -5,9 +5,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::RunId;
+use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_git::{Baseline, GitDir, Landing, SourceRepo, SourceState};
-use herma_model::RunId;
-use herma_model::report::{ChangedFile, Entry, Mode};
 
 use crate::kit::{Scene, git_in, path};
 

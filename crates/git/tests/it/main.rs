@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::symlink;
 
+use herma_core::RepoPath;
+use herma_core::report::{ChangedFile, Mode};
 use herma_git::{
     ControlFiles, GitDir, NewFile, ObjectFormat, SourceRepo, copy_changes, lay_out, make_agent_repository,
     tree_id, walk,
 };
-use herma_model::RepoPath;
-use herma_model::report::{ChangedFile, Mode};
 use kit::{Scene, git_in, path};
 
 /// Files of every kind, with names that git has to quote.

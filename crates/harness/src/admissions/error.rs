@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use herma_model::admission::{AdmissionId, Incomplete};
+use herma_core::admission::{AdmissionId, Incomplete};
 
 use crate::trust::TrustError;
 

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_model::admission::{AdmissionId, AdmissionKind, AdmissionRevocation, MAX_BYTES, SignedAdmission};
-use herma_model::signed::Signed;
+use herma_core::admission::{AdmissionId, AdmissionKind, AdmissionRevocation, MAX_BYTES, SignedAdmission};
+use herma_core::signed::Signed;
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

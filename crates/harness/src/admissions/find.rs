@@ -2,15 +2,15 @@
 
 use std::fs;
 
-use herma_evidence::signed;
-use herma_model::admission::{
+use herma_core::admission::{
     AdmissionDraft, AdmissionId, AdmissionKind, EngineAdmission, Incomplete, ModelAdmission, ModelRef,
     Review, ReviewFacts, TargetAdmission,
 };
-use herma_model::contract::ModelChoice;
-use herma_model::engine::EngineName;
-use herma_model::report::Admission;
-use herma_model::{Blocker, Digest, Timestamp};
+use herma_core::contract::ModelChoice;
+use herma_core::engine::EngineName;
+use herma_core::report::Admission;
+use herma_core::{Blocker, Digest, Timestamp};
+use herma_evidence::signed;
 
 use super::{AdmissionError, AdmissionFile, Admissions, Situation, files};
 

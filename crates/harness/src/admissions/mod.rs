@@ -10,14 +10,14 @@ mod situation;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use herma_evidence::signed;
-use herma_model::admission::{
+use herma_core::admission::{
     AdmissionDraft, AdmissionId, AdmissionKind, AdmissionRevocation, Line, SignedAdmission,
 };
-use herma_model::engine::EngineName;
-use herma_model::signed::Signed;
-use herma_model::trust::TrustEntry;
-use herma_model::{Digest, Timestamp};
+use herma_core::engine::EngineName;
+use herma_core::signed::Signed;
+use herma_core::trust::TrustEntry;
+use herma_core::{Digest, Timestamp};
+use herma_evidence::signed;
 
 pub use self::error::AdmissionError;
 use self::files::Files;

@@ -1,7 +1,7 @@
 //! No secret lies in an admission, in no field and in no comment. Messages say where one stands, never what it is.
 
+use herma_core::admission::AdmissionDraft;
 use herma_evidence::secrets::scan;
-use herma_model::admission::AdmissionDraft;
 
 /// Refuses a file that holds a secret. This comes before anything else is said about it: other messages repeat what
 /// they are about.

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use herma_model::admission::AdmissionId;
-use herma_model::store::{RunQuery, Store};
-use herma_model::{Timestamp, VERSION};
+use herma_core::admission::AdmissionId;
+use herma_core::store::{RunQuery, Store};
+use herma_core::{Timestamp, VERSION};
 
 use crate::approvers::Approvers;
 use crate::installation::Installation;
@@ -55,7 +55,7 @@ fn count(store: &dyn Store, id: &AdmissionId, since: Timestamp) -> Option<u64> {
     let mut before = None;
     loop {
         let page = store.runs(&RunQuery { limit: PAGE, before, status: None }).ok()?;
-        let counts = |run: &&herma_model::store::RunSummary| {
+        let counts = |run: &&herma_core::store::RunSummary| {
             run.started_at >= since
                 && match id {
                     AdmissionId::Engine(engine) => run.engine == *engine,

@@ -1,11 +1,11 @@
 //! What an approval of a run is bound to.
 
-use herma_model::approval::Binding;
-use herma_model::contract::Terms;
-use herma_model::decision::Purpose;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::{Contract, Digest};
-use herma_policy::policy_digest;
+use herma_core::approval::Binding;
+use herma_core::contract::Terms;
+use herma_core::decision::Purpose;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::{Contract, Digest};
+use herma_rules::policy_digest;
 use serde_json::json;
 
 /// What a binding is made of, besides the rules.
@@ -73,11 +73,11 @@ mod tests {
 
     #[test]
     fn another_policy_for_tool_calls_is_another_policy() {
-        let policies = |files: &[herma_governance::PolicyFile]| {
-            rules(herma_governance::Policies::compile(files).unwrap().digest())
+        let policies = |files: &[herma_policy::PolicyFile]| {
+            rules(herma_policy::Policies::compile(files).unwrap().digest())
         };
         let text = "@id(\"a\") forbid (principal, action == Action::\"fetch\", resource);".to_owned();
-        let own = herma_governance::PolicyFile { name: "own.cedar".to_owned(), text };
+        let own = herma_policy::PolicyFile { name: "own.cedar".to_owned(), text };
         assert_ne!(policies(&[]), policies(&[own]));
         assert_ne!(policies(&[]), policy_digest());
     }

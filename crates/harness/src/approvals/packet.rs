@@ -1,8 +1,8 @@
 //! The packet: what a person sees before granting an approval, and the short code for exactly that.
 
-use herma_model::approval::{Approval, ApprovalRequest, Change};
-use herma_model::contract::Terms;
-use herma_model::{Contract, Digest};
+use herma_core::approval::{Approval, ApprovalRequest, Change};
+use herma_core::contract::Terms;
+use herma_core::{Contract, Digest};
 use schemars::JsonSchema;
 use serde::Serialize;
 

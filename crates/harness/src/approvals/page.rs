@@ -1,9 +1,9 @@
 //! How a packet reads.
 
-use herma_model::contract::{Action, Limits, Terms};
-use herma_model::stage::MutationScope;
-use herma_model::visible::visible_line;
-use herma_policy::forbidden_paths::built_in;
+use herma_core::contract::{Action, Limits, Terms};
+use herma_core::stage::MutationScope;
+use herma_core::visible::visible_line;
+use herma_rules::forbidden_paths::built_in;
 use serde::Serialize;
 
 use super::fold::{Blanks, folded, wrapped};

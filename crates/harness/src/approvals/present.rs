@@ -1,11 +1,11 @@
 //! Whether there is an approval of exactly this run, and its use.
 
-use herma_model::approval::{Answer, Approval, ApprovalState, ApprovalStore, Binding, Moved, Ruling};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::signed::Signed;
-use herma_model::store::StoreError;
-use herma_model::visible::visible_line;
-use herma_model::{Contract, RunId, Timestamp};
+use herma_core::approval::{Answer, Approval, ApprovalState, ApprovalStore, Binding, Moved, Ruling};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::signed::Signed;
+use herma_core::store::StoreError;
+use herma_core::visible::visible_line;
+use herma_core::{Contract, RunId, Timestamp};
 
 use super::witness::Witness;
 

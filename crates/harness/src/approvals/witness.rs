@@ -1,9 +1,9 @@
 //! Who can say whether a signature is an approver's.
 
+use herma_core::approval::{ApprovalRequest, Ruling};
+use herma_core::approver::ApproverName;
+use herma_core::signed::Signed;
 use herma_evidence::signed;
-use herma_model::approval::{ApprovalRequest, Ruling};
-use herma_model::approver::ApproverName;
-use herma_model::signed::Signed;
 
 use crate::approvers::Approvers;
 

@@ -3,10 +3,10 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
+use herma_core::approver::ApproverName;
+use herma_core::visible::visible_line;
 use herma_evidence::KeyError;
-use herma_model::Digest;
-use herma_model::approver::ApproverName;
-use herma_model::visible::visible_line;
 
 use crate::trust::TrustError;
 

@@ -7,9 +7,9 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use herma_model::Digest;
-use herma_model::approver::{ApproverName, ApproverRecord, Revocation};
-use herma_model::signed::Signed;
+use herma_core::Digest;
+use herma_core::approver::{ApproverName, ApproverRecord, Revocation};
+use herma_core::signed::Signed;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;

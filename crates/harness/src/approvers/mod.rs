@@ -6,14 +6,14 @@ mod standing;
 
 use std::sync::Arc;
 
+use herma_core::approver::{ApproverName, ApproverRecord, Custody, Revocation};
+use herma_core::secret::Secret;
+use herma_core::signed::{Signable, Signed};
+use herma_core::trust::{ChainedApprover, TrustEntry, TrustHead};
+use herma_core::{Digest, Timestamp};
 use herma_evidence::{
     ApproverKey, KeyError, PublicKey, Signer, TrustChain, TrustedApprover, Unlocked, signed,
 };
-use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
-use herma_model::secret::Secret;
-use herma_model::signed::{Signable, Signed};
-use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead};
-use herma_model::{Digest, Timestamp};
 
 pub use self::error::ApproverError;
 use self::files::Files;

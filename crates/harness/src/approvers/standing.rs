@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use herma_core::Digest;
+use herma_core::approver::{ApproverName, ApproverRecord, Revocation};
+use herma_core::signed::Signed;
 use herma_evidence::{PublicKey, TrustChain, signed};
-use herma_model::Digest;
-use herma_model::approver::{ApproverName, ApproverRecord, Revocation};
-use herma_model::signed::Signed;
 
 use super::KnownApprover;
 

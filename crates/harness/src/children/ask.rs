@@ -1,8 +1,8 @@
 //! What is said at the run's socket about child runs.
 
-use herma_model::engine::EngineName;
-use herma_model::report::Entry;
-use herma_model::{RepoPath, Report};
+use herma_core::engine::EngineName;
+use herma_core::report::Entry;
+use herma_core::{RepoPath, Report};
 use serde::{Deserialize, Serialize};
 
 /// The variable that says where the run's socket is, seen from inside. Who changes it reaches nobody, or somebody inside.

@@ -62,7 +62,7 @@ impl ChildDoor {
 mod tests {
     use std::thread;
 
-    use herma_model::engine::EngineName;
+    use herma_core::engine::EngineName;
 
     use super::*;
 

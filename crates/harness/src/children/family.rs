@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
+use herma_core::child::ChildEnd;
+use herma_core::contract::Terms;
+use herma_core::egress::EgressMode;
+use herma_core::engine::EngineName;
+use herma_core::event::Source;
+use herma_core::{Contract, EventType, RunId, Status};
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
-use herma_governance::ChildRun;
-use herma_model::child::ChildEnd;
-use herma_model::contract::Terms;
-use herma_model::egress::EgressMode;
-use herma_model::engine::EngineName;
-use herma_model::event::Source;
-use herma_model::{Contract, EventType, RunId, Status};
-use herma_policy::PathRules;
+use herma_policy::ChildRun;
 use herma_router::budget::Amount;
 use herma_router::service::RunAbove;
+use herma_rules::PathRules;
 use serde_json::{Map, Value, json};
 
 use super::ask::{ChildAnswer, ChildAsk};
@@ -82,7 +82,7 @@ pub(crate) struct Family<'a> {
     parent: Arc<ChildOf>,
     events: Arc<EventLog>,
     started: Instant,
-    destination: herma_model::engine::DestinationKind,
+    destination: herma_core::engine::DestinationKind,
     unwritten: Mutex<Option<String>>,
 }
 

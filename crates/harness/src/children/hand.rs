@@ -6,8 +6,8 @@ use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_git::{ObjectFormat, blob_id};
-use herma_model::report::{ChangedFile, Entry, Mode};
 
 use super::ask::HandedFile;
 

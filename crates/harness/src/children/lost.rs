@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use herma_core::child::ChildEnd;
+use herma_core::event::Source;
+use herma_core::{EventType, Report, RunId};
 use herma_evidence::{EventLog, WriteError, layout, report};
-use herma_model::child::ChildEnd;
-use herma_model::event::Source;
-use herma_model::{EventType, Report, RunId};
 
 use crate::file_reading::read_regular;
 use crate::installation::Installation;

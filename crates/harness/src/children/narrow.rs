@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use herma_model::Stage;
-use herma_model::contract::{Pattern, Target, Terms};
-use herma_model::engine::DestinationKind;
+use herma_core::Stage;
+use herma_core::contract::{Pattern, Target, Terms};
+use herma_core::engine::DestinationKind;
 
 /// What a child has to stay within.
 pub(super) struct Bounds<'a> {
@@ -131,7 +131,7 @@ fn reach(parent: &Terms, child: &Terms) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::Contract;
+    use herma_core::Contract;
 
     use super::*;
 

@@ -4,8 +4,8 @@ use std::fs::{self, OpenOptions};
 use std::io::Write as _;
 use std::path::Path;
 
+use herma_core::report::Mode;
 use herma_git::{Baseline, GitDir, GitError, ObjectFormat, walk};
-use herma_model::report::Mode;
 
 use super::family::ChildOf;
 use crate::collect::{compare, expected_tree, take_refused_by_git};
@@ -47,7 +47,7 @@ pub(crate) fn baseline(
     let ground = Ground { git_dir, baseline: base, entries };
     let (mut changes, added) = compare(&ground, &found);
     let mut ignored = ground.git_dir.ignored(&parent.checkout, &ground.entries, &added)?;
-    let is_scratch = |path: &&herma_model::RepoPath| {
+    let is_scratch = |path: &&herma_core::RepoPath| {
         parent.scratch.iter().any(|scratch| path.as_bytes().starts_with(scratch.as_bytes()))
     };
     ignored.extend(added.iter().filter(is_scratch).cloned());

@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 
+use herma_core::comparison::{Comparison, ComparisonId, Lane, LaneRun};
+use herma_core::engine::EngineName;
+use herma_core::signed::Signed;
+use herma_core::{Digest, VERSION};
 use herma_evidence::{layout, signed};
-use herma_model::comparison::{Comparison, ComparisonId, Lane, LaneRun};
-use herma_model::engine::EngineName;
-use herma_model::signed::Signed;
-use herma_model::{Digest, VERSION};
 
 use super::error::ComparisonError;
 use super::markdown::comparison_markdown;

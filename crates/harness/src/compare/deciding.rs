@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::Digest;
-use herma_model::comparison::Share;
-use herma_model::proof::{Compared, Criterion, Standing};
+use herma_core::Digest;
+use herma_core::comparison::Share;
+use herma_core::proof::{Compared, Criterion, Standing};
 
 use super::evidence::{Evidence, Held};
 use super::shape::Shape;
@@ -117,12 +117,12 @@ fn first_unbelievable(lane: &[Evidence]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
+    use herma_core::child::ChildrenUse;
+    use herma_core::engine::{EndedBy, EngineExit};
+    use herma_core::report::{Admission, ChangedFile, PathRule, PathViolation};
+    use herma_core::tool::{Asking, ToolUse};
+    use herma_core::{Blocker, RepoPath, Report};
     use herma_evidence::verify::{CheckName, CheckOutcome};
-    use herma_model::child::ChildrenUse;
-    use herma_model::engine::{EndedBy, EngineExit};
-    use herma_model::report::{Admission, ChangedFile, PathRule, PathViolation};
-    use herma_model::tool::{Asking, ToolUse};
-    use herma_model::{Blocker, RepoPath, Report};
 
     use super::super::sample::{end, failed, good, run};
     use super::*;

@@ -2,11 +2,11 @@
 
 use std::io;
 
-use herma_model::RunId;
-use herma_model::comparison::ComparisonId;
-use herma_model::contract::ContractId;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::interruption::EndSignal;
+use herma_core::RunId;
+use herma_core::comparison::ComparisonId;
+use herma_core::contract::ContractId;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::interruption::EndSignal;
 
 use crate::error::OrderError;
 

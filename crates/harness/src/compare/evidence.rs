@@ -3,11 +3,11 @@
 
 use std::path::Path;
 
+use herma_core::report::{Verification, VerificationStatus};
+use herma_core::units::Usd;
+use herma_core::{Blocker, Digest, Report, RunId, Status, Verdict};
 use herma_evidence::verify::{CheckList, CheckName, CheckOutcome};
 use herma_evidence::{Trust, layout, report};
-use herma_model::report::{Verification, VerificationStatus};
-use herma_model::units::Usd;
-use herma_model::{Blocker, Digest, Report, RunId, Status, Verdict};
 
 use super::shape::Shape;
 use crate::bundle_check::verify_bundle;

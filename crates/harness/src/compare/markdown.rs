@@ -2,10 +2,10 @@
 
 use std::fmt::Write as _;
 
-use herma_model::comparison::{Comparison, Lane};
-use herma_model::engine::EngineName;
-use herma_model::proof::{Criterion, Standing};
-use herma_model::visible::visible_line;
+use herma_core::comparison::{Comparison, Lane};
+use herma_core::engine::EngineName;
+use herma_core::proof::{Criterion, Standing};
+use herma_core::visible::visible_line;
 
 /// The comparison in Markdown: first the table that says it at a glance, then what is behind it.
 #[must_use]
@@ -130,8 +130,8 @@ fn table(rows: &[Vec<String>]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::comparison::{ComparisonId, ComparisonSchema, TableRow};
-    use herma_model::report::NeverActivated;
+    use herma_core::comparison::{ComparisonId, ComparisonSchema, TableRow};
+    use herma_core::report::NeverActivated;
 
     use super::super::evidence::Evidence;
     use super::super::measures::{compare_lanes, measure};

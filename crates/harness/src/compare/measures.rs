@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use herma_model::Digest;
-use herma_model::comparison::{Measure, Measured, Share};
-use herma_model::proof::{Compared, Criterion, Standing};
-use herma_model::units::Usd;
+use herma_core::Digest;
+use herma_core::comparison::{Measure, Measured, Share};
+use herma_core::proof::{Compared, Criterion, Standing};
+use herma_core::units::Usd;
 
 use super::deciding::{compare_deciding, share};
 use super::evidence::{Evidence, Told};
@@ -104,8 +104,8 @@ fn same_time(ours: u64, theirs: u64) -> (Standing, &'static str) {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::report::{Report, VerificationStatus};
-    use herma_model::{Blocker, Timestamp};
+    use herma_core::report::{Report, VerificationStatus};
+    use herma_core::{Blocker, Timestamp};
 
     use super::super::sample::{failed, good, run};
     use super::*;
@@ -164,7 +164,7 @@ mod tests {
             assert_eq!(of(Criterion::Verification, &worse), Some(Measured::Share(Share { held: 1, of: 2 })));
             assert_better(Criterion::Verification, &[good(), good()], &worse);
         }
-        let gated = || changed(|report| report.stage = herma_model::Stage::Gated);
+        let gated = || changed(|report| report.stage = herma_core::Stage::Gated);
         assert_eq!(of(Criterion::Verification, &[gated()]), None);
         assert_eq!(
             of(Criterion::Verification, &[gated(), good()]),

@@ -14,7 +14,7 @@ mod turns;
 
 use std::cmp::Ordering;
 
-use herma_model::proof::Standing;
+use herma_core::proof::Standing;
 
 pub use comparisons::Comparisons;
 pub use error::{CompareError, ComparisonError};

@@ -1,14 +1,14 @@
 //! Evidence to compare, for tests: of a run that passed, after a change.
 
-use herma_evidence::layout;
-use herma_evidence::verify::{Check, CheckList, CheckName, CheckOutcome};
-use herma_model::blocker::Blocker;
-use herma_model::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
-use herma_model::report::{
+use herma_core::blocker::Blocker;
+use herma_core::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
+use herma_core::report::{
     Admission, ApprovalStatus, Artifact, ChangedFile, Freshness, NeverActivated, OutcomeState, ReportSchema,
     Usage, Verification, VerificationStatus,
 };
-use herma_model::{Contract, Digest, RepoPath, Report, RunId, Status, Timestamp};
+use herma_core::{Contract, Digest, RepoPath, Report, RunId, Status, Timestamp};
+use herma_evidence::layout;
+use herma_evidence::verify::{Check, CheckList, CheckName, CheckOutcome};
 
 use super::evidence::Evidence;
 
@@ -72,7 +72,7 @@ pub(super) fn report() -> Report {
     let there = layout::EXPECTED.into_iter().filter(|name| *name != layout::MODEL_CALLS);
     Report {
         schema: ReportSchema::V1,
-        herma_version: herma_model::VERSION.to_owned(),
+        herma_version: herma_core::VERSION.to_owned(),
         run_id: RunId::new(at(0), [7; 10]),
         parent_run: None,
         contract_id: contract.terms.id.clone(),

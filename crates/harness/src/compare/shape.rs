@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use herma_model::Report;
+use herma_core::Report;
 use serde_json::Value;
 
 /// Fields in which two engines may differ though both did equally well, so that they are no part of the shape:

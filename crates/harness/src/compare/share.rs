@@ -1,7 +1,7 @@
 //! Shares: how many of how many, and how one stands against another.
 
-use herma_model::comparison::Share;
-use herma_model::proof::Standing;
+use herma_core::comparison::Share;
+use herma_core::proof::Standing;
 
 use super::standing;
 

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use herma_model::comparison::{
+use herma_core::comparison::{
     ComparedContract, Comparison, ComparisonId, ComparisonSchema, Lane, LaneRun, TableRow,
 };
-use herma_model::contract::ContractId;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::proof::{Compared, Criterion, Standing};
-use herma_model::report::NeverActivated;
-use herma_model::{Contract, Digest, Report, Status, VERSION};
+use herma_core::contract::ContractId;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::proof::{Compared, Criterion, Standing};
+use herma_core::report::NeverActivated;
+use herma_core::{Contract, Digest, Report, Status, VERSION};
 
 use super::error::CompareError;
 use super::evidence::Evidence;
@@ -152,7 +152,7 @@ impl Running {
             destination: Some(DestinationKind::Sandbox),
             script: None,
             keep_workspace: false,
-            egress: herma_model::egress::EgressMode::Strict,
+            egress: herma_core::egress::EgressMode::Strict,
             resumes: None,
             fault: None,
         };
@@ -251,7 +251,7 @@ fn nowhere(blocked: &Lane) -> Vec<Compared> {
 
 #[cfg(test)]
 mod tests {
-    use herma_model::Blocker;
+    use herma_core::Blocker;
 
     use super::super::sample::report;
     use super::*;
@@ -263,7 +263,7 @@ mod tests {
             report.engine_started = started;
             report.blockers =
                 blockers.iter().map(|blocker| blocker.because(format!("for {blocker}"))).collect();
-            report.status = herma_model::Verdict::new(report.blockers.clone()).status();
+            report.status = herma_core::Verdict::new(report.blockers.clone()).status();
             why_blocked(&report)
         };
         let why = ended(&[Blocker::EngineDisabled, Blocker::StageUnproven], false).unwrap();

@@ -1,11 +1,11 @@
 //! Temporary grants: signed by an approver, one file each in `egress/grants`, over by themselves.
 
+use herma_core::approver::ApproverName;
+use herma_core::signed::Signed;
+use herma_core::trust::TrustEntry;
+use herma_core::{Digest, Timestamp};
 use herma_egress::grants::Grant;
 use herma_evidence::signed;
-use herma_model::approver::ApproverName;
-use herma_model::signed::Signed;
-use herma_model::trust::TrustEntry;
-use herma_model::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::error::EgressError;

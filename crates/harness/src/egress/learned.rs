@@ -1,8 +1,8 @@
 //! What a run with `--egress learn` reached: a proposal for a person. Nothing reads it but the commands for people.
 
+use herma_core::contract::ContractId;
+use herma_core::{RunId, Timestamp};
 use herma_egress::rules::Rule;
-use herma_model::contract::ContractId;
-use herma_model::{RunId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl EgressFiles {
             let rule: Rule =
                 host.parse().map_err(|bad| EgressError::Line { file: "egress/learned", line: 0, bad })?;
             if !proposal.hosts.contains(&rule.to_string()) {
-                return Err(EgressError::NotLearned { host: herma_model::visible::visible_line(host) });
+                return Err(EgressError::NotLearned { host: herma_core::visible::visible_line(host) });
             }
             rules.push(rule);
         }

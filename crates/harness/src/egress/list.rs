@@ -3,11 +3,11 @@
 //! Where `egress_signed_by` in settings.yaml names an approver, that file is a draft, and only what this approver has
 //! signed counts. A signature that does not hold keeps the last list that held, and blocks new runs.
 
+use herma_core::approver::ApproverName;
+use herma_core::visible::visible_line;
 use herma_egress::rules::{Allowlist, Rule};
 use herma_egress::signed::{NamedKey, SignedList, Verified, verify};
 use herma_evidence::signed;
-use herma_model::approver::ApproverName;
-use herma_model::visible::visible_line;
 
 use super::error::EgressError;
 use super::files::EgressFiles;

@@ -1,12 +1,12 @@
 //! What one run may reach: the contract's list, the installation's, and grants that hold, compiled into one.
 
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::BadContract;
+use herma_core::egress::EgressMode;
+use herma_core::engine::DestinationKind;
+use herma_core::{Contract, Stage, Timestamp};
 use herma_egress::rules::{Allowlist, Asked, Listing, Rule};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::BadContract;
-use herma_model::egress::EgressMode;
-use herma_model::engine::DestinationKind;
-use herma_model::{Contract, Stage, Timestamp};
-use herma_policy::EgressRules;
+use herma_rules::EgressRules;
 
 use super::error::EgressError;
 use super::grants::{GrantState, KnownGrant};

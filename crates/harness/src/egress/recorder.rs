@@ -3,13 +3,13 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use herma_core::EventType;
+use herma_core::contract::{Action, Terms};
+use herma_core::egress::{EgressMode, EgressUse};
+use herma_core::event::{Event, Source};
 use herma_egress::{Decided, Reason, Unrecorded, Verdict, Watch};
 use herma_evidence::EventLog;
-use herma_model::EventType;
-use herma_model::contract::{Action, Terms};
-use herma_model::egress::{EgressMode, EgressUse};
-use herma_model::event::{Event, Source};
-use herma_policy::egress_actions::{attempted_at, possible_at};
+use herma_rules::egress_actions::{attempted_at, possible_at};
 use serde_json::{Map, Value, json};
 
 use crate::facts::Facts;

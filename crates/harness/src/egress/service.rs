@@ -6,12 +6,12 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::EventType;
+use herma_core::egress::{EgressMode, EgressUse};
+use herma_core::engine::DestinationKind;
+use herma_core::event::Source;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
-use herma_model::EventType;
-use herma_model::egress::{EgressMode, EgressUse};
-use herma_model::engine::DestinationKind;
-use herma_model::event::Source;
 
 use super::learned::Proposal;
 use super::plan::EgressPlan;

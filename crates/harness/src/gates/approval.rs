@@ -1,11 +1,11 @@
 //! The approval: there is one, of exactly this run.
 
-use herma_model::Digest;
-use herma_model::approval::{ApprovalId, Binding};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::gate::Finding;
-use herma_model::report::ApprovalStatus;
-use herma_policy::egress_digest;
+use herma_core::Digest;
+use herma_core::approval::{ApprovalId, Binding};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::gate::Finding;
+use herma_core::report::ApprovalStatus;
+use herma_rules::egress_digest;
 
 use super::{Case, Judged};
 use crate::approvals::{self, Present};

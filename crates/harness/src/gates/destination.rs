@@ -1,11 +1,11 @@
 //! The destination and the toolchains: where the engine would run, and with what.
 
+use herma_core::Contract;
+use herma_core::Stage;
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::engine::DestinationKind;
 use herma_destination::toolchain::{self, Found as Toolchains};
 use herma_destination::{Destination, Unready};
-use herma_model::Contract;
-use herma_model::Stage;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::engine::DestinationKind;
 
 use super::Case;
 use crate::installation::Installation;

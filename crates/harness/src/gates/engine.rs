@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use herma_core::admission::EngineAdmission;
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::capability::{Capability, Support};
+use herma_core::decision::{AdmissionSeen, Purpose};
+use herma_core::engine::EngineName;
+use herma_core::gate::Finding;
+use herma_core::{Digest, Stage};
 use herma_engines::Engine;
-use herma_model::admission::EngineAdmission;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::capability::{Capability, Support};
-use herma_model::decision::{AdmissionSeen, Purpose};
-use herma_model::engine::EngineName;
-use herma_model::gate::Finding;
-use herma_model::{Digest, Stage};
 
 use super::{Case, Judged};
 use crate::admissions::Found;

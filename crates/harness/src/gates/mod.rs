@@ -8,17 +8,17 @@ mod target;
 
 use std::collections::BTreeMap;
 
+use herma_core::approval::{Binding, Ruling};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::capability::{Capability, Support};
+use herma_core::decision::{AdmissionSeen, Purpose};
+use herma_core::engine::DestinationKind;
+use herma_core::gate::{Finding, Gate};
+use herma_core::signed::Signed;
+use herma_core::{Contract, Digest};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Destination, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
-use herma_model::approval::{Binding, Ruling};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::capability::{Capability, Support};
-use herma_model::decision::{AdmissionSeen, Purpose};
-use herma_model::engine::DestinationKind;
-use herma_model::gate::{Finding, Gate};
-use herma_model::signed::Signed;
-use herma_model::{Contract, Digest};
 
 pub(crate) use approval::{ApprovalSeen, used};
 

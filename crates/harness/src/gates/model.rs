@@ -1,14 +1,14 @@
 //! The model: admitted, and its provider configured. So is every other model that the contract names.
 
+use herma_core::admission::{CredentialSource, ModelAdmission};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::{Contract, ModelChoice};
+use herma_core::decision::{AdmissionSeen, Purpose};
+use herma_core::engine::EngineName;
+use herma_core::gate::Finding;
+use herma_core::model_call::Door;
+use herma_core::report::Admission;
 use herma_engines::Engine;
-use herma_model::admission::{CredentialSource, ModelAdmission};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::{Contract, ModelChoice};
-use herma_model::decision::{AdmissionSeen, Purpose};
-use herma_model::engine::EngineName;
-use herma_model::gate::Finding;
-use herma_model::model_call::Door;
-use herma_model::report::Admission;
 use herma_router::config::{BadConfig, Config, KeySource, UpstreamConfig};
 use herma_router::door::path_of;
 

@@ -1,12 +1,12 @@
 //! The target: admitted, and clean.
 
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::Target;
+use herma_core::decision::AdmissionSeen;
+use herma_core::gate::Finding;
+use herma_core::{Contract, RepoPath};
 use herma_evidence::Redactor;
 use herma_git::Listed;
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::contract::Target;
-use herma_model::decision::AdmissionSeen;
-use herma_model::gate::Finding;
-use herma_model::{Contract, RepoPath};
 
 use super::{Case, Judged};
 use crate::installation::Installation;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use herma_governance::{Policies, PolicyFile, Problem, Problems};
+use herma_policy::{Policies, PolicyFile, Problem, Problems};
 
 use crate::file_reading::read_regular;
 use crate::home::Home;

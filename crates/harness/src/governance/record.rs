@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use herma_governance::{ChildRun, Decision};
-use herma_model::contract::Action;
-use herma_model::tool::{CHILD_TOOL, ToolAction, ToolCall};
+use herma_core::contract::Action;
+use herma_core::tool::{CHILD_TOOL, ToolAction, ToolCall};
+use herma_policy::{ChildRun, Decision};
 use serde_json::{Value, json};
 
 /// How much of one text an event holds.

@@ -14,11 +14,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use herma_core::event::Source;
+use herma_core::tool::{ToolAnswer, ToolCall};
+use herma_core::{Contract, EventType};
 use herma_evidence::{EventLog, layout};
-use herma_governance::{Asker, ChildRun, Decision, Policies};
-use herma_model::event::Source;
-use herma_model::tool::{ToolAnswer, ToolCall};
-use herma_model::{Contract, EventType};
+use herma_policy::{Asker, ChildRun, Decision, Policies};
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::Value;
 

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use herma_core::engine::EngineName;
 use herma_destination::{StartError, ToolError};
 use herma_engines::Origin;
-use herma_model::engine::EngineName;
 
 use crate::admissions::AdmissionError;
 

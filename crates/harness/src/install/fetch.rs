@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use herma_core::RunId;
+use herma_core::engine::DestinationKind;
 use herma_destination::{Exit, Job, Limits, Rooms, Stdin};
 use herma_egress::Allowlist;
 use herma_egress::proxy::{Handle, Listen, Options, Service};
 use herma_engines::Source;
-use herma_model::RunId;
-use herma_model::engine::DestinationKind;
 
 use super::error::InstallError;
 use super::fetcher::Fetcher;

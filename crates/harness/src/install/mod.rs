@@ -14,10 +14,10 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use herma_core::admission::{AdmissionDraft, AdmissionId, EngineDraft, Incomplete, ReviewTrigger};
+use herma_core::engine::EngineName;
+use herma_core::{Digest, RunId};
 use herma_engines::{Engine, Origin, Source, tree_digest};
-use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, Incomplete, ReviewTrigger};
-use herma_model::engine::EngineName;
-use herma_model::{Digest, RunId};
 
 pub use error::InstallError;
 

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeMap;
 
-use herma_engines::Engine;
-use herma_evidence::{layout, report};
-use herma_model::comparison::Comparison;
-use herma_model::contract::ContractId;
-use herma_model::decision::{Decision, Purpose};
-use herma_model::engine::EngineName;
-use herma_model::outcome::OutcomeWord;
-use herma_model::proof::{
+use herma_core::comparison::Comparison;
+use herma_core::contract::ContractId;
+use herma_core::decision::{Decision, Purpose};
+use herma_core::engine::EngineName;
+use herma_core::outcome::OutcomeWord;
+use herma_core::proof::{
     BundleRef, Candidate, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, Standing as Against,
 };
-use herma_model::store::{RunQuery, Store as _};
-use herma_model::{Digest, Report, RunId, Stage, Status};
+use herma_core::store::{RunQuery, Store as _};
+use herma_core::{Digest, Report, RunId, Stage, Status};
+use herma_engines::Engine;
+use herma_evidence::{layout, report};
 
 use super::proofs::{Proofs, Standing};
 use super::prove::ProveError;

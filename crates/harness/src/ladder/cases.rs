@@ -1,9 +1,9 @@
 //! The cases of each stage's proof: what must pass, and every way in which it must fail.
 
-use herma_model::capability::{Capabilities, Capability};
-use herma_model::contract::{ContractId, ModelChoice, Risk, Terms};
-use herma_model::units::Span;
-use herma_model::{Blocker, EventType, Fault, Stage};
+use herma_core::capability::{Capabilities, Capability};
+use herma_core::contract::{ContractId, ModelChoice, Risk, Terms};
+use herma_core::units::Span;
+use herma_core::{Blocker, EventType, Fault, Stage};
 
 use super::prove::ProveError;
 

@@ -1,8 +1,8 @@
 //! Proves several stages in one go: all that is missing up to a stage, or all that an upgrade made stale.
 
-use herma_model::engine::EngineName;
-use herma_model::proof::Proof;
-use herma_model::{Stage, Status};
+use herma_core::engine::EngineName;
+use herma_core::proof::Proof;
+use herma_core::{Stage, Status};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

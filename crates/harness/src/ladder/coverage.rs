@@ -1,7 +1,7 @@
 //! Which rows of the failure matrix a proof brought about.
 
-use herma_model::proof::{Coverage, CoverageState, NotApplicable, ProofRow};
-use herma_model::{Blocker, Stage};
+use herma_core::proof::{Coverage, CoverageState, NotApplicable, ProofRow};
+use herma_core::{Blocker, Stage};
 
 use super::cases::cases;
 use crate::failure_matrix::{FAILURE_MATRIX, Way};

@@ -4,16 +4,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::admission::{AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName};
+use herma_core::approval::Answer;
+use herma_core::contract::{Contract, Limits, ModelChoice, Target, Terms};
+use herma_core::decision::Purpose;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::units::Span;
+use herma_core::{RunId, Stage, VERSION};
 use herma_git::{GitDir, ObjectFormat, make_disposable};
-use herma_model::admission::{
-    AdmissionDraft, AdmissionId, ReviewTrigger, RiskClass, TargetDraft, TargetName,
-};
-use herma_model::approval::Answer;
-use herma_model::contract::{Contract, Limits, ModelChoice, Target, Terms};
-use herma_model::decision::Purpose;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::units::Span;
-use herma_model::{RunId, Stage, VERSION};
 use herma_router::probe::PROMPTS;
 use rustix::fs::{FlockOperation, flock};
 
@@ -127,7 +125,7 @@ impl<'a> Ground<'a> {
             destination: None,
             script: fixture.script(case.script).map(str::to_owned),
             keep_workspace: false,
-            egress: herma_model::egress::EgressMode::Strict,
+            egress: herma_core::egress::EgressMode::Strict,
             resumes: None,
             fault: (case.fault)(),
         };

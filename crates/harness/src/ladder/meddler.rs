@@ -4,7 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Mutex;
 
-use herma_model::{EventType, RunId, Stage};
+use herma_core::{EventType, RunId, Stage};
 
 use crate::home::Home;
 use crate::progress::Progress;

@@ -1,10 +1,10 @@
 //! The whole ladder: every engine, every stage, what stands behind it and what is missing for the next one.
 
-use herma_model::Stage;
-use herma_model::admission::AdmissionId;
-use herma_model::engine::EngineName;
-use herma_model::proof::BundleRef;
-use herma_model::report::Admission;
+use herma_core::Stage;
+use herma_core::admission::AdmissionId;
+use herma_core::engine::EngineName;
+use herma_core::proof::BundleRef;
+use herma_core::report::Admission;
 use schemars::JsonSchema;
 use serde::Serialize;
 

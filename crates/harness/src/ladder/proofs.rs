@@ -4,12 +4,12 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::engine::EngineName;
+use herma_core::proof::{BundleRef, Proof};
+use herma_core::signed::Signed;
+use herma_core::{Digest, Stage, Status, VERSION};
 use herma_engines::Engine;
 use herma_evidence::{Trust, layout, signed};
-use herma_model::engine::EngineName;
-use herma_model::proof::{BundleRef, Proof};
-use herma_model::signed::Signed;
-use herma_model::{Digest, Stage, Status, VERSION};
 
 use super::cases::{Case, cases};
 use crate::bundle_check::verify_run;

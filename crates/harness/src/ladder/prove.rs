@@ -2,15 +2,15 @@
 
 use std::path::PathBuf;
 
+use herma_core::decision::Purpose;
+use herma_core::engine::EngineName;
+use herma_core::interruption::EndSignal;
+use herma_core::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, Standing as Against};
+use herma_core::report::OutcomeState;
+use herma_core::units::Span;
+use herma_core::{Blocker, Digest, Report, Stage, Status};
 use herma_engines::Engine;
 use herma_evidence::signed;
-use herma_model::decision::Purpose;
-use herma_model::engine::EngineName;
-use herma_model::interruption::EndSignal;
-use herma_model::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, Standing as Against};
-use herma_model::report::OutcomeState;
-use herma_model::units::Span;
-use herma_model::{Blocker, Digest, Report, Stage, Status};
 
 use super::cases::{Case, World, cases};
 use super::coverage::coverage;

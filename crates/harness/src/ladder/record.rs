@@ -1,11 +1,11 @@
 //! The parts of a proof's record: what applies to an engine, what a run left, and a record without runs.
 
+use herma_core::engine::EngineName;
+use herma_core::proof::{BundleRef, NotApplicable, Proof, ProofSchema};
+use herma_core::report::NeverActivated;
+use herma_core::{Digest, Report, Stage, Status, VERSION};
 use herma_engines::Engine;
 use herma_evidence::layout;
-use herma_model::engine::EngineName;
-use herma_model::proof::{BundleRef, NotApplicable, Proof, ProofSchema};
-use herma_model::report::NeverActivated;
-use herma_model::{Digest, Report, Stage, Status, VERSION};
 
 use super::cases::Case;
 use super::prove::ProveError;

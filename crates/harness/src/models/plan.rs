@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_model::contract::{Contract, ModelChoice};
-use herma_model::engine::EngineName;
+use herma_core::contract::{Contract, ModelChoice};
+use herma_core::engine::EngineName;
 use herma_router::budget::Limits;
 use herma_router::config::{Config, KeySource, ProviderConfig, Secrets, UpstreamConfig, UrlSource};
 use herma_router::door::Door;

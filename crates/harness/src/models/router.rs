@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use herma_core::RunId;
+use herma_core::secret::Secret;
 use herma_engines::fake;
 use herma_evidence::{Redactor, layout};
-use herma_model::RunId;
-use herma_model::secret::Secret;
 use herma_router::config::Address;
 use herma_router::service::{Handle, Options, Refusals, RunAbove, Service};
 

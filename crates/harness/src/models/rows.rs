@@ -3,10 +3,10 @@
 use std::io::{self, BufReader};
 use std::path::Path;
 
+use herma_core::Report;
+use herma_core::store::{StoreError, UsageStore as _};
+use herma_core::usage::UsageByModel;
 use herma_evidence::layout;
-use herma_model::Report;
-use herma_model::store::{StoreError, UsageStore as _};
-use herma_model::usage::UsageByModel;
 use herma_router::audit;
 use herma_store::SqliteStore;
 

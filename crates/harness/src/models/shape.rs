@@ -1,7 +1,7 @@
 //! The gate of the response shape: the model is asked through the run's own router whether it answers with content.
 
+use herma_core::gate::Finding;
 use herma_engines::Engine;
-use herma_model::gate::Finding;
 use herma_router::door::Door;
 use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe_unless};
 

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use herma_core::{RunId, Timestamp};
 use herma_git::GitError;
-use herma_model::{RunId, Timestamp};
 
 use crate::trust::TrustError;
 

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
+use herma_core::report::{LandedIn, OutcomeState};
+use herma_core::{Report, RunId};
 use herma_git::Landing;
-use herma_model::report::{LandedIn, OutcomeState};
-use herma_model::{Report, RunId};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 

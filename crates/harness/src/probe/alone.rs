@@ -2,9 +2,9 @@
 
 use std::fmt::Display;
 
+use herma_core::RunId;
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::{Confinement, Destination, Job, Limits, Rooms, Stdin, Unready};
-use herma_model::RunId;
 
 use crate::home::remove_tree;
 use crate::installation::Installation;

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use herma_core::Interruption;
+use herma_core::blocker::Blocker;
+use herma_core::gate::Finding;
 use herma_destination::{Destination, Job, Prepared, Rooms, Stdin, wait_unless};
 use herma_engines::{Engine, Launch};
-use herma_model::Interruption;
-use herma_model::blocker::Blocker;
-use herma_model::gate::Finding;
 
 use crate::error::Stop;
 use crate::gates::Ready;

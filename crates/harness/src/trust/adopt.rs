@@ -1,9 +1,9 @@
 //! A home of an earlier version gets its trust chain, once, by an approver's signature.
 
+use herma_core::Timestamp;
+use herma_core::approval::{Answer, ApprovalState, ApprovalStore as _, Ruling};
+use herma_core::trust::{TrustEntry, TrustHead};
 use herma_evidence::signed;
-use herma_model::Timestamp;
-use herma_model::approval::{Answer, ApprovalState, ApprovalStore as _, Ruling};
-use herma_model::trust::{TrustEntry, TrustHead};
 
 use super::{Appending, TrustError};
 use crate::approvers::{Approver, Approvers, chained};
@@ -77,7 +77,7 @@ fn open_grants(
         approval.state_at(now) == ApprovalState::Granted
             && installation.home.is_used(approval.request.id).is_none()
     });
-    let entry = |signed: herma_model::signed::Signed<Ruling>| {
+    let entry = |signed: herma_core::signed::Signed<Ruling>| {
         approvers.check(&signed, &signed.record.approver).ok()?;
         let record = signed::digest(&signed.record).ok()?;
         let Ruling { id, answer, .. } = signed.record;

@@ -2,8 +2,8 @@
 
 use std::io;
 
+use herma_core::trust::TrustHead;
 use herma_evidence::BrokenTrust;
-use herma_model::trust::TrustHead;
 
 /// The chain's file, as messages name it: reports hold them, and do not say where the home is.
 const CHAIN: &str = "trust/chain.jsonl in herma's home";

@@ -11,11 +11,11 @@ use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use herma_core::approval::ApprovalId;
+use herma_core::trust::{ChainedApprover, TrustEntry, TrustHead};
+use herma_core::{Digest, RunId, Timestamp};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::{InstallationKey, PublicKey, Signer, TrustChain};
-use herma_model::approval::ApprovalId;
-use herma_model::trust::{ChainedApprover, TrustEntry, TrustHead};
-use herma_model::{Digest, RunId, Timestamp};
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 pub use self::adopt::adopt;

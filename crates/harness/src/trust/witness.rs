@@ -4,13 +4,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use herma_core::RunId;
+use herma_core::admission::{AdmissionKind, SignedAdmission};
+use herma_core::signed::Signed;
+use herma_core::trust::TrustHead;
 use herma_evidence::envelope::{Envelope, Predicate};
 use herma_evidence::file_reading::{MAX_RECORD_BYTES, read_regular};
 use herma_evidence::{PublicKey, layout};
-use herma_model::RunId;
-use herma_model::admission::{AdmissionKind, SignedAdmission};
-use herma_model::signed::Signed;
-use herma_model::trust::TrustHead;
 
 /// How many of the newest run directories are looked at for a bundle that names a head.
 const NEWEST: usize = 64;

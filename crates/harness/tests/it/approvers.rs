@@ -5,12 +5,12 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::approver::{ApproverName, ApproverRecord, Custody, Revocation};
+use herma_core::secret::Secret;
+use herma_core::signed::{Signable, Signed};
+use herma_core::{Digest, Timestamp};
 use herma_evidence::{ApproverKey, InstallationKey, KeyError, Signer, Unlocked, signed};
 use herma_harness::{Approver, ApproverError, Approvers, TrustLog};
-use herma_model::approver::{ApproverName, ApproverRecord, Custody, Revocation};
-use herma_model::secret::Secret;
-use herma_model::signed::{Signable, Signed};
-use herma_model::{Digest, Timestamp};
 use pkcs8::der::Decode as _;
 use pkcs8::der::pem::LineEnding;
 use pkcs8::{EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef, SecretDocument};

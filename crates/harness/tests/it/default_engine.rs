@@ -7,15 +7,15 @@ mod world;
 
 use std::fs;
 
+use herma_core::approval::Answer;
+use herma_core::comparison::{Comparison, ComparisonId};
+use herma_core::decision::Decision;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::proof::Proof;
+use herma_core::report::NeverActivated;
+use herma_core::store::Store as _;
+use herma_core::{Report, Stage, Status};
 use herma_harness::{Finished, verify_bundle};
-use herma_model::approval::Answer;
-use herma_model::comparison::{Comparison, ComparisonId};
-use herma_model::decision::Decision;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::proof::Proof;
-use herma_model::report::NeverActivated;
-use herma_model::store::Store as _;
-use herma_model::{Report, Stage, Status};
 use proptest::prelude::*;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};

@@ -4,10 +4,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::Timestamp;
+use herma_core::approver::Custody;
 use herma_evidence::InstallationKey;
 use herma_harness::{AdmissionFile, Admissions, Approver, Approvers, TrustError, TrustLog};
-use herma_model::Timestamp;
-use herma_model::approver::Custody;
 
 const MODEL: &str = "\
 kind: model
@@ -71,7 +71,7 @@ fn of_fifty_who_append_at_once_nobody_is_lost() {
     let (chain, witnesses) = world.log().audit().unwrap();
     assert_eq!((chain.head().sequence, witnesses), (51, 50));
     let named =
-        |n| chain.admission(herma_model::admission::AdmissionKind::Model, &format!("openai/model-{n}"));
+        |n| chain.admission(herma_core::admission::AdmissionKind::Model, &format!("openai/model-{n}"));
     assert!((0..50).all(|n| matches!(named(n), Some(Some(_)))));
 }
 

@@ -1,10 +1,7 @@
-//! The rules as a whole, from terms and facts to violations and verdicts.
+//! The policies that herma ships, and what an operator can do to them.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on must fail")]
 
-mod facts;
-mod globs;
-mod paths;
-mod reference;
-mod verdicts;
-mod verification_files;
+mod compiling;
+mod deciding;
+mod kit;

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use herma_model::model_call::Broken;
+use herma_core::model_call::Broken;
 
 use super::Audit;
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_model::model_call::{Door, Object};
-use herma_model::{Digest, Timestamp};
+use herma_core::model_call::{Door, Object};
+use herma_core::{Digest, Timestamp};
 use serde::Deserialize;
 
 use super::{Ended, Unchained};

@@ -19,9 +19,9 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use herma_core::model_call::{Chain, Ended, LONGEST_TEXT};
+pub use herma_core::model_call::{ModelCall, Sums, Unchained};
 use herma_evidence::Redactor;
-use herma_model::model_call::{Chain, Ended, LONGEST_TEXT};
-pub use herma_model::model_call::{ModelCall, Sums, Unchained};
 
 use self::append::Append;
 pub use self::error::AuditError;
@@ -245,8 +245,8 @@ impl Audit {
 mod tests {
     use std::fs::OpenOptions;
 
-    use herma_model::Digest;
-    use herma_model::model_call::Door;
+    use herma_core::Digest;
+    use herma_core::model_call::Door;
     use tempfile::TempDir;
 
     use super::*;
@@ -258,7 +258,7 @@ mod tests {
     }
 
     fn beginning() -> Beginning<'static> {
-        let time = herma_model::Timestamp::UNIX_EPOCH;
+        let time = herma_core::Timestamp::UNIX_EPOCH;
         Beginning { asked: "m", door: Door::Chat, request: Digest::of(b""), stream: false, time }
     }
 

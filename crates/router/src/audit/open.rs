@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
+use herma_core::model_call::{Chain, ModelCall};
 use herma_evidence::Redactor;
-use herma_model::model_call::{Chain, ModelCall};
 use rustix::fs::{FlockOperation, Mode, OFlags, flock, openat};
 use std::os::unix::fs::MetadataExt as _;
 

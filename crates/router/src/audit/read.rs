@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead, Read as _};
 
-use herma_model::model_call::{Broken, Chain, LONGEST_LINE, ModelCall, Sums};
+use herma_core::model_call::{Broken, Chain, LONGEST_LINE, ModelCall, Sums};
 
 /// What was read.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ mod ledger;
 mod price;
 mod shared;
 
-pub use herma_model::budget::{Amount, Day, LARGEST, Later, LeaseError, Leases, Limits, Scope};
+pub use herma_core::budget::{Amount, Day, LARGEST, Later, LeaseError, Leases, Limits, Scope};
 
 pub use above::Above;
 pub use ask::{Ask, Lack};

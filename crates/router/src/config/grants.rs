@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 
 use super::models::ModelConfig;
 use super::{Config, Secrets};

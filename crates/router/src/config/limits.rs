@@ -3,7 +3,7 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use herma_model::units::{Bytes, Span, Tokens, Usd};
+use herma_core::units::{Bytes, Span, Tokens, Usd};
 
 use super::document::{Keys, Read, Value};
 use crate::budget::{LARGEST, Limits};

@@ -1,7 +1,7 @@
 //! Names, and what of them is shown.
 
-use herma_model::admission::ModelName;
-use herma_model::visible::visible_line;
+use herma_core::admission::ModelName;
+use herma_core::visible::visible_line;
 
 /// How keys of providers and services start. What starts like that is never shown, and is no name.
 const STARTS_OF_KEYS: &[&str] = &[

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::fmt;
 
-use herma_model::secret::Secret;
-use herma_model::visible::visible_line;
+use herma_core::secret::Secret;
+use herma_core::visible::visible_line;
 
 use super::Config;
 use super::bad::{BadConfig, Problem};

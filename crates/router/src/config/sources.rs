@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 
 use super::document::{Keys, Noted, Read, Value};
 use super::names::looks_like_a_key;

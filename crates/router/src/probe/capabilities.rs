@@ -1,7 +1,7 @@
 //! What a model can do, as far as it was seen.
 
-use herma_model::Blocker;
-use herma_model::model_call::{Door, TokensUsed};
+use herma_core::Blocker;
+use herma_core::model_call::{Door, TokensUsed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 use http::header::{AUTHORIZATION, CONTENT_TYPE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue, Request, Response};
 use http_body_util::{BodyExt as _, Full};

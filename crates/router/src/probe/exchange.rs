@@ -1,6 +1,6 @@
 //! One question and what came of it: an answer that can be read, or why there is none.
 
-use herma_model::visible::visible_line;
+use herma_core::visible::visible_line;
 use serde_json::Value;
 
 use super::client::{Answer, End, NoAnswer};

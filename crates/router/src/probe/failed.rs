@@ -1,6 +1,6 @@
 //! A probe that could not find out anything.
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::door::Door;
 

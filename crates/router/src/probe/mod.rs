@@ -17,8 +17,8 @@ mod steps;
 use std::thread;
 use std::time::Duration;
 
-use herma_model::Interruption;
-use herma_model::secret::Secret;
+use herma_core::Interruption;
+use herma_core::secret::Secret;
 
 pub use capabilities::{Capabilities, LeftOut, Support};
 pub use failed::ProbeFailed;

@@ -1,6 +1,6 @@
 //! The order of the questions.
 
-use herma_model::model_call::TokensUsed;
+use herma_core::model_call::TokensUsed;
 
 use super::capabilities::{Capabilities, LeftOut, Support};
 use super::client::Client;

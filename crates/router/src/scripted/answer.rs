@@ -1,6 +1,6 @@
 //! What the service sends: an error, a body, or the steps of a stream.
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 
 use super::errors::api_error;
 use super::ids::Ids;

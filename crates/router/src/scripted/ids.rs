@@ -1,6 +1,6 @@
 //! Names and times that an API makes up, drawn from the script and the turn: the same request gets the same bytes.
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 /// When the first turn of every script was answered: the beginning of 2026, in seconds.
 const BEGINNING: u64 = 1_767_225_600;

@@ -17,7 +17,7 @@ mod tools;
 mod turn;
 mod turn_fields;
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 pub use answer::{Answer, Headers, StreamStep};
 pub use call::{Call, EditFile, NamedTool, ToolInput, WriteFile};

@@ -1,8 +1,8 @@
 //! From a script's bytes to a script.
 
-use herma_model::script::{self, ScriptWords};
+use herma_core::script::{self, ScriptWords};
 
-pub use herma_model::script::{BadScript, MAX_BYTES};
+pub use herma_core::script::{BadScript, MAX_BYTES};
 
 use super::script::Script;
 

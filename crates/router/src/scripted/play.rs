@@ -1,6 +1,6 @@
 //! From an answer to what is sent, with everything that goes wrong on the way.
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 
 use super::answer::{Answer, StreamStep, headers};
 use super::errors::api_error;

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 use super::Scripted;
 use crate::dialect::Asked;

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 use serde::Deserialize;
 
 use super::call::Call;

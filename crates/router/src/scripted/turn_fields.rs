@@ -3,7 +3,7 @@
 use std::fmt;
 use std::num::{NonZeroU32, NonZeroUsize};
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};

@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 

@@ -23,8 +23,8 @@ use crate::budget::{Ask, Scope};
 use crate::dialect::{Outline, Refusal, outline_at};
 use crate::door::{Door, dialect_of};
 use crate::grant::{AdmittedModel, Grant};
-use herma_model::Digest;
-use herma_model::model_call::Ended;
+use herma_core::Digest;
+use herma_core::model_call::Ended;
 
 /// Who answered, as `upstream/model`.
 const X_UPSTREAM: HeaderName = HeaderName::from_static("x-herma-upstream");

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use herma_model::{Clock, Timestamp};
+use herma_core::{Clock, Timestamp};
 use jiff::fmt::rfc2822::DateTimePrinter;
 
 /// It tells seconds, so it is not made anew before half of one.

@@ -4,8 +4,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use herma_model::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
-use herma_model::{Digest, Timestamp};
+use herma_core::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
+use herma_core::{Digest, Timestamp};
 use smallvec::SmallVec;
 
 use super::refused::Refused;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use herma_model::Clock;
-use herma_model::secret::Secret;
+use herma_core::Clock;
+use herma_core::secret::Secret;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore, watch};

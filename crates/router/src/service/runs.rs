@@ -7,8 +7,8 @@ use std::pin::pin;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use herma_model::Digest;
-use herma_model::secret::Secret;
+use herma_core::Digest;
+use herma_core::secret::Secret;
 use tokio::sync::Notify;
 
 use super::connection::HangUp;

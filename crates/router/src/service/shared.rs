@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use herma_model::Clock;
+use herma_core::Clock;
 
 use super::date::Date;
 use super::kin::Kin;

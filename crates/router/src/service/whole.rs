@@ -1,8 +1,8 @@
 //! What an answer came to, and how one that is no stream is read: when all of it has passed.
 
 use bytes::Bytes;
-use herma_model::Digest;
-use herma_model::model_call::Ended;
+use herma_core::Digest;
+use herma_core::model_call::Ended;
 use sha2::{Digest as _, Sha256};
 use smallvec::SmallVec;
 

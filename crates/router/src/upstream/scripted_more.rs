@@ -1,6 +1,6 @@
 //! What scripts do not speak of, and clients ask nevertheless: small fixed answers.
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -1,6 +1,6 @@
 //! Takes key and endpoint out of what an upstream says.
 
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 use memchr::memmem::Finder;
 
 use super::endpoint::Endpoint;

@@ -6,7 +6,7 @@ use std::task::{Context, Poll, ready};
 use std::vec::IntoIter;
 
 use bytes::Bytes;
-use herma_model::units::Span;
+use herma_core::units::Span;
 use http_body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 

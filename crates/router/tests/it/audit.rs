@@ -6,8 +6,8 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use herma_model::model_call::{Attempt, Door, Ended};
-use herma_model::{Digest, Timestamp};
+use herma_core::model_call::{Attempt, Door, Ended};
+use herma_core::{Digest, Timestamp};
 use herma_router::audit::{Audit, AuditError, Beginning, CALLS_BEGUN, MODEL_CALLS, Opened, Unchained, read};
 use herma_router::budget::Amount;
 use tempfile::TempDir;

@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use herma_model::budget::{Amount, LARGEST, Leases as _, Limits, Scope};
-use herma_model::model_call::{Ended, ModelCall};
+use herma_core::budget::{Amount, LARGEST, Leases as _, Limits, Scope};
+use herma_core::model_call::{Ended, ModelCall};
 use herma_router::audit::{Audit, CALLS_BEGUN, MODEL_CALLS, read};
 use herma_router::budget::Budgets;
 use herma_store::SqliteLeases;

@@ -1,7 +1,7 @@
 //! Every move of an approval, and every one that must not be made.
 
-use herma_model::approval::{Answer, Approval, ApprovalState, ApprovalStore, Moved};
-use herma_model::{RunId, Timestamp};
+use herma_core::approval::{Answer, Approval, ApprovalState, ApprovalStore, Moved};
+use herma_core::{RunId, Timestamp};
 use tempfile::TempDir;
 
 use crate::sample::{at, open, request, requested, ruling, run, signed};

@@ -7,7 +7,7 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use herma_model::budget::{Amount, LARGEST, Leases as _, Limits, Scope};
+use herma_core::budget::{Amount, LARGEST, Leases as _, Limits, Scope};
 use herma_store::{SqliteLeases, SqliteStore};
 use tempfile::TempDir;
 

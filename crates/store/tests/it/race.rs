@@ -8,8 +8,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
-use herma_model::RunId;
-use herma_model::approval::{Answer, ApprovalId, ApprovalState, ApprovalStore, Moved};
+use herma_core::RunId;
+use herma_core::approval::{Answer, ApprovalId, ApprovalState, ApprovalStore, Moved};
 use tempfile::TempDir;
 
 use crate::sample::{at, open, request, ruling, run};

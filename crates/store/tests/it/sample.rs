@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
-use herma_model::approval::{
+use herma_core::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Binding, Ruling,
 };
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::signed::Signed;
-use herma_model::{Digest, RunId, Stage, Timestamp};
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::signed::Signed;
+use herma_core::{Digest, RunId, Stage, Timestamp};
 use herma_store::SqliteStore;
 
 /// The time of day in these tests, in seconds.
@@ -33,7 +33,7 @@ pub(crate) fn request(n: u32) -> ApprovalRequest {
             target: "string-slugify".to_owned(),
             target_admission: None,
             base: Digest::of(b"base").to_string(),
-            purpose: herma_model::decision::Purpose::Work,
+            purpose: herma_core::decision::Purpose::Work,
             stage: Stage::DisposableRepo,
             destination: DestinationKind::Sandbox,
             policy_digest: Digest::of(b"policy"),

@@ -5,9 +5,9 @@ use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use herma_core::engine::EngineResult;
 use herma_engines::Said;
 use herma_engines::fake::{Script, Step};
-use herma_model::engine::EngineResult;
 
 use crate::program::{Place, STUB, assignment, digest};
 

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::PathBuf;
 
+use herma_core::Contract;
 use herma_engines::Assignment;
 use herma_engines::stub::StubAssignment;
-use herma_model::Contract;
 
 use crate::program::Place;
 

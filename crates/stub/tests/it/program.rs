@@ -4,10 +4,10 @@ use std::fs::{self, File};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use herma_core::{Contract, Digest};
 use herma_engines::protocol::EnvelopeReader;
 use herma_engines::stub::StubAssignment;
 use herma_engines::{Assignment, LineSplitter, OutputReader as _, Said};
-use herma_model::{Contract, Digest};
 
 /// The program under test.
 pub(crate) const STUB: &str = env!("CARGO_BIN_EXE_herma-stub");

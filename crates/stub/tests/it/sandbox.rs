@@ -5,10 +5,10 @@ use std::io::Read as _;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use herma_core::engine::EngineResult;
 use herma_destination::{Destination as _, Exit, Job, Limits, Rooms, Sandbox, Stdin};
 use herma_engines::stub::{NAME, Stub};
 use herma_engines::{Assignment, Engine as _, Launch, LineSplitter, Said};
-use herma_model::engine::EngineResult;
 
 use crate::program::{STUB, contract, digest};
 

@@ -25,7 +25,7 @@ pub fn acp_output(input: &[u8]) {
         };
         results += all.iter().filter(|said| matches!(said, Said::Result(_))).count();
         asked.extend(said_by(&turns));
-        let completed = Said::Result(herma_model::engine::EngineResult::Completed);
+        let completed = Said::Result(herma_core::engine::EngineResult::Completed);
         let prompted = asked.iter().any(|line| line["method"] == "session/prompt");
         assert!(prompted || !all.contains(&completed), "nobody is done before he was asked");
         assert!(results <= 1, "there is one turn");

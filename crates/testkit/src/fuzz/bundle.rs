@@ -5,9 +5,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
+use herma_core::RepoPath;
 use herma_evidence::Trust;
 use herma_harness::verify_bundle;
-use herma_model::RepoPath;
 
 use crate::sample;
 

@@ -1,8 +1,8 @@
 //! Fuzzes what reads the output of the engine `case`.
 
+use herma_core::engine::EngineResult;
 use herma_engines::case::CaseReader;
 use herma_engines::{OutputReader as _, Said};
-use herma_model::engine::EngineResult;
 
 /// Any output is read without harm, and only the pipeline's own words say that it completed.
 pub fn case_output(input: &[u8]) {

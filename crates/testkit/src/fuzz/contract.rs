@@ -1,7 +1,7 @@
 //! Fuzzes the contract parser and the canonical form.
 
-use herma_model::Contract;
-use herma_policy::PathRules;
+use herma_core::Contract;
+use herma_rules::PathRules;
 use serde_json::Value;
 
 /// Any bytes are a contract or an error that points into the file. A contract has a digest, and its canonical form,

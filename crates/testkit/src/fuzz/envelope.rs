@@ -2,8 +2,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use herma_core::Digest;
 use herma_evidence::envelope::{Envelope, PAYLOAD_TYPE};
-use herma_model::Digest;
 
 /// Any bytes are an envelope in its one spelling, or an error. The same bytes are also tried as the statement inside.
 pub fn envelope(input: &[u8]) {

@@ -1,7 +1,7 @@
 //! Fuzzes the reader of events and their chain.
 
+use herma_core::Event;
 use herma_evidence::chain::{Chain, LONGEST_LINE, parse_line};
-use herma_model::Event;
 
 /// Any line is an event in its one spelling, or an error. The chain takes a line once, and any event whose links are
 /// right.

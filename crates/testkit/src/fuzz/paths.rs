@@ -1,9 +1,9 @@
 //! Fuzzes the path rules.
 
-use herma_model::contract::{Pattern, Patterns, Terms};
-use herma_model::report::{ChangedFile, Entry, Mode, PathRule};
-use herma_model::{Contract, RepoPath};
-use herma_policy::PathRules;
+use herma_core::contract::{Pattern, Patterns, Terms};
+use herma_core::report::{ChangedFile, Entry, Mode, PathRule};
+use herma_core::{Contract, RepoPath};
+use herma_rules::PathRules;
 
 /// The first three lines are the patterns of `allowed_paths`, `forbidden_paths` and `lift_paths`, separated by blanks;
 /// the rest is a path. Whatever the patterns say, a deny wins and `.git` stays forbidden.

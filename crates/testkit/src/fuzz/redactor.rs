@@ -1,8 +1,8 @@
 //! Fuzzes the redactor: no secret survives.
 
+use herma_core::secret::Secret;
 use herma_evidence::Redactor;
 use herma_evidence::redact::Stream;
-use herma_model::secret::Secret;
 
 /// Values that herma itself knows: a plain one, one that overlaps itself, one of two lines, one that JSON escapes.
 const KNOWN: [&str; 4] =

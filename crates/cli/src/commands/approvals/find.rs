@@ -1,8 +1,8 @@
 //! Finds the approval that a person means.
 
+use herma_core::approval::{Approval, ApprovalState, ApprovalStore as _};
+use herma_core::{Clock as _, Report};
 use herma_harness::{Installation, SystemClock};
-use herma_model::approval::{Approval, ApprovalState, ApprovalStore as _};
-use herma_model::{Clock as _, Report};
 
 use crate::failure::Failure;
 use crate::screen::safe_line;

@@ -7,9 +7,9 @@ mod sheet;
 
 use std::process::ExitCode;
 
+use herma_core::Clock as _;
+use herma_core::approval::{Approval, ApprovalState, ApprovalStore as _};
 use herma_harness::{AskError, Installation, SystemClock, settle_used};
-use herma_model::Clock as _;
-use herma_model::approval::{Approval, ApprovalState, ApprovalStore as _};
 
 pub(crate) use self::find::open_request;
 pub(crate) use self::request::no_secret;

@@ -36,7 +36,7 @@ pub(super) fn request(
         engine: args.engine.clone(),
         script: None,
         keep_workspace: false,
-        egress: herma_model::egress::EgressMode::Strict,
+        egress: herma_core::egress::EgressMode::Strict,
         resumes: None,
         fault: None,
     };

@@ -2,10 +2,10 @@
 
 use std::process::ExitCode;
 
+use herma_core::Clock as _;
+use herma_core::admission::Line;
+use herma_core::approval::{Answer, Approval, ApprovalState};
 use herma_harness::{AskError, Installation, SystemClock, rule};
-use herma_model::Clock as _;
-use herma_model::admission::Line;
-use herma_model::approval::{Answer, Approval, ApprovalState};
 
 use super::find::find;
 use super::request::no_secret;

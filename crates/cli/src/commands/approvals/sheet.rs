@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use herma_core::approval::{Answer, Approval, ApprovalRequest, ApprovalState, Binding};
+use herma_core::store::{RunQuery, Store as _};
+use herma_core::visible::visible_line;
+use herma_core::{Clock as _, Contract, Stage};
 use herma_harness::{Installation, Packet, Proofs, SystemClock};
-use herma_model::approval::{Answer, Approval, ApprovalRequest, ApprovalState, Binding};
-use herma_model::store::{RunQuery, Store as _};
-use herma_model::visible::visible_line;
-use herma_model::{Clock as _, Contract, Stage};
-use herma_policy::egress_digest;
+use herma_rules::egress_digest;
 
 use super::tone;
 use crate::commands::Ended;

@@ -6,11 +6,11 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_core::Report;
+use herma_core::engine::{DestinationKind, EngineName};
 use herma_destination::Tool;
 use herma_evidence::{Bundle, Redactor, Trust, attest, layout, report, seal};
 use herma_harness::{Installation, Order, SystemClock, Unwatched, run, verify_bundle};
-use herma_model::Report;
-use herma_model::engine::{DestinationKind, EngineName};
 
 use super::side_by_side;
 use crate::commands::run::read_contract;
@@ -85,7 +85,7 @@ fn small_bundle(installation: &Installation) -> Result<PathBuf, Failure> {
         destination: Some(DestinationKind::Host),
         script: None,
         keep_workspace: false,
-        egress: herma_model::egress::EgressMode::Strict,
+        egress: herma_core::egress::EgressMode::Strict,
         resumes: None,
         fault: None,
     };

@@ -3,9 +3,9 @@
 use std::io::{IsTerminal as _, stdin};
 use std::process::ExitCode;
 
+use herma_core::{Clock as _, Timestamp};
 use herma_egress::grants::Grant;
 use herma_harness::{Installation, InstallationList, KnownGrant, SystemClock};
-use herma_model::{Clock as _, Timestamp};
 
 use super::{show_grant, show_hosts, show_list};
 use crate::args;

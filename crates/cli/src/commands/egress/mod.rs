@@ -5,8 +5,8 @@ mod test;
 
 use std::process::ExitCode;
 
+use herma_core::Contract;
 use herma_harness::{EgressError, Installation, InstallationList, KnownGrant, Proposal};
-use herma_model::Contract;
 
 use crate::args;
 use crate::commands::run::read_contract;

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use herma_core::Clock as _;
+use herma_core::visible::visible_line;
 use herma_egress::rehearsal::{Rehearsed, rehearse};
 use herma_egress::rules::{Asked, Asking, Method};
 use herma_egress::{Host, Verdict};
 use herma_harness::{Allowed, Installation, SystemClock};
-use herma_model::Clock as _;
-use herma_model::visible::visible_line;
 
 use super::named;
 use crate::args;

@@ -3,9 +3,9 @@
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
+use herma_core::{Event, EventType};
 use herma_evidence::file_reading::open_regular;
 use herma_evidence::layout;
-use herma_model::{Event, EventType};
 use serde_json::Value;
 
 /// The most lines that are shown.

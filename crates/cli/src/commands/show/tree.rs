@@ -2,11 +2,11 @@
 
 use std::io::{BufRead as _, BufReader};
 
+use herma_core::event::Source;
+use herma_core::{Event, EventType, Report, RunId};
 use herma_evidence::file_reading::open_regular;
 use herma_evidence::layout;
 use herma_harness::Installation;
-use herma_model::event::Source;
-use herma_model::{Event, EventType, Report, RunId};
 use serde_json::Value;
 
 use crate::commands::show::read_report;

@@ -4,8 +4,8 @@
 use std::fs;
 use std::path::Path;
 
+use herma_core::{Blocker, Event, EventType};
 use herma_engines::{Package, opencode};
-use herma_model::{Blocker, Event, EventType};
 
 use super::home::make_removable;
 use super::{climbing, rows};

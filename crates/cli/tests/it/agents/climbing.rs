@@ -4,9 +4,9 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use herma_model::proof::{Criterion, Proof};
-use herma_model::report::OutcomeState;
-use herma_model::{Stage, Status};
+use herma_core::proof::{Criterion, Proof};
+use herma_core::report::OutcomeState;
+use herma_core::{Stage, Status};
 
 use super::rows;
 use crate::kit::{Herma, Repository, run_tool, stage_rows};

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use herma_core::Status;
+use herma_core::comparison::Comparison;
 use herma_engines::{claude, codex, hermes, opencode, pi};
-use herma_model::Status;
-use herma_model::comparison::Comparison;
 
 use super::rows;
 use crate::kit::Herma;

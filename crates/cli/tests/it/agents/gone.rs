@@ -5,8 +5,8 @@ use std::fs;
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt as _;
 
+use herma_core::model_call::{Ended, ModelCall};
 use herma_evidence::layout;
-use herma_model::model_call::{Ended, ModelCall};
 
 use super::rows::{self, Row};
 use crate::kit::{Finished, Herma, Started, until};

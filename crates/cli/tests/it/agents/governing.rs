@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use herma_model::{Event, EventType};
+use herma_core::{Event, EventType};
 use serde_json::{Value, json};
 
 use super::rows;

@@ -9,11 +9,11 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use herma_core::contract::Action;
+use herma_core::{EventType, Stage};
 use herma_evidence::{Bundle, EventLog, Redactor};
-use herma_governance::{Asker, Policies};
 use herma_harness::{RunGovernance, SystemClock};
-use herma_model::contract::Action;
-use herma_model::{EventType, Stage};
+use herma_policy::{Asker, Policies};
 
 use crate::kit::HERMA;
 

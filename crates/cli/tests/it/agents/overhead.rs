@@ -11,9 +11,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use herma_core::Contract;
 use herma_destination::View;
 use herma_engines::{Assignment, Package, Registry, claude, codex};
-use herma_model::Contract;
 
 use super::home::installed;
 use super::rows;
@@ -128,7 +128,7 @@ impl Bare {
         until("the router listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
 
         let tree = installed(engine, package);
-        let name: herma_model::engine::EngineName = engine.parse().unwrap();
+        let name: herma_core::engine::EngineName = engine.parse().unwrap();
         let registry = Registry::new(
             HERMA.into(),
             None,

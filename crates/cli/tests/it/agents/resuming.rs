@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use super::rows::HALVES;
 use crate::kit::{Herma, Repository};

@@ -3,7 +3,7 @@
 //! What the proof of a stage makes them do is not repeated here. Every agent changes nothing, writes outside of the allowed
 //! paths and leaves tests that fail in stage 2; it starts too slowly, falls silent and never finishes in stage 3.
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::kit::Finished;
 

@@ -1,7 +1,7 @@
 //! An agent that turns on its proxy: the run ends within its limits, and its bundle holds.
 
-use herma_model::egress::EgressUse;
-use herma_model::{Blocker, EventType};
+use herma_core::egress::EgressUse;
+use herma_core::{Blocker, EventType};
 
 use super::{decisions, used};
 use crate::kit::{Finished, Herma, fix_and};

@@ -1,6 +1,6 @@
 //! What every run of an installation may reach: its list, signed or not, and grants.
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 use serde_json::{Value, json};
 
 use crate::cli::assert_matches;

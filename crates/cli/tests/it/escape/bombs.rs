@@ -1,9 +1,9 @@
 //! Bombs: each is a run of its own that ends with the right verdict, leaves a bundle that verifies and nothing else, and
 //! herma goes on.
 
+use herma_core::Blocker;
 use herma_destination::{Confinement, HeldBy};
 use herma_evidence::layout;
-use herma_model::Blocker;
 use serde_json::json;
 
 use super::attempts::{Bomb, Record, table};

@@ -16,7 +16,7 @@ use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use herma_model::RunId;
+use herma_core::RunId;
 use serde_json::{Value, json};
 
 use crate::kit::{Finished, HERMA, Herma, everything_below, run_tool};

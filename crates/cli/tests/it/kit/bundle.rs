@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::rc::Rc;
 
+use herma_core::report::PathRule;
+use herma_core::{Blocker, Event, EventType, Report, Status};
 use herma_evidence::layout;
-use herma_model::report::PathRule;
-use herma_model::{Blocker, Event, EventType, Report, Status};
 use tempfile::TempDir;
 
 use super::Ended;

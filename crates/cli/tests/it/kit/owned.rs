@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use super::{Bundle, Ended, Finished, Herma, Repository, Started, everything_below, run_tool, until};
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_model::RunId;
+use herma_core::RunId;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 /// Nothing that a test waits for takes this long unless it hangs.

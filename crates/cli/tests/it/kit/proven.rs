@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-use herma_model::Digest;
+use herma_core::Digest;
 use rustix::fs::{FlockOperation, flock};
 
 use super::{HERMA, Herma, names, run_tool};

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_model::report::Mode;
+use herma_core::report::Mode;
 
 use super::{Herma, run_tool};
 

@@ -1,8 +1,8 @@
 //! The rows that the proof of each stage has, as the specification lists them.
 
-use herma_model::capability::Capability;
-use herma_model::proof::{CoverageState, NotApplicable, Proof};
-use herma_model::{Blocker, Stage};
+use herma_core::capability::Capability;
+use herma_core::proof::{CoverageState, NotApplicable, Proof};
+use herma_core::{Blocker, Stage};
 
 /// The row that only an engine with a reviewer of its own can have.
 const REVIEWER_REJECT: &str = "reviewer reject";

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use herma_model::Digest;
+use herma_core::Digest;
 
 use super::{Ended, HERMA, Herma};
 

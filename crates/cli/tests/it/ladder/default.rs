@@ -1,6 +1,6 @@
 //! Nothing that lies in a home, in an environment or in a contract makes another engine the default.
 
-use herma_model::Status;
+use herma_core::Status;
 
 use super::{proof, run_stub};
 use crate::kit::{Finished, Herma};

@@ -1,6 +1,6 @@
 //! An engine that was never let in: the decision lists everything that it lacks, at once.
 
-use herma_model::{Blocker, EventType, Gate};
+use herma_core::{Blocker, EventType, Gate};
 
 use super::{assert_never_began, blockers, decision, missing, run_stub};
 use crate::kit::Herma;
@@ -117,5 +117,5 @@ fn the_default_engine_lacks_nothing_where_another_lacks_all() {
     let run = herma.play("fix", &[]);
     run.assert_pass();
     assert_eq!(run.report.engine.as_str(), "fake");
-    assert_eq!(decision(&run).selected_engine, Some(herma_model::engine::EngineName::fake()));
+    assert_eq!(decision(&run).selected_engine, Some(herma_core::engine::EngineName::fake()));
 }

@@ -1,6 +1,6 @@
 //! What the program says it is, and what its admission says about its licence.
 
-use herma_model::{Blocker, Gate, Status};
+use herma_core::{Blocker, Gate, Status};
 
 use super::{assert_never_began, blockers, decision, missing, proof, run_stub, states};
 use crate::kit::{Herma, ON_REPOSITORY, Repository};

@@ -1,7 +1,7 @@
 //! From stage 4 on a proof needs people, and with separation of duties two of them.
 
-use herma_model::Status;
-use herma_model::decision::Decision;
+use herma_core::Status;
+use herma_core::decision::Decision;
 
 use super::{assert_no_ground, proof, states};
 use crate::kit::Herma;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use herma_core::proof::Proof;
+use herma_core::{Blocker, Digest, Stage, Status};
 use herma_evidence::{InstallationKey, signed};
-use herma_model::proof::Proof;
-use herma_model::{Blocker, Digest, Stage, Status};
 use serde_json::Value;
 
 use super::{assert_never_began, blockers, kept, missing, run_stub, rungs};

@@ -1,6 +1,6 @@
 //! Another program is another engine: its proofs are stale until it has proven everything again.
 
-use herma_model::{Blocker, Status};
+use herma_core::{Blocker, Status};
 
 use super::{assert_never_began, blockers, missing, proof, run_stub, rungs, states};
 use crate::kit::{Herma, built_stub, until};

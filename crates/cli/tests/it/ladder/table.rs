@@ -2,10 +2,10 @@
 //!
 //! `agents` does the same with the real agents.
 
+use herma_core::capability::Capability;
+use herma_core::proof::{NotApplicable, Proof};
+use herma_core::{Blocker, Status};
 use herma_evidence::{InstallationKey, signed};
-use herma_model::capability::Capability;
-use herma_model::proof::{NotApplicable, Proof};
-use herma_model::{Blocker, Status};
 use serde_json::Value;
 
 use crate::cli::assert_matches;

@@ -3,9 +3,9 @@
 use std::fs;
 use std::path::Path;
 
+use herma_core::proof::{BundleRef, Proof};
+use herma_core::{Blocker, RunId, Status};
 use herma_evidence::layout;
-use herma_model::proof::{BundleRef, Proof};
-use herma_model::{Blocker, RunId, Status};
 
 use super::{assert_never_began, blockers, kept, missing, proof, run_stub, rungs, states};
 use crate::kit::{Herma, everything_below, names, run_tool};

@@ -1,6 +1,6 @@
 //! What somebody else does in a target while a run is under way.
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use crate::kit::Owned;
 

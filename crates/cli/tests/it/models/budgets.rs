@@ -1,7 +1,7 @@
 //! Budgets of a run: of its own, of a day, of an engine.
 
-use herma_model::Blocker;
-use herma_model::model_call::Ended;
+use herma_core::Blocker;
+use herma_core::model_call::Ended;
 
 use crate::kit::{ANSWERS, Herma, LONG_ANSWERS, MODEL, ROUTER, fix_and};
 

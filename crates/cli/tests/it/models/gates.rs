@@ -1,8 +1,8 @@
 //! The gates of a contract that names a model: admitted, configured, and answering with content.
 
+use herma_core::report::Admission;
+use herma_core::{Blocker, EventType};
 use herma_evidence::layout;
-use herma_model::report::Admission;
-use herma_model::{Blocker, EventType};
 
 use crate::kit::{ANSWERS, Finished, Herma, MODEL, ROUTER};
 

@@ -1,8 +1,8 @@
 //! herma dies in the middle of a call: the next command closes the run, and the call is charged at the most.
 
+use herma_core::model_call::{Ended, ModelCall};
+use herma_core::{Blocker, Status, Step};
 use herma_evidence::layout;
-use herma_model::model_call::{Ended, ModelCall};
-use herma_model::{Blocker, Status, Step};
 
 use crate::kit::{ANSWERS, Finished, Herma, MODEL, ROUTER, fix_and, run_tool, until};
 

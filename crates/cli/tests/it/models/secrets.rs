@@ -3,7 +3,7 @@
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 
 use crate::kit::{ANSWERS, Herma, MODEL, everything_below, fix_and, processes_of, until};
 

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use herma_model::RunId;
+use herma_core::RunId;
 use serde_json::Value;
 
 use super::{accept, listed, reject};

@@ -1,8 +1,8 @@
 //! What a child and all below it spend of models counts against every run above it.
 
-use herma_model::budget::Amount;
-use herma_model::report::ChildrenUse;
-use herma_model::{Blocker, EventType, Report, Status, Step};
+use herma_core::budget::Amount;
+use herma_core::report::ChildrenUse;
+use herma_core::{Blocker, EventType, Report, Status, Step};
 use serde_json::json;
 
 use super::{ASK, args, asking, family, refusals, said};

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use herma_model::{EventType, Status};
+use herma_core::{EventType, Status};
 use serde_json::json;
 
 use super::{ASK, CHILD, PARENT, asking, family, said};

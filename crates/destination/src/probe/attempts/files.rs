@@ -7,8 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use herma_model::engine::DestinationKind;
-use herma_model::{Digest, RunId};
+use herma_core::engine::DestinationKind;
+use herma_core::{Digest, RunId};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use herma_model::engine::DestinationKind;
+use herma_core::engine::DestinationKind;
 use linux_keyutils::{KeyError, KeyRing, KeyRingIdentifier};
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::FsOpenFlags;

@@ -7,7 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use herma_model::RunId;
+use herma_core::RunId;
 
 use super::Attempt::{self, Denied, NotDenied, UnderWay};
 use crate::sandbox::layout;

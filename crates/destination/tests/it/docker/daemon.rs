@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use herma_core::RunId;
 use herma_destination::{Docker, DockerOptions};
-use herma_model::RunId;
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;

@@ -5,8 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::RunId;
 use herma_destination::{Destination as _, Exit, StartError};
-use herma_model::RunId;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::daemon::Daemon;

@@ -8,12 +8,12 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Command;
 
+use herma_core::Interruption;
+use herma_core::units::Bytes;
 use herma_destination::probe::{self, Grounds};
 use herma_destination::{
     Confinement, Destination as _, Docker, Exit, HeldBy, Job, LimitName, Limits, Mount, Stdin,
 };
-use herma_model::Interruption;
-use herma_model::units::Bytes;
 
 use super::daemon::Daemon;
 use crate::support::{Ground, LONG, helper, hides, run_id, streams, talks, tell};
@@ -275,7 +275,7 @@ for file in file, '/etc/pki/tls/certs/ca-bundle.crt':
     let without = tell(&daemon.destination(), &job);
     assert_eq!(said(&without), ["False False", "none", "none"], "{}", without.stderr);
     job.rooms.egress = Some(echoing(&ground, "egress.sock"));
-    let own = herma_model::Digest::of(&fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap()).to_string();
+    let own = herma_core::Digest::of(&fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap()).to_string();
     let own = own.trim_start_matches("sha256:");
     let with = tell(&daemon.destination(), &job);
     assert_eq!(said(&with), ["True True", own, own], "{}", with.stderr);

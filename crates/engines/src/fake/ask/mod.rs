@@ -6,7 +6,7 @@ mod http;
 
 use std::path::PathBuf;
 
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 use serde::Deserialize;
 
 /// The variable that names the router's socket, in the agent's process only.

@@ -5,14 +5,14 @@ mod present;
 
 use std::sync::Mutex;
 
-use herma_model::approval::{
+use herma_core::approval::{
     Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Binding, Moved, Ruling,
 };
-use herma_model::contract::ContractId;
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::signed::Signed;
-use herma_model::store::StoreError;
-use herma_model::{Contract, Digest, RunId, Timestamp};
+use herma_core::contract::ContractId;
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::signed::Signed;
+use herma_core::store::StoreError;
+use herma_core::{Contract, Digest, RunId, Timestamp};
 
 use super::witness::Witness;
 use super::{BindingInput, bind};
@@ -41,11 +41,11 @@ fn binding() -> Binding {
         target: "string-slugify".to_owned(),
         target_admission: Some(Digest::of(b"admission")),
         base: Digest::of(b"base").to_string(),
-        purpose: herma_model::decision::Purpose::Work,
+        purpose: herma_core::decision::Purpose::Work,
         destination: DestinationKind::Sandbox,
         image: None,
         governance_digest: Digest::of(b"governance"),
-        egress_digest: herma_policy::egress_digest(&contract.terms, &herma_policy::EgressRules::default()),
+        egress_digest: herma_rules::egress_digest(&contract.terms, &herma_rules::EgressRules::default()),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What a person is shown, and what cannot be shown.
 
-use herma_model::Digest;
-use herma_model::approval::ApprovalRequest;
+use herma_core::Digest;
+use herma_core::approval::ApprovalRequest;
 use proptest::prelude::*;
 
 use super::super::packet::{BadRequest, Packet, asker_signed};
@@ -18,7 +18,7 @@ fn packet() -> Packet {
 
 /// A request for another contract, with everything that follows from it.
 fn request_for(contract_text: &str) -> ApprovalRequest {
-    let contract = herma_model::Contract::parse(contract_text.as_bytes()).unwrap();
+    let contract = herma_core::Contract::parse(contract_text.as_bytes()).unwrap();
     let mut request = request(1);
     let asked = binding();
     request.binding = super::bind(&super::BindingInput {
@@ -94,13 +94,13 @@ fn a_request_that_asks_for_something_else_than_its_contract_is_not_shown() {
     let mut other_text = request(1);
     other_text.contract_text = CONTRACT.replace("must trim", "must go");
     let mut other_stage = request(1);
-    other_stage.binding.stage = herma_model::Stage::OwnedRepo;
+    other_stage.binding.stage = herma_core::Stage::OwnedRepo;
     let mut other_rules = request(1);
     other_rules.binding.policy_digest = Digest::of(b"other");
     let mut other_model = request(1);
     other_model.binding.model = None;
     let mut other_destination = request_for(&CONTRACT.replace("risk: low", "destination: sandbox"));
-    other_destination.binding.destination = herma_model::engine::DestinationKind::Host;
+    other_destination.binding.destination = herma_core::engine::DestinationKind::Host;
     for (bad, what) in [
         (other_text, "the contract changed"),
         (other_stage, "the stage changed"),
@@ -248,7 +248,7 @@ proptest! {
             .replace("authority: somebody", &format!("authority: {quoted}\nsuccess: [{quoted}]\negress: [{quoted}]"))
             .replace("must trim.", &format!("must trim. {}", dirt.replace("---", "")));
         // A title or a brief that is no contract's is refused before anybody is shown it.
-        prop_assume!(herma_model::Contract::parse(contract.as_bytes()).is_ok());
+        prop_assume!(herma_core::Contract::parse(contract.as_bytes()).is_ok());
         let mut request = request_for(&contract);
         request.reason.clone_from(&dirt);
         request.requested_by.clone_from(&dirt);

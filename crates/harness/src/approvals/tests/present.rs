@@ -1,10 +1,10 @@
 //! Every reason why an approval is none.
 
-use herma_model::approval::{Answer, Approval, ApprovalState, ApprovalStore as _, Binding, Moved};
-use herma_model::blocker::{Blocker, BlockerRecord};
-use herma_model::engine::DestinationKind;
-use herma_model::store::StoreError;
-use herma_model::{Digest, Stage};
+use herma_core::approval::{Answer, Approval, ApprovalState, ApprovalStore as _, Binding, Moved};
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::engine::DestinationKind;
+use herma_core::store::StoreError;
+use herma_core::{Digest, Stage};
 use herma_store::SqliteStore;
 use proptest::prelude::*;
 
@@ -133,7 +133,7 @@ fn a_grant_that_the_store_made_up_is_none() {
 
     let mut renamed = granted(1);
     renamed.ruling = Some(signed(
-        herma_model::approval::Ruling { id: request(2).id, ..ruling(&request(1), Answer::Granted) },
+        herma_core::approval::Ruling { id: request(2).id, ..ruling(&request(1), Answer::Granted) },
         "alice",
     ));
     blocked(vec![renamed], Blocker::ApprovalVoid, "another request");
@@ -294,7 +294,7 @@ fn change(binding: &mut Binding, field: u8, salt: u32) -> &'static str {
         8 => (binding.policy_digest = digest, "the policy"),
         9 => (binding.egress_digest = digest, "the egress rules"),
         10 => (binding.target_admission = Some(digest), "the target's admission"),
-        11 => (binding.purpose = herma_model::decision::Purpose::Proof, "the purpose"),
+        11 => (binding.purpose = herma_core::decision::Purpose::Proof, "the purpose"),
         12 => (binding.image = Some(text), "the image"),
         _ => (binding.contract_id = text.parse().unwrap(), "the contract's id"),
     }

@@ -2,9 +2,9 @@
 
 use std::fs;
 
+use herma_core::admission::AdmissionDraft;
+use herma_core::report::Admission;
 use herma_harness::AdmissionError;
-use herma_model::admission::AdmissionDraft;
-use herma_model::report::Admission;
 
 use super::{ENGINE, FILES, MODEL, TARGET, World, at, id, sound};
 

@@ -7,16 +7,16 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use herma_core::admission::AdmissionId;
+use herma_core::approver::Custody;
+use herma_core::contract::ModelChoice;
+use herma_core::report::Admission;
+use herma_core::{Digest, Timestamp};
 use herma_evidence::InstallationKey;
 use herma_harness::{
     AdmissionError, AdmissionFile, Admissions, Approver, Approvers, Found, SYSTEM_TEMP_DIRS, Situation,
     TrustLog,
 };
-use herma_model::admission::AdmissionId;
-use herma_model::approver::Custody;
-use herma_model::contract::ModelChoice;
-use herma_model::report::Admission;
-use herma_model::{Digest, Timestamp};
 
 const ENGINE: &str = "\
 kind: engine

@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::PathBuf;
 
+use herma_core::admission::{AdmissionDraft, AdmissionKind};
+use herma_core::contract::ModelChoice;
+use herma_core::report::Admission;
+use herma_core::{Blocker, Digest};
 use herma_harness::AdmissionError;
-use herma_model::admission::{AdmissionDraft, AdmissionKind};
-use herma_model::contract::ModelChoice;
-use herma_model::report::Admission;
-use herma_model::{Blocker, Digest};
 
 use super::{ENGINE, FILES, MODEL, TARGET, World, at, choice, id, sound};
 

@@ -6,6 +6,15 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
+use herma_core::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
+use herma_core::approval::{Answer, Approval};
+use herma_core::approver::Custody;
+use herma_core::comparison::{Comparison, ComparisonId, ComparisonSchema};
+use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::proof::{Candidate, Proof, ProofRow, ProofSchema};
+use herma_core::report::NeverActivated;
+use herma_core::signed::Signable;
+use herma_core::{Clock as _, Contract, Stage, Status, Timestamp, VERSION};
 use herma_engines::Engine as _;
 use herma_engines::stub::Stub;
 use herma_evidence::{ApproverKey, signed};
@@ -13,15 +22,6 @@ use herma_harness::{
     Approver, Asker, Comparisons, Enabled, Finished, HomePlace, Installation, Order, Proofs, Settings,
     SystemClock, Unwatched, ask, case_names, rule, run,
 };
-use herma_model::admission::{AdmissionDraft, AdmissionId, EngineDraft, ReviewTrigger};
-use herma_model::approval::{Answer, Approval};
-use herma_model::approver::Custody;
-use herma_model::comparison::{Comparison, ComparisonId, ComparisonSchema};
-use herma_model::engine::{DestinationKind, EngineName};
-use herma_model::proof::{Candidate, Proof, ProofRow, ProofSchema};
-use herma_model::report::NeverActivated;
-use herma_model::signed::Signable;
-use herma_model::{Clock as _, Contract, Stage, Status, Timestamp, VERSION};
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -321,7 +321,7 @@ fn order(named: Option<Engine>, stage: Stage, destination: DestinationKind) -> O
         destination: None,
         script: None,
         keep_workspace: false,
-        egress: herma_model::egress::EgressMode::Strict,
+        egress: herma_core::egress::EgressMode::Strict,
         resumes: None,
         fault: None,
     }

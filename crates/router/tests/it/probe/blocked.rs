@@ -1,7 +1,7 @@
 //! Probes that cannot find out anything, and what a run is then blocked by.
 
-use herma_model::Blocker;
-use herma_model::secret::Secret;
+use herma_core::Blocker;
+use herma_core::secret::Secret;
 use herma_router::budget::Limits;
 use herma_router::config::Address;
 use herma_router::door::Door;

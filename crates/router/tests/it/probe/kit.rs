@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
-use herma_model::Clock;
-use herma_model::Timestamp;
-use herma_model::secret::Secret;
+use herma_core::Clock;
+use herma_core::Timestamp;
+use herma_core::secret::Secret;
 use herma_router::budget::{InMemory, Limits};
 use herma_router::config::{Address, Config, Lookup};
 use herma_router::door::Door;

@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use herma_model::secret::Secret;
+use herma_core::secret::Secret;
 use herma_router::door::Door;
 use herma_router::probe::{Capabilities, LeftOut, Support, probe};
 

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use herma_model::Blocker;
+use herma_core::Blocker;
 use herma_router::door::Door;
 use herma_router::probe::{ProbeBudget, Support, probe};
 

@@ -1,6 +1,6 @@
 //! What goes wrong, goes wrong as the script says.
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 use herma_router::dialect::Dialect;
 use herma_router::scripted::{Answer, StreamStep};
 

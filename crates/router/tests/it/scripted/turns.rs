@@ -1,6 +1,6 @@
 //! Which turn answers, and which requests stand beside the conversation.
 
-use herma_model::units::Span;
+use herma_core::units::Span;
 use herma_router::dialect::Dialect;
 use herma_router::scripted::{Answer, Attempts, Scripts, count_tokens};
 use serde_json::json;

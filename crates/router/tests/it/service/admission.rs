@@ -1,6 +1,6 @@
 //! A model that is not admitted is refused before any upstream is contacted, however it is asked for.
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use super::client::request_with;
 use super::kit::{DOORS, Router, Setup, TOKEN};

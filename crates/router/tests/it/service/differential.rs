@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use herma_model::Digest;
-use herma_model::model_call::{Charge, Ended, TokensUsed};
+use herma_core::Digest;
+use herma_core::model_call::{Charge, Ended, TokensUsed};
 use herma_router::dialect::Dialect;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};

@@ -1,7 +1,7 @@
 //! A count of tokens that cannot be, or that the answer itself contradicts, is not believed: the call is charged at the
 //! most, and the record says why.
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use super::kit::{DOORS, STREAMS, Setup};
 use super::server::{Server, http, stream};
@@ -30,7 +30,7 @@ fn charged(door: usize, events: &[&str], reason: Option<&str>) {
 }
 
 #[track_caller]
-fn check(record: &herma_model::model_call::ModelCall, reason: Option<&str>, asked: usize) {
+fn check(record: &herma_core::model_call::ModelCall, reason: Option<&str>, asked: usize) {
     assert_eq!(record.reason.as_deref(), reason, "{record:?}");
     if reason.is_some() {
         assert_eq!((record.ended, record.settled), (Ended::Uncounted, false), "{record:?}");

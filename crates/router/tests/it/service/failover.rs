@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use herma_model::model_call::{Ended, ModelCall};
+use herma_core::model_call::{Ended, ModelCall};
 
 use super::client::Reply;
 use super::kit::{DOORS, KEY, Router, STREAMS, Setup};

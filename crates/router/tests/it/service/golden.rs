@@ -11,7 +11,7 @@ fn shown(server: &Server) -> String {
         .replace('\r', "")
         .replace(&server.address().to_string(), "[address]")
         .replace(KEY, "[key]")
-        .replace(herma_model::VERSION, "[version]")
+        .replace(herma_core::VERSION, "[version]")
 }
 
 /// A door with what is asked there, and what comes of it.

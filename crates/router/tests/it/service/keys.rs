@@ -1,6 +1,6 @@
 //! Only keys that an API lists reach an upstream, which may be a gateway with keys of its own.
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use super::kit::{DOORS, Setup};
 use super::server::fine;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_model::model_call::{self, ModelCall};
-use herma_model::{Clock, Timestamp};
+use herma_core::model_call::{self, ModelCall};
+use herma_core::{Clock, Timestamp};
 use herma_router::budget::{Amount, BudgetState, InMemory, Scope};
 use herma_router::config::{Address, Config, Lookup, RequestLimits};
 use herma_router::service::{Handle, Options, RunAbove, Service, State};

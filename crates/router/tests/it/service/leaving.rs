@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use super::client::request;
 use super::kit::{DOORS, LONG, Router, STREAMS, Setup, TOKEN, eventually};

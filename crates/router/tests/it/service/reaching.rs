@@ -1,6 +1,6 @@
 //! What would make an upstream reach out by itself is refused in every dialect, unless it was admitted.
 
-use herma_model::model_call::Ended;
+use herma_core::model_call::Ended;
 
 use super::kit::{DOORS, Setup};
 use super::server::fine;

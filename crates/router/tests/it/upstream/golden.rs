@@ -36,7 +36,7 @@ async fn sent(upstream: &Upstream, got: &Got, address: impl ToString) -> String 
 fn shown(got: &Got, address: &str) -> String {
     let all = got.lock().unwrap().join("\n\n");
     assert!(!all.contains("the-token-of-the-run"), "{all}");
-    all.replace('\r', "").replace(address, "[address]").replace(herma_model::VERSION, "[version]")
+    all.replace('\r', "").replace(address, "[address]").replace(herma_core::VERSION, "[version]")
 }
 
 #[tokio::test]

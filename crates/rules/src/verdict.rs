@@ -1,0 +1,379 @@
+//! The verdict: what a run comes to, drawn from what the harness saw. Every rule stands here and nowhere else.
+
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::contract::Action;
+use herma_core::engine::{EndedBy, EngineExit, EngineResult};
+use herma_core::report::{PathRule, PathViolation, Verification, VerificationStatus};
+use herma_core::{EventType, RepoPath, Verdict};
+
+/// What the harness saw of a run.
+#[derive(Clone, Debug, Default)]
+pub struct RunFacts<'a> {
+    /// Whether the run ends at the gates, because its stage starts no engine.
+    pub gates_only: bool,
+    /// Whether the contract requires a change.
+    pub require_diff: bool,
+    /// The gates that do not hold, as blockers. Where there is one, the engine was not started.
+    pub gate_blockers: Vec<BlockerRecord>,
+    /// What was under way when herma was stopped, where it was.
+    pub interrupted: Option<String>,
+    /// How the engine ended; none if it was not started.
+    pub engine_exit: Option<EngineExit>,
+    /// What else herma knows of an end that was not the engine's own: the limit that it met, or who ended it.
+    pub engine_ended: Option<String>,
+    /// What was wrong with the engine's messages, where something was.
+    pub protocol_error: Option<String>,
+    /// How many paths changed.
+    pub changed: usize,
+    /// The paths that broke a rule.
+    pub violations: &'a [PathViolation],
+    /// The forbidden actions that the engine attempted.
+    pub forbidden_actions: &'a [Action],
+    /// Where the result holds which kind of secret, in words; never the secret itself.
+    pub secret: Option<String>,
+    /// How the verification commands ended.
+    pub verification: &'a [Verification],
+    /// How they ended with the tests as they were, where that had to be tried.
+    pub verification_with_baseline_tests: &'a [Verification],
+    /// Changed files that decide what verification does, and are no tests.
+    pub changed_verification_files: &'a [RepoPath],
+    /// How many verification commands the contract has.
+    pub verify_declared: usize,
+    /// The target after the run; none if the run has no target that could change.
+    pub source: Option<SourceFacts>,
+    /// Why what passed every check did not become a branch, where it did not.
+    pub landing_refused: Option<BlockerRecord>,
+    /// What the router refused to the engine and the run cannot pass with, as blockers.
+    pub model_refusals: Vec<BlockerRecord>,
+    /// Which hosts the engine was denied, in words, where it was.
+    pub egress_denied: Option<String>,
+    /// The first event that is not there, or not in its place.
+    pub missing_event: Option<EventType>,
+    /// Why herma's own verification refuses the bundle, where it does.
+    pub evidence_refused: Option<String>,
+    /// The files of the bundle that could not be written, each with the reason.
+    pub write_failures: Vec<String>,
+}
+
+/// What was seen of the target after the run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SourceFacts {
+    /// Whether it has no uncommitted or untracked files.
+    pub clean_end: bool,
+    /// Whether HEAD, refs, index or work tree differ from before.
+    pub mutated: bool,
+    /// What differs.
+    pub what: String,
+}
+
+/// How the engine's end counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// It was not started.
+    NotStarted,
+    /// It ended in its own time.
+    InTime,
+    /// A limit stopped it after it had left a patch that holds.
+    StoppedAfterPatch(Limit),
+    /// A limit stopped it before.
+    Stopped(Limit),
+    /// herma was told to end.
+    Interrupted,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Limit {
+    Startup,
+    Idle,
+    Total,
+}
+
+/// The verdict that the facts lead to: a pass only if there is nothing at all against it.
+#[must_use]
+pub fn judge(facts: &RunFacts<'_>) -> Verdict {
+    let mut blockers = Vec::new();
+    if facts.gate_blockers.is_empty() {
+        let ending = ending(facts);
+        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+        judge_engine(facts, ending, &mut blockers);
+        blockers.extend(facts.model_refusals.iter().cloned());
+        judge_changes(facts, ending, &mut blockers);
+        judge_verification(facts, ending, &mut blockers);
+        judge_source(facts, &mut blockers);
+        if !(facts.gates_only && ending == Ending::NotStarted) {
+            judge_absences(facts, ending, &mut blockers);
+        }
+        judge_egress(facts, &mut blockers);
+        blockers.extend(facts.landing_refused.iter().cloned());
+    } else {
+        blockers.extend(facts.gate_blockers.iter().cloned());
+        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+    }
+    judge_evidence(facts, &mut blockers);
+    Verdict::new(blockers)
+}
+
+fn ending(facts: &RunFacts<'_>) -> Ending {
+    let Some(exit) = &facts.engine_exit else { return Ending::NotStarted };
+    let limit = match exit.ended_by {
+        EndedBy::Exited | EndedBy::EarlyStop => return Ending::InTime,
+        EndedBy::StartupLimit => Limit::Startup,
+        EndedBy::IdleLimit => Limit::Idle,
+        EndedBy::TotalLimit => Limit::Total,
+        EndedBy::Interrupted => return Ending::Interrupted,
+    };
+    if patch_holds(facts) { Ending::StoppedAfterPatch(limit) } else { Ending::Stopped(limit) }
+}
+
+/// Whether there is a patch with which every check passed.
+fn patch_holds(facts: &RunFacts<'_>) -> bool {
+    facts.changed > 0
+        && facts.violations.is_empty()
+        && facts.forbidden_actions.is_empty()
+        && facts.secret.is_none()
+        && facts.verification.len() == facts.verify_declared
+        && facts
+            .verification
+            .iter()
+            .chain(facts.verification_with_baseline_tests)
+            .all(|v| outcome(v).is_none() && v.changed_files.is_none())
+}
+
+fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let Some(exit) = &facts.engine_exit else { return };
+    let said = |blockers: &[BlockerRecord]| blockers.iter().any(|b| b.blocker == Blocker::EngineFailed);
+    match ending {
+        Ending::NotStarted => {}
+        Ending::InTime => {
+            let told = |how| with_reason(how, facts.engine_ended.as_deref());
+            blockers.extend(exit_error(exit).map(|how| Blocker::EngineFailed.because(told(how))));
+            blockers.extend(protocol_error(facts, exit));
+        }
+        Ending::StoppedAfterPatch(limit) => {
+            let detail = format!("the engine left a patch that holds and was stopped by {}", limit.name());
+            blockers.push(Blocker::LifecycleTimeout.because(detail));
+            blockers.extend(facts.protocol_error.iter().map(|e| Blocker::AgentProtocolError.because(e)));
+        }
+        Ending::Stopped(limit) => {
+            blockers.push(limit.blocker().because(format!("the engine was stopped by {}", limit.name())));
+        }
+        // How it took that, and what it had said by then, tells nothing of its work.
+        Ending::Interrupted => {
+            let said = facts.interrupted.is_some();
+            blockers.extend((!said).then(|| Blocker::Interrupted.because("herma was told to end")));
+            return;
+        }
+    }
+    match exit.result {
+        // A limit, or the exit code, says already that the work was not done.
+        Some(EngineResult::Failed) if !said(blockers) && !matches!(ending, Ending::Stopped(_)) => {
+            blockers.push(Blocker::EngineFailed.because("the engine said that it failed"));
+        }
+        Some(EngineResult::Rejected) => {
+            blockers.push(
+                Blocker::ReviewerRejected.because("the engine said that its reviewer rejected the work"),
+            );
+        }
+        Some(EngineResult::Failed | EngineResult::Completed) | None => {}
+    }
+}
+
+/// How an engine that was not stopped by a limit exited wrongly.
+fn exit_error(exit: &EngineExit) -> Option<String> {
+    match (exit.ended_by, exit.code, exit.signal) {
+        // herma stopped it because its result was in: how it then ended says nothing.
+        (EndedBy::EarlyStop, _, _) | (_, Some(0), None) => None,
+        (_, _, Some(signal)) => Some(format!("the engine was ended by signal {signal}")),
+        (_, Some(code), None) => Some(format!("the engine exited with {code}")),
+        (_, None, None) => Some("nobody knows how the engine ended".to_owned()),
+    }
+}
+
+fn protocol_error(facts: &RunFacts<'_>, exit: &EngineExit) -> Option<BlockerRecord> {
+    let detail = match (&facts.protocol_error, exit.result) {
+        (Some(error), _) => error.clone(),
+        // An engine that exited with an error owes no result.
+        (None, None) if exit_error(exit).is_none() => "the engine ended without a result".to_owned(),
+        (None, _) => return None,
+    };
+    Some(Blocker::AgentProtocolError.because(detail))
+}
+
+fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    // Where the run was cut short, nobody can say whether a change would have come.
+    let ran_to_its_end = ending == Ending::InTime && facts.interrupted.is_none();
+    if facts.require_diff && facts.changed == 0 && ran_to_its_end {
+        blockers.push(Blocker::NoDiff.because("the contract requires a change and no path changed"));
+    }
+    let (unsupported, disallowed): (Vec<_>, Vec<_>) =
+        facts.violations.iter().partition(|violation| violation.rule == PathRule::UnsupportedPath);
+    for (blocker, violations) in
+        [(Blocker::DisallowedFile, disallowed), (Blocker::UnsupportedPath, unsupported)]
+    {
+        if let Some(first) = violations.first() {
+            let more = match violations.len() - 1 {
+                0 => String::new(),
+                more => format!(" (and {more} more)"),
+            };
+            blockers.push(blocker.because(format!("{}: {}{more}", first.path.shortened(), first.detail)));
+        }
+    }
+    if !facts.forbidden_actions.is_empty() {
+        let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| action.as_str()).collect();
+        blockers
+            .push(Blocker::ForbiddenAction.because(format!("the engine attempted: {}", names.join(", "))));
+    }
+    blockers.extend(facts.secret.iter().map(|where_it_is| Blocker::SecretInOutput.because(where_it_is)));
+}
+
+fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let stopped = matches!(ending, Ending::Stopped(_));
+    for verification in facts.verification {
+        blockers.extend(changed_files(verification, ""));
+        match outcome(verification) {
+            // A limit says already that the work was not done.
+            Some(Blocker::VerificationFailed) if stopped => {}
+            Some(Blocker::VerificationChangedFiles) if verification.changed_files.is_some() => {}
+            Some(blocker) => blockers.push(blocker.because(describe(verification))),
+            None => {}
+        }
+    }
+    let second = facts.verification_with_baseline_tests;
+    blockers.extend(second.iter().filter_map(|v| changed_files(v, "with the tests as they were ")));
+    let fails = |v: &&Verification| {
+        outcome(v).is_some_and(|b| b != Blocker::VerificationChangedFiles || v.changed_files.is_none())
+    };
+    let leaning = second.iter().find(fails);
+    if let Some(verification) = leaning.filter(|_| !stopped) {
+        let detail = format!(
+            "{} as they were {}; `tests_may_change: true` in the contract would allow it",
+            reverted(facts.changed_verification_files),
+            describe(verification)
+        );
+        blockers.push(Blocker::VerificationFailed.because(detail));
+    }
+}
+
+/// What the second verification was for.
+fn reverted(deciding: &[RepoPath]) -> String {
+    match deciding {
+        [] => "the engine changed or added tests, and with the tests".to_owned(),
+        [first, more @ ..] => {
+            let more = if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            format!(
+                "the engine changed what decides what verification does ({first}{more}), and with tests and these"
+            )
+        }
+    }
+}
+
+/// The blocker that a verification command leads to.
+fn outcome(verification: &Verification) -> Option<Blocker> {
+    match verification.status {
+        VerificationStatus::Passed if verification.changed_files.is_some() => {
+            Some(Blocker::VerificationChangedFiles)
+        }
+        VerificationStatus::Passed if verification.exit_code == Some(0) => None,
+        VerificationStatus::Passed | VerificationStatus::Failed => Some(Blocker::VerificationFailed),
+        VerificationStatus::CommandMissing => Some(Blocker::MissingTestCommand),
+        VerificationStatus::TimedOut => Some(Blocker::TimeoutTotal),
+        VerificationStatus::ChangedFiles => Some(Blocker::VerificationChangedFiles),
+    }
+}
+
+/// The blocker for the tracked files that a command changed, whatever its exit.
+fn changed_files(verification: &Verification, when: &str) -> Option<BlockerRecord> {
+    let changed = verification.changed_files.as_ref()?;
+    let detail = format!("{when}the verification command `{}` changed {changed}", verification.command);
+    Some(Blocker::VerificationChangedFiles.because(detail))
+}
+
+fn describe(verification: &Verification) -> String {
+    let how = match (verification.status, verification.exit_code) {
+        (VerificationStatus::CommandMissing, _) => "was not found or could not be run".to_owned(),
+        (VerificationStatus::TimedOut, _) => "took longer than the total limit".to_owned(),
+        (VerificationStatus::ChangedFiles, _) => "changed tracked files".to_owned(),
+        (VerificationStatus::Passed | VerificationStatus::Failed, Some(code)) => {
+            format!("exited with {code}")
+        }
+        (VerificationStatus::Passed | VerificationStatus::Failed, None) => {
+            "did not exit by itself".to_owned()
+        }
+    };
+    with_reason(
+        format!("the verification command `{}` {how}", verification.command),
+        verification.reason.as_deref(),
+    )
+}
+
+fn with_reason(how: String, why: Option<&str>) -> String {
+    match why {
+        Some(why) => format!("{how}: {why}"),
+        None => how,
+    }
+}
+
+fn judge_source(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    let Some(source) = &facts.source else { return };
+    if source.mutated {
+        blockers.push(Blocker::SourceMutated.because(format!("the target changed: {}", source.what)));
+    }
+    if !source.clean_end {
+        blockers.push(Blocker::DirtyEndingTree.because(format!("the target is not clean: {}", source.what)));
+    }
+}
+
+/// What should be there and is not, where nothing found so far says why.
+fn judge_absences(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+    let explained =
+        |b: &BlockerRecord| !matches!(b.blocker, Blocker::SourceMutated | Blocker::DirtyEndingTree);
+    if blockers.iter().any(explained) || !facts.write_failures.is_empty() {
+        return;
+    }
+    let (ran, declared) = (facts.verification.len(), facts.verify_declared);
+    if ending == Ending::NotStarted {
+        blockers.push(Blocker::EngineFailed.because("the engine was not started, and no gate says why"));
+    } else if ran != declared {
+        let detail = format!("not run: {ran} of {declared} verification commands have a result");
+        blockers.push(Blocker::VerificationFailed.because(detail));
+    }
+}
+
+/// A host that was denied is a reason only where the work was not done: an engine that does without it has lost nothing.
+fn judge_egress(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    let undone = |b: &BlockerRecord| {
+        matches!(b.blocker, Blocker::EngineFailed | Blocker::NoDiff | Blocker::VerificationFailed)
+    };
+    if let Some(hosts) = &facts.egress_denied
+        && blockers.iter().any(undone)
+    {
+        blockers.push(Blocker::EgressDenied.because(format!("the engine was denied {hosts}")));
+    }
+}
+
+fn judge_evidence(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
+    if let Some(event) = facts.missing_event {
+        let detail = format!("the event {event} is not there, or not in its place");
+        blockers.push(Blocker::MissingRequiredEvent.because(detail));
+    }
+    blockers.extend(facts.write_failures.iter().map(|what| Blocker::ArtifactWriteFailure.because(what)));
+    blockers.extend(facts.evidence_refused.iter().map(|why| Blocker::EvidenceRefused.because(why)));
+}
+
+impl Limit {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Startup => "the startup limit",
+            Self::Idle => "the idle limit",
+            Self::Total => "the total limit",
+        }
+    }
+
+    fn blocker(self) -> Blocker {
+        match self {
+            Self::Startup => Blocker::TimeoutStartup,
+            Self::Idle => Blocker::TimeoutIdle,
+            Self::Total => Blocker::TimeoutTotal,
+        }
+    }
+}
