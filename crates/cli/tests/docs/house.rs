@@ -38,6 +38,44 @@ fn every_file_and_test_that_a_page_names_is_there() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// The number of rows at the time of writing; a row is removed only together with the property it states.
+const MIN_INVARIANTS: usize = 60;
+
+#[test]
+fn every_invariant_names_its_code_and_an_existing_test() {
+    let page = pages::named("docs/invariants.md");
+    let rows: Vec<&str> =
+        page.text.lines().filter(|line| line.starts_with("| ") && line.contains('`')).collect();
+    assert!(rows.len() >= MIN_INVARIANTS, "docs/invariants.md has only {} rows", rows.len());
+    let path = Regex::new(r"`(crates/[^`\s]*)`").unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let cells: Vec<&str> = row.trim_matches('|').split(" | ").collect();
+        let [_, code, tests] = cells[..] else { panic!("not three cells: {row}") };
+        if !path.is_match(code) {
+            wrong.push(format!("no code is named: {row}"));
+        }
+        let mut tests = path.captures_iter(tests).peekable();
+        if tests.peek().is_none() {
+            wrong.push(format!("no test is named: {row}"));
+        }
+        wrong.extend(tests.filter_map(|test| is_test(&test[1]).err()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// `PATH::NAME`, where `NAME` is a function below `#[test]` or an attribute macro for tests in that file.
+fn is_test(named: &str) -> Result<(), String> {
+    let (path, name) = named.split_once("::").ok_or_else(|| format!("{named} names no test"))?;
+    let text = std::fs::read_to_string(pages::top().join(path)).map_err(|e| format!("{path}: {e}"))?;
+    let test =
+        Regex::new(&format!(r"#\[(?:\w+::)?test\b[^\n]*\]\n(?:\s*#\[[^\n]*\]\n)*\s*(?:async )?fn {name}\b"))
+            .unwrap();
+    let property = Regex::new(&format!(r"(?s)proptest!.*#\[test\]\s*fn {name}\b")).unwrap();
+    let found = test.is_match(&text) || property.is_match(&text);
+    found.then_some(()).ok_or_else(|| format!("{path} has no test {name}"))
+}
+
 /// `PATH`, or `PATH::NAME` for a function or a constant in it; a path with `*` or `<` is a shape, not a path.
 fn is_there(named: &str) -> Result<(), String> {
     if named.contains(['*', '<']) {
