@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use herma_core::RunId;
 use herma_core::clock::Clock;
-use herma_destination::{Destination as _, Host, Job, Limits, Process, Rooms, Stdin};
+use herma_destination::{Destination as _, Host, Job, JobPaths, Process};
 
 use crate::error::BenchError;
 use crate::usage::{Used, own_children, used_by};
@@ -52,24 +52,8 @@ impl Nursery<'_> {
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy)
             .map_err(|error| BenchError::io("cannot name a process")(std::io::Error::other(error)))?;
-        let job = Job {
-            run_id: RunId::new(self.clock.now(), entropy),
-            argv: recipe.argv,
-            env: recipe.env,
-            path: Vec::new(),
-            rooms: Rooms {
-                workspace: dir.to_owned(),
-                engine_dir: None,
-                router: None,
-                egress: None,
-                governance: None,
-            },
-            mounts: Vec::new(),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: false,
-        };
+        let run_id = RunId::new(self.clock.now(), entropy);
+        let job = Job::new(run_id, recipe.argv, JobPaths::new(dir.to_owned())).with_env(recipe.env);
         let looked = || BenchError::io("cannot read the process table");
         let before = own_children().map_err(looked())?;
         let mut process = self.host.start(&job)?;

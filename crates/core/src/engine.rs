@@ -78,6 +78,15 @@ pub enum DestinationKind {
 }
 
 impl DestinationKind {
+    /// Every destination.
+    pub const ALL: [Self; 4] = [Self::Host, Self::Sandbox, Self::Docker, Self::Kubernetes];
+
+    /// Whether isolation layers surround the process, so that a run there owes confinement probes.
+    #[must_use]
+    pub fn confines(self) -> bool {
+        self != Self::Host
+    }
+
     /// The name as it is written in files and on the screen.
     #[must_use]
     pub fn as_str(self) -> &'static str {

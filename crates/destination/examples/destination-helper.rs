@@ -9,8 +9,8 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use herma_destination::{
-    Destination, Docker, DockerOptions, Host, Job, Limits, Prepared, Rooms, Sandbox, Stdin, forward, keeper,
-    launcher, probe,
+    Destination, Docker, DockerOptions, Host, Job, JobPaths, Prepared, Sandbox, forward, keeper, launcher,
+    probe,
 };
 
 fn main() -> ExitCode {
@@ -71,24 +71,9 @@ fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<()
         Some(other) => Box::new(docker(herma, other)?),
         None => return Err("unknown word".into()),
     };
-    let job = Job {
-        run_id: args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?,
-        rooms: Rooms {
-            workspace: args.next().ok_or("no workspace")?.into(),
-            engine_dir: None,
-            router: None,
-            egress: None,
-            governance: None,
-        },
-        argv: args.collect(),
-        env: Vec::new(),
-        path: Vec::new(),
-        mounts: Vec::new(),
-        hidden: Vec::new(),
-        stdin: Stdin::Null,
-        limits: Limits::default(),
-        herma: false,
-    };
+    let run_id = args.next().ok_or("no run")?.to_str().ok_or("no run")?.parse()?;
+    let workspace = args.next().ok_or("no workspace")?.into();
+    let job = Job::new(run_id, args.collect(), JobPaths::new(workspace));
     if kind == "waiting" {
         let _prepared = Prepared::begin(destination.as_ref(), job)?;
         std::thread::sleep(Duration::from_mins(10));
@@ -104,5 +89,5 @@ fn docker(herma: std::path::PathBuf, word: &str) -> Result<Docker, Box<dyn Error
     let mut next = || parts.next().ok_or("docker=IMAGE,SOCKET,FILES");
     let (image, socket, files) = (next()?.parse()?, next()?.to_owned(), next()?.into());
     let runtime = parts.next().map(str::to_owned);
-    Ok(Docker::new(herma, DockerOptions { image, socket: Some(socket), runtime, files }))
+    Ok(Docker::new(herma, DockerOptions { image: Some(image), socket: Some(socket), runtime, files }))
 }

@@ -7,15 +7,23 @@ use std::path::Path;
 use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
+use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 
-use crate::job::{BadJob, Job, Rooms, View};
+use crate::capabilities::Capabilities;
+use crate::job::{BadJob, Job, JobPaths, View};
 use crate::limits::{Held, LimitName, Limits};
+use crate::probe::LandlockCanary;
 
 /// Where processes live. A destination that is not ready refuses: none ever falls back to a weaker one.
 pub trait Destination: Send + Sync {
     /// Which destination this is.
     fn kind(&self) -> DestinationKind;
+
+    /// The properties that callers decide by.
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::of(self.kind())
+    }
 
     /// Whether what is needed to start processes here is installed, and which walls will stand around them.
     fn readiness(&self) -> Result<Readiness, Unready>;
@@ -32,13 +40,18 @@ pub trait Destination: Send + Sync {
     }
 
     /// Where the rooms and herma itself are, as seen from inside.
-    fn view(&self, rooms: &Rooms) -> View;
+    fn view(&self, paths: &JobPaths) -> View;
 
     /// Gives what was planted on the host to who will be inside, where that is another user: it must be the walls that keep
     /// it from there, and not its owner.
     fn lend(&self, planted: &Path) -> io::Result<()> {
         let _ = planted;
         Ok(())
+    }
+
+    /// What only Landlock keeps from being written inside; a probe tries it.
+    fn landlock_canary(&self) -> LandlockCanary {
+        LandlockCanary::File
     }
 
     /// Begins what takes a while and needs only that the rooms are there; `None` where there is no such thing. Used
@@ -50,6 +63,10 @@ pub trait Destination: Send + Sync {
 
     /// Starts the job. What it starts dies when herma dies, also by SIGKILL, whichever thread called this.
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError>;
+
+    /// Ends and removes everything that a run left here whose herma is dead; returns how many processes or containers
+    /// there were. Reaping a run that left nothing is no error.
+    fn reap(&self, run: RunId) -> Result<usize, ReapError>;
 }
 
 /// A job that waits for its start: nothing of it runs. Dropping it takes everything back.
@@ -166,6 +183,17 @@ pub struct Unready {
     pub what: String,
     /// What a person can do about it.
     pub next_step: String,
+}
+
+/// A dead run could not be reaped.
+#[derive(Debug, thiserror::Error)]
+pub enum ReapError {
+    /// The service that holds the processes of this destination does not answer.
+    #[error("it cannot be asked about the processes of a dead run: {0}")]
+    Unreachable(#[source] io::Error),
+    /// Processes of this machine could not be ended, or their cgroups not removed.
+    #[error("the processes of a dead run cannot be ended: {0}")]
+    Io(#[from] io::Error),
 }
 
 /// The process did not start.

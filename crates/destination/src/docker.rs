@@ -33,12 +33,13 @@ use self::daemon::Daemon;
 use self::diagnosis::Facts;
 use self::owner::User;
 use self::process::DockerProcess;
-use crate::destination::{Destination, Process, Readiness, StartError, Unready};
+use crate::destination::{Destination, Process, Readiness, ReapError, StartError, Unready};
 use crate::doors::{EGRESS_PORT, ROUTER_PORT};
-use crate::job::{Job, Rooms, Stdin, View};
+use crate::job::{Job, JobPaths, View};
 use crate::launcher::landlock::Version;
 use crate::launcher::rlimits;
 use crate::limits::{Held, HeldBy, Limits};
+use crate::probe::LandlockCanary;
 use crate::sandbox::{layout, seccomp, watch};
 use crate::standing::Standing;
 
@@ -54,7 +55,8 @@ const LOOK: Duration = Duration::from_millis(50);
 #[derive(Clone, Debug)]
 pub struct DockerOptions {
     /// The image that every container is made of. It needs a C library as new as the one that herma was built for.
-    pub image: ImagePin,
+    /// Without one nothing can be started, and runs can still be reaped.
+    pub image: Option<ImagePin>,
     /// The daemon's socket, as in `DOCKER_HOST`; the usual one if none is named.
     pub socket: Option<String>,
     /// Docker's runtime, such as `runsc`; the daemon's default if none is named.
@@ -98,13 +100,11 @@ impl Docker {
         Ok(runs)
     }
 
-    /// Kills and removes every container of a run that is over, at the daemon that listens at this socket; says how many
-    /// they were. A container ends and is removed by itself when its herma is killed: this is for the one that was made
-    /// and not yet started, or was just being made. `files` is the directory of [`DockerOptions::files`].
-    pub fn reap(socket: Option<&str>, files: &Path, run: RunId) -> io::Result<usize> {
-        let mut awaited = making::left(files, run);
-        let socket = diagnosis::socket(socket).map_err(io::Error::other)?;
-        let daemon = diagnosis::find(&socket).map_err(io::Error::other)?;
+    /// Kills and removes every container of a run that is over; returns how many there were. A container ends and is
+    /// removed by itself when its herma is killed: this is for one that was created and not yet started.
+    fn remove_containers(&self, run: RunId) -> io::Result<usize> {
+        let mut awaited = making::left(&self.options.files, run);
+        let daemon = self.daemon().map_err(io::Error::other)?;
         let give_up = Instant::now() + MAKING;
         let mut removed = BTreeSet::new();
         loop {
@@ -133,6 +133,7 @@ impl Docker {
 
     /// What the daemon says. Kept while it says so: asked several times in a run, it does not change meanwhile.
     fn facts(&self) -> Result<&Facts, Unready> {
+        let image = self.image()?;
         if let Some(facts) = self.facts.get() {
             return Ok(facts);
         }
@@ -143,8 +144,13 @@ impl Docker {
             });
         }
         let socket = diagnosis::socket(self.options.socket.as_deref())?;
-        let facts = diagnosis::examine(&*self.daemon()?, &socket, &self.options)?;
+        let runtime = self.options.runtime.as_deref();
+        let facts = diagnosis::examine(&*self.daemon()?, &socket, image, runtime)?;
         Ok(self.facts.get_or_init(|| facts))
+    }
+
+    fn image(&self) -> Result<&ImagePin, Unready> {
+        self.options.image.as_ref().ok_or_else(no_image)
     }
 
     /// The second wall. Another runtime has a kernel of its own, which herma cannot ask from here.
@@ -158,7 +164,7 @@ impl Docker {
         self.options.runtime.is_none().then(|| seccomp::COUNT + usize::from(facts.filter))
     }
 
-    fn walls(&self, facts: &Facts) -> Vec<String> {
+    fn walls(&self, facts: &Facts, image: &ImagePin) -> Vec<String> {
         let second = match self.landlock() {
             Some(version) => format!("Landlock {} inside", version.number()),
             None => "no Landlock: this kernel or runtime has none".to_owned(),
@@ -181,8 +187,7 @@ impl Docker {
             ),
             "no capabilities, no new privileges".to_owned(),
             format!(
-                "read-only image {}; own /tmp and home; only the workspace and the engine's directory are writable",
-                self.options.image
+                "read-only image {image}; own /tmp and home; only the workspace and the engine's directory are writable",
             ),
             "no network but an empty loopback".to_owned(),
             "no variable and no open file of the caller, and no variable of the image".to_owned(),
@@ -221,15 +226,16 @@ impl Destination for Docker {
 
     fn readiness(&self) -> Result<Readiness, Unready> {
         let facts = self.facts()?;
-        Ok(Readiness { walls: self.walls(facts), detail: facts.detail.clone() })
+        Ok(Readiness { walls: self.walls(facts, self.image()?), detail: facts.detail.clone() })
     }
 
     fn rehearse(&self) -> Result<Readiness, Unready> {
         let ready = self.readiness()?;
+        let image = self.image()?;
         self.rehearsal().map_err(|error| match error {
             StartError::Unready(unready) => unready,
             other => Unready {
-                what: format!("no container can be started from the image {}: {other}", self.options.image),
+                what: format!("no container can be started from the image {image}: {other}"),
                 next_step: "herma's own binary runs inside: the image needs /lib64 with a glibc as new as this machine's \
                             and libgcc_s.so.1, as the images of Debian, Ubuntu and Fedora have; Alpine has not"
                     .to_owned(),
@@ -246,21 +252,25 @@ impl Destination for Docker {
         all
     }
 
-    fn view(&self, rooms: &Rooms) -> View {
+    fn view(&self, paths: &JobPaths) -> View {
         View {
             workspace: layout::WORKSPACE.into(),
-            engine_dir: rooms.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
-            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
-            router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
-            egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
-            certificates: rooms.egress.as_ref().and_then(|_| files::certificates()).map(|(_, place)| place),
-            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
+            engine_dir: paths.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
+            router: paths.router.as_ref().map(|_| layout::ROUTER.into()),
+            router_port: paths.router.as_ref().map(|_| ROUTER_PORT),
+            egress_port: paths.egress.as_ref().map(|_| EGRESS_PORT),
+            certificates: paths.egress.as_ref().and_then(|_| files::certificates()).map(|(_, place)| place),
+            governance: paths.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }
 
     fn lend(&self, planted: &Path) -> io::Result<()> {
         owner::give(planted)
+    }
+
+    fn landlock_canary(&self) -> LandlockCanary {
+        LandlockCanary::Directory
     }
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
@@ -275,6 +285,22 @@ impl Destination for Docker {
             Err(error) => Err(error),
         }
     }
+
+    fn reap(&self, run: RunId) -> Result<usize, ReapError> {
+        self.remove_containers(run).map_err(ReapError::Unreachable)
+    }
+}
+
+/// No image is named, and what to do about it.
+#[must_use]
+pub fn no_image() -> Unready {
+    Unready {
+        what: "no image is named for the destination `docker`".to_owned(),
+        next_step:
+            "`herma destination set docker --image NAME@sha256:...` in the repository, or `docker_image: \
+                    NAME@sha256:...` in settings.yaml in herma's home"
+                .to_owned(),
+    }
 }
 
 impl Docker {
@@ -283,8 +309,8 @@ impl Docker {
         let (keeper, number) =
             process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
-        let watch = watch::Opened::of(&job.rooms)
-            .and_then(|rooms| watch::Watch::start(rooms, &job.limits, keeper, number));
+        let watch = watch::Opened::of(&job.paths)
+            .and_then(|paths| watch::Watch::start(paths, &job.limits, keeper, number));
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))
     }
@@ -298,24 +324,7 @@ impl Docker {
         let run_id = RunId::new(Timestamp::UNIX_EPOCH, entropy);
         let workspace = self.options.files.join(format!("rehearsal-{run_id}"));
         std::fs::create_dir_all(&workspace).map_err(failed)?;
-        let job = Job {
-            run_id,
-            argv: vec!["true".into()],
-            env: Vec::new(),
-            path: Vec::new(),
-            rooms: Rooms {
-                workspace: workspace.clone(),
-                engine_dir: None,
-                router: None,
-                egress: None,
-                governance: None,
-            },
-            mounts: Vec::new(),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: true,
-        };
+        let job = Job::new(run_id, vec!["true".into()], JobPaths::new(workspace.clone())).with_herma();
         let tried = self.make(&job).map(drop);
         std::fs::remove_dir(&workspace).map_err(failed)?;
         tried

@@ -24,7 +24,7 @@ use tokio::net::{TcpListener, TcpStream, UnixStream};
 use tokio::sync::{Semaphore, oneshot};
 use tokio::task::JoinSet;
 
-use crate::job::Rooms;
+use crate::job::JobPaths;
 
 /// The port of the sandbox's own loopback that leads to the router. Above the range from which the kernel draws, so
 /// that no server of a test gets it by chance.
@@ -55,8 +55,8 @@ const FILES: u64 = 16 << 10;
 const STACK: usize = 256 << 10;
 
 /// What a job has of ways out: each port, and the socket of the host that it leads to.
-pub(crate) fn of(rooms: &Rooms) -> Vec<(u16, PathBuf)> {
-    let all = [(ROUTER_PORT, &rooms.router), (EGRESS_PORT, &rooms.egress)];
+pub(crate) fn of(paths: &JobPaths) -> Vec<(u16, PathBuf)> {
+    let all = [(ROUTER_PORT, &paths.router), (EGRESS_PORT, &paths.egress)];
     all.into_iter().filter_map(|(port, socket)| socket.clone().map(|socket| (port, socket))).collect()
 }
 

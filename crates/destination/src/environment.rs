@@ -24,7 +24,7 @@ const SYSTEM_PATH: [&str; 6] =
 /// Every variable of the job, later ones winning over earlier ones of the same name.
 pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, OsString)> {
     let mut path = OsString::new();
-    for dir in job.path.iter().map(PathBuf::as_path).chain(SYSTEM_PATH.map(Path::new)) {
+    for dir in job.search_path.iter().map(PathBuf::as_path).chain(SYSTEM_PATH.map(Path::new)) {
         if !path.is_empty() {
             path.push(":");
         }

@@ -10,10 +10,11 @@ use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 use rustix::process::Signal;
 
-use crate::destination::{Destination, Exit, Process, Readiness, StartError, Unready};
+use crate::destination::{Destination, Exit, Process, Readiness, ReapError, StartError, Unready};
 use crate::environment;
-use crate::job::{BadJob, Job, Rooms, View};
+use crate::job::{BadJob, Job, JobPaths, View};
 use crate::launcher::{Launch, rlimits};
+use crate::leftovers;
 use crate::proc::{self, Seen};
 use crate::running::Running;
 use crate::spawner::Heritage;
@@ -59,16 +60,16 @@ impl Destination for Host {
         })
     }
 
-    fn view(&self, rooms: &Rooms) -> View {
+    fn view(&self, paths: &JobPaths) -> View {
         View {
-            workspace: rooms.workspace.clone(),
-            engine_dir: rooms.engine_dir.clone(),
-            router: rooms.router.clone(),
+            workspace: paths.workspace.clone(),
+            engine_dir: paths.engine_dir.clone(),
+            router: paths.router.clone(),
             // The loopback here is everybody's, so nothing is forwarded.
             router_port: None,
             egress_port: None,
             certificates: None,
-            governance: rooms.governance.clone(),
+            governance: paths.governance.clone(),
             herma: self.herma.clone(),
         }
     }
@@ -79,7 +80,7 @@ impl Destination for Host {
             return Err(BadJob::Hidden { name: name.clone(), why: "the host has no walls" }.into());
         }
         self.readiness()?;
-        let home = job.rooms.engine_dir.as_ref().unwrap_or(&job.rooms.workspace);
+        let home = job.paths.engine_dir.as_ref().unwrap_or(&job.paths.workspace);
         let launch = Launch {
             parent: Some(rustix::process::getpid()),
             new_session: true,
@@ -92,9 +93,13 @@ impl Destination for Host {
             .args(&argv[1..])
             .env_clear()
             .envs(environment::variables(job, home, Path::new("/tmp")))
-            .current_dir(&job.rooms.workspace);
+            .current_dir(&job.paths.workspace);
         let running = Running::start(command, &job.stdin, Heritage::default())?;
         Ok(Box::new(HostProcess { running, run_id: job.run_id, gone: false }))
+    }
+
+    fn reap(&self, run: RunId) -> Result<usize, ReapError> {
+        Ok(leftovers::kill(run)?)
     }
 }
 

@@ -12,7 +12,7 @@ use crate::limits::Limits;
 
 /// The directories that a process may write in, and the sockets that it may call, as paths of the host.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rooms {
+pub struct JobPaths {
     /// The workspace; the process starts in it.
     pub workspace: PathBuf,
     /// The engine's own directory for this run; verification has none.
@@ -76,9 +76,9 @@ pub struct Job {
     /// Variables beyond those that herma sets itself; they win over those.
     pub env: Vec<(String, String)>,
     /// Directories inside that come before the usual ones in `PATH`.
-    pub path: Vec<PathBuf>,
+    pub search_path: Vec<PathBuf>,
     /// Where it may write.
-    pub rooms: Rooms,
+    pub paths: JobPaths,
     /// What it may read beyond the system.
     pub mounts: Vec<Mount>,
     /// Directories at the top of the workspace, by their names, which it sees as empty and cannot write. They are there.
@@ -88,7 +88,82 @@ pub struct Job {
     /// How much it may use.
     pub limits: Limits,
     /// Whether the command is herma itself, or calls it. The sandbox shows it to every job: its launcher is herma.
-    pub herma: bool,
+    pub needs_herma: bool,
+}
+
+impl JobPaths {
+    /// A workspace and nothing else.
+    #[must_use]
+    pub fn new(workspace: PathBuf) -> Self {
+        Self { workspace, engine_dir: None, router: None, egress: None, governance: None }
+    }
+
+    /// The same with the engine's directory.
+    #[must_use]
+    pub fn with_engine_dir(self, dir: PathBuf) -> Self {
+        Self { engine_dir: Some(dir), ..self }
+    }
+
+    /// The same with the socket of the run's egress proxy.
+    #[must_use]
+    pub fn with_egress(self, socket: PathBuf) -> Self {
+        Self { egress: Some(socket), ..self }
+    }
+}
+
+impl Job {
+    /// A command with empty stdin, default limits, and no mounts or variables of its own.
+    #[must_use]
+    pub fn new(run_id: RunId, argv: Vec<OsString>, paths: JobPaths) -> Self {
+        Self {
+            run_id,
+            argv,
+            env: Vec::new(),
+            search_path: Vec::new(),
+            paths,
+            mounts: Vec::new(),
+            hidden: Vec::new(),
+            stdin: Stdin::Null,
+            limits: Limits::default(),
+            needs_herma: false,
+        }
+    }
+
+    /// The same with these variables.
+    #[must_use]
+    pub fn with_env(self, env: Vec<(String, String)>) -> Self {
+        Self { env, ..self }
+    }
+
+    /// The same with these directories in front of `PATH`.
+    #[must_use]
+    pub fn with_search_path(self, search_path: Vec<PathBuf>) -> Self {
+        Self { search_path, ..self }
+    }
+
+    /// The same with these read-only mounts.
+    #[must_use]
+    pub fn with_mounts(self, mounts: Vec<Mount>) -> Self {
+        Self { mounts, ..self }
+    }
+
+    /// The same with this standard input.
+    #[must_use]
+    pub fn with_stdin(self, stdin: Stdin) -> Self {
+        Self { stdin, ..self }
+    }
+
+    /// The same with these limits.
+    #[must_use]
+    pub fn with_limits(self, limits: Limits) -> Self {
+        Self { limits, ..self }
+    }
+
+    /// The same with herma's own binary visible inside.
+    #[must_use]
+    pub fn with_herma(self) -> Self {
+        Self { needs_herma: true, ..self }
+    }
 }
 
 /// The job cannot be started as it was written.
@@ -110,7 +185,7 @@ pub enum BadJob {
     Colon(PathBuf),
     /// A room is not a directory.
     #[error("{role} `{}` is not a directory", path.display())]
-    NoRoom {
+    NotADirectory {
         /// Which room.
         role: &'static str,
         /// Its path.
@@ -118,7 +193,7 @@ pub enum BadJob {
     },
     /// A socket of the run is not one.
     #[error("{role} `{}` is not a socket", path.display())]
-    NoSocket {
+    NotASocket {
         /// Which socket.
         role: &'static str,
         /// Its path.
@@ -151,25 +226,25 @@ impl Job {
         if self.argv.is_empty() {
             return Err(BadJob::NoCommand);
         }
-        room("the workspace", &self.rooms.workspace)?;
-        if let Some(dir) = &self.rooms.engine_dir {
-            room("the engine's directory", dir)?;
+        directory("the workspace", &self.paths.workspace)?;
+        if let Some(dir) = &self.paths.engine_dir {
+            directory("the engine's directory", dir)?;
         }
-        if let Some(router) = &self.rooms.router {
+        if let Some(router) = &self.paths.router {
             socket("the router's socket", router)?;
         }
-        if let Some(egress) = &self.rooms.egress {
+        if let Some(egress) = &self.paths.egress {
             socket("the egress proxy's socket", egress)?;
         }
-        if let Some(governance) = &self.rooms.governance {
+        if let Some(governance) = &self.paths.governance {
             socket("the socket for tool calls", governance)?;
         }
         for mount in &self.mounts {
             plain("the source of a mount", &mount.host)?;
             plain("the place of a mount", &mount.inside)?;
         }
-        self.hidden.iter().try_for_each(|name| hidden(&self.rooms.workspace, name))?;
-        for dir in &self.path {
+        self.hidden.iter().try_for_each(|name| hidden(&self.paths.workspace, name))?;
+        for dir in &self.search_path {
             plain("a directory of PATH", dir)?;
             if dir.as_os_str().as_bytes().contains(&b':') {
                 return Err(BadJob::Colon(dir.clone()));
@@ -187,16 +262,16 @@ fn plain(role: &'static str, path: &Path) -> Result<(), BadJob> {
     sound.then_some(()).ok_or_else(|| BadJob::BadPath { role, path: path.to_owned() })
 }
 
-fn room(role: &'static str, path: &Path) -> Result<(), BadJob> {
+fn directory(role: &'static str, path: &Path) -> Result<(), BadJob> {
     plain(role, path)?;
-    path.is_dir().then_some(()).ok_or_else(|| BadJob::NoRoom { role, path: path.to_owned() })
+    path.is_dir().then_some(()).ok_or_else(|| BadJob::NotADirectory { role, path: path.to_owned() })
 }
 
 /// A socket by its own name: a link could be turned to another one after this look.
 fn socket(role: &'static str, path: &Path) -> Result<(), BadJob> {
     plain(role, path)?;
     let there = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
-    there.then_some(()).ok_or_else(|| BadJob::NoSocket { role, path: path.to_owned() })
+    there.then_some(()).ok_or_else(|| BadJob::NotASocket { role, path: path.to_owned() })
 }
 
 /// One directory by its own name: what is mounted over a link covers what the link leads to, and that may be anywhere.
@@ -232,24 +307,8 @@ mod tests {
     use super::*;
 
     fn job() -> Job {
-        Job {
-            run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
-            argv: vec!["true".into()],
-            env: Vec::new(),
-            path: Vec::new(),
-            rooms: Rooms {
-                workspace: "/tmp".into(),
-                engine_dir: None,
-                router: None,
-                egress: None,
-                governance: None,
-            },
-            mounts: Vec::new(),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: false,
-        }
+        let run_id = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        Job::new(run_id, vec!["true".into()], JobPaths::new("/tmp".into()))
     }
 
     #[test]
@@ -264,25 +323,19 @@ mod tests {
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "host {path:?}");
             let mount = Mount { host: "/x".into(), inside: path.into() };
             assert!(Job { mounts: vec![mount], ..job() }.check().is_err(), "inside {path:?}");
-            let rooms = Rooms {
-                workspace: path.into(),
-                engine_dir: None,
-                router: None,
-                egress: None,
-                governance: None,
-            };
-            assert!(Job { rooms, ..job() }.check().is_err(), "workspace {path:?}");
+            let paths = JobPaths::new(path.into());
+            assert!(Job { paths, ..job() }.check().is_err(), "workspace {path:?}");
         }
-        assert!(Job { path: vec!["/a:/b".into()], ..job() }.check().is_err());
-        let rooms = Rooms { engine_dir: Some("/dev/null".into()), ..job().rooms };
-        assert!(matches!(Job { rooms, ..job() }.check(), Err(BadJob::NoRoom { .. })));
+        assert!(Job { search_path: vec!["/a:/b".into()], ..job() }.check().is_err());
+        let paths = JobPaths { engine_dir: Some("/dev/null".into()), ..job().paths };
+        assert!(matches!(Job { paths, ..job() }.check(), Err(BadJob::NotADirectory { .. })));
         for path in ["/dev/null", "/tmp", "/no/such/socket", "router.sock"] {
-            let rooms = Rooms { router: Some(path.into()), ..job().rooms };
-            assert!(Job { rooms, ..job() }.check().is_err(), "router {path:?}");
-            let rooms = Rooms { egress: Some(path.into()), ..job().rooms };
-            assert!(Job { rooms, ..job() }.check().is_err(), "egress {path:?}");
-            let rooms = Rooms { governance: Some(path.into()), ..job().rooms };
-            assert!(Job { rooms, ..job() }.check().is_err(), "governance {path:?}");
+            let paths = JobPaths { router: Some(path.into()), ..job().paths };
+            assert!(Job { paths, ..job() }.check().is_err(), "router {path:?}");
+            let paths = JobPaths { egress: Some(path.into()), ..job().paths };
+            assert!(Job { paths, ..job() }.check().is_err(), "egress {path:?}");
+            let paths = JobPaths { governance: Some(path.into()), ..job().paths };
+            assert!(Job { paths, ..job() }.check().is_err(), "governance {path:?}");
         }
     }
 
@@ -293,8 +346,8 @@ mod tests {
         std::fs::write(dir.path().join("file"), "").unwrap();
         std::os::unix::fs::symlink("there", dir.path().join("link")).unwrap();
         let hiding = |name: &str| {
-            let rooms = Rooms { workspace: dir.path().to_owned(), ..job().rooms };
-            Job { rooms, hidden: vec![name.to_owned()], ..job() }.check()
+            let paths = JobPaths { workspace: dir.path().to_owned(), ..job().paths };
+            Job { paths, hidden: vec![name.to_owned()], ..job() }.check()
         };
         assert_eq!(hiding("there"), Ok(()));
         for name in ["", ".", "..", "/", "/there", "there/", "there/below", "a\0", "file", "link", "nothing"]

@@ -3,6 +3,8 @@
 
 #![allow(clippy::disallowed_types, reason = "this crate is the one place that starts processes")]
 
+mod capabilities;
+mod catalog;
 mod cgroup;
 mod destination;
 mod docker;
@@ -25,13 +27,17 @@ pub mod tool;
 pub mod toolchain;
 mod wall;
 
+pub use capabilities::Capabilities;
+pub use catalog::{Catalog, ContainerOptions, is_available};
 pub use destination::{
-    Destination, Exit, Prepared, Process, Readiness, StartError, Unready, Waiting, wait_unless,
+    Destination, Exit, Prepared, Process, Readiness, ReapError, StartError, Unready, Waiting, wait_unless,
 };
-pub use docker::{Docker, DockerOptions, ImagePin, Noticed, PIECES, Piece, PieceRow, UnpinnedImage, keeper};
+pub use docker::{
+    Docker, DockerOptions, ImagePin, Noticed, PIECES, Piece, PieceRow, UnpinnedImage, keeper, no_image,
+};
 pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;
-pub use job::{BadJob, Job, Mount, Rooms, Stdin, View};
+pub use job::{BadJob, Job, JobPaths, Mount, Stdin, View};
 pub use limits::{Held, HeldBy, LimitName, Limits};
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};

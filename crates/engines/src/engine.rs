@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use herma_core::capability::Capabilities;
 use herma_core::contract::Target;
-use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::engine::{EngineName, EngineResult};
 use herma_core::model_call::Door;
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
@@ -88,9 +88,9 @@ pub trait Engine: Send + Sync {
         false
     }
 
-    /// Whether it may run there. An agent that herma did not write never runs without walls.
-    fn may_run_on(&self, destination: DestinationKind) -> bool {
-        destination != DestinationKind::Host
+    /// Whether it may run in a destination that does not confine it. An agent that herma did not write never may.
+    fn may_run_unconfined(&self) -> bool {
+        false
     }
 
     /// Paths in the workspace that it uses for itself: recorded, never part of the patch.

@@ -11,8 +11,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use herma_core::EventType;
-use herma_core::engine::DestinationKind;
-use herma_destination::{Mount, Tool};
+use herma_destination::{Capabilities, JobPaths, Mount, Tool};
 use herma_rules::outward::{self, Telltale};
 use serde_json::json;
 
@@ -74,19 +73,13 @@ exit "$status"
 
 /// Writes the script under every name, before anything of the run is started.
 pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
-    if run.plan.destination == DestinationKind::Host {
+    if !run.plan.destination.confines() {
         return Ok(());
     }
     let dir = dir(run);
     DirBuilder::new().mode(0o755).create(&dir)?;
-    let rooms = herma_destination::Rooms {
-        workspace: run.dirs.workspace(),
-        engine_dir: Some(run.dirs.engine()),
-        router: None,
-        egress: None,
-        governance: None,
-    };
-    let Some(engine) = ready.destination.view(&rooms).engine_dir else { return Ok(()) };
+    let paths = JobPaths::new(run.dirs.workspace()).with_engine_dir(run.dirs.engine());
+    let Some(engine) = ready.destination.view(&paths).engine_dir else { return Ok(()) };
     let mut programs = outward::programs();
     programs.retain(|name, _| is_there(run, ready, name));
     // One file for all, where the file system knows links: what is made for every run is as little as can be.
@@ -102,7 +95,7 @@ fn is_there(run: &Run<'_>, ready: &Ready, name: &str) -> bool {
     if ALWAYS.split(' ').any(|always| always == name) {
         return true;
     }
-    if run.plan.destination != DestinationKind::Sandbox {
+    if !Capabilities::of(run.plan.destination).shows_host_system() {
         return name == "git";
     }
     let dirs = ready.toolchains.path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));

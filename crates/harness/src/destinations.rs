@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use herma_core::contract::Target;
 use herma_core::engine::DestinationKind;
 use herma_core::{Contract, Digest};
-use herma_destination::{Destination, Docker, DockerOptions, Host, ImagePin, Sandbox, Unready};
+use herma_destination::{Capabilities, Catalog, ContainerOptions, Destination, ImagePin, Unready, no_image};
 use herma_git::GitError;
 use serde::{Deserialize, Serialize};
 
@@ -45,7 +45,7 @@ pub enum ChoiceError {
     #[error("the destination `{}` has neither image nor runtime: they are Docker's", .0.as_str())]
     NotDocker(DestinationKind),
     /// Nobody said which image.
-    #[error("{}", NO_IMAGE.0)]
+    #[error("{}", no_image().what)]
     NoImage,
     /// The record cannot be read or written.
     #[error("{}: {cause}", file.display())]
@@ -57,22 +57,17 @@ pub enum ChoiceError {
     },
 }
 
-const NO_IMAGE: (&str, &str) = (
-    "no image is named for the destination `docker`",
-    "`herma destination set docker --image NAME@sha256:...` in the repository, or `docker_image: NAME@sha256:...` in \
-     settings.yaml in herma's home",
-);
-
 impl ChoiceError {
     /// What a person can do about it.
     #[must_use]
-    pub fn next_step(&self) -> &'static str {
-        match self {
+    pub fn next_step(&self) -> String {
+        let step = match self {
             Self::Git(_) => "name a git repository: `--repo DIR`",
             Self::NotDocker(_) => "leave --image and --runtime out, or choose `docker`",
-            Self::NoImage => NO_IMAGE.1,
+            Self::NoImage => return no_image().next_step,
             Self::File { .. } => "remove the file, then choose again with `herma destination set`",
-        }
+        };
+        step.to_owned()
     }
 }
 
@@ -83,38 +78,28 @@ impl Installation {
         kind: DestinationKind,
         choice: Option<&Choice>,
     ) -> Result<Box<dyn Destination>, Unready> {
-        let herma = self.settings.herma.clone();
-        match kind {
-            DestinationKind::Host => Ok(Box::new(Host::new(herma))),
-            DestinationKind::Sandbox => Ok(Box::new(Sandbox::find(herma, &self.settings.search_path))),
-            DestinationKind::Docker => Ok(Box::new(Docker::new(herma, self.docker(choice)?))),
-            DestinationKind::Kubernetes => Err(Unready {
-                what: "this version of herma has no destination `kubernetes`".to_owned(),
-                next_step: "choose `sandbox` or `docker`".to_owned(),
-            }),
+        self.destinations().open(kind, self.container_options(choice))
+    }
+
+    /// Every destination, with the settings of this installation.
+    pub(crate) fn destinations(&self) -> Catalog {
+        Catalog {
+            herma: self.settings.herma.clone(),
+            search_path: self.settings.search_path.clone(),
+            docker_socket: self.settings.docker_host.clone(),
+            docker_files: self.home.root().join("docker"),
         }
     }
 
-    /// Where herma keeps what all containers see.
-    pub(crate) fn docker_files(&self) -> PathBuf {
-        self.home.root().join("docker")
-    }
-
-    /// What Docker is used with, where an image is named.
-    pub fn docker(&self, choice: Option<&Choice>) -> Result<DockerOptions, Unready> {
-        let image =
-            choice.and_then(|choice| choice.image.clone()).or_else(|| self.operator.docker_image.clone());
-        let image = image.ok_or_else(|| {
-            let (what, next_step) = NO_IMAGE;
-            Unready { what: what.to_owned(), next_step: next_step.to_owned() }
-        })?;
+    /// The image and the runtime of containers: the repository's choice, then the operator's settings.
+    #[must_use]
+    pub fn container_options(&self, choice: Option<&Choice>) -> ContainerOptions {
+        let image = choice.and_then(|choice| choice.image.clone());
         let runtime = choice.and_then(|choice| choice.runtime.clone());
-        Ok(DockerOptions {
-            image,
-            socket: self.settings.docker_host.clone(),
+        ContainerOptions {
+            image: image.or_else(|| self.operator.docker_image.clone()),
             runtime: runtime.or_else(|| self.operator.docker_runtime.clone()),
-            files: self.docker_files(),
-        })
+        }
     }
 
     /// The git directory of the repository that this directory lies in, which all of its worktrees share.
@@ -159,10 +144,11 @@ impl Installation {
         image: Option<ImagePin>,
         runtime: Option<String>,
     ) -> Result<Choice, ChoiceError> {
-        if destination != DestinationKind::Docker && (image.is_some() || runtime.is_some()) {
+        let needs_image = Capabilities::of(destination).needs_image();
+        if !needs_image && (image.is_some() || runtime.is_some()) {
             return Err(ChoiceError::NotDocker(destination));
         }
-        if destination == DestinationKind::Docker && image.is_none() && self.operator.docker_image.is_none() {
+        if needs_image && image.is_none() && self.operator.docker_image.is_none() {
             return Err(ChoiceError::NoImage);
         }
         let choice = Choice { repository: self.git.common_dir(inside)?, destination, image, runtime };

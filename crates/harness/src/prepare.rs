@@ -81,7 +81,7 @@ fn make<'a>(
         Ok(start) => start,
         Err(why) => return Ok(Err(why)),
     };
-    let view = ready.destination.view(&supervise::rooms(run));
+    let view = ready.destination.view(&supervise::job_paths(run));
     engine.prepare(&run.order.assignment(), &engine_dir, &view)?;
     if let Some(Resumed { run: parent, .. }) = &run.order.resumes
         && let Err(why) = session::take_up(&run.installation.home.run(*parent), engine, &engine_dir)

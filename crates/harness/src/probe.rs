@@ -5,10 +5,9 @@ mod identity;
 
 use herma_core::EventType;
 use herma_core::blocker::{Blocker, BlockerRecord};
-use herma_core::engine::DestinationKind;
 use herma_core::gate::{Finding, Gate};
 use herma_destination::probe::{Grounds, ProbeError, probe};
-use herma_destination::{Confinement, Job, StartError, Stdin, Unready};
+use herma_destination::{Confinement, Job, StartError, Unready};
 use herma_evidence::layout;
 use serde_json::json;
 
@@ -85,7 +84,7 @@ pub(crate) fn try_walls<'a>(
 
 fn walls(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop> {
     let destination = ready.destination.as_ref();
-    if destination.kind() == DestinationKind::Host {
+    if !destination.capabilities().confines() {
         return Ok(Walls::Absent);
     }
     let readiness = match destination.readiness() {
@@ -153,25 +152,14 @@ fn shape(run: &Run<'_>, ready: &Ready) -> Result<Job, Stop> {
     let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
         return Err(Stop::Internal("the engine is gone".to_owned()));
     };
-    Ok(Job {
-        run_id: run.plan.run_id,
-        argv: Vec::new(),
-        env: Vec::new(),
-        path: attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect(),
-        rooms: supervise::rooms(run),
-        mounts: ready
-            .toolchains
-            .mounts
-            .iter()
-            .cloned()
-            .chain(program::mounts(run, engine))
-            .chain(attempts::mount(run))
-            .collect(),
-        hidden: Vec::new(),
-        stdin: Stdin::Null,
-        limits: supervise::limits(run.contract),
-        herma: true,
-    })
+    let mounts = ready.toolchains.mounts.iter().cloned();
+    let mounts = mounts.chain(program::mounts(run, engine)).chain(attempts::mount(run)).collect();
+    let path = attempts::path(run).into_iter().chain(ready.toolchains.path.iter().cloned()).collect();
+    Ok(Job::new(run.plan.run_id, Vec::new(), supervise::job_paths(run))
+        .with_search_path(path)
+        .with_mounts(mounts)
+        .with_limits(supervise::limits(run.contract))
+        .with_herma())
 }
 
 fn confinement(run: &mut Run<'_>, walls: Walls) -> Result<Finding, Stop> {

@@ -4,12 +4,11 @@ use std::io;
 use std::sync::Arc;
 
 use herma_core::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
-use herma_core::engine::DestinationKind;
 use herma_core::event::Source;
 use herma_core::report::ApprovalStatus;
 use herma_core::store::{Store as _, StoreError};
 use herma_core::{Contract, EventType, Report, RunId, Stage, Step};
-use herma_destination::{Docker, leftovers, probe};
+use herma_destination::probe;
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
@@ -70,14 +69,10 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
     let dirs = installation.home.run(run_id);
     let planned = match read_plan(&dirs) {
         Ok(planned) => planned,
-        Err(error) => return kill_leftovers(run_id).and(Err(error)),
+        Err(error) => return reap_local(installation, run_id).and(Err(error)),
     };
-    if planned.as_ref().is_none_or(|(plan, _)| plan.destination == DestinationKind::Docker) {
-        // Where Docker does not answer there is nothing to do: what ran there ended with its herma.
-        let files = installation.docker_files();
-        let _ = Docker::reap(installation.settings.docker_host.as_deref(), &files, run_id);
-    }
-    kill_leftovers(run_id)?;
+    let kind = planned.as_ref().map(|(plan, _)| plan.destination);
+    installation.destinations().reap(run_id, kind).map_err(|e| OrderError::Internal(e.to_string()))?;
     let home = installation.home.root();
     probe::clean_up(run_id, home, &installation.settings.user_home);
     complete_trust_chain(installation, run_id);
@@ -92,7 +87,7 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
         Some((plan, contract)) => Some(close_planned(installation, &dirs, &plan, &contract)?),
     };
     // Once more: a process that was just being started when herma died may have appeared since.
-    kill_leftovers(run_id)?;
+    reap_local(installation, run_id)?;
     active.done().map_err(OrderError::home)?;
     Ok(Recovered { run_id, report })
 }
@@ -105,8 +100,8 @@ fn complete_trust_chain(installation: &Installation, run_id: RunId) {
     }
 }
 
-fn kill_leftovers(run_id: RunId) -> Result<usize, OrderError> {
-    leftovers::kill(run_id).map_err(|e| OrderError::Internal(e.to_string()))
+fn reap_local(installation: &Installation, run_id: RunId) -> Result<(), OrderError> {
+    installation.destinations().reap_local(run_id).map_err(|e| OrderError::Internal(e.to_string()))
 }
 
 /// The plan of a run; none where it was not written in full. Where something else than a file has its name, nothing can be

@@ -8,7 +8,7 @@ use std::time::Duration;
 use herma_core::engine::{EndedBy, EngineExit};
 use herma_core::tool::{Asking, ToolUse};
 use herma_core::{Contract, EventType};
-use herma_destination::{Exit, Job, Limits, Prepared, Process, Rooms, Stdin};
+use herma_destination::{Exit, Job, JobPaths, Limits, Prepared, Process, Stdin};
 use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
 use serde_json::json;
@@ -57,7 +57,7 @@ pub(crate) fn stage<'a>(
     hidden: &[&str],
 ) -> Result<Staged<'a>, Stop> {
     let destination = ready.destination.as_ref();
-    let listener = Listener::of(run, engine, &destination.view(&rooms(run)));
+    let listener = Listener::of(run, engine, &destination.view(&job_paths(run)));
     let hidden = hidden.iter().map(|&name| name.to_owned()).collect();
     let job = Job { hidden, ..job(run, engine, ready, &listener)? };
     let prepared = Prepared::begin(destination, job)?;
@@ -117,8 +117,8 @@ fn attend(
 }
 
 /// Where the engine works, and what it may call.
-pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
-    Rooms {
+pub(crate) fn job_paths(run: &Run<'_>) -> JobPaths {
+    JobPaths {
         workspace: run.dirs.workspace(),
         engine_dir: Some(run.dirs.engine()),
         router: run.router.as_ref().map(|router| router.socket().to_owned()),
@@ -128,9 +128,9 @@ pub(crate) fn rooms(run: &Run<'_>) -> Rooms {
 }
 
 fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -> Result<Job, Stop> {
-    let (engine_dir, rooms) = (run.dirs.engine(), rooms(run));
+    let (engine_dir, paths) = (run.dirs.engine(), job_paths(run));
     let router = run.router.as_ref();
-    let view = ready.destination.view(&rooms);
+    let view = ready.destination.view(&paths);
     let launch = engine.launch(&run.order.assignment(), &view)?;
     // The way to the model is known to the agent's process only.
     let way = router.zip(view.router.as_ref()).map(|(router, socket)| router.variables(socket));
@@ -139,29 +139,18 @@ fn job(run: &Run<'_>, engine: &dyn Engine, ready: &Ready, listener: &Listener) -
     let family = family.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()));
     let token = router.zip(launch.token).map(|(router, name)| router.token_in(&name));
     let file = launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name)));
-    Ok(Job {
-        run_id: run.plan.run_id,
-        argv: launch.argv,
-        env: launch.env.into_iter().chain(family).chain(way.into_iter().flatten()).chain(token).collect(),
-        path: attempts::path(run)
-            .into_iter()
-            .chain(launch.path)
-            .chain(ready.toolchains.path.iter().cloned())
-            .collect(),
-        rooms,
-        mounts: ready
-            .toolchains
-            .mounts
-            .iter()
-            .cloned()
-            .chain(program::mounts(run, engine))
-            .chain(attempts::mount(run))
-            .collect(),
-        hidden: Vec::new(),
-        stdin: if listener.speaks() { Stdin::Pipe } else { file },
-        limits: limits(run.contract),
-        herma: engine.built_in(),
-    })
+    let env = launch.env.into_iter().chain(family).chain(way.into_iter().flatten()).chain(token).collect();
+    let toolchains = &ready.toolchains;
+    let mounts = toolchains.mounts.iter().cloned();
+    let mounts = mounts.chain(program::mounts(run, engine)).chain(attempts::mount(run)).collect();
+    let path = attempts::path(run).into_iter().chain(launch.path).chain(toolchains.path.iter().cloned());
+    let job = Job::new(run.plan.run_id, launch.argv, paths)
+        .with_env(env)
+        .with_search_path(path.collect())
+        .with_mounts(mounts)
+        .with_stdin(if listener.speaks() { Stdin::Pipe } else { file })
+        .with_limits(limits(run.contract));
+    Ok(if engine.built_in() { job.with_herma() } else { job })
 }
 
 /// The exit of a process that was lost from sight: nobody can say what it was.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use herma_core::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
 use herma_core::{EventType, RepoPath, RunId};
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Exit, Job, Prepared, Process, Rooms, Stdin, leftovers, wait_unless};
+use herma_destination::{Exit, Job, JobPaths, Prepared, Process, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
 use serde_json::json;
@@ -203,18 +203,11 @@ fn leans_on_its_tests(run: &Run<'_>) -> bool {
 }
 
 fn job(run: &Run<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains) -> Job {
-    Job {
-        run_id: run.plan.run_id,
-        argv: vec!["sh".into(), "-c".into(), command.into()],
-        env: Vec::new(),
-        path: toolchains.path.clone(),
-        rooms: Rooms { workspace: checkout, engine_dir: None, router: None, egress: None, governance: None },
-        mounts: toolchains.mounts.clone(),
-        hidden: Vec::new(),
-        stdin: Stdin::Null,
-        limits: limits(run.contract),
-        herma: false,
-    }
+    let argv = vec!["sh".into(), "-c".into(), command.into()];
+    Job::new(run.plan.run_id, argv, JobPaths::new(checkout))
+        .with_search_path(toolchains.path.clone())
+        .with_mounts(toolchains.mounts.clone())
+        .with_limits(limits(run.contract))
 }
 
 fn one(

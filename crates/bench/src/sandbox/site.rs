@@ -5,7 +5,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 
 use herma_core::RunId;
-use herma_destination::{Job, Limits, Rooms, Sandbox, Stdin};
+use herma_destination::{Job, JobPaths, Sandbox};
 
 use super::Order;
 use crate::error::BenchError;
@@ -49,31 +49,16 @@ impl<'a> Site<'a> {
         let mut entropy = [0; 10];
         getrandom::fill(&mut entropy)
             .map_err(|error| BenchError::io("cannot name a process")(std::io::Error::other(error)))?;
-        Ok(Job {
-            run_id: RunId::new(self.order.clock.now(), entropy),
-            argv: vec![COMMAND.into()],
-            env: Vec::new(),
-            path: Vec::new(),
-            rooms: Rooms {
-                workspace: self.workspace.clone(),
-                engine_dir: Some(self.engine.clone()),
-                router: None,
-                egress: None,
-                governance: None,
-            },
-            mounts: Vec::new(),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: true,
-        })
+        let run_id = RunId::new(self.order.clock.now(), entropy);
+        let paths = JobPaths::new(self.workspace.clone()).with_engine_dir(self.engine.clone());
+        Ok(Job::new(run_id, vec![COMMAND.into()], paths).with_herma())
     }
 
     /// The same with a way out, as every engine has one.
     pub(super) fn job_with_a_way_out(&self) -> Result<Job, BenchError> {
         let (socket, _) = self.way_out.as_ref().map_err(|why| BenchError::Sandbox(why.clone()))?;
         let mut job = self.job()?;
-        job.rooms.egress = Some(socket.clone());
+        job.paths.egress = Some(socket.clone());
         Ok(job)
     }
 }

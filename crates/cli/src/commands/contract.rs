@@ -7,7 +7,6 @@ use std::process::ExitCode;
 
 use herma_core::Stage;
 use herma_core::contract::{RepoRef, Risk, Target, template};
-use herma_core::engine::DestinationKind;
 
 use crate::args;
 use crate::commands::Ended;
@@ -112,9 +111,9 @@ fn summary(file: &Path) -> Result<ContractOutput, Failure> {
     if terms.verify.is_empty() {
         warnings.push("missing_test_command: `verify` names no command".to_owned());
     }
-    if terms.destination == Some(DestinationKind::Kubernetes) {
-        warnings
-            .push("destination_unready: this version of herma has no destination `kubernetes`".to_owned());
+    if let Some(kind) = terms.destination.filter(|kind| !herma_destination::is_available(*kind)) {
+        let name = kind.as_str();
+        warnings.push(format!("destination_unready: this version of herma has no destination `{name}`"));
     }
     if let Target::Fixture(name) = &terms.target
         && herma_fixtures::find(name.as_str()).is_none()

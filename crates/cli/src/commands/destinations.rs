@@ -4,6 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use herma_core::engine::DestinationKind;
+use herma_destination::Capabilities;
 use herma_harness::{Choice, ChoiceError, Installation};
 
 use crate::args;
@@ -12,16 +13,14 @@ use crate::environment::Environment;
 use crate::output::{DestinationOutput, DestinationRow, DestinationsOutput};
 use crate::screen::{Screen, Tone, safe_line};
 
-/// Every destination that the words of herma know.
-const ALL: [DestinationKind; 4] =
-    [DestinationKind::Host, DestinationKind::Sandbox, DestinationKind::Docker, DestinationKind::Kubernetes];
-
 pub(crate) fn destinations(of: &args::OfRepository, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let choice = choice_of(&installation, of)?;
     let chosen = kind_of(choice.as_ref());
-    let rows: Vec<DestinationRow> =
-        ALL.into_iter().map(|kind| look(&installation, kind, choice.as_ref(), kind == chosen)).collect();
+    let rows: Vec<DestinationRow> = DestinationKind::ALL
+        .into_iter()
+        .map(|kind| look(&installation, kind, choice.as_ref(), kind == chosen))
+        .collect();
     if screen.is_json() {
         screen.value(&DestinationsOutput { schema: "herma.destinations/v1", destinations: rows })?;
         return Ok(ExitCode::SUCCESS);
@@ -58,9 +57,10 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
         }
     };
     let kind = kind_of(choice.as_ref());
-    let docker =
-        (kind == DestinationKind::Docker).then(|| installation.docker(choice.as_ref()).ok()).flatten();
-    let (image, runtime) = docker.map(|docker| (docker.image.to_string(), docker.runtime)).unzip();
+    let needs_image = Capabilities::of(kind).needs_image();
+    let options = needs_image.then(|| installation.container_options(choice.as_ref()));
+    let container = options.and_then(|options| Some((options.image?.to_string(), options.runtime)));
+    let (image, runtime) = container.unzip();
     let output = DestinationOutput {
         schema: "herma.destination/v1",
         repository: repository.display().to_string(),

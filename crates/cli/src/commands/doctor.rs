@@ -96,8 +96,9 @@ fn missing(name: &str, why: Unready) -> DoctorItem {
 }
 
 fn destinations(installation: &Installation) -> Vec<DoctorItem> {
-    [DestinationKind::Host, DestinationKind::Sandbox, DestinationKind::Docker]
+    DestinationKind::ALL
         .into_iter()
+        .filter(|kind| herma_destination::is_available(*kind))
         .map(|kind| {
             let name = format!("destination {}", kind.as_str());
             match installation.destination(kind, None).and_then(|destination| destination.rehearse()) {

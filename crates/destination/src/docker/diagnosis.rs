@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use bollard::models::{ImageInspect, SystemInfo, SystemInfoCgroupVersionEnum, SystemVersion};
 
-use super::DockerOptions;
 use super::daemon::Daemon;
 use super::image::ImagePin;
 use crate::destination::Unready;
@@ -103,23 +102,28 @@ fn not_docker(socket: &Path, said: &str) -> Unready {
 }
 
 /// Asks the daemon about itself and the image.
-pub(super) fn examine(daemon: &Daemon, socket: &Path, options: &DockerOptions) -> Result<Facts, Unready> {
+pub(super) fn examine(
+    daemon: &Daemon,
+    socket: &Path,
+    pin: &ImagePin,
+    runtime_name: Option<&str>,
+) -> Result<Facts, Unready> {
     let failed = |error: io::Error| not_docker(socket, &error.to_string());
     let version = daemon.ask(|client| async move { client.version().await }).map_err(failed)?;
     let info = daemon.ask(|client| async move { client.info().await }).map_err(failed)?;
     let engine =
         engine(&version).ok_or_else(|| not_docker(socket, "it does not call itself Docker's engine"))?;
     users(&info)?;
-    let runtime = runtime(&info, options.runtime.as_deref())?;
-    let name = options.image.as_str().to_owned();
+    let runtime = runtime(&info, runtime_name)?;
+    let name = pin.as_str().to_owned();
     let image = daemon.ask(|client| async move { client.inspect_image(&name).await });
     let image = image.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => missing(&options.image),
+        ErrorKind::NotFound => missing(pin),
         _ => failed(error),
     })?;
     Ok(Facts {
-        image: fit(&options.image, image)?,
-        detail: format!("Docker {engine}, runtime {runtime}, image {}", options.image),
+        image: fit(pin, image)?,
+        detail: format!("Docker {engine}, runtime {runtime}, image {pin}"),
         filter: filter(&info),
         swap: info.swap_limit == Some(true),
         by: match info.cgroup_version {

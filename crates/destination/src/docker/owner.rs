@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Dir, FileType, Gid, Mode, OFlags, Uid, chownat, openat, statat};
 
-use crate::job::Rooms;
+use crate::job::JobPaths;
 
 /// Who stands in for root.
 const STAND_IN: u32 = 1000;
@@ -27,7 +27,7 @@ pub(super) struct User {
 
 /// Rooms that belong to another user until this is dropped, once nobody is left who could write in them.
 pub(super) struct Lent {
-    rooms: Vec<PathBuf>,
+    paths: Vec<PathBuf>,
 }
 
 impl User {
@@ -59,12 +59,12 @@ pub(super) fn give(file: &Path) -> io::Result<()> {
 impl Lent {
     /// Lends the rooms to who will be inside, where that is not herma's own user. The sockets are lent for good: they
     /// are the run's own, several containers call them, and herma as root needs no permission.
-    pub(super) fn lend(rooms: &Rooms) -> io::Result<Option<Self>> {
+    pub(super) fn lend(paths: &JobPaths) -> io::Result<Option<Self>> {
         if User::own().uid != 0 {
             return Ok(None);
         }
         let all: Vec<PathBuf> =
-            [Some(&rooms.workspace), rooms.engine_dir.as_ref()].into_iter().flatten().cloned().collect();
+            [Some(&paths.workspace), paths.engine_dir.as_ref()].into_iter().flatten().cloned().collect();
         for room in &all {
             let mut links = HashMap::new();
             walk(room, &mut |_, _, seen| {
@@ -79,16 +79,16 @@ impl Lent {
                 return Err(io::Error::other(format!("{what}: lending it would lend what is not the run's")));
             }
         }
-        let lent = Self { rooms: all };
+        let lent = Self { paths: all };
         lent.hand_to(User::inside())?;
-        for socket in [&rooms.router, &rooms.egress, &rooms.governance].into_iter().flatten() {
+        for socket in [&paths.router, &paths.egress, &paths.governance].into_iter().flatten() {
             own(CWD, socket, User::inside())?;
         }
         Ok(Some(lent))
     }
 
     fn hand_to(&self, user: User) -> io::Result<()> {
-        for room in &self.rooms {
+        for room in &self.paths {
             own(CWD, room, user)?;
             walk(room, &mut |dir, name, _| own(dir, name, user))?;
         }

@@ -123,18 +123,18 @@ fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
 fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
     let read_only =
         job.mounts.iter().chain(&parts.files).map(|mount| (mount.host.as_path(), mount.inside.as_path()));
-    let rooms = &job.rooms;
+    let paths = &job.paths;
     // A socket can be called through a mount that cannot be written.
     let sockets = [
-        (&rooms.router, layout::ROUTER),
-        (&rooms.egress, layout::EGRESS),
-        (&rooms.governance, layout::GOVERNANCE),
+        (&paths.router, layout::ROUTER),
+        (&paths.egress, layout::EGRESS),
+        (&paths.governance, layout::GOVERNANCE),
     ];
     let sockets = sockets.iter().filter_map(|(host, inside)| Some((host.as_deref()?, Path::new(*inside))));
     let read_only = read_only.chain([(parts.herma, Path::new(layout::HERMA))]).chain(sockets);
     let writable = [
-        Some((rooms.workspace.as_path(), layout::WORKSPACE)),
-        rooms.engine_dir.as_deref().map(|dir| (dir, layout::ENGINE)),
+        Some((paths.workspace.as_path(), layout::WORKSPACE)),
+        paths.engine_dir.as_deref().map(|dir| (dir, layout::ENGINE)),
     ];
     let writable = writable.into_iter().flatten().map(|(host, inside)| (host, Path::new(inside)));
     let mut all = Vec::new();

@@ -51,11 +51,12 @@ impl Docker {
         let daemon = self.daemon()?;
         let failed = |error| StartError::io("cannot prepare the container")(error);
         let order = self.order(job)?;
-        let lent = if self.standing.has(Piece::User) { Lent::lend(&job.rooms) } else { Ok(None) };
-        let lent = lent.map_err(StartError::io("cannot lend the rooms to the container's user"))?;
+        let lent = if self.standing.has(Piece::User) { Lent::lend(&job.paths) } else { Ok(None) };
+        let lent =
+            lent.map_err(StartError::io("cannot chown the directories of the job to the container's user"))?;
         let user = User::inside();
         let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
-        if job.rooms.egress.is_some() {
+        if job.paths.egress.is_some() {
             files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
         }
         let parts = Parts {
@@ -135,11 +136,11 @@ impl Docker {
 
     /// What the keeper is to start.
     fn order(&self, job: &Job) -> Result<Order, StartError> {
-        let rooms = &job.rooms;
-        let way_out = (rooms.router.is_some() || rooms.egress.is_some()).then(|| Forward {
+        let paths = &job.paths;
+        let way_out = (paths.router.is_some() || paths.egress.is_some()).then(|| Forward {
             run: job.run_id.to_string().into(),
-            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
-            egress: rooms.egress.as_ref().map(|_| layout::EGRESS.into()),
+            router: paths.router.as_ref().map(|_| layout::ROUTER.into()),
+            egress: paths.egress.as_ref().map(|_| layout::EGRESS.into()),
         });
         let way_out = way_out.map(WayOut::Forward);
         let held = self.facts()?.held(&job.limits);
@@ -149,13 +150,13 @@ impl Docker {
             new_session: self.options.runtime.is_none(),
             way_out,
             rlimits: rlimits::all(&job.limits, &held),
-            landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(rooms) }),
+            landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(paths) }),
             report: Some(keeper::REPORT),
             gate: None,
         };
         #[cfg(feature = "test-switches")]
         let launch = super::loosened::launch(launch, self.standing);
-        let mut env = environment::ways_out(&self.view(rooms));
+        let mut env = environment::ways_out(&self.view(paths));
         for (name, value) in environment::variables(job, Path::new(layout::HOME), Path::new(layout::TMP)) {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));

@@ -38,8 +38,12 @@ const CANARY_BRANCH: &str = "refs/heads/canary";
 pub struct ProbePlan {
     /// The run.
     pub run_id: RunId,
-    /// Where the inside is.
-    pub destination: DestinationKind,
+    /// Whether the inside has its own user namespace.
+    pub user_namespace: bool,
+    /// Whether `/dev` is mounted read-only inside.
+    pub read_only_devices: bool,
+    /// What only Landlock keeps from being written.
+    pub landlock_canary: LandlockCanary,
     /// The scratch workspace as seen from inside: here writing must succeed, or no denial means anything.
     pub workspace: PathBuf,
     /// What to write there.
@@ -74,6 +78,16 @@ pub struct ProbePlan {
     pub limits: Vec<Held>,
     /// The limits that are to be passed, where these are small; then nothing else is tried.
     pub small: Option<SmallLimits>,
+}
+
+/// What the mounts would let be written inside, so that only Landlock denies it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LandlockCanary {
+    /// A file.
+    File,
+    /// A directory.
+    Directory,
 }
 
 /// Limits that can be passed without harm.

@@ -8,7 +8,6 @@ use std::thread;
 use std::time::Duration;
 
 use herma_core::Interruption;
-use herma_core::engine::DestinationKind;
 use herma_core::units::Bytes;
 
 use super::canaries::Canaries;
@@ -16,7 +15,7 @@ use super::table::{PROBES, Probe};
 use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
 use crate::destination::{Destination, Prepared, Process, Readiness, StartError, wait_unless};
 use crate::environment;
-use crate::job::{Job, Rooms, Stdin, View};
+use crate::job::{Job, JobPaths, Stdin, View};
 use crate::limits::{LimitName, Limits};
 use crate::proc;
 
@@ -112,15 +111,14 @@ pub fn probe(
     }
     let limits = destination.limits(&shape.limits);
     let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers(grounds.interruption);
-    let (full, small) = if destination.kind() == DestinationKind::Host {
-        // There one job of a run would end the other.
-        (ask(full), ask(small))
-    } else {
+    let (full, small) = if destination.capabilities().runs_jobs_in_parallel() {
         thread::scope(|scope| {
             let small = scope.spawn(|| ask(small));
             let ended = || Err(ProbeError::NoAnswer("who asked them ended".to_owned()));
             (ask(full), small.join().unwrap_or_else(|_| ended()))
         })
+    } else {
+        (ask(full), ask(small))
     };
     let mut probes = collate(&[full?, small?].concat());
     for (name, observed) in canaries.reached() {
@@ -151,17 +149,17 @@ impl<'a> Ground<'a> {
         }
         // What the engine can call is there while the walls are tried; with small limits only those are tried.
         let (router, egress) = match small {
-            None => (shape.rooms.router.clone(), shape.rooms.egress.clone()),
+            None => (shape.paths.router.clone(), shape.paths.egress.clone()),
             Some(_) => (None, None),
         };
-        let rooms = Rooms {
+        let paths = JobPaths {
             workspace: workspace.clone(),
             engine_dir: Some(engine_dir.clone()),
             router,
             egress,
             governance: None,
         };
-        let view = destination.view(&rooms);
+        let view = destination.view(&paths);
         let limits = match small {
             None => shape.limits,
             // Not the address space of each: the C library sets some aside for each thread, and the probe would die of it
@@ -173,11 +171,11 @@ impl<'a> Ground<'a> {
         let plan = view.engine_dir.as_ref().unwrap_or(&engine_dir).join(PLAN);
         let job = Job {
             argv: vec![view.herma.clone().into(), SUBCOMMAND.into(), plan.into()],
-            rooms,
+            paths,
             hidden: Vec::new(),
             stdin: Stdin::Null,
             limits,
-            herma: true,
+            needs_herma: true,
             ..shape.clone()
         };
         let prepared = Prepared::begin(destination, job.clone())?;
@@ -193,7 +191,9 @@ impl<'a> Ground<'a> {
         let Self { workspace, engine_dir, view, job, small, prepared } = self;
         let plan = ProbePlan {
             run_id: shape.run_id,
-            destination: destination.kind(),
+            user_namespace: destination.capabilities().has_user_namespace(),
+            read_only_devices: destination.capabilities().has_read_only_devices(),
+            landlock_canary: destination.landlock_canary(),
             workspace: view.workspace.clone(),
             sign: canaries.herma.digest.to_string(),
             herma_canary: canaries.herma.clone(),

@@ -9,7 +9,7 @@ use herma_core::units::Bytes;
 
 use super::quota;
 use crate::environment;
-use crate::job::{BadJob, Job, Mount, Rooms, View};
+use crate::job::{BadJob, Job, JobPaths, Mount, View};
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 use crate::standing::Standing;
 use crate::wall::Wall;
@@ -157,8 +157,8 @@ pub(crate) fn inside_workspace(name: &str) -> String {
 }
 
 /// Where the second wall lets be written.
-pub(crate) fn writable(rooms: &Rooms) -> Vec<PathBuf> {
-    let engine = rooms.engine_dir.as_ref().map(|_| ENGINE);
+pub(crate) fn writable(paths: &JobPaths) -> Vec<PathBuf> {
+    let engine = paths.engine_dir.as_ref().map(|_| ENGINE);
     [WORKSPACE].into_iter().chain(engine).chain(OWN_PLACES).chain(DEVICES).map(PathBuf::from).collect()
 }
 
@@ -193,29 +193,29 @@ pub(super) fn texts(run_id: RunId) -> [(&'static str, String); 4] {
 }
 
 /// The words of one job: its mounts, its rooms, its variables.
-pub(super) fn rooms(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
+pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     let mut words = Words(Vec::new());
     for Mount { host, inside } in &job.mounts {
         words.three("--ro-bind", host, inside);
     }
     words.three("--ro-bind", herma, HERMA);
     // A socket can be called through a mount that cannot be written. To the egress proxy leads its port alone.
-    if let Some(socket) = &job.rooms.router {
+    if let Some(socket) = &job.paths.router {
         words.three("--ro-bind", socket, ROUTER);
     }
-    if let Some(socket) = &job.rooms.governance {
+    if let Some(socket) = &job.paths.governance {
         words.three("--ro-bind", socket, GOVERNANCE);
     }
-    for name in CERTIFICATES.iter().filter(|_| job.rooms.egress.is_some()) {
+    for name in CERTIFICATES.iter().filter(|_| job.paths.egress.is_some()) {
         words.three("--ro-bind-try", name, name);
     }
-    words.three("--bind", &job.rooms.workspace, WORKSPACE);
+    words.three("--bind", &job.paths.workspace, WORKSPACE);
     for name in &job.hidden {
         let place = inside_workspace(name);
         words.sized(&place, NOTHING);
         words.two("--remount-ro", &place);
     }
-    if let Some(dir) = &job.rooms.engine_dir {
+    if let Some(dir) = &job.paths.engine_dir {
         words.three("--bind", dir, ENGINE);
     }
     // Last, because until here bubblewrap itself makes directories in them. In /proc the kernel takes orders: the user

@@ -19,14 +19,15 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 use rustix::pipe::PipeFlags;
 
 use crate::cgroup::{self, Group};
-use crate::destination::{Destination, Process, Readiness, StartError, Unready, Waiting};
+use crate::destination::{Destination, Process, Readiness, ReapError, StartError, Unready, Waiting};
 use crate::doors::{self, Doors, EGRESS_PORT, HandOver, ROUTER_PORT};
 use crate::environment::RUN_VARIABLE;
-use crate::job::{Job, Rooms, View};
+use crate::job::{Job, JobPaths, View};
 use crate::launcher::landlock::{Landlock, Version};
 use crate::launcher::{Launch, WayOut, rlimits};
 use crate::limits::{Held, Limits};
@@ -34,7 +35,7 @@ use crate::running::Running;
 use crate::spawner::Heritage;
 use crate::standing::Standing;
 use crate::wall::Wall;
-use crate::{memory, tool};
+use crate::{leftovers, memory, tool};
 
 use self::process::{Bwrap, Gates, Pipes, Rising};
 use self::start::{Starting, WalledIn};
@@ -107,16 +108,16 @@ impl Destination for Sandbox {
         all
     }
 
-    fn view(&self, rooms: &Rooms) -> View {
+    fn view(&self, paths: &JobPaths) -> View {
         View {
             workspace: layout::WORKSPACE.into(),
-            engine_dir: rooms.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
-            router: rooms.router.as_ref().map(|_| layout::ROUTER.into()),
-            router_port: rooms.router.as_ref().map(|_| ROUTER_PORT),
-            egress_port: rooms.egress.as_ref().map(|_| EGRESS_PORT),
+            engine_dir: paths.engine_dir.as_ref().map(|_| layout::ENGINE.into()),
+            router: paths.router.as_ref().map(|_| layout::ROUTER.into()),
+            router_port: paths.router.as_ref().map(|_| ROUTER_PORT),
+            egress_port: paths.egress.as_ref().map(|_| EGRESS_PORT),
             // The machine's own are where programs look for them.
             certificates: None,
-            governance: rooms.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
+            governance: paths.governance.as_ref().map(|_| layout::GOVERNANCE.into()),
             herma: layout::HERMA.into(),
         }
     }
@@ -127,6 +128,10 @@ impl Destination for Sandbox {
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         Starting { sandbox: self.clone(), job: job.clone(), first: self.wall_in(job)? }.carry_out()
+    }
+
+    fn reap(&self, run: RunId) -> Result<usize, ReapError> {
+        Ok(leftovers::kill(run)?)
     }
 }
 
@@ -147,7 +152,7 @@ impl Sandbox {
         (launch.report, launch.gate) = (Some(report_inside.as_raw_fd()), Some(gate_inside.as_raw_fd()));
         files.hand_over(report_inside);
         files.hand_over(gate_inside);
-        let (ports, sockets): (Vec<u16>, Vec<PathBuf>) = doors::of(&job.rooms).into_iter().unzip();
+        let (ports, sockets): (Vec<u16>, Vec<PathBuf>) = doors::of(&job.paths).into_iter().unzip();
         let mut channel = None;
         if !ports.is_empty() {
             let (outside, inside) = UnixStream::pair().map_err(failed)?;
@@ -165,7 +170,7 @@ impl Sandbox {
         if Version::of_this_kernel().is_some() {
             words.extend(["--bind-data".into(), files.text(b"")?, layout::SECOND_WALL.into()]);
         }
-        words.extend(layout::rooms(job, &self.view(&job.rooms), &self.herma));
+        words.extend(layout::job_args(job, &self.view(&job.paths), &self.herma));
         if self.standing.has(Wall::Seccomp) {
             let programs = seccomp::programs().map_err(failed)?;
             for program in programs {
@@ -234,7 +239,7 @@ impl Sandbox {
         } else {
             Vec::new()
         };
-        let landlock = landlock.map(|version| Landlock { version, write: layout::writable(&job.rooms) });
+        let landlock = landlock.map(|version| Landlock { version, write: layout::writable(&job.paths) });
         Launch { rlimits, landlock, ..Launch::default() }
     }
 }

@@ -131,10 +131,10 @@ impl SandboxProcess {
     }
 
     /// Looks from now on whether what it writes stays within the limits.
-    pub(super) fn watched(mut self, rooms: Opened, limits: &Limits) -> Result<Self, StartError> {
+    pub(super) fn watched(mut self, paths: Opened, limits: &Limits) -> Result<Self, StartError> {
         let failed = StartError::io("cannot watch the workspace");
         let number = self.first.0.number();
-        let watch = self.first.1.try_clone().and_then(|first| Watch::start(rooms, limits, first, number));
+        let watch = self.first.1.try_clone().and_then(|first| Watch::start(paths, limits, first, number));
         self.watch = Some(watch.map_err(failed)?);
         Ok(self)
     }

@@ -42,9 +42,9 @@ impl Starting {
             let last = left < patience * 2;
             if let Some(mut process) = waiting.take_hold(if last { left } else { patience })? {
                 process.doors = waiting.doors.take();
-                let rooms = Opened::of(&job.rooms).map_err(StartError::io("cannot watch the workspace"))?;
+                let paths = Opened::of(&job.paths).map_err(StartError::io("cannot watch the workspace"))?;
                 let gates = waiting.gates.take().ok_or_else(lost)?;
-                return Ok(Box::new(process.admit(gates)?.watched(rooms, &job.limits)?));
+                return Ok(Box::new(process.admit(gates)?.watched(paths, &job.limits)?));
             }
             if last {
                 return Err(StartError::Slow { program: "bubblewrap".to_owned(), within, attempts });

@@ -17,7 +17,7 @@ use rustix::io::Errno;
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::terminals;
-use crate::job::Rooms;
+use crate::job::JobPaths;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
 /// The first look, and the shortest time between two.
@@ -55,7 +55,7 @@ struct Room {
 
 impl Opened {
     /// Opens the rooms. To be done before the command starts.
-    pub(crate) fn of(rooms: &Rooms) -> io::Result<Self> {
+    pub(crate) fn of(paths: &JobPaths) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path| {
             // Followed here only: the rooms are herma's own, what lies in them is not.
@@ -63,7 +63,7 @@ impl Opened {
             let before = Used::of(&dir)?;
             Ok(Room { dir, before })
         };
-        let all = [Some(&rooms.workspace), rooms.engine_dir.as_ref()].into_iter().flatten();
+        let all = [Some(&paths.workspace), paths.engine_dir.as_ref()].into_iter().flatten();
         all.map(open).collect::<io::Result<_>>().map(Self)
     }
 }
@@ -282,8 +282,8 @@ mod tests {
     fn look(rooms: &[&Path], limits: &Limits) -> Option<LimitName> {
         let engine_dir = rooms.get(1).map(|&dir| dir.to_owned());
         let workspace = rooms[0].to_owned();
-        let rooms = Rooms { workspace, engine_dir, router: None, egress: None, governance: None };
-        match super::look(&Opened::of(&rooms).unwrap().0, limits) {
+        let paths = JobPaths { workspace, engine_dir, router: None, egress: None, governance: None };
+        match super::look(&Opened::of(&paths).unwrap().0, limits) {
             Found::Within => None,
             Found::Over(limit) => Some(limit),
             Found::Unseen(limit) => panic!("{limit:?} was not seen"),

@@ -228,7 +228,7 @@ os.mkdir('h')
 for i in range(3000): open(f'h/f{i}', 'wb').close()
 time.sleep(60)";
     let mut job = with(ground.python(script), |limits| limits.files = 2000);
-    job.rooms.egress = Some(ground.dir.path().join("egress.sock"));
+    job.paths.egress = Some(ground.dir.path().join("egress.sock"));
     let listener = UnixListener::bind(ground.dir.path().join("egress.sock")).unwrap();
     std::thread::spawn(move || {
         let mut held = Vec::new();

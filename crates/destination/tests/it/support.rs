@@ -8,8 +8,7 @@ use std::time::{Duration, Instant};
 use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 use herma_destination::{
-    BadJob, Destination, Exit, Host, Job, LimitName, Limits, Prepared, Process, Rooms, Sandbox, StartError,
-    Stdin,
+    BadJob, Destination, Exit, Host, Job, JobPaths, LimitName, Prepared, Process, Sandbox, StartError, Stdin,
 };
 use tempfile::TempDir;
 
@@ -67,24 +66,8 @@ impl Ground {
     }
 
     pub(crate) fn job(&self, argv: &[&str]) -> Job {
-        Job {
-            run_id: run_id(),
-            argv: argv.iter().map(Into::into).collect(),
-            env: Vec::new(),
-            path: Vec::new(),
-            rooms: Rooms {
-                workspace: self.workspace(),
-                engine_dir: Some(self.dir.path().join("engine")),
-                router: None,
-                egress: None,
-                governance: None,
-            },
-            mounts: Vec::new(),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: false,
-        }
+        let paths = JobPaths::new(self.workspace()).with_engine_dir(self.dir.path().join("engine"));
+        Job::new(run_id(), argv.iter().map(Into::into).collect(), paths)
     }
 }
 

@@ -15,7 +15,7 @@ fn cargo_builds_and_runs_inside() {
                   && cargo run --quiet --offline && cargo test --quiet --offline >&2";
     let mounted = !prefix.starts_with("/usr");
     let job = Job {
-        path: vec![bin.to_owned()],
+        search_path: vec![bin.to_owned()],
         mounts: mounted.then(|| Mount { host: prefix.clone(), inside: prefix }).into_iter().collect(),
         ..ground.shell(script)
     };

@@ -106,8 +106,11 @@ fn rust_works_inside_once_it_is_mounted() {
     let found =
         toolchain::find(Toolchain::Rust, cargo.parent().unwrap().as_os_str(), Path::new("/nonexistent"))
             .unwrap();
-    let job =
-        Job { mounts: found.mounts, path: found.path, ..ground.shell("rustc --version && cargo --version") };
+    let job = Job {
+        mounts: found.mounts,
+        search_path: found.path,
+        ..ground.shell("rustc --version && cargo --version")
+    };
     let told = tell(&sandbox(), &job);
     assert!(told.stdout.starts_with("rustc ") && told.stdout.contains("\ncargo "), "{told:?}");
     assert!(sandbox().readiness().is_ok());

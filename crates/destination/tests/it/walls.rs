@@ -213,10 +213,10 @@ fn extra_directories_come_first_in_path() {
     fs::create_dir(&bin).unwrap();
     fs::write(bin.join("git"), "#!/bin/sh\necho mine\n").unwrap();
     fs::set_permissions(bin.join("git"), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let inside = sandbox().view(&ground.job(&["x"]).rooms).workspace.join("bin");
-    let job = Job { path: vec![inside], ..ground.shell("git") };
+    let inside = sandbox().view(&ground.job(&["x"]).paths).workspace.join("bin");
+    let job = Job { search_path: vec![inside], ..ground.shell("git") };
     assert_eq!(tell(&sandbox(), &job).stdout, "mine\n");
-    assert_eq!(tell(&host(), &Job { path: vec![bin], ..job }).stdout, "mine\n");
+    assert_eq!(tell(&host(), &Job { search_path: vec![bin], ..job }).stdout, "mine\n");
 }
 
 #[test]
@@ -284,8 +284,8 @@ if path.startswith('/herma/'):
         except OSError:
             pass";
         let mut job = ground.python(script);
-        job.rooms.router = Some(socket.clone());
-        let inside = destination.view(&job.rooms).router.unwrap();
+        job.paths.router = Some(socket.clone());
+        let inside = destination.view(&job.paths).router.unwrap();
         job.env = vec![("SOCKET".into(), inside.to_str().unwrap().into())];
         let told = tell(destination.as_ref(), &job);
         assert_eq!((told.stdout.as_str(), told.exit.code), ("hello\n", Some(0)), "{told:?}");
@@ -298,7 +298,7 @@ if path.startswith('/herma/'):
 fn a_job_without_a_router_sees_none() {
     let ground = Ground::new();
     let job = ground.shell("ls /herma");
-    assert_eq!(sandbox().view(&job.rooms).router, None);
+    assert_eq!(sandbox().view(&job.paths).router, None);
     assert_eq!(tell(&sandbox(), &job).stdout, "herma\ninside\nsecond-wall\n");
 }
 

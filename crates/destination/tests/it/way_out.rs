@@ -44,8 +44,8 @@ def ask(where, words):
 
 fn client(ground: &Ground, script: &str) -> Job {
     let mut job = ground.python(&format!("{CLIENT}\n{script}"));
-    job.rooms.router = Some(echoing(ground, "router.sock"));
-    job.rooms.egress = Some(echoing(ground, "egress.sock"));
+    job.paths.router = Some(echoing(ground, "router.sock"));
+    job.paths.egress = Some(echoing(ground, "egress.sock"));
     job
 }
 
@@ -61,10 +61,10 @@ s = socket.socket(socket.AF_UNIX); s.connect(PATH)
 s.sendall(b'tool'); s.shutdown(socket.SHUT_WR); print(s.recv(100).decode())";
     let mut job = ground.shell("ls /herma/governance.sock");
     assert_eq!(tell(&sandbox(), &job).stdout, "");
-    job.rooms.governance = Some(echoing(&ground, "governance.sock"));
-    let path = sandbox().view(&job.rooms).governance.unwrap();
-    let rooms = job.rooms;
-    let job = Job { rooms, ..ground.python(&script.replace("PATH", &format!("'{}'", path.display()))) };
+    job.paths.governance = Some(echoing(&ground, "governance.sock"));
+    let path = sandbox().view(&job.paths).governance.unwrap();
+    let paths = job.paths;
+    let job = Job { paths, ..ground.python(&script.replace("PATH", &format!("'{}'", path.display()))) };
     let told = tell(&sandbox(), &job);
     assert_eq!(told.stdout, "TOOL\n", "{}", told.stderr);
 }
@@ -78,11 +78,11 @@ for name in 'HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy':
     print(ask(at(os.environ[name]), b'egress').decode())
 print(os.environ['NO_PROXY'] == os.environ['no_proxy'] == '127.0.0.1,localhost,::1')";
     let job = client(&ground, script);
-    let view = sandbox().view(&job.rooms);
+    let view = sandbox().view(&job.paths);
     assert!(view.router_port.is_some() && view.egress_port.is_some() && view.router_port != view.egress_port);
     let told = tell(&sandbox(), &job);
     assert_eq!(told.stdout, "ROUTER\nEGRESS\nEGRESS\nEGRESS\nEGRESS\nTrue\n", "{}", told.stderr);
-    assert_eq!(host().view(&job.rooms).router_port, None);
+    assert_eq!(host().view(&job.paths).router_port, None);
 }
 
 #[test]
@@ -154,8 +154,8 @@ fn a_socket_is_reached_however_deep_it_lies() {
     std::fs::create_dir_all(&deep).unwrap();
     let mut job = client(&ground, "print(ask(at(os.environ['HTTP_PROXY']), b'deep').decode())");
     let socket = deep.join("egress.sock");
-    std::fs::rename(job.rooms.egress.unwrap(), &socket).unwrap();
-    job.rooms.egress = Some(socket);
+    std::fs::rename(job.paths.egress.unwrap(), &socket).unwrap();
+    job.paths.egress = Some(socket);
     let told = tell(&sandbox(), &job);
     assert_eq!(told.stdout, "DEEP\n", "{}", told.stderr);
 }

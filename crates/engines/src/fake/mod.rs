@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use herma_core::capability::{Capabilities, Support};
 use herma_core::contract::Target;
-use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::engine::EngineName;
 use herma_core::{Digest, VERSION};
 use herma_destination::View;
 
@@ -69,7 +69,7 @@ impl Engine for Fake {
         true
     }
 
-    fn may_run_on(&self, _: DestinationKind) -> bool {
+    fn may_run_unconfined(&self) -> bool {
         true
     }
 

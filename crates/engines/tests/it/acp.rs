@@ -7,7 +7,7 @@ use std::path::Path;
 use crate::view::view;
 
 use herma_core::Contract;
-use herma_core::engine::{DestinationKind, EngineResult};
+use herma_core::engine::EngineResult;
 use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
@@ -366,7 +366,7 @@ fn each_configured_agent_is_an_engine_and_without_one_there_is_only_the_name() {
     let one = registry(Some(agent()), None);
     assert!(one.get(&"acp".parse().unwrap()).is_none());
     let some = get(&one);
-    assert!(!some.built_in() && !some.may_run_on(DestinationKind::Host) && some.asks() == Some(Door::Chat));
+    assert!(!some.built_in() && !some.may_run_unconfined() && some.asks() == Some(Door::Chat));
     assert!(matches!(some.digest(), Err(EngineError::NoProgram { .. })));
     assert!(some.sessions().is_empty() && some.hidden_paths().is_empty());
     let (sessions, hides) = (vec!["data".to_owned()], vec![".some".to_owned()]);

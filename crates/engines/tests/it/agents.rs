@@ -6,7 +6,7 @@ use std::path::Path;
 
 use crate::view::view;
 
-use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 use herma_engines::{Assignment, EngineError, Launch, Registry, Said};
@@ -135,7 +135,7 @@ fn an_agent_is_a_tree_that_was_installed() {
         let tree = tree(package, "9.8.7");
         let registry = registry(engine, Some(tree.path()));
         let engine = registry.get(&name(engine)).unwrap();
-        assert!(!engine.built_in() && !engine.may_run_on(DestinationKind::Host) && engine.asks().is_some());
+        assert!(!engine.built_in() && !engine.may_run_unconfined() && engine.asks().is_some());
         assert_eq!(engine.version(), "9.8.7");
         assert_eq!(engine.source().unwrap().name, package);
         assert_eq!(engine.program(), Some(tree.path()));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::engine::EngineName;
 use herma_core::{Contract, Digest, VERSION};
 use herma_destination::View;
 use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
@@ -45,7 +45,7 @@ fn fake_is_herma_itself() {
     let fake = fake(&registry);
     assert_eq!(fake.digest().unwrap(), Digest::of(b"the program"));
     assert_eq!(fake.version(), VERSION);
-    assert!(fake.built_in() && fake.may_run_on(DestinationKind::Host) && fake.scratch_paths().is_empty());
+    assert!(fake.built_in() && fake.may_run_unconfined() && fake.scratch_paths().is_empty());
 
     assert!(fake.program().is_none());
 

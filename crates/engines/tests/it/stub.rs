@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
 
-use herma_core::engine::{DestinationKind, EngineName, EngineResult};
+use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 use herma_engines::stub::StubAssignment;
@@ -50,7 +50,7 @@ fn stub_is_a_program_that_was_let_in() {
     fs::write(&program, "the program").unwrap();
     let registry = registry(Some(program.clone()));
     let stub = stub(&registry);
-    assert!(!stub.built_in() && !stub.may_run_on(DestinationKind::Host));
+    assert!(!stub.built_in() && !stub.may_run_unconfined());
     assert_eq!(stub.program(), Some(program.as_path()));
     assert_eq!(stub.mounts(&program), [Mount { host: program.clone(), inside: INSIDE.into() }]);
     assert_eq!(stub.digest().unwrap(), Digest::of(b"the program"));

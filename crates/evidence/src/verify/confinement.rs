@@ -1,6 +1,5 @@
 //! The check of `confinement.json`: it is of this run, and what was probed is what the events tell.
 
-use herma_core::engine::DestinationKind;
 use herma_core::{EventType, Report, Status};
 use serde_json::Value;
 
@@ -36,7 +35,7 @@ pub(super) fn confinement(seen: &Seen, judge: &dyn ConfinementJudge) -> Result<G
     let told = seen.events.as_ref().and_then(|events| events.data(EventType::ConfinementProbed));
     let Some(record) = &seen.confinement else { return without(seen, report, told.is_some()) };
     let probed = judge.judge(record.as_ref().map_err(Clone::clone)?, report)?;
-    if report.destination == DestinationKind::Host {
+    if !report.destination.confines() {
         return Err("there are probes of `host`, where nothing is refused".to_owned());
     }
     if let Some(told) =
@@ -61,7 +60,7 @@ pub(super) fn confinement(seen: &Seen, judge: &dyn ConfinementJudge) -> Result<G
 /// A run without the record has no walls, or ended before they were probed.
 fn without(seen: &Seen, report: &Report, told: bool) -> Result<Good, String> {
     let reason = seen.reason(layout::CONFINEMENT)?.unwrap_or_default();
-    if report.destination == DestinationKind::Host {
+    if !report.destination.confines() {
         if !report.walls.is_empty() {
             return Err("the report lists walls of `host`, which has none".to_owned());
         }

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use herma_core::blocker::Blocker;
-use herma_core::engine::DestinationKind;
 use herma_core::event::{self, Event, EventType, Source};
 use herma_core::{Report, RunId, Status, Timestamp};
 
@@ -238,7 +237,7 @@ fn problem(report: &Report, events: &Read) -> Option<String> {
     if !is(&events.last, EventType::RunCompleted) {
         return Some("the last event is not run.completed".to_owned());
     }
-    let confined = report.destination != DestinationKind::Host;
+    let confined = report.destination.confines();
     let Report { stage, status, engine_started, .. } = *report;
     let required = event::required(event::Ended { stage, status, engine_started, confined });
     let missing = event::first_missing(&required, &events.harness)?;

@@ -89,6 +89,9 @@ pub fn compare(
     })
 }
 
+/// All lanes of a comparison run in the same destination.
+const LANE_DESTINATION: DestinationKind = DestinationKind::Sandbox;
+
 /// What would make a comparison of nothing, or of different things, is refused before anything runs.
 fn check(order: &ComparisonOrder) -> Result<Vec<ComparedContract>, CompareError> {
     if order.contracts.is_empty() || order.engines.is_empty() || order.repetitions == 0 {
@@ -102,9 +105,8 @@ fn check(order: &ComparisonOrder) -> Result<Vec<ComparedContract>, CompareError>
     let mut contracts: Vec<ComparedContract> = Vec::new();
     for ContractOnLanes { contract, .. } in &order.contracts {
         let id = contract.terms.id.clone();
-        match contract.terms.destination {
-            None | Some(DestinationKind::Sandbox) => {}
-            Some(other) => return Err(CompareError::Destination(id, other)),
+        if let Some(other) = contract.terms.destination.filter(|named| *named != LANE_DESTINATION) {
+            return Err(CompareError::Destination(id, other));
         }
         let digest = contract.digest().map_err(OrderError::contract)?;
         if contracts.iter().any(|known| known.id == id) {
@@ -149,7 +151,7 @@ impl Running {
             contract_text: given.text.clone(),
             contract_dir: given.dir.clone(),
             engine: self.lane.engine.clone(),
-            destination: Some(DestinationKind::Sandbox),
+            destination: Some(LANE_DESTINATION),
             script: None,
             keep_workspace: false,
             egress: herma_core::egress::EgressMode::Strict,

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use herma_core::EventType;
 use herma_core::egress::{EgressMode, EgressUse};
-use herma_core::engine::DestinationKind;
 use herma_core::event::Source;
+use herma_destination::Capabilities;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
 
@@ -46,7 +46,9 @@ impl RunEgress {
 /// Starts the proxy of the run, also where nothing is allowed: what is denied is then known. `host` has none, because
 /// nothing there would lead to it.
 pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
-    if run.plan.destination == DestinationKind::Host || !run.contract.terms.stage.starts_engine() {
+    if !Capabilities::of(run.plan.destination).has_network_namespace()
+        || !run.contract.terms.stage.starts_engine()
+    {
         return Ok(());
     }
     let dir = run.dirs.egress();

@@ -3,7 +3,6 @@
 use herma_core::Contract;
 use herma_core::Stage;
 use herma_core::blocker::{Blocker, BlockerRecord};
-use herma_core::engine::DestinationKind;
 use herma_destination::toolchain::{self, Found as Toolchains};
 use herma_destination::{Destination, Unready};
 
@@ -24,15 +23,16 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     let choice = case
         .choice
         .as_ref()
-        .map_err(|why| blocked(Unready { what: why.to_string(), next_step: why.next_step().to_owned() }))?;
+        .map_err(|why| blocked(Unready { what: why.to_string(), next_step: why.next_step() }))?;
     let destination = installation.destination(kind, choice.as_ref()).map_err(blocked)?;
     if let Some(engine) = installation.engines.get(&order.engine)
-        && !engine.may_run_on(kind)
+        && !kind.confines()
+        && !engine.may_run_unconfined()
     {
         return Err(unready(format!("`{}` may not run on `{}`", order.engine, kind.as_str())));
     }
     let stage = order.contract.terms.stage;
-    if kind == DestinationKind::Host && stage > Stage::CopiedRepo {
+    if !kind.confines() && stage > Stage::CopiedRepo {
         return Err(unready(format!("stage {stage} lands in a repository, and `host` has no walls")));
     }
     match destination.readiness() {

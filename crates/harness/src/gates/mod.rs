@@ -12,12 +12,11 @@ use herma_core::approval::{Binding, Ruling};
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::capability::{Capability, Support};
 use herma_core::decision::{AdmissionSeen, Purpose};
-use herma_core::engine::DestinationKind;
 use herma_core::gate::{Finding, Gate};
 use herma_core::signed::Signed;
 use herma_core::{Contract, Digest};
 use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Destination, inside_a_run};
+use herma_destination::{Capabilities, Destination, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
 
 pub(crate) use approval::{ApprovalSeen, used};
@@ -78,12 +77,12 @@ struct Case<'a> {
 impl Case<'_> {
     /// What the run's containers are made of; none where it has none, or where that is not known.
     fn image(&self) -> Option<String> {
-        if self.order.destination() != DestinationKind::Docker {
+        if !Capabilities::of(self.order.destination()).needs_image() {
             return None;
         }
-        let docker = self.installation.docker(self.choice.as_ref().ok()?.as_ref()).ok()?;
-        let runtime = docker.runtime.map(|name| format!(", runtime {name}")).unwrap_or_default();
-        Some(format!("{}{runtime}", docker.image))
+        let options = self.installation.container_options(self.choice.as_ref().ok()?.as_ref());
+        let runtime = options.runtime.map(|name| format!(", runtime {name}")).unwrap_or_default();
+        Some(format!("{}{runtime}", options.image?))
     }
 }
 

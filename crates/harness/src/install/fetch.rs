@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use herma_core::RunId;
 use herma_core::engine::DestinationKind;
-use herma_destination::{Exit, Job, Limits, Rooms, Stdin};
+use herma_destination::{Exit, Job, JobPaths};
 use herma_egress::Allowlist;
 use herma_egress::proxy::{Handle, Listen, Options, Service};
 use herma_engines::Source;
@@ -47,7 +47,7 @@ pub(super) fn fetch(
         DirBuilder::new()
             .mode(0o700)
             .create(&dir)
-            .map_err(|e| InstallError::io("the rooms of the job", e))?;
+            .map_err(|e| InstallError::io("the directories of the job", e))?;
     }
     fetcher
         .lay_out(&dirs.workspace())
@@ -55,26 +55,15 @@ pub(super) fn fetch(
     let name = fetcher.name();
     let denials = Arc::new(Denials::default());
     let way = open_way(installation, fetcher, &dirs.egress(), own_network, &denials)?;
-    let rooms = Rooms {
-        workspace: dirs.workspace(),
-        engine_dir: Some(dirs.engine()),
-        router: None,
-        egress: Some(dirs.egress().join(SOCKET)),
-        governance: None,
-    };
-    let view = destination.view(&rooms);
-    let mut process = destination.start(&Job {
-        run_id: job,
-        argv: fetcher.argv(&view, package.wanted(version)),
-        env: fetcher.env(&view),
-        path: fetcher.path().to_vec(),
-        rooms,
-        mounts: fetcher.mounts().to_vec(),
-        hidden: Vec::new(),
-        stdin: Stdin::Null,
-        limits: Limits::default(),
-        herma: false,
-    })?;
+    let paths = JobPaths::new(dirs.workspace())
+        .with_engine_dir(dirs.engine())
+        .with_egress(dirs.egress().join(SOCKET));
+    let view = destination.view(&paths);
+    let job = Job::new(job, fetcher.argv(&view, package.wanted(version)), paths)
+        .with_env(fetcher.env(&view))
+        .with_search_path(fetcher.path().to_vec())
+        .with_mounts(fetcher.mounts().to_vec());
+    let mut process = destination.start(&job)?;
     let said = [process.take_stdout(), process.take_stderr()].map(listen);
     let ended = process.wait(PATIENCE);
     process.kill_all().map_err(|e| InstallError::io("what fetches could not be ended", e))?;
@@ -105,7 +94,7 @@ fn open_way(
     };
     let handle = Service::start(options).map_err(|e| InstallError::Way(e.to_string()))?;
     // A home may lie deeper than the system takes the path of a socket.
-    let opened = File::open(dir).map_err(|e| InstallError::io("the rooms of the job", e))?;
+    let opened = File::open(dir).map_err(|e| InstallError::io("the directories of the job", e))?;
     let socket = Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET);
     handle.listen(&Listen::Unix(socket)).map_err(|e| InstallError::Way(e.to_string()))?;
     Ok(handle)

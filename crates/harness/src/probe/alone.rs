@@ -4,7 +4,7 @@ use std::fmt::Display;
 
 use herma_core::RunId;
 use herma_destination::probe::{Grounds, probe};
-use herma_destination::{Confinement, Destination, Job, Limits, Rooms, Stdin, Unready};
+use herma_destination::{Confinement, Destination, Job, JobPaths, Unready};
 
 use crate::home::remove_tree;
 use crate::installation::Installation;
@@ -24,24 +24,8 @@ pub fn probe_alone(
     let active = home.activate(run_id).map_err(|e| cannot(&e))?;
     let dirs = home.run(run_id);
     dirs.create().map_err(|e| cannot(&e))?;
-    let shape = Job {
-        run_id,
-        argv: Vec::new(),
-        env: Vec::new(),
-        path: Vec::new(),
-        rooms: Rooms {
-            workspace: dirs.workspace(),
-            engine_dir: Some(dirs.engine()),
-            router: None,
-            egress: None,
-            governance: None,
-        },
-        mounts: Vec::new(),
-        hidden: Vec::new(),
-        stdin: Stdin::Null,
-        limits: Limits::default(),
-        herma: true,
-    };
+    let paths = JobPaths::new(dirs.workspace()).with_engine_dir(dirs.engine());
+    let shape = Job::new(run_id, Vec::new(), paths).with_herma();
     let grounds = Grounds {
         scratch: dirs.root(),
         herma_home: home.root(),

@@ -10,7 +10,7 @@ use std::time::Duration;
 use herma_core::Interruption;
 use herma_core::blocker::Blocker;
 use herma_core::gate::Finding;
-use herma_destination::{Destination, Job, Prepared, Rooms, Stdin, wait_unless};
+use herma_destination::{Destination, Job, JobPaths, Prepared, Stdin, wait_unless};
 use herma_engines::{Engine, Launch};
 
 use crate::error::Stop;
@@ -81,12 +81,11 @@ impl<'a> Question<'a> {
             DirBuilder::new().mode(0o700).create(dir)?;
         }
         // No model is asked who an engine is.
-        let rooms =
-            Rooms { workspace, engine_dir: Some(engine_dir), router: None, egress: None, governance: None };
-        let launch = engine.identify(&destination.view(&rooms));
+        let paths = JobPaths::new(workspace).with_engine_dir(engine_dir);
+        let launch = engine.identify(&destination.view(&paths));
         let prepared = launch.ok_or_else(|| "there is no way to ask it".to_owned()).and_then(|launch| {
             let Launch { argv, env, .. } = launch;
-            let job = Job { argv, env, rooms, stdin: Stdin::Null, herma: false, ..shape.clone() };
+            let job = Job { argv, env, paths, stdin: Stdin::Null, needs_herma: false, ..shape.clone() };
             Prepared::begin(destination, job).map_err(|why| without_path(engine, &why.to_string()))
         });
         Ok(Self { engine, prepared, root })
@@ -143,7 +142,7 @@ mod tests {
     use std::fs;
     use std::os::unix::fs::PermissionsExt as _;
 
-    use herma_destination::{Limits, Sandbox};
+    use herma_destination::Sandbox;
     use herma_engines::stub::{NAME, Stub};
 
     use super::*;
@@ -164,25 +163,9 @@ mod tests {
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
         let engine = Stub::new(NAME.parse().unwrap(), Some(program));
         let sandbox = Sandbox::find(herma(), "/usr/bin:/bin".as_ref());
-        let rooms = Rooms {
-            workspace: dir.path().to_owned(),
-            engine_dir: None,
-            router: None,
-            egress: None,
-            governance: None,
-        };
-        let shape = Job {
-            run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
-            argv: Vec::new(),
-            env: Vec::new(),
-            path: Vec::new(),
-            rooms,
-            mounts: engine.mounts(engine.program().unwrap()),
-            hidden: Vec::new(),
-            stdin: Stdin::Null,
-            limits: Limits::default(),
-            herma: false,
-        };
+        let run_id = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+        let shape = Job::new(run_id, Vec::new(), JobPaths::new(dir.path().to_owned()))
+            .with_mounts(engine.mounts(engine.program().unwrap()));
         let root = dir.path().join("identity");
         let question = Question::prepare(&engine, &sandbox, &shape, root).unwrap();
         let said = question.ask(Duration::from_secs(2), &Interruption::default());

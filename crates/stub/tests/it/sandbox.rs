@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use herma_core::engine::EngineResult;
-use herma_destination::{Destination as _, Exit, Job, Limits, Rooms, Sandbox, Stdin};
+use herma_destination::{Destination as _, Exit, Job, JobPaths, Sandbox, Stdin};
 use herma_engines::stub::{NAME, Stub};
 use herma_engines::{Assignment, Engine as _, Launch, LineSplitter, Said};
 
@@ -27,14 +27,8 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let (workspace, engine_dir) = (dir.path().join("workspace"), dir.path().join("engine"));
     fs::create_dir(&workspace).unwrap();
     fs::create_dir(&engine_dir).unwrap();
-    let rooms = Rooms {
-        workspace,
-        engine_dir: Some(engine_dir.clone()),
-        router: None,
-        egress: None,
-        governance: None,
-    };
-    let view = sandbox.view(&rooms);
+    let paths = JobPaths::new(workspace).with_engine_dir(engine_dir.clone());
+    let view = sandbox.view(&paths);
     let contract = contract();
     let assignment = Assignment { contract: &contract, script, resume: None };
     engine.prepare(&assignment, &engine_dir, &view).unwrap();
@@ -43,18 +37,11 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     } else {
         engine.identify(&view).unwrap()
     };
-    let job = Job {
-        run_id: "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap(),
-        argv,
-        env,
-        path: Vec::new(),
-        rooms,
-        mounts: engine.mounts(engine.program().unwrap()),
-        hidden: Vec::new(),
-        stdin: stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))),
-        limits: Limits::default(),
-        herma: false,
-    };
+    let run_id = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
+    let job = Job::new(run_id, argv, paths)
+        .with_env(env)
+        .with_mounts(engine.mounts(engine.program().unwrap()))
+        .with_stdin(stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))));
     let mut process = sandbox.start(&job).unwrap();
     let mut stdout = process.take_stdout().unwrap();
     let exit = process.wait(Duration::from_secs(20)).unwrap().expect("it did not end");

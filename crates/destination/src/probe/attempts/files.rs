@@ -7,14 +7,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use herma_core::engine::DestinationKind;
 use herma_core::{Digest, RunId};
 use rustix::fs::StatVfsMountFlags;
 use rustix::io::Errno;
 
 use super::Attempt::{Denied, NotDenied, UnderWay};
 use super::{ABSENT, Attempt, all, judge};
-use crate::probe::{CANARY_BRANCH, Canary, ProbePlan};
+use crate::probe::{CANARY_BRANCH, Canary, LandlockCanary, ProbePlan};
 use crate::sandbox::layout;
 
 const UNWRITABLE: &[ErrorKind] = &[
@@ -90,7 +89,7 @@ pub(in super::super) fn read_only_system(plan: &ProbePlan) -> Attempt {
         Err(error) => NotDenied(format!("unclear: {}: {error}", place.display())),
     };
     // A container's runtime makes its own, which belongs to root.
-    let devices = (plan.destination == DestinationKind::Sandbox).then_some("/dev");
+    let devices = plan.read_only_devices.then_some("/dev");
     let system = READ_ONLY.into_iter().chain(devices).map(Path::new);
     let places = system.chain(plan.mounts.iter().map(PathBuf::as_path));
     all(places.map(read_only), "there is none")
@@ -99,9 +98,9 @@ pub(in super::super) fn read_only_system(plan: &ProbePlan) -> Attempt {
 /// A file that the mounts would let be written; in a container, one in a directory that they would let be written. Where
 /// the kernel has no Landlock there is neither.
 pub(in super::super) fn second_wall(plan: &ProbePlan) -> Attempt {
-    match plan.destination {
-        DestinationKind::Docker => write_in(&plan.run_id, layout::SECOND_WALL),
-        _ => open_for_writing(Path::new(layout::SECOND_WALL)),
+    match plan.landlock_canary {
+        LandlockCanary::Directory => write_in(&plan.run_id, layout::SECOND_WALL),
+        LandlockCanary::File => open_for_writing(Path::new(layout::SECOND_WALL)),
     }
 }
 

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 
-use herma_core::engine::DestinationKind;
 use linux_keyutils::{KeyError, KeyRing, KeyRingIdentifier};
 use nix::sched::{CloneFlags, unshare};
 use rustix::mount::FsOpenFlags;
@@ -65,7 +64,7 @@ pub(in super::super) fn namespace(kind: &str, of_host: &BTreeMap<String, String>
 /// for must hold without one: no rights of root, and no way to them.
 pub(in super::super) fn host_user(plan: &ProbePlan) -> Attempt {
     let shared = match namespace("user", &plan.namespaces) {
-        NotDenied(shared) if plan.destination == DestinationKind::Docker => shared,
+        NotDenied(shared) if !plan.user_namespace => shared,
         other => return other,
     };
     let user = rustix::process::getuid();

@@ -13,7 +13,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use herma_core::RunId;
-use herma_destination::{Docker, DockerOptions};
+use herma_destination::{Destination as _, Docker, DockerOptions, ReapError};
 use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
@@ -84,7 +84,7 @@ impl Daemon {
 
     pub(crate) fn options(&self) -> DockerOptions {
         DockerOptions {
-            image: self.image.parse().unwrap(),
+            image: Some(self.image.parse().unwrap()),
             socket: Some(format!("unix://{}", self.socket().display())),
             runtime: None,
             files: self.dir.path().join("files"),
@@ -95,9 +95,8 @@ impl Daemon {
         Docker::new(self.herma.clone(), self.options())
     }
 
-    pub(crate) fn reap(&self, run: RunId) -> std::io::Result<usize> {
-        let options = self.options();
-        Docker::reap(options.socket.as_deref(), &options.files, run)
+    pub(crate) fn reap(&self, run: RunId) -> Result<usize, ReapError> {
+        Docker::new(self.herma.clone(), DockerOptions { image: None, ..self.options() }).reap(run)
     }
 
     /// Asks as a person would.

@@ -17,7 +17,7 @@ const NOWHERE: &str = "team/agent@sha256:000000000000000000000000000000000000000
 
 fn options(ground: &Ground, socket: &str) -> DockerOptions {
     DockerOptions {
-        image: NOWHERE.parse().unwrap(),
+        image: Some(NOWHERE.parse().unwrap()),
         socket: Some(socket.to_owned()),
         runtime: None,
         files: ground.dir.path().join("files"),
@@ -141,12 +141,12 @@ fn an_image_or_a_runtime_that_docker_does_not_have_is_named() {
         said(&ground, options)
     };
     assert_eq!(
-        with(&|options| options.image = NOWHERE.parse().unwrap()),
+        with(&|options| options.image = Some(NOWHERE.parse().unwrap())),
         format!("Docker does not have the image {NOWHERE}: `docker pull {NOWHERE}`")
     );
     let id = NOWHERE.split_once('@').unwrap().1;
     assert_eq!(
-        with(&|options| options.image = id.parse().unwrap()),
+        with(&|options| options.image = Some(id.parse().unwrap())),
         format!(
             "Docker does not have the image {id}: an image that is named by its id alone cannot be pulled: build it or \
              `docker load` it here"
@@ -157,7 +157,7 @@ fn an_image_or_a_runtime_that_docker_does_not_have_is_named() {
     assert!(runtime.contains("runc") && runtime.contains("`runsc install`"), "{runtime}");
     let volumes = daemon.import(&["VOLUME /data"]);
     assert_eq!(
-        with(&|options| options.image = volumes.parse().unwrap()),
+        with(&|options| options.image = Some(volumes.parse().unwrap())),
         format!(
             "the image {volumes} makes volumes at /data: build it without VOLUME: they would be places to write in that \
              no limit holds"
@@ -167,7 +167,8 @@ fn an_image_or_a_runtime_that_docker_does_not_have_is_named() {
     fs::remove_dir_all(daemon.path("tree")).unwrap();
     fs::create_dir(daemon.path("tree")).unwrap();
     let bare = daemon.import(&[]);
-    let docker = Docker::new(helper(), DockerOptions { image: bare.parse().unwrap(), ..daemon.options() });
+    let docker =
+        Docker::new(helper(), DockerOptions { image: Some(bare.parse().unwrap()), ..daemon.options() });
     let unready = docker.rehearse().unwrap_err();
     assert!(
         unready.what.starts_with(&format!("no container can be started from the image {bare}")),

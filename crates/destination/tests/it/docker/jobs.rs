@@ -245,9 +245,9 @@ s.sendall(b'tool'); s.shutdown(socket.SHUT_WR); print(s.recv(100).decode())
 try: os.unlink('/herma/governance.sock')
 except OSError: print('stays')";
     let mut job = ground.python(script);
-    job.rooms.governance = Some(echoing(&ground, "governance.sock"));
-    job.rooms.router = Some(echoing(&ground, "router.sock"));
-    job.rooms.egress = Some(echoing(&ground, "egress.sock"));
+    job.paths.governance = Some(echoing(&ground, "governance.sock"));
+    job.paths.router = Some(echoing(&ground, "router.sock"));
+    job.paths.egress = Some(echoing(&ground, "egress.sock"));
     let told = tell(&daemon.destination(), &job);
     let unreachable = "Network is unreachable\n";
     assert_eq!(
@@ -274,7 +274,7 @@ for file in file, '/etc/pki/tls/certs/ca-bundle.crt':
         |told: &crate::support::Told| -> Vec<String> { told.stdout.lines().map(str::to_owned).collect() };
     let without = tell(&daemon.destination(), &job);
     assert_eq!(said(&without), ["False False", "none", "none"], "{}", without.stderr);
-    job.rooms.egress = Some(echoing(&ground, "egress.sock"));
+    job.paths.egress = Some(echoing(&ground, "egress.sock"));
     let own = herma_core::Digest::of(&fs::read("/etc/ssl/certs/ca-certificates.crt").unwrap()).to_string();
     let own = own.trim_start_matches("sha256:");
     let with = tell(&daemon.destination(), &job);
