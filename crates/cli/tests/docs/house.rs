@@ -68,11 +68,11 @@ fn every_invariant_names_its_code_and_an_existing_test() {
 fn is_test(named: &str) -> Result<(), String> {
     let (path, name) = named.split_once("::").ok_or_else(|| format!("{named} names no test"))?;
     let text = std::fs::read_to_string(pages::top().join(path)).map_err(|e| format!("{path}: {e}"))?;
-    let test =
+    let unit =
         Regex::new(&format!(r"#\[(?:\w+::)?test\b[^\n]*\]\n(?:\s*#\[[^\n]*\]\n)*\s*(?:async )?fn {name}\b"))
             .unwrap();
     let property = Regex::new(&format!(r"(?s)proptest!.*#\[test\]\s*fn {name}\b")).unwrap();
-    let found = test.is_match(&text) || property.is_match(&text);
+    let found = unit.is_match(&text) || property.is_match(&text);
     found.then_some(()).ok_or_else(|| format!("{path} has no test {name}"))
 }
 
