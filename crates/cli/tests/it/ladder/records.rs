@@ -131,7 +131,7 @@ fn the_proofs_of_another_installation_are_none_here() {
     assert_eq!(ended.json()["engine_started"], false);
 }
 
-/// Who loses the key, or has it exchanged, has nothing that was proven with it.
+/// Proofs and admissions count only under the key that signed them.
 #[test]
 fn with_another_installation_key_nothing_is_proven() {
     let herma = Herma::stub_proven(STAGE);
@@ -145,9 +145,10 @@ fn with_another_installation_key_nothing_is_proven() {
     }
     let run = run_stub(&herma, &[]);
     assert_never_began(&run);
-    assert_eq!(blockers(&run), [Blocker::StageUnproven]);
-    assert_eq!(herma.prove(1, &[]).code, Some(0));
-    assert_eq!(rungs(&herma)[&1].0, "proven");
+    // The trust chain belongs to the lost key as well, so no admission counts and no stage can be proven again.
+    assert_eq!(blockers(&run), [Blocker::StageUnproven, Blocker::EngineNotAdmitted]);
+    assert_eq!(herma.prove(1, &[]).code, Some(3));
+    assert_eq!(rungs(&herma)[&1].0, "broken");
 }
 
 /// The attempt that failed takes the place of the proof before it; a blocked one leaves it.
