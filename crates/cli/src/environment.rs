@@ -10,7 +10,8 @@ use herma_core::Fault;
 use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
 use herma_engines::fake;
-use herma_harness::{HomeError, HomePlace, SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_home::{HomeError, HomePlace};
 
 use crate::commands::router::EnvironmentLookup;
 use crate::failure::Failure;

@@ -4,7 +4,8 @@ use std::fmt;
 
 use herma_core::store::StoreError;
 use herma_engines::EngineError;
-use herma_harness::{ChoiceError, HomeError, OpenError, OrderError};
+use herma_harness::{ChoiceError, OpenError, OrderError};
+use herma_home::HomeError;
 
 /// A command that did not work.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use herma_core::report::ApprovalStatus;
 use herma_core::signed::Signed;
 use herma_core::{Decision, EventType, Fault};
 use herma_evidence::layout;
+use herma_home::ApprovalMark;
 use serde_json::json;
 
 use crate::approvals::{self, Present};
@@ -77,7 +78,7 @@ impl Run<'_> {
         if let Err(taken_away) = self.still_let_in(present.approval.ruling.as_ref()) {
             return Ok(Err(taken_away));
         }
-        if let Err(by) = self.installation.home.mark_used(id, run)? {
+        if let ApprovalMark::UsedBy(by) = self.installation.home.mark_used(id, run)? {
             return Ok(Err(gates::used(id, &by)));
         }
         self.meet(&Fault::KillAfterMark);

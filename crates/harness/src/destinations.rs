@@ -10,10 +10,10 @@ use herma_core::engine::DestinationKind;
 use herma_core::{Contract, Digest};
 use herma_destination::{Capabilities, Catalog, ContainerOptions, Destination, ImagePin, Unready, no_image};
 use herma_git::GitError;
+use herma_home::write_durably;
 use serde::{Deserialize, Serialize};
 
 use crate::file_reading::read_regular;
-use crate::home::write_durably;
 use crate::installation::Installation;
 
 /// The largest record that is read.

@@ -154,7 +154,7 @@ impl Facts {
     /// The same, durably: what they say must be known after a power cut.
     pub(crate) fn save_durably(&self, file: &Path) -> std::io::Result<()> {
         self.append(file)?.sync_all()?;
-        file.parent().map_or(Ok(()), crate::home::sync_dir)
+        file.parent().map_or(Ok(()), herma_home::sync_dir)
     }
 
     /// Each time a line more: a new file for each would cost every run some time.

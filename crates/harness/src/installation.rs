@@ -10,6 +10,7 @@ use herma_core::{Clock, Interruption, RunId};
 use herma_engines::Registry;
 use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
+use herma_home::{Home, HomeError, HomePlace};
 use herma_policy::Policies;
 use herma_store::SqliteStore;
 
@@ -17,7 +18,6 @@ use crate::admissions::Admissions;
 use crate::approvers::Approvers;
 use crate::egress::EgressFiles;
 use crate::governance::{PolicyError, policies};
-use crate::home::{Home, HomeError, HomePlace};
 use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
 use crate::trust::TrustLog;
@@ -85,7 +85,7 @@ impl Installation {
         let key = Arc::new(InstallationKey::load_or_create(&home.keys())?);
         let trust_log = TrustLog::open(home.root(), key.public(), Some(Arc::clone(&key)));
         let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
-        let operator = OperatorSettings::read(&home.root().join("settings.yaml"))?;
+        let operator = OperatorSettings::read(&home.settings())?;
         let own_digest = Some(home.own_digest());
         Ok(Self {
             store: SqliteStore::open(&home.store())?,

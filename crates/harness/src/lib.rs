@@ -17,13 +17,11 @@ mod decide;
 mod destinations;
 mod dialogue;
 mod egress;
-mod enabled;
 mod error;
 mod facts;
 pub mod failure_matrix;
 mod gates;
 mod governance;
-mod home;
 mod install;
 mod installation;
 mod ladder;
@@ -69,13 +67,8 @@ pub use egress::{
     Allowed, EgressError, EgressFiles, EgressOfRun, GrantState, InstallationList, KnownGrant, Proposal,
     SignedBy, check_contract as check_egress,
 };
-pub use enabled::Enabled;
 pub use error::OrderError;
 pub use governance::{POLICY_DIR, PolicyError, RunGovernance, read_policies, read_policy, read_policy_cases};
-pub use home::{
-    Home, HomeError, HomePlace, MARKER as HOME_MARKER, MARKER_TEXT as HOME_MARKER_TEXT, RunDirs, check_home,
-    spread_out,
-};
 pub use install::{InstallError, InstallOrder, InstalledTree, install};
 pub use installation::{Installation, OpenError, Settings};
 pub use ladder::{

@@ -14,6 +14,7 @@ use herma_core::{Digest, Report, RunId, Timestamp};
 use herma_evidence::verify::CheckName;
 use herma_evidence::{layout, outcome, report, signed};
 use herma_git::{LandState, SourceRepo, Unlanded};
+use herma_home::{sync_dir, write_durably};
 
 pub use self::error::OutcomeError;
 pub(crate) use self::waiting::remember;
@@ -21,7 +22,6 @@ use self::waiting::{Waiting, forget, hold, recall};
 use crate::approvers::Approver;
 use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::{sync_dir, write_durably};
 use crate::installation::Installation;
 
 /// Where a run stands with its operator.

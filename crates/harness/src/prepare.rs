@@ -10,11 +10,11 @@ use herma_core::report::Mode;
 use herma_core::{EventType, Fault, Gate, Stage};
 use herma_engines::Engine;
 use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
+use herma_home::{RunDirs, remove_tree};
 use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::home::{RunDirs, remove_tree};
 use crate::installation::Installation;
 use crate::resume::Resumed;
 use crate::run::{Ground, Run};

@@ -12,6 +12,7 @@ use herma_destination::probe;
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
+use herma_home::{ActiveRun, RunDirs};
 use serde_json::json;
 
 use crate::close::{Closing, was_used};
@@ -19,7 +20,6 @@ use crate::egress;
 use crate::error::OrderError;
 use crate::facts::Facts;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::{ActiveRun, RunDirs};
 use crate::installation::Installation;
 use crate::land;
 use crate::models;
@@ -81,7 +81,7 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
         None if dirs.bundle().join(layout::ATTESTATION).exists() => None,
         // It died before it had said what it was going to do: there is no run to report on.
         None => {
-            crate::home::remove_tree(dirs.root()).map_err(OrderError::home)?;
+            herma_home::remove_tree(dirs.root()).map_err(OrderError::home)?;
             None
         }
         Some((plan, contract)) => Some(close_planned(installation, &dirs, &plan, &contract)?),

@@ -14,6 +14,7 @@ use herma_core::{Contract, Digest, EventType, Report, RunId, Stage, Step};
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
+use herma_home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use herma_policy::Policies;
 use serde_json::{Map, Value, json};
 
@@ -27,7 +28,6 @@ use crate::error::{OrderError, Stop};
 use crate::facts::Facts;
 use crate::gates::{self, Findings, Gates, Ready};
 use crate::governance::{self, RunGovernance};
-use crate::home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use crate::installation::Installation;
 use crate::land;
 use crate::models::{self, RunRouter};

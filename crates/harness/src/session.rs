@@ -8,11 +8,11 @@ use std::path::{Path, PathBuf};
 use herma_core::egress::EgressMode;
 use herma_core::engine::DestinationKind;
 use herma_engines::{Engine, SessionId};
+use herma_home::{RunDirs, remove_tree};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::{RunDirs, remove_tree};
 use crate::order::Order;
 
 /// What a later run needs to know, beside what the agent left.

@@ -8,7 +8,8 @@ use herma_core::engine::EngineName;
 use herma_core::report::Admission;
 use herma_core::{Clock as _, Digest, Stage};
 use herma_engines::Engine;
-use herma_harness::{Enabled, InstallError, InstallOrder, Installation, Proofs};
+use herma_harness::{InstallError, InstallOrder, Installation, Proofs};
+use herma_home::EnabledEngines;
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -106,7 +107,7 @@ fn switch(installation: &Installation, name: &EngineName, on: bool) -> Result<En
         return Err(Failure::bad_input(format!("`{name}` is part of herma and always on: it has no switch"))
             .hint("nothing needs to be done: a contract runs with it as it is"));
     }
-    let switches = Enabled::of(&installation.home);
+    let switches = EnabledEngines::of(&installation.home);
     let done =
         if on { switches.enable(name, herma_harness::SystemClock.now()) } else { switches.disable(name) };
     done.map_err(|e| {
@@ -151,7 +152,7 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
         let found = installation.admissions().find_engine(&name, digest, &installation.situation());
         (found.status, Some(found.detail))
     };
-    let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
+    let enabled = built_in || EnabledEngines::of(&installation.home).is_on(&name);
     let proofs = Proofs::of(installation);
     let proven_stage =
         Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();

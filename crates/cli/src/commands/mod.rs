@@ -40,7 +40,8 @@ use std::sync::Arc;
 
 use herma_core::store::{RunQuery, RunSummary, Store as _};
 use herma_evidence::ExpectedRun;
-use herma_harness::{Installation, RunDirs, SystemClock, recover};
+use herma_harness::{Installation, SystemClock, recover};
+use herma_home::RunDirs;
 
 use crate::args::Command;
 use crate::environment::Environment;

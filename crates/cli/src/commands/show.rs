@@ -11,7 +11,8 @@ use herma_core::store::RunSummary;
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::sealed::touched;
 use herma_evidence::{layout, report};
-use herma_harness::{Installation, RunDirs};
+use herma_harness::Installation;
+use herma_home::RunDirs;
 
 use crate::args;
 use crate::commands::{Ended, expected_run, find_finished_run, open, outcome};

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
 use herma_core::RunId;
-use herma_harness::{HOME_MARKER, HOME_MARKER_TEXT};
+use herma_home::{MARKER, MARKER_TEXT};
 use tempfile::TempDir;
 
 pub(crate) use bundle::{Bundle, Finished};
@@ -105,7 +105,7 @@ impl Herma {
     pub(crate) fn marked_home(&self) -> &Path {
         if !self.home.exists() {
             DirBuilder::new().mode(0o700).create(&self.home).unwrap();
-            std::fs::write(self.home.join(HOME_MARKER), HOME_MARKER_TEXT).unwrap();
+            std::fs::write(self.home.join(MARKER), MARKER_TEXT).unwrap();
         }
         &self.home
     }

@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use herma_core::RunId;
-use herma_harness::{HOME_MARKER, HOME_MARKER_TEXT};
+use herma_home::{MARKER, MARKER_TEXT};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
 
@@ -77,7 +77,7 @@ impl Herma {
         if let Some(docker) = docker {
             let settings = format!("docker_image: {}\n", docker.image());
             fs::write(home.path().join("herma-home"), "herma-home 1\n").unwrap();
-            fs::write(home.path().join(HOME_MARKER), HOME_MARKER_TEXT).unwrap();
+            fs::write(home.path().join(MARKER), MARKER_TEXT).unwrap();
             fs::write(home.path().join("settings.yaml"), settings).unwrap();
         }
         let docker_host = docker.map(|docker| format!("unix://{}", docker.socket().display()));

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use herma_core::admission::{AdmissionId, AdmissionKind, AdmissionRevocation, MAX_BYTES, SignedAdmission};
 use herma_core::signed::Signed;
+use herma_home::{sync_dir, write_durably};
 use rustix::fs::{FlockOperation, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::{AdmissionError, Listed};
 use crate::file_reading::read_start;
-use crate::home::{sync_dir, write_durably};
 
 const RECORD: &str = ".yaml";
 const SIGNATURE: &str = ".signed.json";

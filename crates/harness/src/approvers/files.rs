@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use herma_core::Digest;
 use herma_core::approver::{ApproverName, ApproverRecord, Revocation};
 use herma_core::signed::Signed;
+use herma_home::write_durably;
 use rustix::fs::{FlockOperation, OFlags, flock};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::ApproverError;
 use super::standing::Entry;
-use crate::home::write_durably;
 
 /// The largest file that is read; a record has less than a kilobyte.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,12 +10,12 @@ use herma_core::engine::EngineName;
 use herma_core::signed::Signed;
 use herma_core::{Digest, VERSION};
 use herma_evidence::{layout, signed};
+use herma_home::write_durably;
 
 use super::error::ComparisonError;
 use super::markdown::comparison_markdown;
 use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::write_durably;
 use crate::installation::Installation;
 
 /// The comparisons of one installation.

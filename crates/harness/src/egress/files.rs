@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_home::write_durably;
 use rustix::fs::{FlockOperation, flock};
 
 use super::error::EgressError;
 use crate::file_reading::read_regular;
-use crate::home::write_durably;
 
 /// The largest file that is read here.
 const MAX_BYTES: u64 = 1 << 20;

@@ -10,10 +10,10 @@ use herma_core::engine::EngineName;
 use herma_core::gate::Finding;
 use herma_core::{Digest, Stage};
 use herma_engines::Engine;
+use herma_home::EnabledEngines;
 
 use super::{Case, Judged};
 use crate::admissions::Found;
-use crate::enabled::Enabled;
 use crate::installation::Installation;
 use crate::ladder::Proofs;
 
@@ -119,7 +119,7 @@ fn able(installation: &Installation, needs: &[Capability]) -> Vec<String> {
 
 fn enabled(case: Case<'_>, engine: &dyn Engine) -> Judged {
     let name = engine.name();
-    if engine.built_in() || Enabled::of(&case.installation.home).is_on(&name) {
+    if engine.built_in() || EnabledEngines::of(&case.installation.home).is_on(&name) {
         return Ok(Finding::Passed);
     }
     Err(BlockerRecord {
@@ -199,7 +199,7 @@ pub(super) fn still_let_in(
     if installation.engines.get(name).is_some_and(Engine::built_in) {
         return Ok(());
     }
-    if !Enabled::of(&installation.home).is_on(name) {
+    if !EnabledEngines::of(&installation.home).is_on(name) {
         return Err(Blocker::EngineDisabled.because(format!("`{name}` was switched off meanwhile")));
     }
     let found = installation.admissions().find_engine(name, digest, &installation.situation());

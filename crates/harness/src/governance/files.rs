@@ -4,10 +4,10 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use herma_home::Home;
 use herma_policy::{Policies, PolicyFile, Problem, Problems};
 
 use crate::file_reading::read_regular;
-use crate::home::Home;
 
 /// The directory in herma's home.
 pub const POLICY_DIR: &str = "policy";

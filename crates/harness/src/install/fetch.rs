@@ -15,11 +15,11 @@ use herma_destination::{Exit, Job, JobPaths};
 use herma_egress::Allowlist;
 use herma_egress::proxy::{Handle, Listen, Options, Service};
 use herma_engines::Source;
+use herma_home::RunDirs;
 
 use super::error::InstallError;
 use super::fetcher::Fetcher;
 use super::watch::Denials;
-use crate::home::RunDirs;
 use crate::installation::Installation;
 
 /// How long fetching may take.

@@ -18,6 +18,7 @@ use herma_core::admission::{AdmissionDraft, AdmissionId, EngineDraft, Incomplete
 use herma_core::engine::EngineName;
 use herma_core::{Digest, RunId};
 use herma_engines::{Engine, Origin, Source, tree_digest};
+use herma_home::remove_tree;
 
 pub use error::InstallError;
 
@@ -25,7 +26,6 @@ use self::fetcher::Fetcher;
 use self::npm::Npm;
 use self::pip::Pip;
 use crate::admissions::AdmissionError;
-use crate::home::remove_tree;
 use crate::installation::Installation;
 
 /// What is to be installed.

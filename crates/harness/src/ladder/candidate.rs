@@ -14,13 +14,13 @@ use herma_core::store::{RunQuery, Store as _};
 use herma_core::{Digest, Report, RunId, Stage, Status};
 use herma_engines::Engine;
 use herma_evidence::{layout, report};
+use herma_home::EnabledEngines;
 
 use super::proofs::{Proofs, Standing};
 use super::prove::ProveError;
 use super::record::blank;
 use crate::bundle_check::verify_run;
 use crate::compare::Comparisons;
-use crate::enabled::Enabled;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::installation::Installation;
 use crate::outcome::{OutcomeNow, outcome_of};
@@ -138,7 +138,7 @@ fn accepted_work(installation: &Installation, run_id: RunId, digest: Digest) -> 
 
 /// Engines that are switched on and were left out of the comparison: a candidate is measured against all of them.
 fn absent_lanes(installation: &Installation, name: &EngineName, comparison: &Comparison) -> Vec<String> {
-    let enabled = Enabled::of(&installation.home);
+    let enabled = EnabledEngines::of(&installation.home);
     let compared = |engine: &EngineName| comparison.lanes.iter().any(|lane| lane.engine == *engine);
     let absent = |engine: &EngineName| {
         let counts = *engine == EngineName::fake() || enabled.is_on(engine);

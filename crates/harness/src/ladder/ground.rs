@@ -12,13 +12,13 @@ use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::units::Span;
 use herma_core::{RunId, Stage, VERSION};
 use herma_git::{GitDir, ObjectFormat, make_disposable};
+use herma_home::remove_tree;
 use herma_router::probe::PROMPTS;
 use rustix::fs::{FlockOperation, flock};
 
 use super::cases::{Case, World};
 use super::prove::{People, ProveError};
 use crate::ask::{self, AskError, Asker, ask_for, rule};
-use crate::home::remove_tree;
 use crate::installation::Installation;
 use crate::models;
 use crate::order::Order;

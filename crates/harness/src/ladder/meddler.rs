@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 
 use herma_core::{EventType, RunId, Stage};
+use herma_home::Home;
 
-use crate::home::Home;
 use crate::progress::Progress;
 
 /// Somebody who changes a file where a run lands, or in its target, while the engine works.

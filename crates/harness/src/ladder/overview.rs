@@ -5,12 +5,12 @@ use herma_core::admission::AdmissionId;
 use herma_core::engine::EngineName;
 use herma_core::proof::BundleRef;
 use herma_core::report::Admission;
+use herma_home::EnabledEngines;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::cases::cases;
 use super::proofs::{Proofs, Standing};
-use crate::enabled::Enabled;
 use crate::installation::Installation;
 
 /// One stage of one engine.
@@ -117,7 +117,7 @@ fn next_step(installation: &Installation, name: &EngineName) -> impl Fn(Stage) -
         .engines
         .get(&name)
         .is_some_and(|engine| engine.source().is_some() && engine.program().is_none());
-    let enabled = built_in || Enabled::of(&installation.home).is_on(&name);
+    let enabled = built_in || EnabledEngines::of(&installation.home).is_on(&name);
     move |stage| match (built_in || status == Admission::Admitted, enabled) {
         (false, _) if is_signed => format!(
             "herma admissions revoke engine {name} --reason TEXT, then herma admit engine {name} and herma admit sign engine {name}"

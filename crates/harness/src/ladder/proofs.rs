@@ -10,11 +10,11 @@ use herma_core::signed::Signed;
 use herma_core::{Digest, Stage, Status, VERSION};
 use herma_engines::Engine;
 use herma_evidence::{Trust, layout, signed};
+use herma_home::write_durably;
 
 use super::cases::{Case, cases};
 use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::write_durably;
 use crate::installation::Installation;
 
 /// Whether an engine has proven a stage.

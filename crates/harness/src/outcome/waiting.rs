@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use herma_core::report::{LandedIn, OutcomeState};
 use herma_core::{Report, RunId};
 use herma_git::Landing;
+use herma_home::{Home, write_durably};
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use crate::facts::Facts;
 use crate::file_reading::{MAX_RECORD_BYTES, open_directory, read_regular};
-use crate::home::{Home, write_durably};
 
 /// What is needed to take back what a run landed. It holds the target's path and never leaves the home.
 #[derive(Clone, Debug, Serialize, Deserialize)]

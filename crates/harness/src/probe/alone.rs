@@ -5,8 +5,8 @@ use std::fmt::Display;
 use herma_core::RunId;
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::{Confinement, Destination, Job, JobPaths, Unready};
+use herma_home::remove_tree;
 
-use crate::home::remove_tree;
 use crate::installation::Installation;
 
 /// Runs every probe in a destination, as before the engine of a run without toolchains. The error says why that could not

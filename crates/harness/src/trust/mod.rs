@@ -16,12 +16,12 @@ use herma_core::trust::{ChainedApprover, TrustEntry, TrustHead};
 use herma_core::{Digest, RunId, Timestamp};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::{InstallationKey, PublicKey, Signer, TrustChain};
+use herma_home::sync_dir;
 use rustix::fs::{FlockOperation, OFlags, flock};
 
 pub use self::adopt::adopt;
 pub use self::error::TrustError;
 use self::witness::{Witness, Witnesses, attested};
-use crate::home::sync_dir;
 
 /// The largest chain that is read.
 const MAX_BYTES: u64 = 1 << 30;

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use herma_bench::{LeftOut, Machine, Target};
-use herma_harness::{HomeError, HomePlace};
+use herma_home::{HomeError, HomePlace};
 use tempfile::TempDir;
 
 use crate::args;

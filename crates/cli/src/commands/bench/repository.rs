@@ -5,7 +5,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use herma_destination::Tool;
-use herma_harness::{Installation, spread_out};
+use herma_harness::Installation;
+use herma_home::spread_out;
 
 use super::side_by_side;
 use crate::failure::Failure;

@@ -19,9 +19,10 @@ use herma_engines::Engine as _;
 use herma_engines::stub::Stub;
 use herma_evidence::{ApproverKey, signed};
 use herma_harness::{
-    Approver, Asker, Comparisons, Enabled, Finished, HomePlace, Installation, Order, Proofs, Settings,
-    SystemClock, Unwatched, ask, case_names, rule, run,
+    Approver, Asker, Comparisons, Finished, Installation, Order, Proofs, Settings, SystemClock, Unwatched,
+    ask, case_names, rule, run,
 };
+use herma_home::{EnabledEngines, HomePlace};
 use proptest::prelude::*;
 use serde_json::Value;
 use tempfile::TempDir;
@@ -159,8 +160,10 @@ impl World {
             return None;
         };
         match event {
-            Event::Enable => Enabled::of(&installation.home).enable(&Engine::Stub.name(), now()).unwrap(),
-            Event::Disable => Enabled::of(&installation.home).disable(&Engine::Stub.name()).unwrap(),
+            Event::Enable => {
+                EnabledEngines::of(&installation.home).enable(&Engine::Stub.name(), now()).unwrap();
+            }
+            Event::Disable => EnabledEngines::of(&installation.home).disable(&Engine::Stub.name()).unwrap(),
             Event::Admit { sign, license } => self.admit(&installation, *sign, *license),
             Event::Revoke => {
                 let id = AdmissionId::Engine(Engine::Stub.name());

@@ -5,13 +5,12 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::ownership::{HomeError, check_owner};
-use crate::file_reading::read_regular;
+use herma_files::read_regular;
 
-/// The file that says that a directory is a herma home.
-pub const MARKER: &str = "herma-home";
-/// The content of the marker: the format of the home.
-pub const MARKER_TEXT: &str = "herma-home 1\n";
+use crate::error::HomeError;
+use crate::marker::{MARKER, MARKER_TEXT};
+use crate::ownership::check_owner;
+
 /// The largest marker that is read.
 const MAX_MARKER_BYTES: u64 = 256;
 

@@ -1,4 +1,4 @@
-//! Removes what a run leaves, also what an agent made hard to remove. No process can change it meanwhile.
+//! Removes the directories of a run, also those that an agent made hard to remove. No process of the run is alive.
 
 use std::ffi::CStr;
 use std::fs;
@@ -18,7 +18,7 @@ const WORTH_IT: usize = 16;
 /// path or the number of open files allows.
 const MAX_OPEN: usize = 64;
 
-pub(super) fn remove_any(path: &Path) -> io::Result<()> {
+pub(crate) fn remove_any(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_dir() => remove_tree(path),
         Ok(_) => fs::remove_file(path),
@@ -28,12 +28,12 @@ pub(super) fn remove_any(path: &Path) -> io::Result<()> {
 }
 
 /// Removes a tree that an agent may have made hard to remove: directories without permissions, or nested very deep.
-pub(crate) fn remove_tree(dir: &Path) -> io::Result<()> {
+pub fn remove_tree(dir: &Path) -> io::Result<()> {
     remove_most(dir);
     remove_all(dir)
 }
 
-/// Removes what it can of a large tree on every core. What cannot be removed is left to whoever removes the rest and says why.
+/// Removes most of a large tree on every core. `remove_all` removes the rest and reports errors.
 fn remove_most(dir: &Path) {
     let mut parts = Vec::new();
     list_directories(dir, DEPTH, &mut parts);

@@ -1,4 +1,4 @@
-//! Which engines are switched on. A real engine is off until a person enables it; `fake` needs no switch.
+//! Which engines are enabled. A real engine is disabled until a person enables it; `fake` is always enabled.
 
 use std::fs;
 use std::io;
@@ -6,36 +6,36 @@ use std::path::PathBuf;
 
 use herma_core::Timestamp;
 use herma_core::engine::EngineName;
-use schemars::JsonSchema;
+use herma_files::{MAX_RECORD_BYTES, read_regular};
 use serde::{Deserialize, Serialize};
 
-use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::home::{Home, sync_dir, write_durably};
+use crate::durable::{sync_dir, write_durably};
+use crate::home::Home;
 
-/// That an engine was switched on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Record that an engine is enabled.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct EnabledRecord {
-    /// Which engine. The record is about this one and no other, whatever its file is called.
+    /// The engine. The record counts for this engine only, also when its file is copied to another name.
     engine: EngineName,
-    /// When.
+    /// The time it was enabled.
     enabled_at: Timestamp,
 }
 
-/// The switches of one home, one file each.
+/// The enabled engines of one home, one file each.
 #[derive(Clone, Debug)]
-pub struct Enabled {
+pub struct EnabledEngines {
     dir: PathBuf,
 }
 
-impl Enabled {
-    /// The switches of this home.
+impl EnabledEngines {
+    /// The enabled engines of this home.
     #[must_use]
     pub fn of(home: &Home) -> Self {
         Self { dir: home.root().join("engines") }
     }
 
-    /// Whether the engine is on. A switch that cannot be read is off.
+    /// Whether the engine is enabled. One whose record cannot be read is not.
     #[must_use]
     pub fn is_on(&self, engine: &EngineName) -> bool {
         let read = read_regular(&self.file(engine), MAX_RECORD_BYTES).ok();
@@ -43,14 +43,14 @@ impl Enabled {
             .is_some_and(|record| record.engine == *engine)
     }
 
-    /// Switches it on.
+    /// Enables an engine.
     pub fn enable(&self, engine: &EngineName, now: Timestamp) -> io::Result<()> {
         fs::create_dir_all(&self.dir)?;
         let record = EnabledRecord { engine: engine.clone(), enabled_at: now };
         write_durably(&self.file(engine), &serde_json::to_vec_pretty(&record)?)
     }
 
-    /// Switches it off; one that is off stays off.
+    /// Disables an engine; one that is disabled stays so.
     pub fn disable(&self, engine: &EngineName) -> io::Result<()> {
         match fs::remove_file(self.file(engine)) {
             Ok(()) => sync_dir(&self.dir),
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn an_engine_is_off_until_it_is_switched_on_and_a_copied_switch_is_none() {
         let dir = tempfile::tempdir().unwrap();
-        let switches = Enabled { dir: dir.path().join("engines") };
+        let switches = EnabledEngines { dir: dir.path().join("engines") };
         let (stub, codex): (EngineName, EngineName) = ("stub".parse().unwrap(), "codex".parse().unwrap());
         assert!(!switches.is_on(&stub));
         switches.enable(&stub, "2026-01-01T00:00:00Z".parse().unwrap()).unwrap();
