@@ -68,6 +68,8 @@ pub enum Command {
     Diff(OneRun),
     /// Show what the engine and the verification commands printed
     Logs(Logs),
+    /// Follow runs of any process, event by event, until they are closed
+    Watch(Watch),
     /// Prove or refute a bundle, offline
     Verify(Verify),
     /// Take the result that a run landed in its target
@@ -289,6 +291,17 @@ pub struct Logs {
     /// Only this log
     #[arg(long, value_enum)]
     pub only: Option<LogArg>,
+    /// Go on with what is written while the run goes on, until it is closed
+    #[arg(long, short)]
+    pub follow: bool,
+}
+
+/// Arguments of `herma watch`.
+#[derive(Debug, Args)]
+pub struct Watch {
+    /// The runs: each by its name, the start of it, its last eight digits, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub runs: Vec<String>,
 }
 
 /// One of a run's logs.

@@ -4,8 +4,8 @@ use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_core::Interruption;
-use herma_core::interruption::EndSignal;
+use herma_core::CancellationToken;
+use herma_core::cancellation::{CancelReason, EndSignal};
 use herma_destination::tool;
 use rustix::process::{Signal, getpid, kill_process};
 use tokio::runtime::{Builder, Runtime};
@@ -19,13 +19,13 @@ const SAME_WORD: Duration = Duration::from_millis(500);
 
 /// From here on a signal to end does not end herma but tells its runs to end. What is started from now on has none of it:
 /// a signal that is caught is its own again in another program.
-pub(crate) fn listen(interruption: &Interruption, screen: &Screen) -> Result<(), Failure> {
+pub(crate) fn listen(cancellation: &CancellationToken, screen: &Screen) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
     let listener = Listener::new().map_err(cannot)?;
     tool::keep_apart();
-    let (interruption, say) = (interruption.clone(), screen.interjection());
-    let heed = move || listener.heed(&interruption, &say);
-    thread::Builder::new().name("signals".to_owned()).spawn(heed).map_err(cannot)?;
+    let (cancellation, say) = (cancellation.clone(), screen.interjection());
+    let listening = move || listener.listen(&cancellation, &say);
+    thread::Builder::new().name("signals".to_owned()).spawn(listening).map_err(cannot)?;
     Ok(())
 }
 
@@ -49,7 +49,7 @@ impl Listener {
     }
 
     /// Hears every signal, until herma ends.
-    fn heed(self, interruption: &Interruption, say: &dyn Fn(&str)) {
+    fn listen(self, cancellation: &CancellationToken, say: &dyn Fn(&str)) {
         let Self { runtime, streams: [mut hang_up, mut interrupt, mut terminate], ignored } = self;
         let mut first = None;
         runtime.block_on(async {
@@ -63,7 +63,7 @@ impl Listener {
                     continue;
                 }
                 let told_at: Instant = *first.get_or_insert_with(Instant::now);
-                if interruption.tell(signal) {
+                if cancellation.cancel(CancelReason::Signal(signal)) {
                     say(&format!(
                         "{signal}: ending what runs and closing the run; a second signal ends herma at once"
                     ));

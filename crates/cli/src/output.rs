@@ -19,8 +19,9 @@ mod trust;
 use std::collections::BTreeMap;
 
 use herma_core::report::ChangedFile;
+use herma_core::step::TraceLine;
 use herma_core::store::RunSummary;
-use herma_core::{Digest, RunId};
+use herma_core::{Digest, Event, RunId, Status};
 use herma_evidence::verify::Check;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -120,6 +121,46 @@ pub struct LogsOutput {
     pub logs: BTreeMap<String, String>,
     /// What of this was touched after it was signed, in words; empty where it is as the run left it.
     pub touched: Vec<String>,
+}
+
+/// One line of `herma logs --follow --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogChunkOutput {
+    /// `herma.log-chunk/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// The log's name in the bundle.
+    pub log: String,
+    /// The text since the last line about this log.
+    pub text: String,
+}
+
+/// One line of `herma watch --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WatchOutput {
+    /// `herma.watch/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// What happened.
+    #[serde(flatten)]
+    pub watched: Watched,
+}
+
+/// What `herma watch` saw of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Watched {
+    /// A line of `trace.jsonl`: the run is about to take this step.
+    Step(TraceLine),
+    /// A line of `events.jsonl`.
+    Event(Event),
+    /// The run is closed; nothing follows.
+    Closed {
+        /// The verdict; none where the run left no report.
+        status: Option<Status>,
+    },
 }
 
 /// `herma verify --json`.

@@ -89,6 +89,12 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },
     Published { name: "logs", what: "`logs`", make: || schema_for!(output::LogsOutput) },
+    Published {
+        name: "log-chunk",
+        what: "a line of `logs --follow`",
+        make: || schema_for!(output::LogChunkOutput),
+    },
+    Published { name: "watch", what: "a line of `watch`", make: || schema_for!(output::WatchOutput) },
     Published { name: "verify", what: "`verify`", make: || schema_for!(output::VerifyOutput) },
     Published {
         name: "contract-check",

@@ -113,6 +113,21 @@ pub struct Event {
     pub prev: Digest,
 }
 
+impl Event {
+    /// Its shortest telling text, for a line of progress; empty where it has none.
+    #[must_use]
+    pub fn note(&self) -> String {
+        for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
+            match self.data.get(key) {
+                Some(Value::String(text)) => return text.clone(),
+                Some(Value::Number(number)) => return number.to_string(),
+                _ => {}
+            }
+        }
+        String::new()
+    }
+}
+
 /// How a run ended, as far as that decides which events it must have left.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {

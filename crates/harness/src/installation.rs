@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use herma_core::budget::Leases;
 use herma_core::store::{Store as _, StoreError};
-use herma_core::{Clock, Interruption, RunId};
+use herma_core::{CancellationToken, Clock, RunId};
 use herma_engines::Registry;
 use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
@@ -50,7 +50,7 @@ pub struct Installation {
     /// What the operator decided for all runs.
     pub operator: OperatorSettings,
     /// By this every run under way hears that herma was told to end.
-    pub interruption: Interruption,
+    pub cancellation: CancellationToken,
     pub(crate) trust_log: TrustLog,
     pub(crate) git: Git,
     pub(crate) engines: Registry,
@@ -94,7 +94,7 @@ impl Installation {
             git: Git::find(&settings.search_path)?,
             engines: Registry::new(settings.herma.clone(), own_digest, programs, &operator.acp),
             operator,
-            interruption: Interruption::default(),
+            cancellation: CancellationToken::default(),
             home,
             clock,
             settings,

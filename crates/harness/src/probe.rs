@@ -98,7 +98,7 @@ fn walls(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop> {
         scratch: &scratch,
         herma_home: run.installation.home.root(),
         user_home: run.installation.user_home(),
-        interruption: &run.installation.interruption,
+        cancellation: &run.submission.cancellation,
     };
     let probed = match probe(destination, &readiness, shape, grounds) {
         Err(ProbeError::Start(slow @ StartError::Slow { .. })) => {
@@ -123,7 +123,7 @@ pub(crate) fn evaluate(
     without_workspace: Option<Stop>,
     findings: &mut Findings,
 ) -> Result<(), Stop> {
-    run.heed()?;
+    run.check_cancelled()?;
     let confinement = confinement(run, walls)?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
@@ -134,13 +134,13 @@ pub(crate) fn evaluate(
     // The engine's program is asked who it is only behind walls that hold; what is not asked blocks as well.
     if confined {
         let identity = identity::identity(run, ready, question);
-        run.heed()?;
+        run.check_cancelled()?;
         let identified = !matches!(identity, Finding::Missing(_));
         findings.insert(Gate::EngineIdentity, identity);
         // The model is asked last: that costs something.
         if identified {
             let shape = models::response_shape(run, ready.router.as_ref());
-            run.heed()?;
+            run.check_cancelled()?;
             findings.insert(Gate::ProviderResponseShape, shape);
         }
     }

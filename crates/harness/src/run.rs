@@ -10,9 +10,9 @@ use herma_core::event::Source;
 use herma_core::report::LandedIn;
 use herma_core::signed::Signed;
 use herma_core::store::{RunSummary, Store as _, StoreError};
-use herma_core::{Contract, Digest, EventType, Report, RunId, Stage, Step};
+use herma_core::{CancellationToken, Contract, Digest, EventType, Report, RunId, Stage, Step, Timestamp};
 use herma_engines::Engine;
-use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
+use herma_evidence::{Bundle, EventLog, Redactor, RunFeed, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
 use herma_home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use herma_policy::Policies;
@@ -65,6 +65,38 @@ pub(crate) fn run_on(
     occasion: Occasion<'_>,
     watch: &dyn Progress,
 ) -> Result<Finished, OrderError> {
+    let submission = Submission::new(installation, &installation.cancellation)?;
+    run_submitted(installation, order, occasion, &submission, watch)
+}
+
+/// A run before its first step: its name, its own cancellation token, and where its updates are published.
+#[derive(Clone, Debug)]
+pub(crate) struct Submission {
+    pub(crate) id: RunId,
+    pub(crate) at: Timestamp,
+    pub(crate) cancellation: CancellationToken,
+    pub(crate) feed: Arc<RunFeed>,
+}
+
+impl Submission {
+    /// Names a run that is cancelled with `parent`, or alone.
+    pub(crate) fn new(installation: &Installation, parent: &CancellationToken) -> Result<Self, OrderError> {
+        let mut entropy = [0; 10];
+        getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
+        let at = installation.clock.now();
+        let (cancellation, feed) = (parent.child(), Arc::default());
+        Ok(Self { id: RunId::new(at, entropy), at, cancellation, feed })
+    }
+}
+
+/// Runs what was submitted, to its end.
+pub(crate) fn run_submitted(
+    installation: &Installation,
+    order: &Order,
+    occasion: Occasion<'_>,
+    submission: &Submission,
+    watch: &dyn Progress,
+) -> Result<Finished, OrderError> {
     std::thread::scope(|scope| {
         // Taking the digest of everything that runs takes a while; it is needed at the decision.
         let engine = installation.engines.get(&order.engine);
@@ -72,7 +104,7 @@ pub(crate) fn run_on(
         // The gates only read, and wait for other programs; meanwhile the run is written down.
         let digest = order.contract.digest().map_err(OrderError::contract)?;
         let gates = scope.spawn(move || gates::evaluate(installation, order, occasion, digest));
-        let mut run = Run::start(installation, order, occasion, digest, watch)?;
+        let mut run = Run::start(installation, order, occasion, digest, submission, watch)?;
         let begun = run.summary();
         let begun = scope.spawn(move || installation.store.begin(&begun));
         let stopped = run.govern(gates, begun).err();
@@ -97,6 +129,7 @@ pub(crate) struct Run<'a> {
     pub(crate) contract: &'a Contract,
     pub(crate) order: &'a Order,
     pub(crate) occasion: Occasion<'a>,
+    pub(crate) submission: &'a Submission,
     pub(crate) plan: Plan,
     pub(crate) dirs: RunDirs,
     pub(crate) active: ActiveRun,
@@ -212,7 +245,7 @@ impl<'a> Run<'a> {
             Ok::<_, Stop>((joined(made)?, tried))
         })?;
         // Nothing is asked or used up where herma was told to end, or for a base that cannot be read or copied.
-        self.heed()?;
+        self.check_cancelled()?;
         let (ground, workspace) = made?;
         let (workspace, failed) = match workspace {
             Ok(workspace) => (workspace, None),
@@ -222,7 +255,7 @@ impl<'a> Run<'a> {
         if let Some(tried) = tried? {
             probe::evaluate(self, ready, tried, failed, findings)?;
         }
-        self.heed()?;
+        self.check_cancelled()?;
         Ok((ground, workspace))
     }
 
@@ -232,15 +265,13 @@ impl<'a> Run<'a> {
         order: &'a Order,
         occasion: Occasion<'a>,
         digest: Digest,
+        submission: &'a Submission,
         watch: &'a dyn Progress,
     ) -> Result<Self, OrderError> {
         let contract = &order.contract;
         let policies = Arc::new(installation.policies()?);
-        let mut entropy = [0; 10];
-        getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
         let clock = Arc::clone(&installation.clock);
-        let started_at = clock.now();
-        let run_id = RunId::new(started_at, entropy);
+        let Submission { id: run_id, at: started_at, .. } = *submission;
         let mut plan = Plan::new(order, occasion, run_id, started_at, digest);
         plan.trust_head = Some(installation.trust_log.head_to_name().map_err(OrderError::home)?);
         if let Some(engine) = installation.engines.get(&order.engine) {
@@ -256,13 +287,15 @@ impl<'a> Run<'a> {
         let bundle = Bundle::create(dirs.bundle(), Arc::clone(&clock), order.fault.clone())?;
         bundle.not_before(started_at);
         let redactor = Redactor::default();
-        let events = Arc::new(EventLog::create(&bundle, run_id, redactor));
+        let events =
+            Arc::new(EventLog::create(&bundle, run_id, redactor).with_feed(Arc::clone(&submission.feed)));
         let trace = Trace::create(&bundle);
         let mut run = Self {
             installation,
             contract,
             order,
             occasion,
+            submission,
             plan,
             dirs,
             active,

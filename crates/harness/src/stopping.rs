@@ -1,7 +1,9 @@
 //! Where a run goes no further: herma was told to end, nobody waits for it any more, or a step could not be taken. It is
 //! closed all the same.
 
+use herma_core::cancellation::CancelReason;
 use herma_core::{Fault, Step};
+use herma_evidence::RunUpdate;
 
 use crate::error::Stop;
 use crate::run::Run;
@@ -10,8 +12,9 @@ impl Run<'_> {
     /// Writes that a step is about to be taken.
     pub(crate) fn step(&mut self, step: Step) -> Result<(), Stop> {
         self.watch.step(step);
+        self.submission.feed.publish(RunUpdate::Step(step));
         if (Step::Gates..Step::Report).contains(&step) {
-            self.heed()?;
+            self.check_cancelled()?;
         }
         self.at = step;
         // The trace is sealed by the report; the steps after it show in which files are there.
@@ -31,8 +34,8 @@ impl Run<'_> {
     }
 
     /// Ends the run here, if there is a reason to that is not its own.
-    pub(crate) fn heed(&mut self) -> Result<(), Stop> {
-        let told = self.told_to_end();
+    pub(crate) fn check_cancelled(&mut self) -> Result<(), Stop> {
+        let told = self.cancelled_by();
         let orphaned =
             || self.is_orphan().then(|| "the engine of the run that asked for it has ended".to_owned());
         let Some(why) = told.or_else(orphaned) else { return Ok(()) };
@@ -42,7 +45,7 @@ impl Run<'_> {
 
     /// Whether what the run waits for is not needed any more.
     pub(crate) fn is_over(&self) -> bool {
-        self.installation.interruption.is_told() || self.is_orphan()
+        self.submission.cancellation.is_cancelled() || self.is_orphan()
     }
 
     /// Whether it is a child whose parent's engine has ended: nobody waits for it any more.
@@ -50,10 +53,13 @@ impl Run<'_> {
         self.occasion.child_of.is_some_and(|parent| parent.is_over())
     }
 
-    /// Which signal told herma to end, and where the run was then.
-    fn told_to_end(&self) -> Option<String> {
-        let signal = self.installation.interruption.told()?;
-        Some(format!("herma was told to end by {signal}, at the step `{}`", self.at))
+    /// The reason for which the run was cancelled, and the step it was at.
+    fn cancelled_by(&self) -> Option<String> {
+        let at = self.at;
+        Some(match self.submission.cancellation.reason()? {
+            CancelReason::Signal(signal) => format!("herma was told to end by {signal}, at the step `{at}`"),
+            CancelReason::Request => format!("the run was cancelled, at the step `{at}`"),
+        })
     }
 
     /// A run that stopped early has touched the target as little as any other, and says so.
@@ -69,7 +75,7 @@ impl Run<'_> {
 
     /// Takes down why the run ended early, and says which errors were herma's own.
     pub(crate) fn note_stop(&mut self, stop: Option<Stop>) -> Option<String> {
-        match (stop?, self.told_to_end()) {
+        match (stop?, self.cancelled_by()) {
             (Stop::Blocked, _) => None,
             (Stop::Write(failure), _) => {
                 self.installation.home.release_reserve();

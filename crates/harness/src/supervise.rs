@@ -106,7 +106,7 @@ fn attend(
         unread_lines += pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;
     }
     // At a terminal the engine may have been told as well as herma: how it ended says nothing then.
-    let told = run.installation.interruption.is_told();
+    let told = run.submission.cancellation.is_cancelled();
     let ended_by = if told { EndedBy::Interrupted } else { ended_by };
     let Watch { result, malformed, reason, .. } = watch;
     run.facts.engine_ended = reason;

@@ -67,7 +67,7 @@ pub(crate) fn verify(
     let deadline = Instant::now() + run.contract.terms.limits.total.duration();
     let bench = Bench { ready, deadline, log: Arc::new(Mutex::new(log)) };
     let done = all(run, &bench, &checkout, first)?;
-    run.heed()?;
+    run.check_cancelled()?;
     run.facts.verification = done;
     run.remove_aside(checkout.root().to_owned());
     if leans_on_its_tests(run) {
@@ -77,7 +77,7 @@ pub(crate) fn verify(
         );
         let checkout = with_old_tests(run, ground)?;
         let done = all(run, &bench, &checkout, None)?;
-        run.heed()?;
+        run.check_cancelled()?;
         run.facts.verification_with_baseline_tests = done;
         run.remove_aside(checkout.root().to_owned());
     }

@@ -81,7 +81,7 @@ impl<'a> Watch<'a> {
                 return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN)));
             }
             self.wait_for_children();
-            let told = run.installation.interruption.is_told().then_some(EndedBy::Interrupted);
+            let told = run.submission.cancellation.is_cancelled().then_some(EndedBy::Interrupted);
             let orphan = run.is_orphan().then_some(EndedBy::TotalLimit);
             if let Some(ended_by) = told.or(self.over()).or(orphan) {
                 if self.voice.farewell() {

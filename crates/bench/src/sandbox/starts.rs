@@ -4,7 +4,7 @@ use std::fs;
 use std::thread;
 use std::time::Duration;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_destination::probe::{Grounds, probe};
 use herma_destination::tool::Call;
 use herma_destination::{Destination, Job, Sandbox, Tool};
@@ -97,7 +97,7 @@ fn after_all_probes(site: &Site<'_>) -> Result<(), BenchError> {
         scratch: &scratch,
         herma_home: &site.order.scratch,
         user_home: &site.home,
-        interruption: &Interruption::default(),
+        cancellation: &CancellationToken::default(),
     };
     let found = probe(&sandbox, &readiness, &job, grounds)?;
     let broken: Vec<&str> = found.broken().iter().map(|probe| probe.name.as_str()).collect();

@@ -38,7 +38,7 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
         make_last_component("the directory of --output", dir, 0o777)?;
     }
     let installation = open(environment, screen)?;
-    listen(&installation.interruption, screen)?;
+    listen(&installation.cancellation, screen)?;
     let comparison = compare_lanes(&installation, &order, &Shown(screen)).map_err(failure)?;
     let comparisons = Comparisons::of(&installation);
     let kept = comparisons.keep(comparison).map_err(|e| {

@@ -1,5 +1,7 @@
 //! `herma demo`: a whole run on a built-in repository, and why its result can be trusted.
 
+use std::sync::Arc;
+
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_harness::{Finished, Installation, Order, verify_bundle};
 
@@ -18,7 +20,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
             .hint(format!("it has: {}", known.join(", ")))
     })?;
     let read = read_contract(&format!("fixture:{}", fixture.name))?;
-    let installation = open(environment, screen)?;
+    let installation = Arc::new(open(environment, screen)?);
     let (destination, note) = choose(args, &installation);
     let order = Order {
         contract: read.contract,
@@ -37,7 +39,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
         screen.line(note);
         screen.line("");
     }
-    let finished = govern(&installation, &order, screen)?;
+    let finished = govern(&installation, order, screen)?;
     if screen.is_json() {
         screen.value(&finished.report)?;
     } else {

@@ -1,16 +1,23 @@
 //! `herma logs`: what the engine and the verification commands printed.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::thread;
 
+use herma_core::RunId;
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
+use herma_harness::{FileTail, Installation, RunFollower};
 
 use crate::args::{self, LogArg};
 use crate::commands::show::warn_if_touched;
+use crate::commands::watch::{POLL_INTERVAL, Recovery};
 use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
-use crate::output::LogsOutput;
+use crate::failure::Failure;
+use crate::output::{LogChunkOutput, LogsOutput};
 use crate::screen::{Screen, Tone, safe};
 
 const LOGS: [(LogArg, &str); 4] = [
@@ -20,12 +27,77 @@ const LOGS: [(LogArg, &str); 4] = [
     (LogArg::Events, layout::EVENTS),
 ];
 
+/// Prints each log as it grows, until the run is closed.
+fn follow(installation: &Installation, run_id: RunId, names: &[&str], screen: &Screen) -> Ended {
+    let bundle = installation.home.run(run_id).bundle();
+    let follower = RunFollower::new(installation, run_id);
+    let mut tails: Vec<(&str, LogTail)> =
+        names.iter().map(|name| (*name, LogTail::new(bundle.join(name)))).collect();
+    let mut recovery = Recovery::new();
+    let mut shown = None;
+    loop {
+        // What was written before the run was closed is read after that is seen.
+        let closed = follower.is_closed();
+        for (name, tail) in &mut tails {
+            let text = tail.read(closed).map_err(Failure::internal)?;
+            if text.is_empty() {
+                continue;
+            }
+            if screen.is_json() {
+                let log = (*name).to_owned();
+                screen.value_line(&LogChunkOutput { schema: "herma.log-chunk/v1", run_id, log, text })?;
+                continue;
+            }
+            if names.len() > 1 && shown != Some(*name) {
+                screen.line(screen.paint(Tone::Bold, format_args!("== {name}")));
+                shown = Some(*name);
+            }
+            screen.line(safe(text.trim_end()));
+        }
+        if closed {
+            return Ok(ExitCode::SUCCESS);
+        }
+        recovery.look(installation)?;
+        thread::sleep(POLL_INTERVAL);
+    }
+}
+
+/// A growing log, by whole lines.
+struct LogTail {
+    file: FileTail,
+    rest: Vec<u8>,
+}
+
+impl LogTail {
+    fn new(path: PathBuf) -> Self {
+        Self { file: FileTail::new(path), rest: Vec::new() }
+    }
+
+    /// The whole lines since the last read; at the end of the run also a last line without its newline.
+    fn read(&mut self, ended: bool) -> io::Result<String> {
+        loop {
+            let bytes = self.file.read()?;
+            self.rest.extend_from_slice(&bytes);
+            if !ended || bytes.is_empty() {
+                break;
+            }
+        }
+        let whole = self.rest.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let rest = self.rest.split_off(if ended { self.rest.len() } else { whole });
+        let lines = std::mem::replace(&mut self.rest, rest);
+        Ok(String::from_utf8_lossy(&lines).into_owned())
+    }
+}
+
 pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (run, dirs) = find_run(&installation, &args.run)?;
     // The events are many and for programs: they are shown when asked for.
     let wanted = |log| args.only.map_or(log != LogArg::Events, |only| only == log);
     let names: Vec<&str> = LOGS.into_iter().filter(|(log, _)| wanted(*log)).map(|(_, name)| name).collect();
+    if args.follow {
+        return follow(&installation, run.run_id, &names, screen);
+    }
     // Nothing is signed while the run is under way.
     let touched = match run.status {
         Some(_) => warn_if_touched(&installation, &dirs, &run, &names, screen),

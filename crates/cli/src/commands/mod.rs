@@ -34,6 +34,7 @@ mod show;
 mod trust;
 mod usage;
 mod verify;
+mod watch;
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Show(args) => show::show(args, environment, screen),
         Command::Diff(args) => diff::diff(args, environment, screen),
         Command::Logs(args) => logs::logs(args, environment, screen),
+        Command::Watch(args) => watch::watch(args, environment, screen),
         Command::Verify(args) => verify::verify(args, environment, screen),
         Command::Accept(args) => outcome::accept(args, environment, screen),
         Command::Reject(args) => outcome::reject(args, environment, screen),

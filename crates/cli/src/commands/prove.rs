@@ -37,7 +37,7 @@ pub(crate) fn prove(args: &args::Prove, environment: &Environment, screen: &Scre
         (only, _, _) => Climb::stale(&installation, only.as_ref()),
     };
     let unlocked = Unlocked::of(args, climb.needs_approver(), &installation, environment, screen)?;
-    listen(&installation.interruption, screen)?;
+    listen(&installation.cancellation, screen)?;
     let steps =
         climb.carry_out(&installation, &unlocked.people(), &Shown { screen, installation: &installation })?;
     let status = climb_status(&steps);
@@ -58,7 +58,7 @@ fn one(
     screen: &Screen,
 ) -> Ended {
     let watch = |n: usize, total: usize, case: &str| note_case(screen, n, total, case);
-    listen(&installation.interruption, screen)?;
+    listen(&installation.cancellation, screen)?;
     let proof = prove_stage(installation, engine, stage, &unlocked.people(), &watch)?;
     if screen.is_json() {
         screen.value(&proof)?;

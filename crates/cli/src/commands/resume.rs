@@ -1,5 +1,7 @@
 //! `herma resume`: goes on with an earlier run, as a new one.
 
+use std::sync::Arc;
+
 use herma_harness::{ResumeError, resume as resume_order};
 
 use crate::args;
@@ -10,12 +12,12 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 
 pub(crate) fn resume(args: &args::Resume, environment: &Environment, screen: &Screen) -> Ended {
-    let installation = open(environment, screen)?;
+    let installation = Arc::new(open(environment, screen)?);
     let (parent, _) = find_finished_run(&installation, &args.run)?;
     let mut order = resume_order(&installation, parent.run_id, args.message.as_deref())?;
     order.keep_workspace = args.keep_workspace;
     order.fault.clone_from(&environment.fault);
-    let finished = govern(&installation, &order, screen)?;
+    let finished = govern(&installation, order, screen)?;
     tell(&installation, &finished, screen)?;
     Ok(exit_code(&finished))
 }

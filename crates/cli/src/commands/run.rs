@@ -4,14 +4,16 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::{BadContract, MAX_BYTES, Target};
 use herma_core::engine::DestinationKind;
 use herma_core::{Contract, Report};
+use herma_evidence::RunUpdate;
 use herma_evidence::file_reading::open_named;
 use herma_fixtures::Fixture;
-use herma_harness::{Finished, Installation, Order, check_egress, run as run_order};
+use herma_harness::{Finished, Installation, Order, RunService, check_egress};
 use herma_policy::Policies;
 use herma_rules::PathRules;
 
@@ -28,7 +30,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
     Policies::compile_ahead();
     let read = read_contract(&args.contract)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
-    let installation = open(environment, screen)?;
+    let installation = Arc::new(open(environment, screen)?);
     let order = Order {
         destination: destination(args.destination, &installation, &read)?,
         contract: read.contract,
@@ -41,7 +43,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         resumes: None,
         fault: environment.fault.clone(),
     };
-    let finished = govern(&installation, &order, screen)?;
+    let finished = govern(&installation, order, screen)?;
     tell(&installation, &finished, screen)?;
     if !screen.is_json()
         && let Some(next) = how_to_get_approved(args, &installation, &finished.report)
@@ -116,15 +118,25 @@ fn how_to_get_approved(args: &args::Run, installation: &Installation, report: &R
     ))
 }
 
-/// Runs the order with the watcher that fits the screen.
+/// Runs the order and shows its progress on the screen.
 pub(crate) fn govern(
-    installation: &Installation,
-    order: &Order,
+    installation: &Arc<Installation>,
+    order: Order,
     screen: &Screen,
 ) -> Result<Finished, Failure> {
-    listen(&installation.interruption, screen)?;
+    listen(&installation.cancellation, screen)?;
     let watch = watcher(screen);
-    Ok(run_order(installation, order, watch.as_ref())?)
+    let run = RunService::new(Arc::clone(installation)).submit(order)?;
+    for (at, update) in run.updates().enumerate() {
+        if at == 0 {
+            watch.started(run.id());
+        }
+        match update {
+            RunUpdate::Step(step) => watch.step(step),
+            RunUpdate::Event(event) => watch.event(event.kind, &event.note()),
+        }
+    }
+    Ok(run.wait()?)
 }
 
 /// 0 pass, 1 fail, 3 blocked; 4 where herma itself failed.

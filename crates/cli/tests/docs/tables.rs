@@ -35,14 +35,14 @@ pub(crate) fn exit_codes() -> String {
         "pass: every gate held and every check passed",
         "it worked; for `verify`: the bundle holds; for `doctor`: nothing that herma cannot do without is missing; \
          for `admissions check`: all that was asked for is admitted; for `prove`: the stage is proven; for `compare`: \
-         every lane ran and none falls behind on a criterion that decides",
+         every lane ran and none falls behind on a criterion that decides; for `watch`: every run passed",
     ]);
     text += &row(&[
         &status(Status::Fail),
         "fail: something was checked and found wrong",
         "`verify`: a check is broken or could not be made; `diff`: the patch is not what was signed; `doctor`: something that herma cannot do without is missing; `admissions check`: \
          something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
-         run; `policy test`: a case is decided otherwise than it expects",
+         run; `policy test`: a case is decided otherwise than it expects; `watch`: a run failed",
     ]);
     text += &row(&[
         "`2`",
@@ -54,7 +54,7 @@ pub(crate) fn exit_codes() -> String {
         "blocked: something could not be started or could not be checked, or herma was told to end",
         "`prove`: the stage could not be tried; `compare`: no lane could run; both: herma was told to end; `probe`: something was not denied, or the \
          destination is not ready; `approvals`, `accept` and `reject`: what \
-         it is about does not stand as it must for that, and nothing was done",
+         it is about does not stand as it must for that, and nothing was done; `watch`: a run was blocked",
     ]);
     text += &row(&[
         "`4`",

@@ -10,6 +10,7 @@ mod process;
 mod proven;
 mod random;
 mod repository;
+mod service;
 pub(crate) mod stage_rows;
 mod stub;
 
@@ -33,6 +34,7 @@ pub(crate) use people::as_approver;
 pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
 pub(crate) use random::{Random, rounds};
 pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
+pub(crate) use service::Service;
 pub(crate) use stub::built_stub;
 
 /// The binary under test.

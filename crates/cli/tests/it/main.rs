@@ -48,6 +48,7 @@ mod policy;
 mod race;
 mod recursion;
 mod router;
+mod service;
 mod tamper;
 mod targets;
 mod touched;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_core::units::Bytes;
 
 use super::canaries::Canaries;
@@ -54,7 +54,7 @@ pub struct Grounds<'a> {
     /// The user's home.
     pub user_home: &'a Path,
     /// Nobody waits for what they find any more once this is told.
-    pub interruption: &'a Interruption,
+    pub cancellation: &'a CancellationToken,
 }
 
 /// The probes could not be run; that is not a pass.
@@ -110,7 +110,7 @@ pub fn probe(
         destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
     }
     let limits = destination.limits(&shape.limits);
-    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers(grounds.interruption);
+    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers(grounds.cancellation);
     let (full, small) = if destination.capabilities().runs_jobs_in_parallel() {
         thread::scope(|scope| {
             let small = scope.spawn(|| ask(small));
@@ -228,9 +228,9 @@ fn variables(job: &Job, view: &View) -> Vec<String> {
 
 impl Asked {
     /// What the inside says, once nothing of it is alive.
-    fn answers(mut self, interruption: &Interruption) -> Result<Vec<ProbeResult>, ProbeError> {
+    fn answers(mut self, cancellation: &CancellationToken) -> Result<Vec<ProbeResult>, ProbeError> {
         let (stdout, stderr) = (self.process.take_stdout(), self.process.take_stderr());
-        let ended = wait_unless(self.process.as_mut(), PATIENCE, || interruption.is_told());
+        let ended = wait_unless(self.process.as_mut(), PATIENCE, || cancellation.is_cancelled());
         let met = self.process.over_limit();
         self.process.kill_all().map_err(io("ending the probe"))?;
         // Read only now that nothing can write any more: the answer is far smaller than a pipe.

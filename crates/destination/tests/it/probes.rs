@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Instant;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_core::engine::DestinationKind;
 use herma_destination::probe::{self, Grounds, ProbeError};
 use herma_destination::{Confinement, Destination, Host, Job, Mount};
@@ -26,8 +26,8 @@ pub(crate) fn try_probed(
     let [herma_home, user_home, scratch] = &homes;
     let readiness = destination.readiness().unwrap();
     let begun = Instant::now();
-    let interruption = &Interruption::default();
-    let grounds = Grounds { scratch, herma_home, user_home, interruption };
+    let cancellation = &CancellationToken::default();
+    let grounds = Grounds { scratch, herma_home, user_home, cancellation };
     let found = probe::probe(destination, &readiness, job, grounds);
     assert!(
         begun.elapsed().as_secs() < 5 || destination.kind() == DestinationKind::Docker,
@@ -135,8 +135,8 @@ fn probes_that_cannot_be_run_are_an_error() {
     for (scratch, herma_home, user_home) in
         [(missing.as_path(), dir, dir), (dir, missing.as_path(), dir), (dir, dir, missing.as_path())]
     {
-        let interruption = &Interruption::default();
-        let grounds = Grounds { scratch, herma_home, user_home, interruption };
+        let cancellation = &CancellationToken::default();
+        let grounds = Grounds { scratch, herma_home, user_home, cancellation };
         assert!(probe::probe(&sandbox(), &readiness, &ground.job(&["x"]), grounds).is_err());
     }
 }
@@ -157,8 +157,8 @@ fn why_no_answer(says: impl Iterator<Item = probe::Row>, then: &str) -> String {
     fs::write(&liar, format!("#!/bin/sh\ncat <<'END'\n{}\nEND\n{then}\n", results.join("\n"))).unwrap();
     fs::set_permissions(&liar, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     let host = Host::new(liar);
-    let interruption = &Interruption::default();
-    let grounds = Grounds { scratch: dir, herma_home: dir, user_home: dir, interruption };
+    let cancellation = &CancellationToken::default();
+    let grounds = Grounds { scratch: dir, herma_home: dir, user_home: dir, cancellation };
     let error = probe::probe(&host, &host.readiness().unwrap(), &ground.job(&["x"]), grounds).unwrap_err();
     error.to_string()
 }

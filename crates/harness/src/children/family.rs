@@ -12,7 +12,7 @@ use herma_core::contract::Terms;
 use herma_core::egress::EgressMode;
 use herma_core::engine::EngineName;
 use herma_core::event::Source;
-use herma_core::{Contract, EventType, RunId, Status};
+use herma_core::{CancellationToken, Contract, EventType, RunId, Status};
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
 use herma_policy::ChildRun;
@@ -30,7 +30,7 @@ use crate::governance::record;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::progress::Progress;
-use crate::run::{Finished, Run, into_map, run_on};
+use crate::run::{Finished, Run, Submission, into_map, run_submitted};
 
 /// How many runs may lie one in the other below the one that a person started.
 pub(crate) const MOST_DEEP: u8 = 5;
@@ -81,6 +81,8 @@ pub(crate) struct Family<'a> {
     order: &'a Order,
     parent: Arc<ChildOf>,
     events: Arc<EventLog>,
+    /// The parent's own: its children are cancelled with it.
+    cancellation: CancellationToken,
     started: Instant,
     destination: herma_core::engine::DestinationKind,
     unwritten: Mutex<Option<String>>,
@@ -116,6 +118,7 @@ impl<'a> Family<'a> {
             order: run.order,
             parent: Arc::new(parent),
             events: Arc::clone(&run.events),
+            cancellation: run.submission.cancellation.clone(),
             started: Instant::now(),
             destination: run.plan.destination,
             unwritten: Mutex::default(),
@@ -173,7 +176,8 @@ impl<'a> Family<'a> {
         let judged = record::child(Some(&asked), rules, None);
         let link = Link { family: self, judged, child: OnceLock::new() };
         let before = self.charged();
-        let finished = run_on(self.installation, &order, occasion, &link);
+        let finished = Submission::new(self.installation, &self.cancellation)
+            .and_then(|child| run_submitted(self.installation, &order, occasion, &child, &link));
         if let Some(&child) = link.child.get() {
             let status = finished.as_ref().ok().map(|finished| finished.report.status);
             // There is one child at a time: what was charged below since it began is its own and its children's.

@@ -3,10 +3,10 @@
 use std::io;
 
 use herma_core::RunId;
+use herma_core::cancellation::EndSignal;
 use herma_core::comparison::ComparisonId;
 use herma_core::contract::ContractId;
 use herma_core::engine::{DestinationKind, EngineName};
-use herma_core::interruption::EndSignal;
 
 use crate::error::OrderError;
 

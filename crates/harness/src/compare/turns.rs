@@ -170,7 +170,7 @@ impl Running {
             }
             Err(other) => return Err(other.into()),
         };
-        if let Some(signal) = installation.interruption.told() {
+        if let Some(signal) = installation.cancellation.signal() {
             return Err(CompareError::Interrupted(signal));
         }
         self.note(installation, &finished)?;

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use herma_core::cancellation::EndSignal;
 use herma_core::decision::Purpose;
 use herma_core::engine::EngineName;
-use herma_core::interruption::EndSignal;
 use herma_core::proof::{BundleRef, Compared, Criterion, Proof, ProofRow, Standing as Against};
 use herma_core::report::OutcomeState;
 use herma_core::units::Span;
@@ -224,14 +224,14 @@ impl Proving<'_> {
 
     /// Runs one case and looks whether it ended as it must.
     fn attempt(&self, case: &Case, engine: &EngineName, ground: &Ground<'_>) -> Result<Tried, ProveError> {
-        self.heed()?;
+        self.check_cancelled()?;
         let order = ground.order(case, self.stage, engine, self.people)?;
         let meddler = Meddler::new(&self.installation.home, self.stage, ground.repository());
         let watch: &dyn Progress = if case.world == World::ChangedMeanwhile { &meddler } else { &Unwatched };
         let no_time = (case.world == World::NoOutcome).then_some(Span(0));
         let occasion = Occasion { purpose: Purpose::Proof, outcome_within: no_time, child_of: None };
         let finished = run_on(self.installation, &order, occasion, watch).map_err(ProveError::Run)?;
-        self.heed()?;
+        self.check_cancelled()?;
         let judged = self.judge(case, &finished).and_then(|detail| self.settle(case, &finished, detail));
         let (held, detail) = match judged {
             Ok(detail) => (true, detail),
@@ -250,8 +250,8 @@ impl Proving<'_> {
     }
 
     /// Nothing more is tried once herma was told to end.
-    fn heed(&self) -> Result<(), ProveError> {
-        self.installation.interruption.told().map_or(Ok(()), |signal| Err(ProveError::Interrupted(signal)))
+    fn check_cancelled(&self) -> Result<(), ProveError> {
+        self.installation.cancellation.signal().map_or(Ok(()), |signal| Err(ProveError::Interrupted(signal)))
     }
 
     /// Whether a run ended as its case must: status, blocker, and a bundle that verifies.

@@ -13,9 +13,9 @@ pub(crate) fn response_shape(run: &Run<'_>, plan: Option<&RouterPlan>) -> Findin
     let Some((router, plan)) = run.router.as_ref().zip(plan) else {
         return Finding::NotApplicable("the contract names no model".to_owned());
     };
-    let (budget, interruption) = (ProbeBudget::default(), &run.installation.interruption);
+    let (budget, cancellation) = (ProbeBudget::default(), &run.submission.cancellation);
     let ask = |doors: &[Door]| {
-        probe_unless(interruption, router.address(), router.token(), &plan.model, doors, budget)
+        probe_unless(cancellation, router.address(), router.token(), &plan.model, doors, budget)
     };
     // An engine that asks at one API learns nothing from another one.
     let asks = run.installation.engines.get(&run.plan.engine).and_then(Engine::asks);

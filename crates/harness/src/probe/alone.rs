@@ -30,7 +30,7 @@ pub fn probe_alone(
         scratch: dirs.root(),
         herma_home: home.root(),
         user_home: installation.user_home(),
-        interruption: &installation.interruption,
+        cancellation: &installation.cancellation,
     };
     let found = probe(destination, &readiness, &shape, grounds);
     remove_tree(dirs.root()).map_err(|e| cannot(&e))?;

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_core::blocker::Blocker;
 use herma_core::gate::Finding;
 use herma_destination::{Destination, Job, JobPaths, Prepared, Stdin, wait_unless};
@@ -52,7 +52,7 @@ pub(super) fn identity(run: &mut Run<'_>, ready: &Ready, question: Option<Questi
         return Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine));
     };
     let root = question.root.clone();
-    let said = question.ask(PATIENCE, &run.installation.interruption);
+    let said = question.ask(PATIENCE, &run.submission.cancellation);
     run.remove_aside(root);
     compare(said, ready.identity.as_deref())
 }
@@ -92,11 +92,11 @@ impl<'a> Question<'a> {
     }
 
     /// Who the program says that it is, or why that is not known.
-    fn ask(self, patience: Duration, interruption: &Interruption) -> Result<String, String> {
+    fn ask(self, patience: Duration, cancellation: &CancellationToken) -> Result<String, String> {
         let Self { engine, prepared, .. } = self;
         let mut process = prepared?.start().map_err(|why| without_path(engine, &why.to_string()))?;
         let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
-        let ended = wait_unless(process.as_mut(), patience, || interruption.is_told());
+        let ended = wait_unless(process.as_mut(), patience, || cancellation.is_cancelled());
         // What it left behind dies with it; only then do its streams end.
         process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
         drop(stderr.join());
@@ -168,7 +168,7 @@ mod tests {
             .with_mounts(engine.mounts(engine.program().unwrap()));
         let root = dir.path().join("identity");
         let question = Question::prepare(&engine, &sandbox, &shape, root).unwrap();
-        let said = question.ask(Duration::from_secs(2), &Interruption::default());
+        let said = question.ask(Duration::from_secs(2), &CancellationToken::default());
         if let Err(why) = &said {
             assert!(!why.contains(dir.path().to_str().unwrap()), "{why}");
         }

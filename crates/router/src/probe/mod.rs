@@ -17,7 +17,7 @@ mod steps;
 use std::thread;
 use std::time::Duration;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_core::secret::Secret;
 
 pub use capabilities::{Capabilities, LeftOut, Support};
@@ -62,12 +62,12 @@ pub fn probe(
     doors: &[Door],
     budget: ProbeBudget,
 ) -> Result<Capabilities, ProbeFailed> {
-    probe_unless(&Interruption::default(), address, token, model, doors, budget)
+    probe_unless(&CancellationToken::default(), address, token, model, doors, budget)
 }
 
 /// The same, and given up when herma is told to end.
 pub fn probe_unless(
-    interruption: &Interruption,
+    cancellation: &CancellationToken,
     address: &Address,
     token: &Secret<String>,
     model: &str,
@@ -82,7 +82,7 @@ pub fn probe_unless(
         runtime.map_err(|_| ProbeFailed::NotStarted)?.block_on(async {
             tokio::select! {
                 asked = asking.ask(&doors) => asked,
-                () = told(interruption) => Err(ProbeFailed::GivenUp),
+                () = told(cancellation) => Err(ProbeFailed::GivenUp),
             }
         })
     };
@@ -93,8 +93,8 @@ pub fn probe_unless(
 }
 
 /// Waits until herma is told to end.
-async fn told(interruption: &Interruption) {
-    while !interruption.is_told() {
+async fn told(cancellation: &CancellationToken) {
+    while !cancellation.is_cancelled() {
         tokio::time::sleep(LOOK).await;
     }
 }

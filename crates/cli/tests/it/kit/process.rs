@@ -94,6 +94,12 @@ impl Started {
         Self { child, said: Some(said) }
     }
 
+    /// What it has said on standard output until now.
+    pub(crate) fn stdout_so_far(&self) -> String {
+        let [stdout, _] = self.said.as_ref().unwrap();
+        String::from_utf8_lossy(&stdout.so_far.lock().unwrap()).into_owned()
+    }
+
     /// What it has said on standard error until now.
     pub(crate) fn stderr_so_far(&self) -> String {
         let [_, stderr] = self.said.as_ref().unwrap();

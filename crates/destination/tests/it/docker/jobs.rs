@@ -8,7 +8,7 @@ use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::Command;
 
-use herma_core::Interruption;
+use herma_core::CancellationToken;
 use herma_core::units::Bytes;
 use herma_destination::probe::{self, Grounds};
 use herma_destination::{
@@ -68,8 +68,8 @@ fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
     }
     let [herma_home, user_home, scratch] = &homes;
     let readiness = docker.readiness().unwrap();
-    let interruption = &Interruption::default();
-    let grounds = Grounds { scratch, herma_home, user_home, interruption };
+    let cancellation = &CancellationToken::default();
+    let grounds = Grounds { scratch, herma_home, user_home, cancellation };
     let found = probe::probe(docker, &readiness, job, grounds).unwrap();
     // That is its caller's to remove, and can be at once.
     fs::remove_dir_all(scratch).unwrap();

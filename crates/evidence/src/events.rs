@@ -1,8 +1,11 @@
 //! The log of a run's events, written as they happen.
 
 mod data;
+mod feed;
 
-use std::sync::{Mutex, MutexGuard, PoisonError, RwLock};
+pub use feed::{NextUpdate, RunFeed, RunUpdate, RunUpdates};
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::event::{Event, EventType, Source};
@@ -28,6 +31,7 @@ pub struct EventLog {
     run_id: RunId,
     redactor: RwLock<Redactor>,
     inner: Mutex<Inner>,
+    feed: Option<Arc<RunFeed>>,
 }
 
 #[derive(Debug)]
@@ -79,7 +83,18 @@ impl EventLog {
     pub fn create(bundle: &Bundle, run_id: RunId, redactor: Redactor) -> Self {
         let file = Append::new(bundle, layout::EVENTS);
         let inner = Inner::new(file, Chain::new(Some(run_id)), Vec::new());
-        Self { bundle: bundle.clone(), run_id, redactor: RwLock::new(redactor), inner: Mutex::new(inner) }
+        Self::over(bundle, run_id, redactor, inner)
+    }
+
+    fn over(bundle: &Bundle, run_id: RunId, redactor: Redactor, inner: Inner) -> Self {
+        let (redactor, inner) = (RwLock::new(redactor), Mutex::new(inner));
+        Self { bundle: bundle.clone(), run_id, redactor, inner, feed: None }
+    }
+
+    /// Publishes every event that is appended from now on to this feed.
+    #[must_use]
+    pub fn with_feed(self, feed: Arc<RunFeed>) -> Self {
+        Self { feed: Some(feed), ..self }
     }
 
     /// Continues the log of a run that was interrupted. What follows the last sound event is cut off.
@@ -97,7 +112,7 @@ impl EventLog {
             bundle.not_before(last);
         }
         let inner = Inner::new(file, chain, events);
-        Ok(Self { bundle: bundle.clone(), run_id, redactor: RwLock::new(redactor), inner: Mutex::new(inner) })
+        Ok(Self::over(bundle, run_id, redactor, inner))
     }
 
     /// Takes these secrets too out of what is appended from now on.
@@ -140,6 +155,9 @@ impl EventLog {
             .follow(&line)
             .map_err(|e| WriteError::new(layout::EVENTS, std::io::Error::other(e)))?;
         inner.count(&event, line.len());
+        if let Some(feed) = &self.feed {
+            feed.publish(RunUpdate::Event(event.clone()));
+        }
         inner.events.push(event);
         Ok(())
     }
