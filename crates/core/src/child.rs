@@ -12,7 +12,7 @@ use crate::units::Usd;
 use crate::verdict::Status;
 
 /// The data of `child.ended`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChildEnd {
     /// Which run.

@@ -1,5 +1,7 @@
 //! The event list: what a run records as it goes, one JSON object a line, each chained to the one before.
 
+mod data;
+
 use std::fmt;
 use std::str::FromStr;
 
@@ -12,6 +14,14 @@ use crate::digest::Digest;
 use crate::id::RunId;
 use crate::stage::Stage;
 use crate::verdict::Status;
+
+pub use data::{
+    ApprovalConsumed, ApprovalDenied, ApprovalGranted, ApprovalRequested, AskedBy, ConfinementProbed,
+    ContractCreated, DiffChecked, EgressDecided, EgressDecision, EligibilityDecided, EngineGateBlocked,
+    EngineMessage, EngineStarted, EventData, ModelCallSummary, ModelCalled, PatchApplied, Permission,
+    PlanUpdated, ResumedSession, RunCompleted, RunStarted, ToolEvaluated, VerificationCompleted,
+    WorkspacePrepared, WrittenData,
+};
 
 macro_rules! event_types {
     ($($name:ident $text:literal $doc:literal;)*) => {
@@ -107,25 +117,37 @@ pub struct Event {
     /// What happened.
     #[serde(rename = "type")]
     pub kind: EventType,
-    /// The details; which keys there are depends on the type.
+    /// The payload; its keys depend on the type.
+    #[schemars(with = "WrittenData")]
     pub data: Map<String, Value>,
     /// SHA-256 of the previous line without its newline; of nothing for the first.
     pub prev: Digest,
 }
 
 impl Event {
+    /// Its typed payload; an error where that was left out, withheld, or written by a version with other keys.
+    pub fn payload(&self) -> serde_json::Result<EventData> {
+        EventData::read(self.kind, self.data.clone())
+    }
+
     /// Its shortest telling text, for a line of progress; empty where it has none.
     #[must_use]
     pub fn note(&self) -> String {
-        for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
-            match self.data.get(key) {
-                Some(Value::String(text)) => return text.clone(),
-                Some(Value::Number(number)) => return number.to_string(),
-                _ => {}
-            }
-        }
-        String::new()
+        note(&self.data)
     }
+}
+
+/// The shortest telling text of an event's data.
+#[must_use]
+pub fn note(data: &Map<String, Value>) -> String {
+    for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
+        match data.get(key) {
+            Some(Value::String(text)) => return text.clone(),
+            Some(Value::Number(number)) => return number.to_string(),
+            _ => {}
+        }
+    }
+    String::new()
 }
 
 /// How a run ended, as far as that decides which events it must have left.

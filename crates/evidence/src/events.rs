@@ -7,10 +7,8 @@ pub use feed::{NextUpdate, RunFeed, RunUpdate, RunUpdates};
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
-use herma_core::blocker::{Blocker, BlockerRecord};
-use herma_core::event::{Event, EventType, Source};
-use herma_core::{Fault, RunId, Status};
-use serde::{Deserialize, Serialize};
+use herma_core::event::{Event, EventData, EventType, Source};
+use herma_core::{Fault, RunId};
 use serde_json::{Map, Value};
 
 use crate::append::Append;
@@ -42,39 +40,6 @@ struct Inner {
     agent_events: u64,
     agent_bytes: u64,
     left_out: u64,
-}
-
-/// The data of `run.completed`: the verdict.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Completed {
-    /// The verdict's status.
-    pub status: Status,
-    /// The verdict's blockers, by name, in the report's order.
-    pub blockers: Vec<Blocker>,
-    /// How many events of the agent were too many to keep.
-    pub agent_events_left_out: u64,
-}
-
-impl Completed {
-    /// The verdict as the last event tells it.
-    #[must_use]
-    pub fn new(status: Status, blockers: &[BlockerRecord], agent_events_left_out: u64) -> Self {
-        Self { status, blockers: blockers.iter().map(|b| b.blocker).collect(), agent_events_left_out }
-    }
-
-    /// As an event's data.
-    #[must_use]
-    pub fn into_data(self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(data)) => data,
-            _ => Map::new(),
-        }
-    }
-
-    /// From an event's data; keys that others added are left alone.
-    pub fn from_data(data: &Map<String, Value>) -> Result<Self, String> {
-        serde_json::from_value(Value::Object(data.clone())).map_err(|e| e.to_string())
-    }
 }
 
 impl EventLog {
@@ -124,6 +89,12 @@ impl EventLog {
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Appends one event with its typed payload.
+    pub fn record(&self, source: Source, data: impl Into<EventData>) -> Result<(), WriteError> {
+        let data = data.into();
+        self.append(source, data.kind(), data.to_map())
     }
 
     /// Appends one event.

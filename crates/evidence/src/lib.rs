@@ -29,7 +29,7 @@ mod lines;
 pub use approver_key::{ApproverKey, Unlocked};
 pub use attest::{AttestError, Attestation, attest};
 pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
-pub use events::{Completed, EventLog, NextUpdate, RunFeed, RunUpdate, RunUpdates};
+pub use events::{EventLog, NextUpdate, RunFeed, RunUpdate, RunUpdates};
 pub use keys::{InstallationKey, KeyError, PublicKey};
 pub use markdown::render_markdown;
 pub use redact::Redactor;

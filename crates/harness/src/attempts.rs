@@ -10,10 +10,9 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use herma_core::EventType;
+use herma_core::event::ToolEvaluated;
 use herma_destination::{Capabilities, JobPaths, Mount, Tool};
 use herma_rules::outward::{self, Telltale};
-use serde_json::json;
 
 use crate::error::Stop;
 use crate::file_reading::read_start;
@@ -162,10 +161,8 @@ pub(crate) fn read(run: &mut Run<'_>) -> Result<(), Stop> {
             continue;
         }
         let command = call.join(" ");
-        run.record(
-            EventType::ToolEvaluated,
-            json!({ "tool": "witness", "command": command, "actions": actions, "forbidden": forbidden }),
-        )?;
+        let tool = "witness".to_owned();
+        run.record(ToolEvaluated { tool, command, actions, forbidden, ..ToolEvaluated::default() })?;
     }
     Ok(run.facts.save(&run.dirs.facts())?)
 }

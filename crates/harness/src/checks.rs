@@ -2,12 +2,11 @@
 
 use std::io::{self, Write};
 
-use herma_core::EventType;
+use herma_core::event::DiffChecked;
 use herma_core::report::PathRule;
 use herma_evidence::secrets::Scanner;
 use herma_evidence::{ArtifactWriter, layout};
 use herma_rules::allowed_paths::{PathRules, TreeFacts};
-use serde_json::json;
 
 use crate::collect::secret_in_the_patch;
 use crate::error::Stop;
@@ -26,18 +25,15 @@ pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Res
     write_patch(run, ground, tree)?;
     run.facts.save(&run.dirs.facts())?;
     let forbidden = violations.iter().filter(|v| v.rule == PathRule::Forbidden).count();
-    run.record(
-        EventType::DiffChecked,
-        json!({
-            "changed": tree.changes.len(),
-            "violations": violations,
-            "forbidden": forbidden,
-            "forbidden_actions": run.facts.actions,
-            "changed_tests": run.facts.changed_tests,
-            "changed_verification_files": run.facts.changed_verification_files,
-            "secret": run.facts.secret.is_some(),
-        }),
-    )
+    run.record(DiffChecked {
+        changed: tree.changes.len(),
+        violations,
+        forbidden,
+        forbidden_actions: run.facts.actions.clone(),
+        changed_tests: run.facts.changed_tests.clone(),
+        changed_verification_files: run.facts.changed_verification_files.clone(),
+        secret: run.facts.secret.is_some(),
+    })
 }
 
 /// Writes the patch to the bundle while it is scanned; one that holds a secret is withheld.

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use herma_core::event::{Ended, Source, first_missing, required};
+use herma_core::event::{Ended, RunCompleted, Source, first_missing, required};
 use herma_core::report::{
     Admission, ApprovalStatus, ChildrenUse, Freshness, LandedIn, LandingRecord, NeverActivated, OutcomeState,
     PathRule, ReportSchema,
@@ -10,7 +10,7 @@ use herma_core::report::{
 use herma_core::store::Store as _;
 use herma_core::tool::ToolUse;
 use herma_core::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
-use herma_evidence::{Attestation, Bundle, Completed, EventLog, Trace, Trust, attest, layout, seal};
+use herma_evidence::{Attestation, Bundle, EventLog, Trace, Trust, attest, layout, seal};
 use herma_git::SourceRepo;
 
 use crate::bundle_check::refusal;
@@ -149,9 +149,9 @@ impl Closing<'_> {
             land::take_back(place, self.facts);
         }
         let left_out = self.events.agent_events_left_out();
-        let completed = Completed::new(verdict.status(), verdict.blockers(), left_out);
+        let completed = RunCompleted::new(verdict.status(), verdict.blockers(), left_out);
         if !Self::is_recorded(&events, &completed) {
-            self.events.append(Source::Harness, EventType::RunCompleted, completed.into_data())?;
+            self.events.record(Source::Harness, completed)?;
         }
         self.events.finish()?;
         self.trace.finish()?;
@@ -180,9 +180,10 @@ impl Closing<'_> {
     }
 
     /// Whether the last event already tells this verdict: then closing is tried a second time.
-    fn is_recorded(events: &[Event], completed: &Completed) -> bool {
+    fn is_recorded(events: &[Event], completed: &RunCompleted) -> bool {
         events.last().is_some_and(|last| {
-            last.kind == EventType::RunCompleted && Completed::from_data(&last.data).as_ref() == Ok(completed)
+            last.kind == EventType::RunCompleted
+                && RunCompleted::from_data(&last.data).as_ref() == Ok(completed)
         })
     }
 

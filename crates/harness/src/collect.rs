@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use herma_core::RepoPath;
+use herma_core::event::PatchApplied;
 use herma_core::report::{ChangedFile, Entry, Mode};
-use herma_core::{EventType, RepoPath};
 use herma_evidence::Redactor;
 use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
 use herma_rules::VerificationFiles;
 use herma_rules::allowed_paths::TreeFacts;
 use herma_rules::names::is_dot_gitmodules;
 use herma_rules::test_files::looks_like_test;
-use serde_json::json;
 
 use crate::error::Stop;
 use crate::run::{Ground, Run};
@@ -63,10 +63,11 @@ pub(crate) fn collect(
     facts.result_tree = Some(result.tree.clone());
     facts.result_commit = Some(result.commit.clone());
     facts.save(&run.dirs.facts())?;
-    run.record(
-        EventType::PatchApplied,
-        json!({ "result_tree": result.tree, "result_commit": result.commit, "changed": tree.changes.len() }),
-    )?;
+    run.record(PatchApplied {
+        result_tree: result.tree,
+        result_commit: result.commit,
+        changed: tree.changes.len(),
+    })?;
     Ok(tree)
 }
 

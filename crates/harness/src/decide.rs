@@ -3,13 +3,15 @@
 use herma_core::approval::Ruling;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::decision::{MissingGate, Question};
+use herma_core::event::{
+    ApprovalConsumed, ApprovalDenied, ApprovalGranted, EligibilityDecided, EngineGateBlocked,
+};
 use herma_core::gate::{Finding, Gate};
 use herma_core::report::ApprovalStatus;
 use herma_core::signed::Signed;
-use herma_core::{Decision, EventType, Fault};
+use herma_core::{Decision, Fault};
 use herma_evidence::layout;
 use herma_home::ApprovalMark;
-use serde_json::json;
 
 use crate::approvals::{self, Present};
 use crate::error::Stop;
@@ -45,16 +47,17 @@ impl Run<'_> {
         }
         let id = present.approval.request.id;
         let ruling = present.approval.ruling.as_ref().map(|signed| &signed.record);
-        self.record(
-            EventType::ApprovalGranted,
-            json!({ "approval_id": id, "approver": ruling.map(|r| &r.approver), "at": ruling.map(|r| r.at) }),
-        )?;
+        self.record(ApprovalGranted {
+            approval_id: id,
+            approver: ruling.map(|ruling| ruling.approver.clone()),
+            at: ruling.map(|ruling| ruling.at),
+        })?;
         match self.consume(present)? {
             Ok(()) => {
                 self.ruling.clone_from(&present.approval.ruling);
                 self.facts.approval_status = Some(ApprovalStatus::Consumed);
                 self.facts.save(&self.dirs.facts())?;
-                self.record(EventType::ApprovalConsumed, json!({ "approval_id": id }))
+                self.record(ApprovalConsumed { approval_id: id })
             }
             Err(lost) => {
                 gates.approval = ApprovalSeen::Absent(lost.clone());
@@ -114,15 +117,12 @@ impl Run<'_> {
         );
         self.facts.gate_blockers = decision.missing_gates.iter().map(MissingGate::record).collect();
         self.facts.save(&self.dirs.facts())?;
-        self.record(
-            EventType::EligibilityDecided,
-            json!({
-                "decision_id": decision.decision_id,
-                "engine_digest": self.facts.engine_digest,
-                "selected_engine": decision.selected_engine,
-                "missing_gates": decision.missing_gates.iter().map(|m| m.gate).collect::<Vec<_>>(),
-            }),
-        )?;
+        self.record(EligibilityDecided {
+            decision_id: decision.decision_id.clone(),
+            engine_digest: self.facts.engine_digest,
+            selected_engine: decision.selected_engine.clone(),
+            missing_gates: decision.missing_gates.iter().map(|missing| missing.gate).collect(),
+        })?;
         let told =
             self.events.redactor().redact_record(&decision).map_err(|e| Stop::Internal(e.to_string()))?;
         self.bundle.write(layout::DECISION, &pretty(&told)?)?;
@@ -132,19 +132,16 @@ impl Run<'_> {
         if let ApprovalSeen::Absent(BlockerRecord { blocker: Blocker::ApprovalDenied, detail, .. }) =
             &gates.approval
         {
-            self.record(EventType::ApprovalDenied, json!({ "reason": detail }))?;
+            self.record(ApprovalDenied { reason: detail.clone() })?;
         }
         for missing in &decision.missing_gates {
-            self.record(
-                EventType::EngineGateBlocked,
-                json!({
-                    "engine": self.plan.engine,
-                    "gate": missing.gate,
-                    "reason": missing.reason,
-                    "mutation_scope": decision.allowed_mutation_scope,
-                    "engine_started": false,
-                }),
-            )?;
+            self.record(EngineGateBlocked {
+                engine: self.plan.engine.clone(),
+                gate: missing.gate,
+                reason: missing.reason.clone(),
+                mutation_scope: decision.allowed_mutation_scope,
+                engine_started: false,
+            })?;
         }
         Err(Stop::Blocked)
     }

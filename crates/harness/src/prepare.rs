@@ -6,12 +6,12 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use herma_core::blocker::Blocker;
+use herma_core::event::{EngineGateBlocked, ResumedSession, WorkspacePrepared};
 use herma_core::report::Mode;
-use herma_core::{EventType, Fault, Gate, Stage};
+use herma_core::{Fault, Gate, Stage};
 use herma_engines::Engine;
 use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
 use herma_home::{RunDirs, remove_tree};
-use serde_json::json;
 
 use crate::error::Stop;
 use crate::gates::Ready;
@@ -138,17 +138,18 @@ pub(crate) fn take_up<'a>(
     };
     run.facts.baseline_commit = Some(baseline.commit.clone());
     run.base_tree = Some(baseline.tree.clone());
-    let mut prepared =
-        json!({ "baseline_commit": baseline.commit, "baseline_tree": baseline.tree, "files": entries.len() });
-    if let Some(Resumed { run: parent, resume, work }) = &run.order.resumes {
-        prepared["resumed"] = json!({
-            "run": parent,
-            "session": resume.session,
-            "message": resume.message,
-            "start_tree": work.as_ref().map(|work| &work.tree),
-        });
-    }
-    run.record(EventType::WorkspacePrepared, prepared)?;
+    let resumed = run.order.resumes.as_ref().map(|Resumed { run: parent, resume, work }| ResumedSession {
+        run: *parent,
+        session: resume.session.to_string(),
+        message: resume.message.clone(),
+        start_tree: work.as_ref().map(|work| work.tree.clone()),
+    });
+    run.record(WorkspacePrepared {
+        baseline_commit: baseline.commit.clone(),
+        baseline_tree: baseline.tree.clone(),
+        files: entries.len(),
+        resumed,
+    })?;
     Ok((control_files, staged))
 }
 
@@ -189,16 +190,13 @@ fn leads_elsewhere(engine: &dyn Engine, name: &str) -> String {
 /// Takes down that the agent cannot start from what it should start from.
 fn dirty(run: &mut Run<'_>, why: String) -> Result<Stop, Stop> {
     let dirty = Blocker::DirtyStartingTree.because(why);
-    run.record(
-        EventType::EngineGateBlocked,
-        json!({
-            "engine": run.plan.engine,
-            "gate": Gate::TargetClean,
-            "reason": dirty.detail,
-            "mutation_scope": run.contract.terms.mutation_scope(),
-            "engine_started": false,
-        }),
-    )?;
+    run.record(EngineGateBlocked {
+        engine: run.plan.engine.clone(),
+        gate: Gate::TargetClean,
+        reason: dirty.detail.clone(),
+        mutation_scope: run.contract.terms.mutation_scope(),
+        engine_started: false,
+    })?;
     run.facts.gate_blockers.push(dirty);
     Ok(Stop::Blocked)
 }

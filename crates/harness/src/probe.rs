@@ -3,13 +3,12 @@
 mod alone;
 mod identity;
 
-use herma_core::EventType;
 use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::event::ConfinementProbed;
 use herma_core::gate::{Finding, Gate};
 use herma_destination::probe::{Grounds, ProbeError, probe};
 use herma_destination::{Confinement, Job, StartError, Unready};
 use herma_evidence::layout;
-use serde_json::json;
 
 pub use alone::probe_alone;
 
@@ -182,9 +181,6 @@ fn confinement(run: &mut Run<'_>, walls: Walls) -> Result<Finding, Stop> {
     let broken: Vec<String> =
         confinement.broken().iter().map(|p| format!("{}: {}", p.name, p.observed)).collect();
     run.facts.confined = true;
-    run.record(
-        EventType::ConfinementProbed,
-        json!({ "probes": confinement.probes.len(), "broken": broken }),
-    )?;
+    run.record(ConfinementProbed { probes: confinement.probes.len(), broken: broken.clone() })?;
     if broken.is_empty() { Ok(Finding::Passed) } else { failed(broken.join("; ")) }
 }

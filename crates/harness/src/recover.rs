@@ -4,7 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use herma_core::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
-use herma_core::event::Source;
+use herma_core::event::{ApprovalConsumed, Source};
 use herma_core::report::ApprovalStatus;
 use herma_core::store::{Store as _, StoreError};
 use herma_core::{Contract, EventType, Report, RunId, Stage, Step};
@@ -13,7 +13,6 @@ use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
 use herma_home::{ActiveRun, RunDirs};
-use serde_json::json;
 
 use crate::close::{Closing, was_used};
 use crate::egress;
@@ -25,7 +24,7 @@ use crate::land;
 use crate::models;
 use crate::order::Plan;
 use crate::outcome;
-use crate::run::{first_events, into_map};
+use crate::run::first_events;
 use crate::target::find_again;
 
 /// A run that was closed for a dead process.
@@ -166,8 +165,8 @@ fn complete_the_start(
     events: &EventLog,
 ) -> Result<(), OrderError> {
     let there = events.events().len();
-    for (kind, data) in first_events(plan, contract).into_iter().skip(there) {
-        events.append(Source::Harness, kind, into_map(data))?;
+    for data in first_events(plan, contract).into_iter().skip(there) {
+        events.record(Source::Harness, data)?;
     }
     if !bundle.artifacts().contains_key(layout::CONTRACT) {
         bundle.write(layout::CONTRACT, plan.contract_text.as_bytes())?;
@@ -192,11 +191,7 @@ fn note_used_approval(
     facts.approval_id = Some(id);
     facts.approval_status = Some(ApprovalStatus::Consumed);
     if seen(EventType::ApprovalConsumed).is_none() {
-        events.append(
-            Source::Harness,
-            EventType::ApprovalConsumed,
-            into_map(json!({ "approval_id": id })),
-        )?;
+        events.record(Source::Harness, ApprovalConsumed { approval_id: id })?;
     }
     Ok(())
 }

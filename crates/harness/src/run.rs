@@ -6,17 +6,16 @@ use std::thread::{JoinHandle, ScopedJoinHandle};
 
 use herma_core::approval::Ruling;
 use herma_core::contract::Terms;
-use herma_core::event::Source;
+use herma_core::event::{self, ContractCreated, EventData, RunStarted, Source};
 use herma_core::report::LandedIn;
 use herma_core::signed::Signed;
 use herma_core::store::{RunSummary, Store as _, StoreError};
-use herma_core::{CancellationToken, Contract, Digest, EventType, Report, RunId, Stage, Step, Timestamp};
+use herma_core::{CancellationToken, Contract, Digest, Report, RunId, Stage, Step, Timestamp};
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, RunFeed, Trace, layout};
 use herma_git::{Baseline, GitDir, SourceRepo, TreeEntry};
 use herma_home::{ActiveRun, RunDirs, remove_tree, write_durably};
 use herma_policy::Policies;
-use serde_json::{Map, Value, json};
 
 use crate::attempts;
 use crate::checks;
@@ -325,8 +324,8 @@ impl<'a> Run<'a> {
     /// The first step: from here on there is a run, and it ends in a report whatever happens.
     fn open(&mut self) -> Result<(), OrderError> {
         self.step(Step::Start).map_err(OrderError::from)?;
-        for (kind, data) in first_events(&self.plan, self.contract) {
-            self.record(kind, data)?;
+        for data in first_events(&self.plan, self.contract) {
+            self.record(data)?;
         }
         Ok(self.bundle.write(layout::CONTRACT, self.plan.contract_text.as_bytes())?)
     }
@@ -364,20 +363,20 @@ impl<'a> Run<'a> {
         self.removals.push(std::thread::spawn(move || drop(remove_tree(&dir))));
     }
 
-    /// Records something that herma itself saw.
-    pub(crate) fn record(&mut self, kind: EventType, data: Value) -> Result<(), Stop> {
-        let data = into_map(data);
-        self.watch.event(kind, &note(&data));
-        self.events.append(Source::Harness, kind, data)?;
-        Ok(())
+    /// Records what herma itself saw.
+    pub(crate) fn record(&self, data: impl Into<EventData>) -> Result<(), Stop> {
+        self.record_from(Source::Harness, &data.into())
     }
 
-    /// Records something that the agent said.
-    pub(crate) fn record_said(&mut self, kind: EventType, data: Value) -> Result<(), Stop> {
-        let data = into_map(data);
-        self.watch.event(kind, &note(&data));
-        self.events.append(Source::Agent, kind, data)?;
-        Ok(())
+    /// Records what the agent said.
+    pub(crate) fn record_agent(&self, data: impl Into<EventData>) -> Result<(), Stop> {
+        self.record_from(Source::Agent, &data.into())
+    }
+
+    fn record_from(&self, source: Source, data: &EventData) -> Result<(), Stop> {
+        let (kind, data) = (data.kind(), data.to_map());
+        self.watch.event(kind, &event::note(&data));
+        Ok(self.events.append(source, kind, data)?)
     }
 
     /// Takes down what the target is now, to be compared with what it was before the run.
@@ -413,26 +412,23 @@ pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> Result<T, Stop> {
 }
 
 /// The events that every run begins with.
-pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [(EventType, Value); 2] {
-    let mut started = json!({
-        "herma_version": plan.herma_version,
-        "engine": plan.engine,
-        "destination": plan.destination,
-        "stage": contract.terms.stage,
-    });
-    if let Some(head) = &plan.trust_head {
-        started["trust_head"] = json!(head);
-    }
-    if plan.depth > 0 {
-        started["parent_run"] = json!(plan.parent_run);
-        started["depth"] = plan.depth.into();
-    }
-    let created = json!({
-        "contract_id": contract.terms.id,
-        "contract_digest": plan.contract_digest,
-        "title": contract.terms.title,
-    });
-    [(EventType::RunStarted, started), (EventType::ContractCreated, created)]
+pub(crate) fn first_events(plan: &Plan, contract: &Contract) -> [EventData; 2] {
+    let is_child = plan.depth > 0;
+    let started = RunStarted {
+        herma_version: plan.herma_version.clone(),
+        engine: plan.engine.clone(),
+        destination: plan.destination,
+        stage: contract.terms.stage,
+        trust_head: plan.trust_head,
+        parent_run: plan.parent_run.filter(|_| is_child),
+        depth: is_child.then_some(plan.depth),
+    };
+    let created = ContractCreated {
+        contract_id: contract.terms.id.clone(),
+        contract_digest: plan.contract_digest,
+        title: contract.terms.title.clone(),
+    };
+    [started.into(), created.into()]
 }
 
 /// A serialised value as the bundle's files show it.
@@ -440,23 +436,4 @@ pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, Stop> {
     let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| Stop::Internal(e.to_string()))?;
     bytes.push(b'\n');
     Ok(bytes)
-}
-
-pub(crate) fn into_map(data: Value) -> Map<String, Value> {
-    match data {
-        Value::Object(map) => map,
-        _ => Map::new(),
-    }
-}
-
-/// What a watcher sees of an event: its shortest telling text.
-fn note(data: &Map<String, Value>) -> String {
-    for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
-        match data.get(key) {
-            Some(Value::String(text)) => return text.clone(),
-            Some(Value::Number(number)) => return number.to_string(),
-            _ => {}
-        }
-    }
-    String::new()
 }

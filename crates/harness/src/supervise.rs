@@ -5,13 +5,13 @@ use std::sync::Arc;
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
 
+use herma_core::Contract;
 use herma_core::engine::{EndedBy, EngineExit};
+use herma_core::event::EngineStarted;
 use herma_core::tool::{Asking, ToolUse};
-use herma_core::{Contract, EventType};
 use herma_destination::{Exit, Job, JobPaths, Limits, Prepared, Process, Stdin};
 use herma_engines::Engine;
 use herma_evidence::{Redactor, layout};
-use serde_json::json;
 
 use crate::attempts;
 use crate::children::{self, ChildDoor, Family};
@@ -90,7 +90,7 @@ fn attend(
         let model_calls = None;
         run.facts.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0, model_calls });
     }
-    run.record(EventType::EngineStarted, json!({ "engine": run.plan.engine, "version": engine.version() }))?;
+    run.record(EngineStarted { engine: run.plan.engine.clone(), version: engine.version().to_owned() })?;
     run.settle()?;
 
     let (to_us, heard) = sync_channel(MOST_WAITING);

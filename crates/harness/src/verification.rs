@@ -9,13 +9,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::event::VerificationCompleted;
 use herma_core::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
-use herma_core::{EventType, RepoPath, RunId};
+use herma_core::{RepoPath, RunId};
 use herma_destination::toolchain::Found as Toolchains;
 use herma_destination::{Exit, Job, JobPaths, Prepared, Process, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
-use serde_json::json;
 
 use crate::children::hand_over;
 use crate::collect::with_changes;
@@ -85,14 +85,11 @@ pub(crate) fn verify(
     log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
     run.facts.save(&run.dirs.facts())?;
     let passed = run.facts.verification.iter().all(passes);
-    run.record(
-        EventType::VerificationCompleted,
-        json!({
-            "passed": passed,
-            "commands": run.facts.verification,
-            "with_baseline_tests": run.facts.verification_with_baseline_tests,
-        }),
-    )
+    run.record(VerificationCompleted {
+        passed,
+        commands: run.facts.verification.clone(),
+        with_baseline_tests: run.facts.verification_with_baseline_tests.clone(),
+    })
 }
 
 /// The result, in the checkout that was laid out before the engine started.

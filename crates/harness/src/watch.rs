@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use herma_core::EventType;
 use herma_core::contract::Limits;
 use herma_core::engine::{EndedBy, EngineResult};
+use herma_core::event::{EngineMessage, EventData, PlanUpdated};
 use herma_destination::{Exit, Process, leftovers};
 use herma_engines::{Asking, Question, Said, SessionId, Turn, hook};
-use serde_json::json;
 
 use crate::children::ChildDoor;
 use crate::dialogue::Voice;
@@ -209,22 +208,20 @@ impl<'a> Watch<'a> {
             Said::All(all) => all.into_iter().try_for_each(|said| self.heard_that(run, said)),
             Said::Session(session) => {
                 run.facts.session = SessionId::try_from(session.clone()).ok();
-                self.tell(run, EventType::EngineMessage, json!({ "session": bounded(session) }))
+                self.tell(run, EngineMessage::Session { session: bounded(session) })
             }
             Said::NoWayBack => {
                 // What would be kept of it could not be used.
                 run.facts.session = None;
                 Ok(())
             }
-            Said::Used { input, output } => self.tell(
-                run,
-                EventType::EngineMessage,
-                json!({ "input_tokens": input, "output_tokens": output }),
-            ),
-            Said::Message(text) => self.tell(run, EventType::EngineMessage, json!({ "text": bounded(text) })),
+            Said::Used { input, output } => {
+                self.tell(run, EngineMessage::Tokens { input_tokens: input, output_tokens: output })
+            }
+            Said::Message(text) => self.tell(run, EngineMessage::Text { text: bounded(text) }),
             Said::Plan(items) => {
                 let items: Vec<String> = items.into_iter().take(MOST_ITEMS).map(bounded).collect();
-                self.tell(run, EventType::PlanUpdated, json!({ "items": items }))
+                self.tell(run, PlanUpdated { items })
             }
             Said::Tool { name, command } => {
                 let judgement = permission::judge(run, name, command);
@@ -247,8 +244,8 @@ impl<'a> Watch<'a> {
 
 impl Watch<'_> {
     /// Records what the engine said, as long as there is room for it.
-    fn tell(&mut self, run: &mut Run<'_>, kind: EventType, data: serde_json::Value) -> Result<(), Stop> {
-        if self.has_room() { run.record_said(kind, data) } else { Ok(()) }
+    fn tell(&mut self, run: &mut Run<'_>, data: impl Into<EventData>) -> Result<(), Stop> {
+        if self.has_room() { run.record_agent(data) } else { Ok(()) }
     }
 
     /// Records a tool call, and what is to be said of it; `allowed` is what the agent was told, where it asked.
@@ -269,7 +266,7 @@ impl Watch<'_> {
             Seen::Dialogue => run.facts.note_asked(1, u64::from(!allowed)),
             Seen::Hook => run.facts.note_hooked(1, u64::from(!allowed)),
         }
-        if told { run.record(EventType::ToolEvaluated, data) } else { Ok(()) }
+        if told { run.record(data) } else { Ok(()) }
     }
 
     /// Whether one more thing that the engine said gets an event. All of it is in its log.

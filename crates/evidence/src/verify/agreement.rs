@@ -1,6 +1,7 @@
 //! The check that report, events, attestation and model calls tell the same story.
 
 use herma_core::engine::{EndedBy, EngineExit, EngineResult};
+use herma_core::event::RunCompleted;
 use herma_core::report::{ApprovalStatus, ChangedByCommand, LandedIn, OutcomeState, VerificationStatus};
 use herma_core::trust::TrustHead;
 use herma_core::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, Verdict};
@@ -11,7 +12,6 @@ use super::egress::egress;
 use super::model_calls::model_calls;
 use super::pass::Seen;
 use super::recorded::recorded;
-use crate::events::Completed;
 
 /// Nothing in the bundle contradicts anything else in it.
 pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
@@ -61,8 +61,8 @@ fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {
         _ => return Ok(()),
     };
     let said =
-        Completed::from_data(&last.data).map_err(|e| format!("the last event holds no verdict: {e}"))?;
-    let verdict = Completed::new(report.status, &report.blockers, said.agent_events_left_out);
+        RunCompleted::from_data(&last.data).map_err(|e| format!("the last event holds no verdict: {e}"))?;
+    let verdict = RunCompleted::new(report.status, &report.blockers, said.agent_events_left_out);
     if said != verdict {
         return Err("the last event's verdict is not the report's".to_owned());
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use herma_core::blocker::Blocker;
-use herma_core::event::{self, Event, EventType, Source};
+use herma_core::event::{self, Event, EventType, RunCompleted, Source};
 use herma_core::{Report, RunId, Status, Timestamp};
 
 use super::check::Good;
@@ -11,7 +11,6 @@ use super::children::ChildrenSeen;
 use super::egress::EgressSeen;
 use super::pass::Seen;
 use crate::chain::{Chain, LONGEST_LINE};
-use crate::events::Completed;
 use crate::layout;
 use crate::lines::Lines;
 use crate::report;
@@ -246,7 +245,7 @@ fn problem(report: &Report, events: &Read) -> Option<String> {
 
 /// Whether its verdict is a pass, or cannot be read.
 fn is_pass(event: &Event) -> bool {
-    Completed::from_data(&event.data).map_or(true, |verdict| verdict.status == Status::Pass)
+    RunCompleted::from_data(&event.data).map_or(true, |verdict| verdict.status == Status::Pass)
 }
 
 /// Every file and every event was written between the run's start and its end.

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::Write as _;
 
 use herma_core::blocker::Blocker;
-use herma_core::event::{EventType, Source};
+use herma_core::event::{EventType, RunCompleted, Source};
 use herma_core::{Digest, Status, Step};
-use herma_evidence::{Bundle, Completed, EventLog, Redactor, Reopened, Trace, attest, layout, seal};
+use herma_evidence::{Bundle, EventLog, Redactor, Reopened, Trace, attest, layout, seal};
 use serde_json::Map;
 
 use crate::sample::{Ticks, pass, run_id, taken};
@@ -110,7 +110,7 @@ fn close_orphan(clock: std::sync::Arc<Ticks>) {
     report.blockers = vec![Blocker::Interrupted.because("killed")];
     report.status = Status::Blocked;
     let log = EventLog::resume(&bundle, run_id(), Redactor::default()).unwrap();
-    let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
+    let verdict = RunCompleted::new(report.status, &report.blockers, 0).into_data();
     log.append(Source::Harness, EventType::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
     let (trace, _) = Trace::resume(&bundle).unwrap();

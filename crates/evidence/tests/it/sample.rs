@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use herma_core::contract::ContractId;
 use herma_core::decision::{Decision, Purpose, Question};
 use herma_core::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
-use herma_core::event::{EventType as E, Source};
+use herma_core::event::{EventType as E, RunCompleted, Source};
 use herma_core::gate::{Finding, Gate};
 use herma_core::report::{
     Admission, ApprovalStatus, ChangedFile, Entry, Freshness, Mode, NeverActivated, OutcomeState, PathRule,
@@ -16,8 +16,8 @@ use herma_core::report::{
 use herma_core::{Clock, Contract, Fault, RepoPath, Report, RunId, Status, Step, Timestamp};
 use herma_evidence::verify::{CheckName, Probed};
 use herma_evidence::{
-    Bundle, CheckList, Completed, Context, EventLog, ExpectedRun, InstallationKey, Redactor, Trace, Trust,
-    attest, layout, seal, verify,
+    Bundle, CheckList, Context, EventLog, ExpectedRun, InstallationKey, Redactor, Trace, Trust, attest,
+    layout, seal, verify,
 };
 use serde_json::{Value, json};
 
@@ -162,7 +162,7 @@ fn build(contract: &str, calls: Option<&[u8]>, stdout: &[u8], change: impl FnOnc
         std::io::Write::write_all(&mut writer, text.as_bytes()).unwrap();
         writer.finish().unwrap();
     }
-    let verdict = Completed::new(report.status, &report.blockers, 0).into_data();
+    let verdict = RunCompleted::new(report.status, &report.blockers, 0).into_data();
     log.append(Source::Harness, E::RunCompleted, verdict).unwrap();
     log.finish().unwrap();
     trace.finish().unwrap();

@@ -11,15 +11,14 @@ use herma_core::child::ChildEnd;
 use herma_core::contract::Terms;
 use herma_core::egress::EgressMode;
 use herma_core::engine::EngineName;
-use herma_core::event::Source;
-use herma_core::{CancellationToken, Contract, EventType, RunId, Status};
+use herma_core::event::{EventData, Source, ToolEvaluated};
+use herma_core::{CancellationToken, Contract, RunId, Status};
 use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
 use herma_policy::ChildRun;
 use herma_router::budget::Amount;
 use herma_router::service::RunAbove;
 use herma_rules::PathRules;
-use serde_json::{Map, Value, json};
 
 use super::ask::{ChildAnswer, ChildAsk};
 use super::door::{ChildDoor, Wanted};
@@ -30,7 +29,7 @@ use crate::governance::record;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::progress::Progress;
-use crate::run::{Finished, Run, Submission, into_map, run_submitted};
+use crate::run::{Finished, Run, Submission, run_submitted};
 
 /// How many runs may lie one in the other below the one that a person started.
 pub(crate) const MOST_DEEP: u8 = 5;
@@ -182,7 +181,7 @@ impl<'a> Family<'a> {
             let status = finished.as_ref().ok().map(|finished| finished.report.status);
             // There is one child at a time: what was charged below since it began is its own and its children's.
             let charged = Some(self.charged().minus(before));
-            self.write(EventType::ChildEnded, ChildEnd { child, status, charged }.to_data());
+            self.write(ChildEnd { child, status, charged });
         }
         let Finished { report, handed, .. } = finished.map_err(|why| self.placeless(&why.to_string()))?;
         let files = handed.filter(|_| report.status == Status::Pass);
@@ -212,8 +211,8 @@ impl<'a> Family<'a> {
         self.parent.router.as_ref().map(RunAbove::charged).unwrap_or_default()
     }
 
-    fn write(&self, kind: EventType, data: Map<String, Value>) {
-        if let Err(why) = self.events.append(Source::Harness, kind, data) {
+    fn write(&self, data: impl Into<EventData>) {
+        if let Err(why) = self.events.record(Source::Harness, data) {
             let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
             unwritten.get_or_insert_with(|| why.to_string());
         }
@@ -246,16 +245,14 @@ impl Drop for Closing<'_> {
 struct Link<'a> {
     family: &'a Family<'a>,
     /// That it was asked for, and by which rules it is there.
-    judged: Value,
+    judged: ToolEvaluated,
     child: OnceLock<RunId>,
 }
 
 impl Progress for Link<'_> {
     fn started(&self, run_id: RunId) {
-        let mut data = self.judged.clone();
-        data["child"] = json!(run_id);
-        data["depth"] = self.family.parent.depth.into();
+        let depth = Some(self.family.parent.depth);
         let _ = self.child.set(run_id);
-        self.family.write(EventType::ToolEvaluated, into_map(data));
+        self.family.write(ToolEvaluated { child: Some(run_id), depth, ..self.judged.clone() });
     }
 }

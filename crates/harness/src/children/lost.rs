@@ -22,7 +22,7 @@ pub(crate) fn tell_of_lost(installation: &Installation, events: &EventLog) -> Re
     for child in named(EventType::ToolEvaluated).filter(|child| !ended.contains(child)) {
         let report = report_of(installation, child);
         let end = ChildEnd::of_report(child, report.as_ref());
-        events.append(Source::Harness, EventType::ChildEnded, end.to_data())?;
+        events.record(Source::Harness, end)?;
     }
     Ok(())
 }

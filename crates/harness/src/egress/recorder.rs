@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use herma_core::EventType;
 use herma_core::contract::{Action, Terms};
 use herma_core::egress::{EgressMode, EgressUse};
-use herma_core::event::{Event, Source};
+use herma_core::event::{EgressDecided, EgressDecision, Event, Source};
 use herma_egress::{Decided, Reason, Unrecorded, Verdict, Watch};
 use herma_evidence::EventLog;
 use herma_rules::egress_actions::{attempted_at, possible_at};
-use serde_json::{Map, Value, json};
 
 use crate::facts::Facts;
 
@@ -112,7 +111,7 @@ impl Watch for Recorder {
             return Ok(());
         }
         let appended =
-            self.events.append(Source::Harness, EventType::EgressDecided, data(decided, &attempted));
+            self.events.record(Source::Harness, EgressDecided::Decision(data(decided, &attempted)));
         match appended {
             Ok(()) => {
                 state.recorded += 1;
@@ -127,17 +126,27 @@ impl Watch for Recorder {
     }
 }
 
-fn data(decided: &Decided, attempted: &BTreeSet<Action>) -> Map<String, Value> {
-    let mut data = match serde_json::to_value(decided) {
-        Ok(Value::Object(data)) => data,
-        _ => Map::new(),
+fn data(decided: &Decided, attempted: &BTreeSet<Action>) -> EgressDecision {
+    let (verdict, reason) = match decided.verdict {
+        Verdict::Allowed => ("allowed", None),
+        Verdict::Denied(reason) => ("denied", Some(reason.word())),
+        Verdict::Failed(fault) => ("failed", Some(fault.word())),
     };
     let possible = possible_at(&decided.host);
-    if !possible.is_empty() && matches!(decided.verdict, Verdict::Denied(_)) {
-        data.insert("could_be".to_owned(), json!(possible));
-        data.insert("forbidden".to_owned(), json!(attempted));
+    let counts = !possible.is_empty() && matches!(decided.verdict, Verdict::Denied(_));
+    EgressDecision {
+        request: decided.request,
+        method: decided.method.clone(),
+        host: decided.host.clone(),
+        port: decided.port,
+        verdict: verdict.to_owned(),
+        reason: reason.map(str::to_owned),
+        rule: decided.rule.clone(),
+        address: decided.address.map(|address| address.to_string()),
+        detail: Some(decided.detail.clone()).filter(|detail| !detail.is_empty()),
+        could_be: counts.then(|| possible.to_vec()),
+        forbidden: counts.then(|| attempted.clone()),
     }
-    data
 }
 
 /// What is known of the decisions of a run that a dead process left: what it had recorded.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use herma_core::EventType;
 use herma_core::egress::{EgressMode, EgressUse};
-use herma_core::event::Source;
+use herma_core::event::EgressDecided;
 use herma_destination::Capabilities;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
@@ -111,8 +111,7 @@ pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
         run.installation.egress().propose(&proposal).map_err(|e| Stop::Write(e.to_string()))?;
     }
     if used.decisions() > 0 {
-        run.watch.event(EventType::EgressDecided, &format!("{} denied", used.all_denied()));
-        run.events.append(Source::Harness, EventType::EgressDecided, used.to_data())?;
+        run.record(EgressDecided::Totals { sums: used })?;
     }
     Ok(())
 }

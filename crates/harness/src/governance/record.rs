@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
 use herma_core::contract::Action;
+use herma_core::event::{AskedBy, Permission, ToolEvaluated};
 use herma_core::tool::{CHILD_TOOL, ToolAction, ToolCall};
 use herma_policy::{ChildRun, Decision};
-use serde_json::{Value, json};
 
 /// How much of one text an event holds.
 const MOST_TEXT: usize = 64 << 10;
@@ -42,53 +42,42 @@ pub(crate) struct Tally {
     pub(crate) unwritten: Option<String>,
 }
 
-/// The data of `tool.evaluated`. `allowed` is what an agent was told that asked.
+/// The event of a tool call. `allowed` is the answer to an agent that asked.
 pub(crate) fn data(
     call: &ToolCall,
     decision: &Decision,
     forbidden: &BTreeSet<Action>,
     seen: Seen,
     allowed: bool,
-) -> Value {
-    let mut data = json!({
-        "tool": bounded(call.tool.clone()),
-        "command": bounded(call.subject.clone()),
-        "action": call.action,
-        "actions": decision.does,
-        "forbidden": forbidden,
-    });
-    if seen.asked() {
-        data["permission"] = if allowed { "allowed" } else { "denied" }.into();
-        data["rules"] = decision.rules.clone().into();
+) -> ToolEvaluated {
+    let asked = seen.asked();
+    ToolEvaluated {
+        tool: bounded(call.tool.clone()),
+        command: bounded(call.subject.clone()),
+        action: Some(call.action),
+        actions: decision.does.clone(),
+        forbidden: forbidden.clone(),
+        permission: asked.then(|| Permission::of(allowed)),
+        rules: asked.then(|| decision.rules.clone()),
+        asked_by: (seen == Seen::Hook).then_some(AskedBy::Hook),
+        reason: (asked && !allowed).then(|| bounded(decision.reason.clone())),
+        ..ToolEvaluated::default()
     }
-    if seen == Seen::Hook {
-        data["asked_by"] = "hook".into();
-    }
-    if seen.asked() && !allowed {
-        data["reason"] = bounded(decision.reason.clone()).into();
-    }
-    data
 }
 
-/// The same for a child run that a herma inside asked for; `denied` says why there is none.
-pub(crate) fn child(child: Option<&ChildRun>, rules: &[String], denied: Option<&str>) -> Value {
-    let mut data = json!({
-        "tool": CHILD_TOOL,
-        "command": child.map_or("", |child| child.contract.as_str()),
-        "action": ToolAction::Spawn,
-        "actions": [],
-        "forbidden": [],
-        "permission": if denied.is_some() { "denied" } else { "allowed" },
-        "rules": rules,
-        "asked_by": "herma",
-    });
-    if let Some(child) = child {
-        data["engine"] = json!(child.engine);
+/// The event of a child run that a herma inside asked for; `denied` is the reason why there is none.
+pub(crate) fn child(child: Option<&ChildRun>, rules: &[String], denied: Option<&str>) -> ToolEvaluated {
+    ToolEvaluated {
+        tool: CHILD_TOOL.to_owned(),
+        command: child.map_or_else(String::new, |child| child.contract.clone()),
+        action: Some(ToolAction::Spawn),
+        permission: Some(Permission::of(denied.is_none())),
+        rules: Some(rules.to_vec()),
+        asked_by: Some(AskedBy::Herma),
+        engine: child.map(|child| child.engine.clone()),
+        reason: denied.map(|why| bounded(why.to_owned())),
+        ..ToolEvaluated::default()
     }
-    if let Some(why) = denied {
-        data["reason"] = bounded(why.to_owned()).into();
-    }
-    data
 }
 
 /// A text as an event holds it.

@@ -14,19 +14,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use herma_core::event::Source;
+use herma_core::Contract;
+use herma_core::event::{Source, ToolEvaluated};
 use herma_core::tool::{ToolAnswer, ToolCall};
-use herma_core::{Contract, EventType};
 use herma_evidence::{EventLog, layout};
 use herma_policy::{Asker, ChildRun, Decision, Policies};
 use rustix::event::{PollFd, PollFlags, poll};
-use serde_json::Value;
 
 use super::record::{self, Seen, Tally};
 use crate::children::{self, ChildAnswer, ChildAsk, ChildDoor};
 use crate::error::Stop;
 use crate::permission;
-use crate::run::{Run, into_map};
+use crate::run::Run;
 
 /// The socket's name in the run's directory for it.
 const SOCKET: &str = "governance.sock";
@@ -219,9 +218,9 @@ impl Desk {
     }
 
     /// Writes down what was judged; whether that worked.
-    fn write(&self, own: bool, data: Value) -> bool {
+    fn write(&self, own: bool, data: ToolEvaluated) -> bool {
         let source = if own { Source::Harness } else { Source::Agent };
-        let written = self.events.append(source, EventType::ToolEvaluated, into_map(data));
+        let written = self.events.record(source, data);
         if let Err(error) = &written {
             self.tally().unwritten.get_or_insert_with(|| format!("{}: {error}", layout::EVENTS));
         }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::budget::{Amount, Day, Scope};
-use herma_core::event::Source;
+use herma_core::event::{ModelCallSummary, ModelCalled, Source};
 use herma_core::model_call::{ModelCall, Sums};
 use herma_core::report::{ChildrenUse, Usage};
 use herma_core::store::StoreError;
@@ -16,14 +16,13 @@ use herma_evidence::verify::refusal;
 use herma_evidence::{Bundle, EventLog, WriteError, layout};
 use herma_router::audit::{self, Audit};
 use herma_router::service::Refusals;
-use serde_json::{Map, Value, json};
 
 use crate::error::Stop;
 use crate::facts::Facts;
 use crate::file_reading::open_regular;
 use crate::installation::Installation;
 use crate::order::Plan;
-use crate::run::{Run, into_map};
+use crate::run::Run;
 
 /// How many calls get an event of their own; what follows is in `model-calls.jsonl` only.
 const MOST_EVENTS: usize = 10_000;
@@ -40,7 +39,7 @@ struct Seen {
     at_gates: u64,
     /// How many it asked the engine for.
     asked_for: u64,
-    events: Vec<Map<String, Value>>,
+    events: Vec<ModelCallSummary>,
     left_out: u64,
     mismatched: Vec<String>,
     exhausted: u64,
@@ -61,7 +60,6 @@ pub(crate) fn take_calls(run: &mut Run<'_>, refusals: &Refusals) -> Result<(), S
     }
     run.facts.save(&run.dirs.facts())?;
     record(&run.events, &seen, 0)?;
-    run.watch.event(EventType::ModelCalled, &format!("{} calls", run.facts.usage.requests));
     Ok(into_bundle(&dir, &run.bundle)?)
 }
 
@@ -142,18 +140,18 @@ impl Seen {
     }
 }
 
-fn event(call: &ModelCall) -> Map<String, Value> {
-    into_map(json!({
-        "seq": call.seq,
-        "asked": call.asked,
-        "answered": call.answered,
-        "upstream": call.attempts.last().map(|attempt| &attempt.upstream),
-        "status": call.status,
-        "ended": call.ended,
-        "reason": call.reason,
-        "charged": call.charged,
-        "settled": call.settled,
-    }))
+fn event(call: &ModelCall) -> ModelCallSummary {
+    ModelCallSummary {
+        seq: call.seq,
+        asked: call.asked.clone(),
+        answered: call.answered.clone(),
+        upstream: call.attempts.last().map(|attempt| attempt.upstream.clone()),
+        status: call.status,
+        ended: call.ended,
+        reason: call.reason.clone(),
+        charged: call.charged,
+        settled: call.settled,
+    }
 }
 
 fn note(facts: &mut Facts, seen: &Seen, refusals: &Refusals) {
@@ -192,11 +190,11 @@ fn blockers(seen: &Seen, refusals: &Refusals) -> Vec<BlockerRecord> {
 
 /// Records the calls that have no event yet: those after the first `told`.
 fn record(events: &EventLog, seen: &Seen, told: usize) -> Result<(), WriteError> {
-    let mut new: Vec<_> = seen.events.iter().skip(told).cloned().collect();
+    let mut new: Vec<_> = seen.events.iter().skip(told).cloned().map(ModelCalled::Call).collect();
     if seen.left_out > 0 && told <= MOST_EVENTS {
-        new.push(into_map(json!({ "calls_without_an_event": seen.left_out })));
+        new.push(ModelCalled::Rest { calls_without_an_event: seen.left_out });
     }
-    new.into_iter().try_for_each(|data| events.append(Source::Harness, EventType::ModelCalled, data))
+    new.into_iter().try_for_each(|data| events.record(Source::Harness, data))
 }
 
 fn into_bundle(dir: &Path, bundle: &Bundle) -> Result<(), WriteError> {
