@@ -2,13 +2,15 @@
 
 use std::sync::Arc;
 
+use herma_net::head;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use super::limits::HEAD_LIMITS;
 use super::request::{BadRequest, Request};
 use super::shared::{No, Shared};
 use super::way_out::{self, Open};
-use super::{answer, head, plain, request, tunnel};
+use super::{answer, plain, request, tunnel};
 use crate::decided::{Decided, Verdict};
 use crate::reason::Reason;
 use crate::rules::{Asked, shown};
@@ -80,7 +82,7 @@ impl Subject {
 /// Serves the one request of a connection.
 pub(super) async fn serve<S: Stream>(shared: Arc<Shared>, mut client: S) {
     let mut came = Vec::new();
-    let read = timeout(shared.limits.head, head::read(&mut client, &mut came)).await;
+    let read = timeout(shared.limits.head, head::read(&mut client, &mut came, HEAD_LIMITS)).await;
     let (head, rest) = match read {
         Ok(Ok(Some(length))) => {
             let rest = came.split_off((length + 4).min(came.len()));
@@ -92,14 +94,22 @@ pub(super) async fn serve<S: Stream>(shared: Arc<Shared>, mut client: S) {
         Err(_) if came.is_empty() => return,
         Err(_) => return refuse_unread(&shared, client, No::denied(Reason::SlowRequest)).await,
         Ok(Err(bad)) => {
-            return refuse_unread(&shared, client, No::denied(Reason::BadRequest).because(bad.0)).await;
+            return refuse_unread(&shared, client, No::denied(Reason::BadRequest).because(bad.to_string()))
+                .await;
         }
     };
     let number = shared.number();
-    let request = match head::parse(&head).map_err(BadRequest::from).and_then(|head| request::read(&head)) {
+    let request = match head::parse(&head, HEAD_LIMITS)
+        .map_err(BadRequest::from)
+        .and_then(|head| request::read(&head))
+    {
         Ok(request) => request,
         Err(BadRequest::Head(bad)) => {
-            let no = No::denied(Reason::BadRequest).because(bad.0);
+            let no = No::denied(Reason::BadRequest).because(bad.to_string());
+            return refuse(&shared, client, &Subject::unknown(number), no).await;
+        }
+        Err(BadRequest::Unsupported(why)) => {
+            let no = No::denied(Reason::BadRequest).because(why);
             return refuse(&shared, client, &Subject::unknown(number), no).await;
         }
         Err(BadRequest::Host { method, host, why }) => {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use herma_net::head::HeadLimits;
+
 /// What one proxy takes, and how long.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
@@ -46,3 +48,6 @@ impl Default for Limits {
         }
     }
 }
+
+/// The bounds of a request head.
+pub(super) const HEAD_LIMITS: HeadLimits = HeadLimits { max_bytes: 16 << 10, max_headers: 100 };

@@ -1,29 +1,22 @@
-//! Takes connections.
+//! Addresses to listen on, and the listeners bound there.
 
-use std::fs;
 use std::io;
-use std::net::Ipv4Addr;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
-use std::path::{Path, PathBuf};
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
-use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use herma_net::{Address, Listener, Stream, stopped};
+use tokio::sync::{Semaphore, watch};
 
-use super::connection::{self, Stream};
-use super::metrics;
 use super::shared::Shared;
-
-/// Waits after an error of the system that passes by itself, such as too many open files.
-const AFTER_ERROR: Duration = Duration::from_millis(50);
+use super::{connection, metrics};
 
 /// Where a proxy listens. Other machines never reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
     /// A socket in the file system, for its owner only.
     Unix(PathBuf),
-    /// A port on the loopback of IPv4; 0 lets the system choose.
+    /// A port on the loopback of IPv4; 0 lets the kernel choose.
     Loopback(u16),
 }
 
@@ -36,137 +29,62 @@ impl std::fmt::Display for Listen {
     }
 }
 
-/// Who calls at a listener.
+impl Listen {
+    fn address(&self) -> Address {
+        match self {
+            Self::Unix(path) => Address::Unix(path.clone()),
+            Self::Loopback(port) => Address::Tcp(SocketAddr::from((Ipv4Addr::LOCALHOST, *port))),
+        }
+    }
+}
+
+impl From<Address> for Listen {
+    fn from(address: Address) -> Self {
+        match address {
+            Address::Unix(path) => Self::Unix(path),
+            Address::Tcp(address) => Self::Loopback(address.port()),
+        }
+    }
+}
+
+/// The role of the clients of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Caller {
-    /// A client, who wants to reach something.
+pub(super) enum Role {
+    /// The run, whose requests are decided on.
     Client,
-    /// The operator, who wants to know what was counted.
+    /// The operator, who reads the metrics.
     Operator,
 }
 
-/// A listener that is bound.
-pub(super) enum Listener {
-    Unix(UnixListener, RemovedAtEnd),
-    Tcp(TcpListener),
+/// Binds a listener. Gives it with its address, in which the kernel may have chosen the port.
+pub(super) async fn bind(listen: &Listen) -> io::Result<(Listener, Listen)> {
+    let listener = Listener::bind(&listen.address()).await?;
+    let bound = listener.address()?.into();
+    Ok((listener, bound))
 }
 
-/// A socket's file, removed at the end.
-pub(super) struct RemovedAtEnd(PathBuf);
-
-impl Drop for RemovedAtEnd {
-    fn drop(&mut self) {
-        // It may be gone with its directory.
-        let _ = fs::remove_file(&self.0);
-    }
-}
-
-impl Listener {
-    pub(super) async fn bind(listen: &Listen) -> io::Result<Self> {
-        match listen {
-            Listen::Loopback(port) => TcpListener::bind((Ipv4Addr::LOCALHOST, *port)).await.map(Self::Tcp),
-            Listen::Unix(path) => {
-                remove_dead_socket(path)?;
-                let listener = UnixListener::bind(path)?;
-                let file = RemovedAtEnd(path.clone());
-                fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-                Ok(Self::Unix(listener, file))
-            }
-        }
-    }
-
-    /// Where it listens, with the port that the system chose.
-    pub(super) fn bound(&self) -> io::Result<Listen> {
-        match self {
-            Self::Tcp(listener) => Ok(Listen::Loopback(listener.local_addr()?.port())),
-            Self::Unix(_, file) => Ok(Listen::Unix(file.0.clone())),
-        }
-    }
-
-    /// Takes connections until the proxy ends; each runs in a task of its own, and ends with it.
-    pub(super) async fn serve(
-        self,
-        shared: Arc<Shared>,
-        room: Arc<Semaphore>,
-        mut ending: watch::Receiver<bool>,
-        caller: Caller,
-    ) {
-        loop {
-            let stop = ending.clone();
-            tokio::select! {
-                biased;
-                () = ended(&mut ending) => return,
-                taken = self.take(&shared, &room, stop, caller) => {
-                    if taken.is_err() {
-                        tokio::time::sleep(AFTER_ERROR).await;
-                    }
-                }
-            }
-        }
-    }
-
-    async fn take(
-        &self,
-        shared: &Arc<Shared>,
-        room: &Arc<Semaphore>,
-        stop: watch::Receiver<bool>,
-        caller: Caller,
-    ) -> io::Result<()> {
-        let place = room.clone().acquire_owned().await.map_err(io::Error::other)?;
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, _) = listener.accept().await?;
-                stream.set_nodelay(true)?;
-                spawn(shared.clone(), stream, place, stop, caller);
-            }
-            Self::Unix(listener, _) => {
-                let (stream, _) = listener.accept().await?;
-                spawn(shared.clone(), stream, place, stop, caller);
-            }
-        }
-        Ok(())
-    }
-}
-
-fn spawn<S: Stream>(
+/// Serves a listener until the proxy stops, and every connection until then at the longest.
+pub(super) async fn serve(
+    listener: Listener,
     shared: Arc<Shared>,
-    stream: S,
-    place: OwnedSemaphorePermit,
-    mut stop: watch::Receiver<bool>,
-    caller: Caller,
+    permits: Arc<Semaphore>,
+    stop: watch::Receiver<bool>,
+    role: Role,
 ) {
-    let serve = async move {
-        match caller {
-            Caller::Client => connection::serve(shared, stream).await,
-            Caller::Operator => metrics::serve(shared, stream).await,
+    let handle = |stream: Stream| {
+        let (shared, own, mut stop) = (shared.clone(), stop.clone(), stop.clone());
+        async move {
+            let serve = async {
+                match role {
+                    Role::Client => connection::serve(shared, stream).await,
+                    Role::Operator => metrics::serve(shared, stream, own).await,
+                }
+            };
+            tokio::select! {
+                () = serve => {}
+                () = stopped(&mut stop) => {}
+            }
         }
     };
-    tokio::spawn(async move {
-        tokio::select! {
-            () = serve => {}
-            () = ended(&mut stop) => {}
-        }
-        drop(place);
-    });
-}
-
-/// Waits until the proxy ends.
-async fn ended(ending: &mut watch::Receiver<bool>) {
-    // An error says that the proxy is gone.
-    let _ = ending.wait_for(|ending| *ending).await;
-}
-
-/// Removes a socket that nobody listens on any more. One that is listened on stays, and binding fails.
-fn remove_dead_socket(path: &Path) -> io::Result<()> {
-    let is_socket = match fs::symlink_metadata(path) {
-        Ok(found) => found.file_type().is_socket(),
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(e) => return Err(e),
-    };
-    let is_dead = std::os::unix::net::UnixStream::connect(path)
-        .is_err_and(|e| e.kind() == io::ErrorKind::ConnectionRefused);
-    if is_socket && is_dead {
-        fs::remove_file(path)?;
-    }
-    Ok(())
+    listener.serve(permits, stop.clone(), handle).await;
 }

@@ -3,17 +3,21 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
+use herma_net::{Options, Stream};
+use http::header::{CONNECTION, CONTENT_TYPE};
+use http::{HeaderValue, Method, Response, StatusCode};
+use http_body_util::Full;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
-use tokio::time::timeout;
+use tokio::sync::watch;
 
-use super::connection::Stream;
 use super::counts::Counts;
+use super::limits::HEAD_LIMITS;
 use super::shared::Shared;
-use super::{answer, head};
 
 /// Where they are asked for.
 const PATH: &str = "/metrics";
@@ -53,23 +57,32 @@ pub(super) fn text(counts: &Counts) -> String {
     text
 }
 
-/// Answers the one request of an operator's connection.
-pub(super) async fn serve<S: Stream>(shared: Arc<Shared>, mut operator: S) {
-    let mut came = Vec::new();
-    let Ok(Ok(Some(length))) = timeout(shared.limits.head, head::read(&mut operator, &mut came)).await else {
-        return;
+/// Serves an operator's connection.
+pub(super) async fn serve(shared: Arc<Shared>, operator: Stream, stop: watch::Receiver<bool>) {
+    let options = Options {
+        head: HEAD_LIMITS,
+        head_timeout: shared.limits.head,
+        write_timeout: shared.limits.head,
+        refuse: |bad| respond(bad.status(), "text/plain", format!("{bad}\n")).map(Bytes::from),
     };
-    let head = head::parse(came.get(..length).unwrap_or_default());
-    let (status, kind, body) = match head {
-        Ok(head) if head.method == "GET" && head.target == PATH => {
+    herma_net::serve(operator, options, stop, |request| {
+        let is_known = request.method() == Method::GET && request.uri() == PATH;
+        let response = if is_known {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            ("200 OK", kind, text(&shared.counts()))
-        }
-        _ => ("404 Not Found", "text/plain", format!("there is nothing but GET {PATH} here\n")),
-    };
-    let head = format!(
-        "HTTP/1.1 {status}\r\ncontent-type: {kind}\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
-    answer::finish(&mut operator, &[head.as_bytes(), body.as_bytes()].concat()).await;
+            respond(StatusCode::OK, kind, text(&shared.counts()))
+        } else {
+            let message = format!("there is nothing but GET {PATH} here\n");
+            respond(StatusCode::NOT_FOUND, "text/plain", message)
+        };
+        std::future::ready(response.map(Full::<Bytes>::from))
+    })
+    .await;
+}
+
+fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<String> {
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+    response
 }

@@ -4,7 +4,7 @@
 //! and ends it. One request has a connection for itself:
 //!
 //! ```text
-//! head      read by hand, in a bounded time and size; what two readers could take differently is refused
+//! head      validated strictly, in a bounded time and size
 //! list      is the host on it? the mode `learn` goes on without, and writes the host down
 //! quotas    is there a tunnel left, and are there bytes left?
 //! resolve   the name, once
@@ -23,7 +23,6 @@ mod connect;
 mod connection;
 mod copy;
 mod counts;
-mod head;
 mod limits;
 mod listener;
 mod metrics;

@@ -1,6 +1,7 @@
 //! What a head asks for, and how it is asked further.
 
-use super::head::{BadHead, Head};
+use herma_net::head::{BadHead, HttpVersion, RequestHead};
+
 use crate::host::{BadHost, Host, read_port, split_port};
 use crate::rules::{Asked, Asking, Method, PLAIN_PORT};
 
@@ -36,6 +37,8 @@ pub(super) struct Plain {
 #[derive(Debug)]
 pub(super) enum BadRequest {
     Head(BadHead),
+    /// The head is valid HTTP, and is not a request that this proxy takes.
+    Unsupported(&'static str),
     /// The host is none.
     Host {
         method: &'static str,
@@ -51,12 +54,12 @@ impl From<BadHead> for BadRequest {
 }
 
 fn bad(why: &'static str) -> BadRequest {
-    BadRequest::Head(BadHead(why))
+    BadRequest::Unsupported(why)
 }
 
 /// Reads what is asked for.
-pub(super) fn read(head: &Head<'_>) -> Result<Request, BadRequest> {
-    let body = body_length(head)?;
+pub(super) fn read(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
+    let body = head.body_length;
     if head.method == "CONNECT" {
         if body > 0 {
             return Err(bad("CONNECT has no body"));
@@ -75,7 +78,7 @@ pub(super) fn read(head: &Head<'_>) -> Result<Request, BadRequest> {
             "this is a proxy: the target is a full URL that begins with `http://`"
         }));
     };
-    if !head.is_new {
+    if head.version == HttpVersion::Http10 {
         return Err(bad("plain HTTP is taken as HTTP/1.1 only"));
     }
     let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
@@ -96,30 +99,11 @@ fn place(text: &str, asking: Asking) -> Result<(Host, Option<u16>), BadRequest> 
     Ok((Host::parse(host).map_err(failed)?, port))
 }
 
-/// How many bytes follow. Chunks are not taken: nothing that asks through here needs them.
-fn body_length(head: &Head<'_>) -> Result<u64, BadRequest> {
-    let mut length = None;
-    for (name, value) in &head.headers {
-        if name.eq_ignore_ascii_case("transfer-encoding") {
-            return Err(bad("`transfer-encoding` is not taken; send the body with `content-length`"));
-        }
-        if name.eq_ignore_ascii_case("content-length") {
-            let number = std::str::from_utf8(value).ok().and_then(|text| text.parse().ok());
-            let is_plain = value.iter().all(u8::is_ascii_digit);
-            if length.is_some() || !is_plain || number.is_none() {
-                return Err(bad("`content-length` must be there once, as a plain number"));
-            }
-            length = number;
-        }
-    }
-    Ok(length.unwrap_or(0))
-}
-
 /// Checks that the header `host` is there once and names what the target names. Old clients may leave it out.
-fn host_agrees(head: &Head<'_>, asked: &Asked, usual: u16) -> Result<(), BadRequest> {
+fn host_agrees(head: &RequestHead<'_>, asked: &Asked, usual: u16) -> Result<(), BadRequest> {
     let hosts: Vec<_> = head.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host")).collect();
     match hosts[..] {
-        [] if !head.is_new => Ok(()),
+        [] if head.version == HttpVersion::Http10 => Ok(()),
         [(_, value)] => {
             let named = std::str::from_utf8(value).ok().and_then(|text| Host::parse_with_port(text).ok());
             match named {
@@ -132,7 +116,12 @@ fn host_agrees(head: &Head<'_>, asked: &Asked, usual: u16) -> Result<(), BadRequ
 }
 
 /// The head as the other side gets it: with a path for a target, and for this one request.
-fn sent_further(head: &Head<'_>, asked: &Asked, method: Method, path: &str) -> Result<Vec<u8>, BadRequest> {
+fn sent_further(
+    head: &RequestHead<'_>,
+    asked: &Asked,
+    method: Method,
+    path: &str,
+) -> Result<Vec<u8>, BadRequest> {
     let dropped = dropped(head)?;
     let slash = if path.starts_with('/') { "" } else { "/" };
     let port = if asked.port == PLAIN_PORT { String::new() } else { format!(":{}", asked.port) };
@@ -151,7 +140,7 @@ fn sent_further(head: &Head<'_>, asked: &Asked, method: Method, path: &str) -> R
 }
 
 /// The headers that end here: those that always do, and those that `connection` names.
-fn dropped<'a>(head: &Head<'a>) -> Result<Vec<&'a str>, BadRequest> {
+fn dropped<'a>(head: &RequestHead<'a>) -> Result<Vec<&'a str>, BadRequest> {
     let mut dropped = OF_THE_HOP.to_vec();
     for (name, value) in &head.headers {
         if !name.eq_ignore_ascii_case("connection") {
@@ -172,7 +161,9 @@ fn dropped<'a>(head: &Head<'a>) -> Result<Vec<&'a str>, BadRequest> {
 mod tests {
     use proptest::prelude::*;
 
-    use super::super::head;
+    use herma_net::head;
+
+    use super::super::limits::HEAD_LIMITS;
     use super::*;
 
     const PIECES: &[&str] = &[
@@ -198,7 +189,7 @@ mod tests {
         ":",
     ];
 
-    fn named<'a>(head: &'a Head<'_>, name: &str) -> Vec<&'a [u8]> {
+    fn named<'a>(head: &'a RequestHead<'_>, name: &str) -> Vec<&'a [u8]> {
         head.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| *value).collect()
     }
 
@@ -212,7 +203,7 @@ mod tests {
         ) {
             let pieces: String = [first, host].iter().chain(&rest).map(|at| PIECES[*at]).collect();
             let bytes = [pieces.trim_end_matches("\r\n").as_bytes(), &garbage].concat();
-            let Ok(request) = head::parse(&bytes).map_err(BadRequest::from).and_then(|head| read(&head)) else {
+            let Ok(request) = head::parse(&bytes, HEAD_LIMITS).map_err(BadRequest::from).and_then(|head| read(&head)) else {
                 return Ok(());
             };
             let Some(plain) = request.plain else {
@@ -221,7 +212,7 @@ mod tests {
             };
             let end = plain.head.len() - 4;
             prop_assert_eq!(memchr::memmem::find(&plain.head, b"\r\n\r\n"), Some(end));
-            let sent = head::parse(&plain.head[..end]).unwrap();
+            let sent = head::parse(&plain.head[..end], HEAD_LIMITS).unwrap();
             prop_assert!(sent.target.starts_with('/'));
             prop_assert_eq!(named(&sent, "host").len(), 1);
             prop_assert!(named(&sent, "host")[0].starts_with(b"example.org"));
@@ -234,7 +225,7 @@ mod tests {
 
         #[test]
         fn no_bytes_break_the_reader(bytes in prop::collection::vec(any::<u8>(), 0..80)) {
-            let _ = head::parse(&bytes).map_err(BadRequest::from).and_then(|head| read(&head));
+            let _ = head::parse(&bytes, HEAD_LIMITS).map_err(BadRequest::from).and_then(|head| read(&head));
         }
     }
 }

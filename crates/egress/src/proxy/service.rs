@@ -12,7 +12,7 @@ use tokio::sync::{Semaphore, watch};
 use super::connect::{Connect, Direct};
 use super::counts::Counts;
 use super::limits::Limits;
-use super::listener::{Caller, Listen, Listener};
+use super::listener::{self, Listen, Role};
 use super::metrics;
 use super::shared::Shared;
 use crate::decided::Watch;
@@ -134,29 +134,23 @@ impl Service {
 impl Handle {
     /// Listens. Gives where, with the port that the system chose. Not to be called from an asynchronous task.
     pub fn listen(&self, listen: &Listen) -> Result<Listen, StartError> {
-        self.listen_for(listen, Caller::Client, self.room.clone())
+        self.listen_for(listen, Role::Client, self.room.clone())
     }
 
     /// Listens for the operator, who asks there for the metrics (`GET /metrics`). Not where a client could: what is counted
     /// is no business of a run's. Not to be called from an asynchronous task.
     pub fn listen_for_operator(&self, listen: &Listen) -> Result<Listen, StartError> {
         // Apart from the clients' room: also when they have taken all of it, an operator is answered.
-        self.listen_for(listen, Caller::Operator, Arc::new(Semaphore::new(OPERATORS)))
+        self.listen_for(listen, Role::Operator, Arc::new(Semaphore::new(OPERATORS)))
     }
 
-    fn listen_for(
-        &self,
-        listen: &Listen,
-        caller: Caller,
-        room: Arc<Semaphore>,
-    ) -> Result<Listen, StartError> {
+    fn listen_for(&self, listen: &Listen, role: Role, room: Arc<Semaphore>) -> Result<Listen, StartError> {
         let failed = |source| StartError::Listen { listen: listen.clone(), source };
         let Some(runtime) = &self.runtime else {
             return Err(failed(io::Error::other("the proxy has ended")));
         };
-        let listener = runtime.block_on(Listener::bind(listen)).map_err(failed)?;
-        let bound = listener.bound().map_err(failed)?;
-        runtime.spawn(listener.serve(self.shared.clone(), room, self.ending.subscribe(), caller));
+        let (listener, bound) = runtime.block_on(listener::bind(listen)).map_err(failed)?;
+        runtime.spawn(listener::serve(listener, self.shared.clone(), room, self.ending.subscribe(), role));
         Ok(bound)
     }
 

@@ -66,11 +66,14 @@ fn there_is_nothing_else_for_the_operator_and_no_metrics_for_a_client() {
     let dir = tempfile::tempdir().unwrap();
     let socket = dir.path().join("metrics.sock");
     proxy.handle.listen_for_operator(&Listen::Unix(socket.clone())).unwrap();
-    for request in
-        ["GET / HTTP/1.1", "POST /metrics HTTP/1.1", "CONNECT example.org:443 HTTP/1.1", "nonsense"]
-    {
+    for (request, status) in [
+        ("GET / HTTP/1.1", "404 Not Found"),
+        ("POST /metrics HTTP/1.1", "404 Not Found"),
+        ("CONNECT example.org:443 HTTP/1.1", "404 Not Found"),
+        ("nonsense", "400 Bad Request"),
+    ] {
         let answer = ask(&socket, &format!("{request}\r\n\r\n"));
-        assert!(answer.starts_with("HTTP/1.1 404 Not Found\r\n"), "{request}: {answer}");
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status}\r\n")), "{request}: {answer}");
     }
     assert_eq!(proxy.decided(), []);
     let mut client = Client::new(&proxy);

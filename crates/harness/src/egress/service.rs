@@ -1,8 +1,5 @@
 //! The egress proxy of one run: started before its engine, ended with it.
 
-use std::fs::{DirBuilder, File};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,6 +9,7 @@ use herma_core::event::EgressDecided;
 use herma_destination::Capabilities;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
+use herma_net::SocketDir;
 
 use super::learned::Proposal;
 use super::plan::EgressPlan;
@@ -23,8 +21,6 @@ use crate::run::Run;
 const SOCKET: &str = "egress.sock";
 /// The name of the operator's socket beside it. No agent sees it.
 const OPERATORS_SOCKET: &str = "metrics.sock";
-/// The longest path that a socket can be bound to: the system's own limit.
-const LONGEST_PATH: usize = 107;
 
 /// The egress proxy of a run.
 pub(crate) struct RunEgress {
@@ -32,8 +28,8 @@ pub(crate) struct RunEgress {
     recorder: Arc<Recorder>,
     mode: EgressMode,
     socket: PathBuf,
-    /// Where it listens may be named by this.
-    _dir: File,
+    /// Keeps the bound path valid.
+    _dir: SocketDir,
 }
 
 impl RunEgress {
@@ -51,8 +47,7 @@ pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
     {
         return Ok(());
     }
-    let dir = run.dirs.egress();
-    DirBuilder::new().mode(0o700).create(&dir)?;
+    let sockets = SocketDir::create(&run.dirs.egress())?;
     let terms = run.every_terms().cloned().collect();
     let recorder = Arc::new(Recorder::new(Arc::clone(&run.events), terms));
     let options = Options {
@@ -67,18 +62,11 @@ pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
         )
     };
     let handle = Service::start(options).map_err(internal)?;
-    let opened = File::open(&dir)?;
-    let socket = dir.join(SOCKET);
-    // A home may lie deeper than the system takes the path of a socket.
-    let address = |name: &str| {
-        let path = dir.join(name);
-        let short = Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(name);
-        Listen::Unix(if path.as_os_str().len() > LONGEST_PATH { short } else { path })
-    };
-    handle.listen(&address(SOCKET)).map_err(internal)?;
-    handle.listen_for_operator(&address(OPERATORS_SOCKET)).map_err(internal)?;
+    let socket = sockets.path(SOCKET);
+    handle.listen(&Listen::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
+    handle.listen_for_operator(&Listen::Unix(sockets.bind_path(OPERATORS_SOCKET))).map_err(internal)?;
     run.facts.egress = Some(EgressUse { mode: plan.mode, ..EgressUse::default() });
-    run.egress = Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: opened });
+    run.egress = Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: sockets });
     Ok(())
 }
 

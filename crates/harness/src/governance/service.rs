@@ -4,10 +4,9 @@
 //! ask as often as it likes and hold as many connections open as it likes; a fixed number of threads serves them, each
 //! call has its time, and the log of events has a limit for what an agent makes herma write.
 
-use std::fs::{self, DirBuilder, File};
+use std::fs;
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +17,7 @@ use herma_core::Contract;
 use herma_core::event::{Source, ToolEvaluated};
 use herma_core::tool::{ToolAnswer, ToolCall};
 use herma_evidence::{EventLog, layout};
+use herma_net::SocketDir;
 use herma_policy::{Asker, ChildRun, Decision, Policies};
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -29,8 +29,6 @@ use crate::run::Run;
 
 /// The socket's name in the run's directory for it.
 const SOCKET: &str = "governance.sock";
-/// The longest path that a socket can be bound to: the system's own limit.
-const LONGEST_PATH: usize = 107;
 /// How many are served at once. More wait in the kernel's queue.
 const THREADS: usize = 4;
 /// The most of a question: a subject of the greatest length, every character of it escaped.
@@ -52,8 +50,8 @@ pub struct RunGovernance {
     /// Closed to end the threads.
     stop: UnixStream,
     threads: Vec<JoinHandle<()>>,
-    /// Where it listens may be named by this.
-    _dir: File,
+    /// Keeps the bound path valid.
+    _dir: SocketDir,
 }
 
 impl RunGovernance {
@@ -64,15 +62,9 @@ impl RunGovernance {
         asker: Asker,
         events: Arc<EventLog>,
     ) -> io::Result<Self> {
-        DirBuilder::new().mode(0o700).create(dir)?;
-        let opened = File::open(dir)?;
-        let socket = dir.join(SOCKET);
-        // A home may lie deeper than the system takes the path of a socket.
-        let address = if socket.as_os_str().len() > LONGEST_PATH {
-            Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
-        } else {
-            socket.clone()
-        };
+        let sockets = SocketDir::create(dir)?;
+        let socket = sockets.path(SOCKET);
+        let address = sockets.bind_path(SOCKET);
         let listener = UnixListener::bind(&address)?;
         fs::set_permissions(&address, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
@@ -93,7 +85,7 @@ impl RunGovernance {
             thread.spawn(move || desk.serve())
         };
         let threads = (0..THREADS).map(serve).collect::<io::Result<_>>()?;
-        Ok(Self { socket, desk, children, stop, threads, _dir: opened })
+        Ok(Self { socket, desk, children, stop, threads, _dir: sockets })
     }
 
     /// Ends it; what was asked, all in all.

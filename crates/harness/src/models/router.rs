@@ -1,9 +1,6 @@
 //! The router of one run: started before its engine, ended after it. Its token dies with the run.
 
 use std::collections::BTreeMap;
-use std::fs::{DirBuilder, File};
-use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,6 +9,7 @@ use herma_core::RunId;
 use herma_core::secret::Secret;
 use herma_engines::fake;
 use herma_evidence::{Redactor, layout};
+use herma_net::SocketDir;
 use herma_router::config::Address;
 use herma_router::service::{Handle, Options, Refusals, RunAbove, Service};
 
@@ -22,8 +20,6 @@ use crate::run::Run;
 
 /// The socket's name in the run's directory of the router.
 const SOCKET: &str = "router.sock";
-/// The longest path that a socket can be bound to: the system's own limit.
-const LONGEST_PATH: usize = 107;
 /// How long the router has to give back what it leased when its run is over.
 const DRAIN: Duration = Duration::from_secs(5);
 
@@ -34,8 +30,8 @@ pub(crate) struct RunRouter {
     token: Secret<String>,
     model: String,
     socket: PathBuf,
-    /// Where it listens may be named by this.
-    _dir: File,
+    /// Keeps the bound path valid.
+    _dir: SocketDir,
 }
 
 impl RunRouter {
@@ -90,7 +86,7 @@ impl RunRouter {
 pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), Stop> {
     let Some(plan) = plan else { return Ok(()) };
     let dir = run.dirs.router();
-    DirBuilder::new().mode(0o700).create(&dir)?;
+    let sockets = SocketDir::create(&dir)?;
     let limits = &plan.config.limits;
     run.facts.providers = plan
         .config
@@ -112,16 +108,9 @@ pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), 
     };
     let handle = Service::start_below(options, above).map_err(internal)?;
     let token = handle.admit(plan.grant(&run_name, &run.plan.engine), &dir).map_err(internal)?;
-    let opened = File::open(&dir)?;
-    let socket = dir.join(SOCKET);
-    // A home may lie deeper than the system takes the path of a socket.
-    let address = if socket.as_os_str().len() > LONGEST_PATH {
-        Path::new("/proc/self/fd").join(opened.as_raw_fd().to_string()).join(SOCKET)
-    } else {
-        socket.clone()
-    };
-    let address = handle.listen(&Address::Unix(address)).map_err(internal)?;
-    let router = RunRouter { handle, address, token, model: plan.model.clone(), socket, _dir: opened };
+    let socket = sockets.path(SOCKET);
+    let address = handle.listen(&Address::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
+    let router = RunRouter { handle, address, token, model: plan.model.clone(), socket, _dir: sockets };
     run.events.redact_with(router.redactor());
     run.router = Some(router);
     Ok(())

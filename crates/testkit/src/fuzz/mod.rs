@@ -12,6 +12,7 @@ mod engine_output;
 mod envelope;
 mod events;
 mod hermes_output;
+mod http_head;
 mod opencode_output;
 mod patch;
 mod paths;
@@ -39,6 +40,7 @@ pub use engine_output::engine_output;
 pub use envelope::envelope;
 pub use events::events;
 pub use hermes_output::hermes_output;
+pub use http_head::http_head;
 pub use opencode_output::opencode_output;
 pub use patch::patch;
 pub use paths::paths;
@@ -66,6 +68,7 @@ pub const TARGETS: &[Target] = &[
     ("envelope", envelope),
     ("events", events),
     ("hermes_output", hermes_output),
+    ("http_head", http_head),
     ("opencode_output", opencode_output),
     ("patch", patch),
     ("paths", paths),
