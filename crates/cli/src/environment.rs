@@ -9,7 +9,7 @@ use std::sync::Arc;
 use herma_core::Fault;
 use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
-use herma_engines::fake;
+use herma_engines::{env, fake};
 use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_home::{HomeError, HomePlace};
 
@@ -58,15 +58,15 @@ pub const VARIABLES: &[Variable] = &[
                and never passes it on; set it where no agent runs",
     },
     Variable {
-        name: fake::SOCKET_VARIABLE,
+        name: env::SOCKET_VARIABLE,
         what: "where the run's router listens. herma sets it for the agent of a run whose contract names a model, and \
                `fake` reads it",
     },
     Variable {
-        name: fake::TOKEN_VARIABLE,
+        name: env::TOKEN_VARIABLE,
         what: "what the router knows the run by, set and read in the same way. It dies with the run",
     },
-    Variable { name: fake::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
+    Variable { name: env::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
     Variable {
         name: RUN_VARIABLE,
         what: "the run that this process belongs to, set by herma. A herma that finds it starts no run by itself",
@@ -183,9 +183,9 @@ pub(crate) fn named_by_the_operator(name: &str) -> Option<OsString> {
 pub(crate) fn router_of_this_run() -> Option<fake::Router> {
     let text = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     Some(fake::Router {
-        socket: PathBuf::from(std::env::var_os(fake::SOCKET_VARIABLE)?),
-        token: Secret::new(text(fake::TOKEN_VARIABLE)?),
-        model: text(fake::MODEL_VARIABLE)?,
+        socket: PathBuf::from(std::env::var_os(env::SOCKET_VARIABLE)?),
+        token: Secret::new(text(env::TOKEN_VARIABLE)?),
+        model: text(env::MODEL_VARIABLE)?,
     })
 }
 

@@ -22,7 +22,7 @@ const SAME_WORD: Duration = Duration::from_millis(500);
 pub(crate) fn listen(cancellation: &CancellationToken, screen: &Screen) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
     let listener = Listener::new().map_err(cannot)?;
-    tool::keep_apart();
+    tool::use_own_process_group();
     let (cancellation, say) = (cancellation.clone(), screen.interjection());
     let listening = move || listener.listen(&cancellation, &say);
     thread::Builder::new().name("signals".to_owned()).spawn(listening).map_err(cannot)?;

@@ -1,5 +1,5 @@
-//! A stand-in for the herma binary in this crate's tests: it knows the hidden subcommands, and one more that
-//! starts a job and waits to be killed.
+//! A stand-in for the herma binary in this crate's tests: it has the hidden subcommands, and one that starts a job
+//! and waits to be killed.
 
 #![allow(clippy::disallowed_macros, reason = "it answers on standard output, as the hidden subcommands do")]
 
@@ -60,7 +60,8 @@ fn answer(mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>
     Ok(())
 }
 
-/// `host|sandbox|waiting|docker=IMAGE,SOCKET,FILES[,RUNTIME] RUN WORKSPACE COMMAND...`; what waits is never started.
+/// `host|sandbox|waiting|docker=IMAGE,SOCKET,FILES[,RUNTIME] RUN WORKSPACE COMMAND...`; `waiting` only prepares the
+/// job.
 fn start(kind: &OsString, mut args: impl Iterator<Item = OsString>) -> Result<(), Box<dyn Error>> {
     let herma = std::env::current_exe()?;
     let destination: Box<dyn Destination> = match kind.to_str() {

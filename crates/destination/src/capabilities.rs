@@ -23,12 +23,12 @@ enum Property {
 
 /// The properties of one destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct DestinationCapabilities {
     kind: DestinationKind,
     properties: &'static [Property],
 }
 
-impl Capabilities {
+impl DestinationCapabilities {
     /// The properties of a destination by its kind.
     #[must_use]
     pub fn of(kind: DestinationKind) -> Self {
@@ -106,7 +106,7 @@ mod tests {
     #[test]
     fn only_a_destination_that_confines_has_a_network_namespace() {
         for kind in DestinationKind::ALL {
-            let capabilities = Capabilities::of(kind);
+            let capabilities = DestinationCapabilities::of(kind);
             assert_eq!(capabilities.confines(), capabilities.has_network_namespace(), "{kind:?}");
             assert_eq!(capabilities.confines(), kind != DestinationKind::Host, "{kind:?}");
         }

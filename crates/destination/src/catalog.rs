@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::DestinationCapabilities;
 use crate::destination::{Destination, ReapError, Unready};
 use crate::docker::{Docker, DockerOptions, ImagePin};
 use crate::host::Host;
@@ -53,7 +53,8 @@ impl Catalog {
     /// a remote service is asked only about runs that it may have.
     pub fn reap(&self, run: RunId, planned: Option<DestinationKind>) -> Result<(), ReapError> {
         let may_have = |kind: DestinationKind| {
-            Capabilities::of(kind).has_local_processes() || planned.is_none_or(|planned| planned == kind)
+            DestinationCapabilities::of(kind).has_local_processes()
+                || planned.is_none_or(|planned| planned == kind)
         };
         self.all().iter().filter(|each| may_have(each.kind())).try_for_each(|each| reap(each.as_ref(), run))
     }

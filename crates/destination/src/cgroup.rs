@@ -1,8 +1,8 @@
-//! Control groups: memory, processes and processor time of all of a job together, where this machine lets herma hold
-//! them. herma makes groups of its own below or beside the one that it is in, and touches no other.
+//! Cgroups: limits on the memory, processes and CPU time of all processes of a job together, where this machine
+//! lets herma create groups. herma creates groups below or beside its own, and changes no other.
 
-mod birthplace;
-mod places;
+mod hierarchy;
+mod initial_cgroup;
 
 use std::collections::HashMap;
 use std::fs;
@@ -16,41 +16,41 @@ use std::time::{Duration, Instant};
 use herma_core::RunId;
 use rustix::process::Pid;
 
-pub(crate) use self::birthplace::Birthplace;
-use self::places::{Controller, Place, Version};
+use self::hierarchy::{CgroupParent, CgroupVersion, Controller};
+pub(crate) use self::initial_cgroup::InitialCgroup;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
-/// The length of time over which processor time is dealt out, in microseconds.
-const PERIOD: u64 = 100_000;
-/// A group whose processes are all dead can be removed a moment later.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The CFS bandwidth period, in microseconds.
+const CFS_PERIOD_US: u64 = 100_000;
+/// The kernel releases a group shortly after its last process has died.
+const REMOVE_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The group of one job. Dropping it removes it, which succeeds once everything in it is dead.
+/// The cgroup of one job. Dropping it removes it, which succeeds once every process in it is dead.
 #[derive(Debug)]
-pub(crate) struct Group {
+pub(crate) struct Cgroup {
     dirs: Vec<PathBuf>,
-    birthplace: Birthplace,
-    /// Those of version 2, which a process is brought into after its start.
+    initial: InitialCgroup,
+    /// The groups of version 2, which a process is moved into after its start.
     later: Vec<PathBuf>,
 }
 
-/// Where groups can be made; looked up once, as herma does not move between groups.
-fn usable() -> &'static [Place] {
-    static USABLE: OnceLock<Vec<Place>> = OnceLock::new();
-    USABLE.get_or_init(|| places::usable().unwrap_or_default())
+/// The directories in which groups can be created. Looked up once, because herma does not move between groups.
+fn usable() -> &'static [CgroupParent] {
+    static USABLE: OnceLock<Vec<CgroupParent>> = OnceLock::new();
+    USABLE.get_or_init(|| hierarchy::usable().unwrap_or_default())
 }
 
-/// What groups will hold of these limits on this machine.
+/// The limits that cgroups enforce on this machine.
 pub(crate) fn will_hold(limits: &Limits) -> Vec<Held> {
     held(usable(), limits)
 }
 
-fn held(places: &[Place], limits: &Limits) -> Vec<Held> {
+fn held(places: &[CgroupParent], limits: &Limits) -> Vec<Held> {
     let mut all = Vec::new();
     for place in places {
         let by = match place.version {
-            Version::One => HeldBy::CgroupV1,
-            Version::Two => HeldBy::CgroupV2,
+            CgroupVersion::One => HeldBy::CgroupV1,
+            CgroupVersion::Two => HeldBy::CgroupV2,
         };
         all.extend(place.controllers.iter().map(|controller| match controller {
             Controller::Memory => Held::new(LimitName::Memory, limits.total_memory.0, by),
@@ -61,29 +61,29 @@ fn held(places: &[Place], limits: &Limits) -> Vec<Held> {
     all
 }
 
-impl Group {
-    /// Makes a group of the run with these limits; `None` where this machine lets herma make none.
+impl Cgroup {
+    /// Creates a group for the run with these limits; `None` where this machine lets herma create none.
     pub(crate) fn make(run: RunId, limits: &Limits) -> io::Result<Option<Self>> {
         Self::make_in(usable(), run, limits)
     }
 
-    fn make_in(places: &[Place], run: RunId, limits: &Limits) -> io::Result<Option<Self>> {
+    fn make_in(places: &[CgroupParent], run: RunId, limits: &Limits) -> io::Result<Option<Self>> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         if places.is_empty() {
             return Ok(None);
         }
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let name = format!("{}{}-{count}", prefix(run), rustix::process::getpid().as_raw_nonzero());
-        // Grown one by one, so that dropping it takes away what was made before something failed.
-        let mut group = Self { dirs: Vec::new(), birthplace: Birthplace::default(), later: Vec::new() };
-        let made: HashMap<&Path, Version> =
+        // Grown one by one, so that dropping it removes the groups that were created before an error.
+        let mut group = Self { dirs: Vec::new(), initial: InitialCgroup::default(), later: Vec::new() };
+        let made: HashMap<&Path, CgroupVersion> =
             places.iter().map(|place| (place.dir.as_path(), place.version)).collect();
         for (outside, version) in made {
             let dir = outside.join(&name);
             fs::create_dir(&dir).map_err(|error| not_made(&dir, &error))?;
             match version {
-                Version::One => group.birthplace.add(&dir, outside),
-                Version::Two => group.later.push(dir.clone()),
+                CgroupVersion::One => group.initial.add(&dir, outside),
+                CgroupVersion::Two => group.later.push(dir.clone()),
             }
             group.dirs.push(dir);
         }
@@ -96,29 +96,29 @@ impl Group {
         Ok(Some(group))
     }
 
-    /// The limit that something in it met, if something did.
+    /// The limit that a process in the group exceeded, if one did.
     pub(crate) fn met(&self) -> Option<LimitName> {
         met(&self.dirs)
     }
 
-    /// Where who starts the job has to stand.
-    pub(crate) fn birthplace(&self) -> &Birthplace {
-        &self.birthplace
+    /// The groups that the spawning thread joins before it starts the job.
+    pub(crate) fn initial_cgroup(&self) -> &InitialCgroup {
+        &self.initial
     }
 
-    /// Whether a process that was born there is not in it as a whole before it is brought there.
+    /// Whether a process must also be moved after its start, by [`Cgroup::admit`].
     pub(crate) fn admits_later(&self) -> bool {
         !self.later.is_empty()
     }
 
-    /// Brings a process that was born there the rest of the way in; what it starts from then on is in it too.
+    /// Moves a started process into the groups of version 2; its later children are in them too.
     pub(crate) fn admit(&self, process: Pid) -> io::Result<()> {
         let number = process.as_raw_nonzero().to_string();
         self.later.iter().try_for_each(|dir| fs::write(dir.join("cgroup.procs"), &number))
     }
 }
 
-/// Why a group could not be made. Where there may be no more of them the kernel only says "try again".
+/// Explains why a group could not be created: at its limits the kernel says only "try again".
 fn not_made(dir: &Path, error: &io::Error) -> io::Error {
     let why = match error.kind() {
         ErrorKind::WouldBlock => {
@@ -129,10 +129,10 @@ fn not_made(dir: &Path, error: &io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("{}: {error}{why}", dir.display()))
 }
 
-/// Reads back what another made a group hold of these limits for a process: one that is not so is an error. `swap` says
-/// whether swap was to be limited too; where it could not be, the probe that passes the limit of memory tells.
+/// Reads back the limits that Docker set for a process; a different value is an error. `swap` says whether swap was
+/// limited too. Where it could not be, the memory probe detects it.
 pub(crate) fn confirm(process: i32, held: &[Held], swap: bool) -> io::Result<()> {
-    let groups = places::of(process)?;
+    let groups = hierarchy::of(process)?;
     for Held { name, value, by } in held {
         let controller = match name {
             LimitName::Memory => Controller::Memory,
@@ -140,7 +140,7 @@ pub(crate) fn confirm(process: i32, held: &[Held], swap: bool) -> io::Result<()>
             LimitName::Cpu => Controller::Cpu,
             _ => continue,
         };
-        let version = if *by == HeldBy::CgroupV2 { Version::Two } else { Version::One };
+        let version = if *by == HeldBy::CgroupV2 { CgroupVersion::Two } else { CgroupVersion::One };
         let group = groups.iter().find(|group| group.controller == controller && group.version == version);
         let agreed = match group {
             Some(group) => confirmed(&group.dir, version, controller, *value, swap),
@@ -153,28 +153,34 @@ pub(crate) fn confirm(process: i32, held: &[Held], swap: bool) -> io::Result<()>
     Ok(())
 }
 
-/// The same for one limit, in one group.
-fn confirmed(dir: &Path, version: Version, controller: Controller, value: u64, swap: bool) -> io::Result<()> {
-    let quota = value * PERIOD / 100;
+/// Reads back one limit in one group.
+fn confirmed(
+    dir: &Path,
+    version: CgroupVersion,
+    controller: Controller,
+    value: u64,
+    swap: bool,
+) -> io::Result<()> {
+    let quota = value * CFS_PERIOD_US / 100;
     match (controller, version) {
         (Controller::Pids, _) => agree(dir, "pids.max", value),
-        (Controller::Memory, Version::Two) => {
+        (Controller::Memory, CgroupVersion::Two) => {
             agree(dir, "memory.max", value)?;
             if swap { if_there(agree(dir, "memory.swap.max", 0)) } else { Ok(()) }
         }
-        (Controller::Memory, Version::One) => {
+        (Controller::Memory, CgroupVersion::One) => {
             agree(dir, "memory.limit_in_bytes", value)?;
             if swap { if_there(agree(dir, "memory.memsw.limit_in_bytes", value)) } else { Ok(()) }
         }
-        // The quota comes first; the same quota for a shorter period would be more.
-        (Controller::Cpu, Version::Two) => {
+        // The period must be read too: the same quota per shorter period is more CPU time.
+        (Controller::Cpu, CgroupVersion::Two) => {
             agree(dir, "cpu.max", quota)?;
             let text = fs::read_to_string(dir.join("cpu.max"))?;
-            at_least(text.split_whitespace().nth(1), PERIOD)
+            at_least(text.split_whitespace().nth(1), CFS_PERIOD_US)
         }
-        (Controller::Cpu, Version::One) => {
+        (Controller::Cpu, CgroupVersion::One) => {
             agree(dir, "cpu.cfs_quota_us", quota)?;
-            at_least(Some(fs::read_to_string(dir.join("cpu.cfs_period_us"))?.trim()), PERIOD)
+            at_least(Some(fs::read_to_string(dir.join("cpu.cfs_period_us"))?.trim()), CFS_PERIOD_US)
         }
     }
 }
@@ -190,13 +196,13 @@ fn at_least(seen: Option<&str>, least: u64) -> io::Result<()> {
     })
 }
 
-/// The limit that something met, by the groups that a process sees as its own from inside of a container.
+/// The limit that was exceeded, by the groups that a process in a container sees as its own.
 pub(crate) fn met_inside() -> Option<LimitName> {
     let root = Path::new("/sys/fs/cgroup");
     met(&[root.to_owned(), root.join("memory"), root.join("pids")])
 }
 
-/// What the kernel counts: for want of memory it has killed, for want of processes it has refused.
+/// Reads the kernel's counters: OOM kills, and forks refused by `pids.max`.
 fn met(dirs: &[PathBuf]) -> Option<LimitName> {
     const COUNTS: [(&str, &str, LimitName); 3] = [
         ("memory.events", "oom_kill", LimitName::Memory),
@@ -214,18 +220,18 @@ fn met(dirs: &[PathBuf]) -> Option<LimitName> {
     COUNTS.iter().find(counted).map(|(_, _, limit)| *limit)
 }
 
-impl Drop for Group {
+impl Drop for Cgroup {
     fn drop(&mut self) {
         for dir in &self.dirs {
-            // What cannot be removed now is a leftover, and found by its name.
+            // A group that cannot be removed now is found by its name when the run is reaped.
             let _ = remove(dir);
         }
     }
 }
 
-/// Removes every group of the run that a herma left that was killed; says how many they were.
+/// Removes every group that a killed herma left of this run; returns how many there were.
 pub(crate) fn remove_of_run(run: RunId) -> io::Result<usize> {
-    let found = places::named(&prefix(run))?;
+    let found = hierarchy::named(&prefix(run))?;
     found.iter().try_for_each(|dir| remove(dir))?;
     Ok(found.len())
 }
@@ -235,7 +241,7 @@ fn prefix(run: RunId) -> String {
 }
 
 fn remove(dir: &Path) -> io::Result<()> {
-    let give_up = Instant::now() + PATIENCE;
+    let give_up = Instant::now() + REMOVE_TIMEOUT;
     loop {
         match fs::remove_dir(dir) {
             Err(error) if error.kind() == ErrorKind::ResourceBusy && Instant::now() < give_up => {
@@ -247,27 +253,27 @@ fn remove(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Writes the limit, and reads it back: a limit that the kernel took differently is none.
-fn set(dir: &Path, version: Version, controller: Controller, limits: &Limits) -> io::Result<()> {
+/// Writes the limit and reads it back, because the kernel may store another value.
+fn set(dir: &Path, version: CgroupVersion, controller: Controller, limits: &Limits) -> io::Result<()> {
     let memory = limits.total_memory.0;
-    let quota = limits.cpu * PERIOD / 100;
+    let quota = limits.cpu * CFS_PERIOD_US / 100;
     match (controller, version) {
         (Controller::Pids, _) => put(dir, "pids.max", limits.processes),
-        (Controller::Memory, Version::Two) => {
+        (Controller::Memory, CgroupVersion::Two) => {
             put(dir, "memory.max", memory)?;
             if_there(put(dir, "memory.swap.max", 0))
         }
-        (Controller::Memory, Version::One) => {
+        (Controller::Memory, CgroupVersion::One) => {
             put(dir, "memory.limit_in_bytes", memory)?;
-            // Memory and swap together: without this line swap is one more way to memory.
+            // Memory plus swap: without this line a job could use swap beyond its memory limit.
             if_there(put(dir, "memory.memsw.limit_in_bytes", memory))
         }
-        (Controller::Cpu, Version::Two) => {
-            write(dir, "cpu.max", &format!("{quota} {PERIOD}"))?;
+        (Controller::Cpu, CgroupVersion::Two) => {
+            write(dir, "cpu.max", &format!("{quota} {CFS_PERIOD_US}"))?;
             agree(dir, "cpu.max", quota)
         }
-        (Controller::Cpu, Version::One) => {
-            put(dir, "cpu.cfs_period_us", PERIOD)?;
+        (Controller::Cpu, CgroupVersion::One) => {
+            put(dir, "cpu.cfs_period_us", CFS_PERIOD_US)?;
             put(dir, "cpu.cfs_quota_us", quota)
         }
     }
@@ -288,14 +294,14 @@ fn agree(dir: &Path, file: &str, value: u64) -> io::Result<()> {
     let path = dir.join(file);
     let text = fs::read_to_string(&path)?;
     let read: Option<u64> = text.split_whitespace().next().and_then(|number| number.parse().ok());
-    // Memory is counted in pages, so the kernel may round down.
+    // The kernel counts memory in pages and may round down.
     match read {
         Some(read) if read <= value && value - read < 1 << 16 => Ok(()),
         _ => Err(io::Error::other(format!("{} says {} and not {value}", path.display(), text.trim()))),
     }
 }
 
-/// A kernel without swap has no limit for it.
+/// Ignores a missing swap file: a kernel without swap accounting has none.
 fn if_there(done: io::Result<()>) -> io::Result<()> {
     match done {
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied) => Ok(()),
@@ -312,14 +318,14 @@ mod tests {
     }
 
     #[test]
-    fn without_a_place_there_is_no_group_and_nothing_is_said_to_hold() {
+    fn without_a_parent_there_is_no_group_and_no_limit_is_reported() {
         let limits = Limits::default();
-        assert!(Group::make_in(&[], run(), &limits).unwrap().is_none());
+        assert!(Cgroup::make_in(&[], run(), &limits).unwrap().is_none());
         assert_eq!(held(&[], &limits), []);
     }
 
     #[test]
-    fn who_may_make_no_more_groups_is_told_which_setting_says_so() {
+    fn an_exhausted_cgroup_limit_names_its_setting() {
         let full = io::Error::from_raw_os_error(libc::EAGAIN);
         let said = not_made(Path::new("/groups/new"), &full).to_string();
         assert!(said.starts_with("/groups/new: ") && said.contains("`cgroup.max.descendants`"), "{said}");
@@ -328,15 +334,15 @@ mod tests {
     }
 
     #[test]
-    fn each_controller_is_written_and_said() {
+    fn each_controller_is_written_and_reported() {
         let dir = tempfile::tempdir().unwrap();
-        let place = Place {
+        let place = CgroupParent {
             dir: dir.path().to_owned(),
-            version: Version::Two,
+            version: CgroupVersion::Two,
             controllers: vec![Controller::Memory, Controller::Pids, Controller::Cpu],
         };
         let limits = Limits { processes: 77, cpu: 150, ..Limits::default() };
-        let group = Group::make_in(std::slice::from_ref(&place), run(), &limits).unwrap().unwrap();
+        let group = Cgroup::make_in(std::slice::from_ref(&place), run(), &limits).unwrap().unwrap();
         let [own] = &group.dirs[..] else { panic!("{group:?}") };
         assert!(own.starts_with(dir.path()) && own.to_str().unwrap().contains(&run().to_string()));
         let said = |file: &str| fs::read_to_string(own.join(file)).unwrap();
@@ -348,10 +354,11 @@ mod tests {
     }
 
     #[test]
-    fn what_another_made_a_group_hold_is_read_back() {
+    fn limits_that_docker_set_are_read_back() {
         let dir = tempfile::tempdir().unwrap();
-        let two =
-            |controller, value, swap| confirmed(dir.path(), Version::Two, controller, value, swap).is_ok();
+        let two = |controller, value, swap| {
+            confirmed(dir.path(), CgroupVersion::Two, controller, value, swap).is_ok()
+        };
         let says = |file: &str, text: &str| fs::write(dir.path().join(file), text).unwrap();
         says("memory.max", "4096\n");
         assert!(two(Controller::Memory, 4096, true), "a kernel without swap has no limit for it");

@@ -1,4 +1,4 @@
-//! What every destination can do, and what a started process can be told.
+//! The traits of a destination and of a process that it started.
 
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -10,72 +10,72 @@ use std::time::{Duration, Instant};
 use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 
-use crate::capabilities::Capabilities;
+use crate::capabilities::DestinationCapabilities;
 use crate::job::{BadJob, Job, JobPaths, View};
 use crate::limits::{Held, LimitName, Limits};
 use crate::probe::LandlockCanary;
 
-/// Where processes live. A destination that is not ready refuses: none ever falls back to a weaker one.
+/// A place where processes run. A destination that is not ready refuses: none ever falls back to a weaker one.
 pub trait Destination: Send + Sync {
     /// Which destination this is.
     fn kind(&self) -> DestinationKind;
 
     /// The properties that callers decide by.
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::of(self.kind())
+    fn capabilities(&self) -> DestinationCapabilities {
+        DestinationCapabilities::of(self.kind())
     }
 
-    /// Whether what is needed to start processes here is installed, and which walls will stand around them.
+    /// Checks that everything needed to start processes is installed; returns the isolation layers that will apply.
     fn readiness(&self) -> Result<Readiness, Unready>;
 
-    /// The same, tried out by starting something. A run needs no rehearsal: its probes come before its engine.
+    /// Checks the same by starting a process. A run does not need it, because its probes run before its engine.
     fn rehearse(&self) -> Result<Readiness, Unready> {
         self.readiness()
     }
 
-    /// What of these limits will be held for a job, and by what.
+    /// The limits that will be enforced for a job, each with its enforcer.
     fn limits(&self, limits: &Limits) -> Vec<Held> {
         let _ = limits;
         Vec::new()
     }
 
-    /// Where the rooms and herma itself are, as seen from inside.
+    /// The paths of the job and of herma's binary as seen from inside.
     fn view(&self, paths: &JobPaths) -> View;
 
-    /// Gives what was planted on the host to who will be inside, where that is another user: it must be the walls that keep
-    /// it from there, and not its owner.
-    fn lend(&self, planted: &Path) -> io::Result<()> {
+    /// Changes the owner of a probe canary to the user inside, so that the probe tests isolation and not file
+    /// ownership.
+    fn chown_canary(&self, planted: &Path) -> io::Result<()> {
         let _ = planted;
         Ok(())
     }
 
-    /// What only Landlock keeps from being written inside; a probe tries it.
+    /// The path that only Landlock keeps from being written inside; a probe tries to write it.
     fn landlock_canary(&self) -> LandlockCanary {
         LandlockCanary::File
     }
 
-    /// Begins what takes a while and needs only that the rooms are there; `None` where there is no such thing. Used
-    /// through [`Prepared`].
+    /// Begins slow setup that only needs the directories of the job to exist; `None` if there is none. Used through
+    /// [`Prepared`].
     fn prepare(&self, job: &Job) -> Result<Option<Box<dyn Waiting>>, StartError> {
         let _ = job;
         Ok(None)
     }
 
-    /// Starts the job. What it starts dies when herma dies, also by SIGKILL, whichever thread called this.
+    /// Starts the job. Its processes die when herma dies, also by SIGKILL, whichever thread called this.
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError>;
 
-    /// Ends and removes everything that a run left here whose herma is dead; returns how many processes or containers
-    /// there were. Reaping a run that left nothing is no error.
+    /// Ends and removes all processes of a run whose herma is dead; returns how many processes or containers there
+    /// were. A run without any is no error.
     fn reap(&self, run: RunId) -> Result<usize, ReapError>;
 }
 
-/// A job that waits for its start: nothing of it runs. Dropping it takes everything back.
+/// A job that is set up and not started. Dropping it undoes the setup.
 pub trait Waiting: Send {
-    /// Starts it, as [`Destination::start`] does.
+    /// Starts the job, as [`Destination::start`] does.
     fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError>;
 }
 
-/// A job for which everything was done that can be done before its rooms are filled.
+/// A job with all setup done that does not need the content of its directories.
 pub struct Prepared<'a> {
     destination: &'a dyn Destination,
     job: Job,
@@ -83,7 +83,7 @@ pub struct Prepared<'a> {
 }
 
 impl<'a> Prepared<'a> {
-    /// Begins to make ready for the job, and returns while that goes on.
+    /// Begins the setup and returns while it continues.
     pub fn begin(destination: &'a dyn Destination, job: Job) -> Result<Self, StartError> {
         let waiting = destination.prepare(&job)?;
         Ok(Self { destination, job, waiting })
@@ -98,40 +98,40 @@ impl<'a> Prepared<'a> {
     }
 }
 
-/// A process that was started, with everything that it started in turn. Dropping it kills all of them.
+/// A started process and its descendants. Dropping it kills all of them.
 pub trait Process: Send {
-    /// The writing end of its standard input, once, where the job asked for [`crate::Stdin::Pipe`]. Dropping it ends the
-    /// input. A write waits as long as the process does not read.
+    /// The write end of stdin, once, where the job asked for [`crate::Stdin::Pipe`]. Dropping it closes stdin. A
+    /// write blocks while the process does not read.
     fn take_stdin(&mut self) -> Option<Box<dyn Write + Send>>;
 
-    /// The reading end of its standard output, once.
+    /// The read end of stdout, once.
     fn take_stdout(&mut self) -> Option<Box<dyn Read + Send>>;
 
-    /// The reading end of its standard error, once.
+    /// The read end of stderr, once.
     fn take_stderr(&mut self) -> Option<Box<dyn Read + Send>>;
 
-    /// Sleeps until it ends, but no longer than `at_most`; `None` says that it still runs.
+    /// Blocks until the process exits, at most for `at_most`; `None` means that it still runs.
     ///
-    /// Only the process that was started is waited for: what it left behind may live until [`Process::kill_all`].
+    /// Only the process itself is waited for: its descendants may live until [`Process::kill_all`].
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>>;
 
-    /// The limit that it met and that ended it, or something of it: by herma's own hand or by the kernel's. Whether that
-    /// made it fail is for its exit to say.
-    fn over_limit(&self) -> Option<LimitName> {
+    /// The limit whose excess made herma or the kernel kill a process of the job. The exit tells whether the job
+    /// failed because of it.
+    fn exceeded_limit(&self) -> Option<LimitName> {
         None
     }
 
-    /// Sends TERM to everything inside and returns at once.
+    /// Sends SIGTERM to every process inside and returns at once.
     fn terminate(&mut self);
 
-    /// Kills everything of it and returns only when nothing of it is alive. A second call does nothing more.
+    /// Kills every process of the job and returns when none is alive. Further calls do nothing.
     fn kill_all(&mut self) -> io::Result<Exit>;
 }
 
-/// How long a wait lasts at most before it is looked whether it is over.
-const LOOK: Duration = Duration::from_millis(100);
+/// The interval at which a wait polls for cancellation.
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// Waits as [`Process::wait`] does, and not much longer than until `is_over` says so.
+/// Waits as [`Process::wait`] does, and returns early when `is_over` returns true.
 pub fn wait_unless(
     process: &mut dyn Process,
     at_most: Duration,
@@ -140,7 +140,7 @@ pub fn wait_unless(
     let began = Instant::now();
     loop {
         let left = at_most.saturating_sub(began.elapsed());
-        let ended = process.wait(left.min(LOOK));
+        let ended = process.wait(left.min(POLL_INTERVAL));
         if !matches!(ended, Ok(None)) || left.is_zero() || is_over() {
             return ended;
         }
@@ -150,9 +150,9 @@ pub fn wait_unless(
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exit {
-    /// Its exit code, where it exited by itself. In the sandbox a signal shows as 128 plus its number.
+    /// The exit code, if the process exited. In the sandbox a signal shows as 128 plus its number.
     pub code: Option<i32>,
-    /// The signal that ended it, where one did.
+    /// The signal that killed it, if one did.
     pub signal: Option<i32>,
 }
 
@@ -166,12 +166,12 @@ impl fmt::Display for Exit {
     }
 }
 
-/// What a ready destination offers.
+/// The isolation that a ready destination provides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Readiness {
-    /// The walls that stand between the process and the machine; none on the host.
+    /// The isolation layers between the process and the machine; none on the host.
     pub walls: Vec<String>,
-    /// What makes them, with its version.
+    /// The program that provides them, with its version.
     pub detail: String,
 }
 
@@ -179,19 +179,19 @@ pub struct Readiness {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{what}: {next_step}")]
 pub struct Unready {
-    /// What is missing.
+    /// The missing requirement.
     pub what: String,
-    /// What a person can do about it.
+    /// The step to take.
     pub next_step: String,
 }
 
 /// A dead run could not be reaped.
 #[derive(Debug, thiserror::Error)]
 pub enum ReapError {
-    /// The service that holds the processes of this destination does not answer.
+    /// The service that runs the processes of this destination does not answer.
     #[error("it cannot be asked about the processes of a dead run: {0}")]
     Unreachable(#[source] io::Error),
-    /// Processes of this machine could not be ended, or their cgroups not removed.
+    /// Local processes could not be ended, or their cgroups could not be removed.
     #[error("the processes of a dead run cannot be ended: {0}")]
     Io(#[from] io::Error),
 }
@@ -205,23 +205,23 @@ pub enum StartError {
     /// The job cannot be started as it was written.
     #[error(transparent)]
     BadJob(#[from] BadJob),
-    /// The system refused.
+    /// A system call failed.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// The program that makes the walls gave up before the command could start.
-    #[error("{program} could not make the walls: {said}")]
-    Walls {
+    /// The program that sets up the isolation failed before the command could start.
+    #[error("{program} could not set up the isolation: {said}")]
+    Isolation {
         /// The program.
         program: String,
-        /// Its last words.
+        /// Its stderr.
         said: String,
     },
-    /// The program that makes the walls did not get that far, in any attempt.
+    /// The program that sets up the isolation timed out in every attempt.
     #[error(
         "{program} did not start within {} s ({attempts} attempts; is the machine under load?)",
         within.as_secs_f32()
@@ -229,21 +229,21 @@ pub enum StartError {
     Slow {
         /// The program.
         program: String,
-        /// How long all attempts took together.
+        /// The time of all attempts together.
         within: Duration,
-        /// How many there were.
+        /// The number of attempts.
         attempts: u32,
     },
 }
 
 impl Exit {
-    /// Whether it ended by itself with exit code 0.
+    /// Whether it exited with code 0.
     #[must_use]
     pub fn success(&self) -> bool {
         self.code == Some(0)
     }
 
-    /// Whether it was killed, by whichever of the two ways that shows.
+    /// Whether it was killed, in either of the two encodings.
     pub(crate) fn was_killed(&self) -> bool {
         let kill = rustix::process::Signal::KILL.as_raw();
         self.signal == Some(kill) || self.code == Some(128 + kill)

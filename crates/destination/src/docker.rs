@@ -1,21 +1,21 @@
-//! Docker: a container around every process, from an image that is named by digest.
+//! The Docker destination: one container per process, from an image pinned by digest.
 
 mod daemon;
 mod diagnosis;
 mod files;
 mod image;
 pub mod keeper;
-#[cfg(feature = "test-switches")]
-mod loosened;
-mod making;
-mod owner;
-mod piece;
+mod ownership;
+mod pending;
 mod process;
 mod read_back;
+mod restriction;
 mod spec;
 mod start;
 mod state;
 mod streams;
+#[cfg(feature = "test-switches")]
+mod test_switches;
 mod wire;
 
 use std::collections::BTreeSet;
@@ -30,28 +30,28 @@ use herma_core::engine::DestinationKind;
 use herma_core::{RunId, Timestamp};
 
 use self::daemon::Daemon;
-use self::diagnosis::Facts;
-use self::owner::User;
+use self::diagnosis::DaemonFacts;
+use self::ownership::User;
 use self::process::DockerProcess;
 use crate::destination::{Destination, Process, Readiness, ReapError, StartError, Unready};
-use crate::doors::{EGRESS_PORT, ROUTER_PORT};
+use crate::enabled_layers::EnabledLayers;
 use crate::job::{Job, JobPaths, View};
-use crate::launcher::landlock::Version;
+use crate::launcher::landlock::LandlockAbi;
 use crate::launcher::rlimits;
 use crate::limits::{Held, HeldBy, Limits};
+use crate::loopback_relay::{EGRESS_PORT, ROUTER_PORT};
 use crate::probe::LandlockCanary;
-use crate::sandbox::{layout, seccomp, watch};
-use crate::standing::Standing;
+use crate::sandbox::{layout, seccomp, usage_monitor};
 
 pub use image::{ImagePin, UnpinnedImage};
-pub use piece::{Noticed, PIECES, Piece, PieceRow};
+pub use restriction::{DetectedBy, RESTRICTIONS, Restriction, RestrictionRow};
 
-/// How long a daemon may take to make a container whose herma is dead; one that is not there by then was never asked for.
-const MAKING: Duration = Duration::from_secs(10);
-/// How often it is looked for.
-const LOOK: Duration = Duration::from_millis(50);
+/// The time a daemon may still need to create a container whose herma is dead; after it, none was requested.
+const CREATE_TIMEOUT: Duration = Duration::from_secs(10);
+/// The polling interval for that container.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// What a person says about Docker.
+/// The settings of the Docker destination.
 #[derive(Clone, Debug)]
 pub struct DockerOptions {
     /// The image that every container is made of. It needs a C library as new as the one that herma was built for.
@@ -65,32 +65,32 @@ pub struct DockerOptions {
     pub files: PathBuf,
 }
 
-/// Starts processes in containers. Every start makes a container and every end removes it: none is ever used twice.
+/// Starts processes in containers. Every start creates a container and every end removes it: none is reused.
 pub struct Docker {
     herma: PathBuf,
     options: DockerOptions,
     daemon: OnceLock<Arc<Daemon>>,
-    facts: OnceLock<Facts>,
-    standing: Standing<Piece>,
+    facts: OnceLock<DaemonFacts>,
+    enabled: EnabledLayers<Restriction>,
 }
 
 impl Docker {
     /// Docker as `options` say, with herma's own binary at this path.
     #[must_use]
     pub fn new(herma: PathBuf, options: DockerOptions) -> Self {
-        let standing = Standing::default();
-        Self { herma, options, daemon: OnceLock::new(), facts: OnceLock::new(), standing }
+        let enabled = EnabledLayers::default();
+        Self { herma, options, daemon: OnceLock::new(), facts: OnceLock::new(), enabled }
     }
 
-    /// The same with one piece of its walls left out, so that a test can see who notices.
+    /// Leaves one restriction out, so that a test can check which probe detects it.
     #[cfg(feature = "test-switches")]
     #[must_use]
-    pub fn without(mut self, piece: Piece) -> Self {
-        self.standing = Standing::without(piece);
+    pub fn without(mut self, restriction: Restriction) -> Self {
+        self.enabled = EnabledLayers::without(restriction);
         self
     }
 
-    /// The runs that have containers, alive or not, of this and any other herma that uses the daemon.
+    /// The runs that have containers at this daemon, running or not, of any herma.
     pub fn runs(&self) -> io::Result<Vec<RunId>> {
         let daemon = self.daemon().map_err(io::Error::other)?;
         let mut runs: Vec<RunId> =
@@ -100,26 +100,26 @@ impl Docker {
         Ok(runs)
     }
 
-    /// Kills and removes every container of a run that is over; returns how many there were. A container ends and is
-    /// removed by itself when its herma is killed: this is for one that was created and not yet started.
+    /// Kills and removes every container of a dead run; returns how many there were. A container ends and is
+    /// removed by itself when its herma dies: this handles one that was created and not yet started.
     fn remove_containers(&self, run: RunId) -> io::Result<usize> {
-        let mut awaited = making::left(&self.options.files, run);
+        let mut awaited = pending::take_names(&self.options.files, run);
         let daemon = self.daemon().map_err(io::Error::other)?;
-        let give_up = Instant::now() + MAKING;
+        let give_up = Instant::now() + CREATE_TIMEOUT;
         let mut removed = BTreeSet::new();
         loop {
             let found = containers(&daemon, Some(run))?;
             let is_over = found.is_empty() && awaited.is_empty();
-            for Found { id, name, .. } in found {
+            for ContainerRef { id, name, .. } in found {
                 process::remove(&daemon, &id)?;
                 awaited.retain(|awaited| Some(awaited) != name.as_ref());
                 removed.insert(id);
             }
-            // Docker lists one for a moment that it says it does not know any more: so it is over when none is listed.
+            // Docker briefly lists a container that it already reports as unknown, so poll until none is listed.
             if is_over || Instant::now() > give_up {
                 return Ok(removed.len());
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
@@ -131,8 +131,8 @@ impl Docker {
         Ok(Arc::clone(self.daemon.get_or_init(|| found)))
     }
 
-    /// What the daemon says. Kept while it says so: asked several times in a run, it does not change meanwhile.
-    fn facts(&self) -> Result<&Facts, Unready> {
+    /// The properties of the daemon and the image, cached for the run.
+    fn facts(&self) -> Result<&DaemonFacts, Unready> {
         let image = self.image()?;
         if let Some(facts) = self.facts.get() {
             return Ok(facts);
@@ -153,18 +153,18 @@ impl Docker {
         self.options.image.as_ref().ok_or_else(no_image)
     }
 
-    /// The second wall. Another runtime has a kernel of its own, which herma cannot ask from here.
-    fn landlock(&self) -> Option<Version> {
-        Version::of_this_kernel().filter(|_| self.options.runtime.is_none())
+    /// The Landlock ABI. Another runtime has its own kernel, which herma cannot query.
+    fn landlock(&self) -> Option<LandlockAbi> {
+        LandlockAbi::of_this_kernel().filter(|_| self.options.runtime.is_none())
     }
 
-    /// How many filters of system calls a container's first process is held by; none can be counted from here where the
-    /// runtime has a kernel of its own.
-    fn filters(&self, facts: &Facts) -> Option<usize> {
+    /// The expected number of seccomp filters of the container's init process; unknown where the runtime has its
+    /// own kernel.
+    fn filters(&self, facts: &DaemonFacts) -> Option<usize> {
         self.options.runtime.is_none().then(|| seccomp::COUNT + usize::from(facts.filter))
     }
 
-    fn walls(&self, facts: &Facts, image: &ImagePin) -> Vec<String> {
+    fn layers(&self, facts: &DaemonFacts, image: &ImagePin) -> Vec<String> {
         let second = match self.landlock() {
             Some(version) => format!("Landlock {} inside", version.number()),
             None => "no Landlock: this kernel or runtime has none".to_owned(),
@@ -199,22 +199,22 @@ impl Docker {
     }
 }
 
-/// A container that is there.
-struct Found {
+/// A container in the daemon's list.
+struct ContainerRef {
     id: String,
     name: Option<String>,
     run: Option<RunId>,
 }
 
-/// The containers of a run, or of all runs, dead or alive.
-fn containers(daemon: &Daemon, run: Option<RunId>) -> io::Result<Vec<Found>> {
+/// The containers of one run or of all runs, running or not.
+fn containers(daemon: &Daemon, run: Option<RunId>) -> io::Result<Vec<ContainerRef>> {
     let filters = Some(spec::filter(run));
     let options = ListContainersOptions { all: true, filters, ..ListContainersOptions::default() };
     let found = daemon.ask(|client| async move { client.list_containers(Some(options)).await })?;
     let named = found.into_iter().filter_map(|container| {
         let run = container.labels.and_then(|labels| labels.get(spec::RUN_LABEL)?.parse().ok());
         let name = container.names.and_then(|names| Some(names.first()?.trim_start_matches('/').to_owned()));
-        container.id.map(|id| Found { id, name, run })
+        container.id.map(|id| ContainerRef { id, name, run })
     });
     Ok(named.collect())
 }
@@ -226,7 +226,7 @@ impl Destination for Docker {
 
     fn readiness(&self) -> Result<Readiness, Unready> {
         let facts = self.facts()?;
-        Ok(Readiness { walls: self.walls(facts, self.image()?), detail: facts.detail.clone() })
+        Ok(Readiness { walls: self.layers(facts, self.image()?), detail: facts.detail.clone() })
     }
 
     fn rehearse(&self) -> Result<Readiness, Unready> {
@@ -248,7 +248,7 @@ impl Destination for Docker {
         let mut all = self.facts().map(|facts| facts.held(limits)).unwrap_or_default();
         all.extend(rlimits::all(limits, &all));
         all.extend(layout::held(limits));
-        all.extend(watch::held(limits));
+        all.extend(usage_monitor::held(limits));
         all
     }
 
@@ -265,8 +265,8 @@ impl Destination for Docker {
         }
     }
 
-    fn lend(&self, planted: &Path) -> io::Result<()> {
-        owner::give(planted)
+    fn chown_canary(&self, planted: &Path) -> io::Result<()> {
+        ownership::chown_to_container_user(planted)
     }
 
     fn landlock_canary(&self) -> LandlockCanary {
@@ -275,12 +275,12 @@ impl Destination for Docker {
 
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         let mut process = self.make(job)?;
-        match self.let_in(&mut process, job) {
+        match self.start_command(&mut process, job) {
             Ok(()) => Ok(Box::new(process)),
-            // Nothing can be seen of a container that has died, and that is then all there is to say.
-            Err(_) if process.is_over() => Err(StartError::Walls {
+            // A dead container gives no more detail than that.
+            Err(_) if process.is_over() => Err(StartError::Isolation {
                 program: "Docker".to_owned(),
-                said: "the container ended before its command could start: somebody killed it".to_owned(),
+                said: "the container was killed before its command could start".to_owned(),
             }),
             Err(error) => Err(error),
         }
@@ -304,18 +304,18 @@ pub fn no_image() -> Unready {
 }
 
 impl Docker {
-    /// Has the command start in a container whose keeper waits, once that is seen to be what was asked for.
-    fn let_in(&self, process: &mut DockerProcess, job: &Job) -> Result<(), StartError> {
+    /// Verifies the restrictions of a paused container, then starts its command.
+    fn start_command(&self, process: &mut DockerProcess, job: &Job) -> Result<(), StartError> {
         let (keeper, number) =
-            process.take_hold().map_err(StartError::io("cannot take hold of the container"))?;
+            process.attach().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
-        let watch = watch::Opened::of(&job.paths)
-            .and_then(|paths| watch::Watch::start(paths, &job.limits, keeper, number));
+        let watch = usage_monitor::WatchedDirs::of(&job.paths)
+            .and_then(|paths| usage_monitor::UsageMonitor::start(paths, &job.limits, keeper, number));
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))
     }
 
-    /// Makes a container of the image up to where the command would start.
+    /// Creates a container up to the point where the command would start.
     fn rehearsal(&self) -> Result<(), StartError> {
         let failed = |error| StartError::io("cannot prepare the rehearsal")(error);
         let mut entropy = [0; 10];

@@ -1,27 +1,27 @@
-//! The variables that a process finds. They are built here from nothing: not one comes from herma's caller.
+//! The environment of a process, built from nothing: no variable comes from herma's caller.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::job::{Job, View};
 
-/// The variable that names the run in each of its processes.
+/// Names the run in each of its processes.
 pub const RUN_VARIABLE: &str = "HERMA_RUN";
 
-/// The variable that says where the run's router answers, for programs that speak HTTP over TCP only.
+/// The URL of the run's router, for programs that speak HTTP over TCP only.
 pub const ROUTER_URL_VARIABLE: &str = "HERMA_ROUTER_URL";
 
-/// What programs look at to find a proxy: some read only capitals, some only small letters.
+/// The proxy variables: some programs read only upper case, some only lower case.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];
 
-/// What is reached without the proxy: its own loopback, where also the ways out begin.
+/// Hosts that are reached without the proxy: the loopback, where the relay listens.
 const DIRECT: &str = "127.0.0.1,localhost,::1";
 
-/// Where programs are looked up, after the directories that the job names.
+/// The directories of PATH after those that the job names.
 const SYSTEM_PATH: [&str; 6] =
     ["/usr/local/sbin", "/usr/local/bin", "/usr/sbin", "/usr/bin", "/sbin", "/bin"];
 
-/// Every variable of the job, later ones winning over earlier ones of the same name.
+/// Every variable of the job; a later one replaces an earlier one of the same name.
 pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, OsString)> {
     let mut path = OsString::new();
     for dir in job.search_path.iter().map(PathBuf::as_path).chain(SYSTEM_PATH.map(Path::new)) {
@@ -35,7 +35,7 @@ pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, Os
         ("HOME".into(), home.into()),
         ("TMPDIR".into(), tmp.into()),
         ("USER".into(), "agent".into()),
-        // What `LANG` would say too, but programs read one file for it when they start, not a dozen.
+        // Instead of `LANG`, because programs read one locale file for it at startup, not a dozen.
         ("LC_CTYPE".into(), "C.UTF-8".into()),
         ("TERM".into(), "dumb".into()),
         ("GIT_CONFIG_NOSYSTEM".into(), "1".into()),
@@ -53,14 +53,14 @@ pub(crate) fn variables(job: &Job, home: &Path, tmp: &Path) -> Vec<(OsString, Os
     all
 }
 
-/// The variables of the ways out, where the view has any. The job's own ones win over them.
-pub(crate) fn ways_out(view: &View) -> Vec<(OsString, OsString)> {
+/// The variables that point to the loopback relay, where the view has relayed ports. The job's own variables win.
+pub(crate) fn relay_variables(view: &View) -> Vec<(OsString, OsString)> {
     let at = |port: u16| OsString::from(format!("http://127.0.0.1:{port}"));
     let router = view.router_port.map(|port| (ROUTER_URL_VARIABLE.into(), at(port)));
     let mut all: Vec<(OsString, OsString)> = router.into_iter().collect();
     if let Some(port) = view.egress_port {
         all.extend(PROXIES.map(|name| (name.into(), at(port))));
-        // OpenSSL's variable, which many others know; an image may have no file of its own.
+        // OpenSSL's variable, which many other libraries honour; an image may have no certificates of its own.
         all.extend(view.certificates.iter().map(|file| ("SSL_CERT_FILE".into(), file.into())));
         all.extend(["NO_PROXY", "no_proxy"].map(|name| (name.into(), DIRECT.into())));
     }

@@ -1,7 +1,7 @@
-//! The body of the hidden `herma __forward`: the doors of a container, joined to their sockets from inside, since the
-//! sockets of a container whose runtime has a kernel of its own cannot be handed out.
+//! The hidden `herma __forward`: relays the loopback ports of a container to their sockets from inside. A runtime
+//! with its own kernel cannot pass listening sockets to the outside.
 //!
-//! It runs beside the command and knows nothing: whoever ends it loses a way out and wins nothing.
+//! It runs beside the command and holds no secret: a process that kills it only loses its network access.
 
 use std::ffi::OsString;
 use std::io;
@@ -11,21 +11,21 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::doors::{self, EGRESS_PORT, ROUTER_PORT};
 use crate::environment::RUN_VARIABLE;
+use crate::loopback_relay::{self, EGRESS_PORT, ROUTER_PORT};
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__forward";
 
-/// Who starts the forwarder and ends at once, so that it is nobody's child but the sandbox's own first process's.
+/// Starts the forwarder and exits at once, so that the init process of the container becomes its parent.
 const DETACH: &str = "--detach";
-/// Written where a way out is not there.
+/// Stands for a missing socket.
 const NONE: &str = "-";
 
-/// The ways out of one job.
+/// The relayed ports of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Forward {
-    /// The run's name, which the forwarder carries as everything else of the run does.
+pub(crate) struct Forwarder {
+    /// The run's id, which every process of the run carries.
     pub(crate) run: OsString,
     /// The router's socket inside.
     pub(crate) router: Option<PathBuf>,
@@ -33,35 +33,36 @@ pub(crate) struct Forward {
     pub(crate) egress: Option<PathBuf>,
 }
 
-impl Forward {
-    /// Itself as three words.
+impl Forwarder {
+    /// The arguments of the forwarder.
     pub(crate) fn words(&self) -> [OsString; 3] {
         let word = |socket: &Option<PathBuf>| socket.as_ref().map_or(NONE.into(), Into::into);
         [self.run.clone(), word(&self.router), word(&self.egress)]
     }
 
-    /// Reads three words.
+    /// Parses those arguments.
     pub(crate) fn parse(args: &mut impl Iterator<Item = OsString>) -> Result<Self, String> {
         let mut next = || args.next().ok_or("a forwarder takes the run and two sockets");
         let (run, router, egress) = (next()?, socket(next()?)?, socket(next()?)?);
         Ok(Self { run, router, egress })
     }
 
-    /// Opens the ports and starts the forwarder. From here on a caller is at worst kept waiting.
+    /// Binds the ports and starts the forwarder. From here on a client connects, and waits at worst.
     pub(crate) fn start(&self) -> io::Result<()> {
-        let door = |socket: &Option<PathBuf>, port| match socket {
+        let listener = |socket: &Option<PathBuf>, port| match socket {
             None => Ok(Stdio::null()),
             Some(_) => StdListener::bind((Ipv4Addr::LOCALHOST, port)).map(|open| OwnedFd::from(open).into()),
         };
-        // The open ports go where the standard streams are: no other way hands on a file without unsafe code.
+        // The listening sockets are passed as stdin and stdout: no other way passes a descriptor without unsafe
+        // code.
         let status = Command::new(std::env::current_exe()?)
             .args([OsString::from(SUBCOMMAND), DETACH.into()])
             .args(self.words())
             .env_clear()
             .env(RUN_VARIABLE, &self.run)
             .current_dir("/")
-            .stdin(door(&self.router, ROUTER_PORT)?)
-            .stdout(door(&self.egress, EGRESS_PORT)?)
+            .stdin(listener(&self.router, ROUTER_PORT)?)
+            .stdout(listener(&self.egress, EGRESS_PORT)?)
             .stderr(Stdio::null())
             .process_group(0)
             .status()?;
@@ -71,7 +72,7 @@ impl Forward {
         Err(io::Error::other(format!("the forwarder did not start: {status}")))
     }
 
-    /// The same words once more, without the first: the caller's own child ends, and the forwarder stays.
+    /// Starts the forwarder as a grandchild: the direct child exits, and the forwarder stays.
     fn detach(&self) -> io::Result<()> {
         Command::new(std::env::current_exe()?)
             .arg(SUBCOMMAND)
@@ -83,24 +84,24 @@ impl Forward {
     }
 
     fn serve(self) -> io::Result<()> {
-        let mut doors = Vec::new();
+        let mut ports = Vec::new();
         if let Some(socket) = self.router {
-            doors.push((StdListener::from(io::stdin().as_fd().try_clone_to_owned()?), socket));
+            ports.push((StdListener::from(io::stdin().as_fd().try_clone_to_owned()?), socket));
         }
         if let Some(socket) = self.egress {
-            doors.push((StdListener::from(io::stdout().as_fd().try_clone_to_owned()?), socket));
+            ports.push((StdListener::from(io::stdout().as_fd().try_clone_to_owned()?), socket));
         }
         let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-        runtime.block_on(doors::serve(doors.into_iter()))
+        runtime.block_on(loopback_relay::serve(ports.into_iter()))
     }
 }
 
-/// Runs the forwarder that `args` (what follows `herma __forward`) ask for; it goes on until it is killed.
+/// Runs the forwarder with the arguments after `herma __forward`, until it is killed.
 #[must_use]
 pub fn run(args: impl Iterator<Item = OsString>) -> ExitCode {
     let mut args = args.peekable();
     let detach = args.next_if(|word| word == DETACH).is_some();
-    let Ok(forward) = Forward::parse(&mut args) else { return ExitCode::from(2) };
+    let Ok(forward) = Forwarder::parse(&mut args) else { return ExitCode::from(2) };
     let done = if detach { forward.detach() } else { forward.serve() };
     if done.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

@@ -1,4 +1,4 @@
-//! The host: no wall at all. For `fake`, which is herma's own code, and for tests.
+//! The host destination: no isolation at all. For `fake`, which is herma's own code, and for tests.
 
 use std::ffi::OsString;
 use std::io::{self, Read, Write};
@@ -10,26 +10,27 @@ use herma_core::RunId;
 use herma_core::engine::DestinationKind;
 use rustix::process::Signal;
 
+use crate::cgroup::InitialCgroup;
+use crate::child_process::ChildProcess;
 use crate::destination::{Destination, Exit, Process, Readiness, ReapError, StartError, Unready};
 use crate::environment;
 use crate::job::{BadJob, Job, JobPaths, View};
-use crate::launcher::{Launch, rlimits};
+use crate::launcher::{LaunchPlan, rlimits};
 use crate::leftovers;
-use crate::proc::{self, Seen};
-use crate::running::Running;
-use crate::spawner::Heritage;
+use crate::proc::{self, ProcessInfo};
+use crate::spawner::InheritedFds;
 
-/// Starts processes on this machine as they are. One job of a run at a time: the processes of a job are found by
-/// the run's name, so ending one ends them all.
+/// Starts processes on this machine without isolation. One job of a run at a time: the processes of a job are found
+/// by the run's id, so ending one job ends all of them.
 #[derive(Clone, Debug)]
 pub struct Host {
     herma: PathBuf,
 }
 
-/// A process on the host. Its children are found by the run's name in their environment and by descent; a process
-/// that hides from both survives, which is one more reason why no real engine runs here.
+/// A process on the host. Its descendants are found by the run's id in their environment and by parentage. A
+/// process that hides from both survives, which is one reason why no real engine runs here.
 struct HostProcess {
-    running: Running,
+    running: ChildProcess,
     run_id: RunId,
     gone: bool,
 }
@@ -51,7 +52,7 @@ impl Destination for Host {
         if self.herma.is_file() {
             return Ok(Readiness {
                 walls: Vec::new(),
-                detail: "no walls: for the fake engine only".to_owned(),
+                detail: "no isolation: for the fake engine only".to_owned(),
             });
         }
         Err(Unready {
@@ -65,7 +66,7 @@ impl Destination for Host {
             workspace: paths.workspace.clone(),
             engine_dir: paths.engine_dir.clone(),
             router: paths.router.clone(),
-            // The loopback here is everybody's, so nothing is forwarded.
+            // The host's loopback is shared by all users, so nothing is relayed.
             router_port: None,
             egress_port: None,
             certificates: None,
@@ -77,15 +78,17 @@ impl Destination for Host {
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError> {
         job.check()?;
         if let Some(name) = job.hidden.first() {
-            return Err(BadJob::Hidden { name: name.clone(), why: "the host has no walls" }.into());
+            return Err(
+                BadJob::Hidden { name: name.clone(), why: "the destination `host` hides nothing" }.into()
+            );
         }
         self.readiness()?;
         let home = job.paths.engine_dir.as_ref().unwrap_or(&job.paths.workspace);
-        let launch = Launch {
+        let launch = LaunchPlan {
             parent: Some(rustix::process::getpid()),
             new_session: true,
             rlimits: rlimits::of_each(&job.limits),
-            ..Launch::default()
+            ..LaunchPlan::default()
         };
         let argv: Vec<OsString> = launch.argv(&self.herma, &job.argv);
         let mut command = Command::new(&argv[0]);
@@ -94,7 +97,8 @@ impl Destination for Host {
             .env_clear()
             .envs(environment::variables(job, home, Path::new("/tmp")))
             .current_dir(&job.paths.workspace);
-        let running = Running::start(command, &job.stdin, Heritage::default())?;
+        let running =
+            ChildProcess::start(command, &job.stdin, InheritedFds::default(), InitialCgroup::default())?;
         Ok(Box::new(HostProcess { running, run_id: job.run_id, gone: false }))
     }
 
@@ -104,8 +108,8 @@ impl Destination for Host {
 }
 
 impl HostProcess {
-    /// What of it is alive: by descent while the child lives, by name also afterwards.
-    fn alive(&self) -> io::Result<Vec<Seen>> {
+    /// The living processes of the job: by parentage while the child lives, by the run's id also afterwards.
+    fn alive(&self) -> io::Result<Vec<ProcessInfo>> {
         let all = proc::alive()?;
         let mut found = proc::of_run(self.run_id, &all);
         if self.running.exit().is_none() {
@@ -113,7 +117,7 @@ impl HostProcess {
             found.extend(all.iter().filter(|p| p.pid == child));
             found.extend(proc::descendants(child, &all));
         }
-        found.sort_unstable_by_key(Seen::number);
+        found.sort_unstable_by_key(ProcessInfo::number);
         found.dedup();
         Ok(found)
     }
@@ -144,7 +148,7 @@ impl Process for HostProcess {
 
     fn kill_all(&mut self) -> io::Result<Exit> {
         if !self.gone {
-            // The descendants first: once the child is dead, those without the run's name are no longer found.
+            // Descendants first: once the child is dead, those without the run's id cannot be found.
             proc::kill_until_none(|| self.alive())?;
         }
         let exit = self.running.kill()?;

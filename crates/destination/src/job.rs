@@ -1,4 +1,4 @@
-//! What is to be started: the command, its rooms, its mounts and its variables.
+//! A process to start: its command, paths, mounts and variables.
 
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt as _;
@@ -10,37 +10,37 @@ use herma_core::RunId;
 use crate::environment::RUN_VARIABLE;
 use crate::limits::Limits;
 
-/// The directories that a process may write in, and the sockets that it may call, as paths of the host.
+/// The directories that a process may write and the sockets that it may connect to, as host paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobPaths {
     /// The workspace; the process starts in it.
     pub workspace: PathBuf,
     /// The engine's own directory for this run; verification has none.
     pub engine_dir: Option<PathBuf>,
-    /// The socket of the run's router; none where the process may ask no model.
+    /// The socket of the run's router; none if the process may call no model.
     pub router: Option<PathBuf>,
-    /// The socket of the run's egress proxy; none where the process has no other way out.
+    /// The socket of the run's egress proxy; none if the process may reach no host.
     pub egress: Option<PathBuf>,
-    /// The socket at which tool calls are judged; none where the process asks nobody.
+    /// The socket of the tool-call policy service; none if the process makes no governed calls.
     pub governance: Option<PathBuf>,
 }
 
-/// The same directories, and herma itself, as seen from inside.
+/// The same paths, and herma's binary, as seen from inside.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct View {
     /// The workspace.
     pub workspace: PathBuf,
-    /// The engine's own directory, where there is one.
+    /// The engine's own directory, if there is one.
     pub engine_dir: Option<PathBuf>,
-    /// The router's socket, where there is one.
+    /// The router's socket, if there is one.
     pub router: Option<PathBuf>,
-    /// The port of its own loopback that leads to the router, where the destination has one.
+    /// The loopback port that is relayed to the router, if the destination has one.
     pub router_port: Option<u16>,
-    /// The port of its own loopback that leads to the egress proxy, where the destination has one.
+    /// The loopback port that is relayed to the egress proxy, if the destination has one.
     pub egress_port: Option<u16>,
-    /// The file with whom programs trust that speak TLS, where they would not find it by themselves.
+    /// The CA bundle for TLS clients, where they would not find one by themselves.
     pub certificates: Option<PathBuf>,
-    /// The socket at which tool calls are judged, where there is one.
+    /// The socket of the tool-call policy service, if there is one.
     pub governance: Option<PathBuf>,
     /// herma's own binary.
     pub herma: PathBuf,
@@ -49,27 +49,27 @@ pub struct View {
 /// A file or directory that is visible inside and cannot be written there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mount {
-    /// Where it lies on the host.
+    /// Its path on the host.
     pub host: PathBuf,
-    /// Where it appears inside.
+    /// Its path inside.
     pub inside: PathBuf,
 }
 
-/// What a process reads on its standard input.
+/// The standard input of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stdin {
     /// Nothing.
     Null,
     /// This file of the host.
     File(PathBuf),
-    /// What herma writes to it while it runs, until herma lets go of it.
+    /// A pipe that herma writes to while the process runs.
     Pipe,
 }
 
 /// One process to start.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// The run that it belongs to; everything that it starts carries this name.
+    /// The run that it belongs to; every process of the job carries this id.
     pub run_id: RunId,
     /// The command and its arguments. A name without a slash is looked up inside.
     pub argv: Vec<OsString>,
@@ -77,17 +77,18 @@ pub struct Job {
     pub env: Vec<(String, String)>,
     /// Directories inside that come before the usual ones in `PATH`.
     pub search_path: Vec<PathBuf>,
-    /// Where it may write.
+    /// The directories and sockets of the job.
     pub paths: JobPaths,
-    /// What it may read beyond the system.
+    /// Read-only mounts beyond the system.
     pub mounts: Vec<Mount>,
-    /// Directories at the top of the workspace, by their names, which it sees as empty and cannot write. They are there.
+    /// Directories at the top of the workspace, by name, that appear empty and read-only inside.
     pub hidden: Vec<String>,
-    /// What it reads on standard input.
+    /// Its standard input.
     pub stdin: Stdin,
     /// How much it may use.
     pub limits: Limits,
-    /// Whether the command is herma itself, or calls it. The sandbox shows it to every job: its launcher is herma.
+    /// Whether the command is herma itself, or calls it. The sandbox shows the binary to every job, because its
+    /// launcher is herma.
     pub needs_herma: bool,
 }
 
@@ -175,44 +176,44 @@ pub enum BadJob {
     /// A path is relative, leaves its parent, or holds a character that no path may have.
     #[error("{role} `{}` is not a plain absolute path", path.display())]
     BadPath {
-        /// What the path is for.
+        /// The role of the path.
         role: &'static str,
         /// The path.
         path: PathBuf,
     },
     /// A directory of `PATH` holds a colon and would be read as two.
-    #[error("`{}` cannot be a directory of PATH: it holds a colon", .0.display())]
+    #[error("`{}` cannot be a directory of PATH: it contains a colon", .0.display())]
     Colon(PathBuf),
-    /// A room is not a directory.
+    /// A path of the job is not a directory.
     #[error("{role} `{}` is not a directory", path.display())]
     NotADirectory {
-        /// Which room.
+        /// The role of the path.
         role: &'static str,
         /// Its path.
         path: PathBuf,
     },
-    /// A socket of the run is not one.
+    /// A socket path of the run is not a socket.
     #[error("{role} `{}` is not a socket", path.display())]
     NotASocket {
-        /// Which socket.
+        /// The role of the path.
         role: &'static str,
         /// Its path.
         path: PathBuf,
     },
-    /// A mount would cover a place that herma itself lays out.
-    #[error("nothing can be mounted at `{}`: that place is taken by `{taken}`", inside.display())]
+    /// A mount would cover a path that herma itself lays out.
+    #[error("nothing can be mounted at `{}`: herma uses `{taken}` itself", inside.display())]
     Taken {
-        /// Where the mount should appear.
+        /// The path of the mount inside.
         inside: PathBuf,
-        /// The place that it would cover or lie in.
+        /// The path that it would cover or be inside of.
         taken: &'static str,
     },
-    /// Something is to be hidden that is no directory at the top of the workspace, or where nothing can be hidden.
-    #[error("`{name}` cannot be hidden from who is inside: {why}")]
+    /// A name cannot be hidden: it is no directory at the top of the workspace, or the destination hides nothing.
+    #[error("the directory `{name}` cannot be hidden: {why}")]
     Hidden {
         /// Its name.
         name: String,
-        /// Why not.
+        /// The reason.
         why: &'static str,
     },
     /// A variable cannot be set.
@@ -221,7 +222,7 @@ pub enum BadJob {
 }
 
 impl Job {
-    /// Refuses what no destination can start.
+    /// Rejects jobs that no destination can start.
     pub(crate) fn check(&self) -> Result<(), BadJob> {
         if self.argv.is_empty() {
             return Err(BadJob::NoCommand);
@@ -254,7 +255,7 @@ impl Job {
     }
 }
 
-/// Absolute, without `.`, `..` and NUL: what the kernel sees is what was checked.
+/// Absolute, without `.`, `..` and NUL: the kernel resolves exactly the path that was checked.
 fn plain(role: &'static str, path: &Path) -> Result<(), BadJob> {
     let sound = path.is_absolute()
         && !path.as_os_str().as_bytes().contains(&0)
@@ -267,14 +268,14 @@ fn directory(role: &'static str, path: &Path) -> Result<(), BadJob> {
     path.is_dir().then_some(()).ok_or_else(|| BadJob::NotADirectory { role, path: path.to_owned() })
 }
 
-/// A socket by its own name: a link could be turned to another one after this look.
+/// Follows no symlink, which could be redirected after this check.
 fn socket(role: &'static str, path: &Path) -> Result<(), BadJob> {
     plain(role, path)?;
     let there = path.symlink_metadata().is_ok_and(|meta| meta.file_type().is_socket());
     there.then_some(()).ok_or_else(|| BadJob::NotASocket { role, path: path.to_owned() })
 }
 
-/// One directory by its own name: what is mounted over a link covers what the link leads to, and that may be anywhere.
+/// Follows no symlink: a mount over a link covers its target, which may be anywhere.
 fn hidden(workspace: &Path, name: &str) -> Result<(), BadJob> {
     let bad = |why| Err(BadJob::Hidden { name: name.to_owned(), why });
     let mut steps = Path::new(name).components();
@@ -283,21 +284,21 @@ fn hidden(workspace: &Path, name: &str) -> Result<(), BadJob> {
     }
     match workspace.join(name).symlink_metadata() {
         Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(_) => bad("it is no directory"),
-        Err(_) => bad("it is not there"),
+        Ok(_) => bad("it is not a directory"),
+        Err(_) => bad("it does not exist"),
     }
 }
 
 fn variable(name: &str, value: &str) -> Result<(), BadJob> {
     let bad = |why| Err(BadJob::BadVariable(name.to_owned(), why));
     if name == RUN_VARIABLE {
-        return bad("it names the run, and herma finds the run's processes by it");
+        return bad("herma finds the processes of the run by it");
     }
     if name.is_empty() || name.contains(['=', '\0']) {
-        return bad("a name is not empty and holds neither `=` nor NUL");
+        return bad("a name must not be empty or contain `=` or NUL");
     }
     if value.contains('\0') {
-        return bad("its value holds NUL");
+        return bad("its value contains NUL");
     }
     Ok(())
 }

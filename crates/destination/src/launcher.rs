@@ -1,5 +1,5 @@
-//! The body of the hidden `herma __launch`: sets what only a process can set for itself, then becomes the command. Where that
-//! is herma as well, it goes on as that: starting its program a second time would cost every run milliseconds.
+//! The hidden `herma __launch`: applies the settings that only a process can apply to itself, then executes the
+//! command. A command of herma itself runs in place: a second exec would cost every run milliseconds.
 
 pub(crate) mod landlock;
 pub(crate) mod rlimits;
@@ -17,54 +17,54 @@ use rustix::process::{
     Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit, setsid,
 };
 
-use self::landlock::{Landlock, Version};
-use crate::doors::HandOver;
-use crate::forward::Forward;
+use self::landlock::{Landlock, LandlockAbi};
+use crate::forward::Forwarder;
 use crate::limits::{Held, HeldBy};
+use crate::loopback_relay::PortHandover;
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__launch";
 
-/// The exit code by which the hidden subcommand says that the command could not be started, as a shell does.
+/// The exit code for a command that could not be executed, as in a shell.
 pub const NOT_STARTED: u8 = 127;
 
-const GONE: &str = "herma is gone, so the command is not started";
+const PARENT_GONE: &str = "herma is gone, so the command is not started";
 
-/// What the launcher sets before it becomes the command.
+/// The settings that the launcher applies before it executes the command.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Launch {
-    /// Die when this process dies, which is the one that starts the launcher.
+pub(crate) struct LaunchPlan {
+    /// Die when this process dies, which is the parent of the launcher.
     pub(crate) parent: Option<Pid>,
     /// Leave the terminal and the process group of the caller.
     pub(crate) new_session: bool,
-    /// The ways out.
-    pub(crate) way_out: Option<WayOut>,
+    /// How loopback ports reach the outside.
+    pub(crate) relay: Option<PortRelay>,
     /// The limits of each process.
     pub(crate) rlimits: Vec<Held>,
-    /// The second wall.
+    /// The Landlock ruleset.
     pub(crate) landlock: Option<Landlock>,
-    /// The open pipe by which the launcher says why there is no command: its exit code could be the command's own.
+    /// The pipe to report why the command was not executed: an exit code could be the command's own.
     pub(crate) report: Option<i32>,
-    /// The open pipe at which it waits, with everything set, for herma's word.
-    pub(crate) gate: Option<i32>,
+    /// The pipe on which the launcher waits for the start signal, after everything else is applied.
+    pub(crate) start_fd: Option<i32>,
 }
 
-/// How the ports of the inside's own loopback come to lead somewhere.
+/// How loopback ports inside are connected to sockets outside.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum WayOut {
-    /// They are handed to herma, outside.
-    HandOver(HandOver),
-    /// A forwarder is started, inside.
-    Forward(Forward),
+pub(crate) enum PortRelay {
+    /// The listening sockets are passed to herma, outside.
+    PortHandover(PortHandover),
+    /// A forwarder process is started, inside.
+    Forwarder(Forwarder),
 }
 
-/// Becomes the command that `args` (what follows `herma __launch`) ask for; returns only if that fails, or with the arguments
-/// of a command of herma's own, which the caller goes on as. `own` is the name that this process was started by.
+/// Executes the command in `args`, which follow `herma __launch`. Returns only on failure, or with the arguments of
+/// one of herma's own subcommands, which the caller runs in place. `own` is argv[0] of this process.
 pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<OsString>> {
     let (launch, mut command) =
-        Launch::parse(args).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
-    let (report, gate, hidden) = (launch.report, launch.gate, launch.hidden_files());
-    let begun = launch.apply().and_then(|()| gate.map_or(Ok(()), await_word)).and_then(|()| {
+        LaunchPlan::parse(args).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
+    let (report, start_fd, hidden) = (launch.report, launch.start_fd, launch.hidden_files());
+    let begun = launch.apply().and_then(|()| start_fd.map_or(Ok(()), await_start)).and_then(|()| {
         if is_own(own, &command) {
             hidden.into_iter().try_for_each(nix::unistd::close)?;
             return Ok(command.split_off(1));
@@ -77,20 +77,20 @@ pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<
     begun
 }
 
-/// Waits until herma says that the command may start. It holds the other end of this pipe as long as it lives: where that is
-/// closed there is nobody who would end the command, and it is not started.
-fn await_word(gate: i32) -> io::Result<()> {
-    let mut pipe = File::open(format!("/proc/self/fd/{gate}"))?;
+/// Waits for the start signal. herma holds the write end as long as it lives: where it is closed, nothing would
+/// ever end the command, so it is not started.
+fn await_start(start_fd: i32) -> io::Result<()> {
+    let mut pipe = File::open(format!("/proc/self/fd/{start_fd}"))?;
     let heard = pipe.read_exact(&mut [0]);
     let mut other_end = [PollFd::new(&pipe, PollFlags::empty())];
     poll(&mut other_end, Some(&Timespec::default()))?;
     if heard.is_err() || !other_end[0].revents().is_empty() {
-        return Err(io::Error::other(GONE));
+        return Err(io::Error::other(PARENT_GONE));
     }
     Ok(())
 }
 
-/// Whether the command is a hidden one of herma's own.
+/// Whether the command is a hidden subcommand of herma.
 fn is_own(own: &OsStr, command: &[OsString]) -> bool {
     matches!(command, [program, word, ..] if program == own && word.as_bytes().starts_with(b"__"))
 }
@@ -103,8 +103,8 @@ fn become_command(command: &[OsString]) -> io::Error {
     io::Error::new(error.kind(), format!("cannot start {}: {error}", program.display()))
 }
 
-impl Launch {
-    /// The command line that starts `command` through the launcher.
+impl LaunchPlan {
+    /// The argv that starts `command` through the launcher.
     pub(crate) fn argv(&self, herma: &Path, command: &[OsString]) -> Vec<OsString> {
         let mut argv: Vec<OsString> = vec![herma.into(), SUBCOMMAND.into()];
         if let Some(parent) = self.parent {
@@ -113,13 +113,13 @@ impl Launch {
         if self.new_session {
             argv.push("--new-session".into());
         }
-        match &self.way_out {
+        match &self.relay {
             None => {}
-            Some(WayOut::Forward(forward)) => {
+            Some(PortRelay::Forwarder(forward)) => {
                 argv.push("--forward".into());
                 argv.extend(forward.words());
             }
-            Some(WayOut::HandOver(HandOver { ports, channel })) => {
+            Some(PortRelay::PortHandover(PortHandover { ports, channel })) => {
                 let ports: Vec<String> = ports.iter().map(u16::to_string).collect();
                 argv.extend(["--hand-over".into(), channel.to_string().into(), ports.join(",").into()]);
             }
@@ -135,7 +135,7 @@ impl Launch {
                 argv.extend(["--write".into(), place.into()]);
             }
         }
-        for (word, number) in [("--report", self.report), ("--gate", self.gate)] {
+        for (word, number) in [("--report", self.report), ("--start-fd", self.start_fd)] {
             if let Some(number) = number {
                 argv.extend([word.into(), number.to_string().into()]);
             }
@@ -157,13 +157,13 @@ impl Launch {
                         Some(Pid::from_raw(parent).filter(|_| parent > 0).ok_or("no such parent")?);
                 }
                 Some("--new-session") => launch.new_session = true,
-                Some("--forward") => launch.way_out = Some(WayOut::Forward(Forward::parse(&mut args)?)),
+                Some("--forward") => launch.relay = Some(PortRelay::Forwarder(Forwarder::parse(&mut args)?)),
                 Some("--hand-over") => {
                     let channel = number(args.next().as_deref())?;
                     let ports = args.next().unwrap_or_default();
                     let ports = ports.to_str().unwrap_or_default().split(',');
                     let ports = ports.map(|port| number(Some(OsStr::new(port)))).collect::<Result<_, _>>()?;
-                    launch.way_out = Some(WayOut::HandOver(HandOver { ports, channel }));
+                    launch.relay = Some(PortRelay::PortHandover(PortHandover { ports, channel }));
                 }
                 Some("--limit") => {
                     let word = args.next().unwrap_or_default();
@@ -173,12 +173,12 @@ impl Launch {
                     launch.rlimits.push(Held::new(name, value, HeldBy::Rlimit));
                 }
                 Some("--landlock") => {
-                    let version = Version::numbered(number(args.next().as_deref())?);
+                    let version = LandlockAbi::numbered(number(args.next().as_deref())?);
                     let version = version.ok_or("no such version of Landlock")?;
                     launch.landlock = Some(Landlock { version, write: Vec::new() });
                 }
                 Some("--report") => launch.report = Some(number(args.next().as_deref())?),
-                Some("--gate") => launch.gate = Some(number(args.next().as_deref())?),
+                Some("--start-fd") => launch.start_fd = Some(number(args.next().as_deref())?),
                 Some("--write") => {
                     let place = args.next().ok_or("--write wants a place")?;
                     let landlock = launch.landlock.as_mut().ok_or("--write comes after --landlock")?;
@@ -189,13 +189,13 @@ impl Launch {
         }
     }
 
-    /// The open files that are not for the command.
+    /// The descriptors that the command must not inherit.
     fn hidden_files(&self) -> Vec<i32> {
-        let channel = match &self.way_out {
-            Some(WayOut::HandOver(HandOver { channel, .. })) => Some(*channel),
+        let channel = match &self.relay {
+            Some(PortRelay::PortHandover(PortHandover { channel, .. })) => Some(*channel),
             _ => None,
         };
-        self.report.into_iter().chain(self.gate).chain(channel).collect()
+        self.report.into_iter().chain(self.start_fd).chain(channel).collect()
     }
 
     fn apply(self) -> io::Result<()> {
@@ -205,22 +205,22 @@ impl Launch {
         }
         if let Some(parent) = self.parent {
             set_parent_process_death_signal(Some(Signal::KILL))?;
-            // The parent may have died before the line above: then there is nobody left to die with.
+            // The parent may have died before the line above.
             if getppid() != Some(parent) {
-                return Err(io::Error::other(GONE));
+                return Err(io::Error::other(PARENT_GONE));
             }
         }
         if self.new_session {
             setsid()?;
         }
-        match &self.way_out {
+        match &self.relay {
             None => {}
-            // Before the walls: the command can neither signal nor trace who stands outside of its own.
-            Some(WayOut::Forward(forward)) => forward.start()?,
-            Some(WayOut::HandOver(ports)) => ports.perform()?,
+            // Before Landlock: a sandboxed command can neither signal nor trace processes outside of its domain.
+            Some(PortRelay::Forwarder(forward)) => forward.start()?,
+            Some(PortRelay::PortHandover(ports)) => ports.send()?,
         }
         if !self.rlimits.is_empty() {
-            // What a dying process would write of its memory is nothing that anybody asked for.
+            // No core dumps.
             setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
         }
         for Held { name, value, .. } in self.rlimits {
@@ -230,7 +230,8 @@ impl Launch {
     }
 }
 
-/// Keeps open files from the command. There is no word for these alone, so all others are named.
+/// Sets close-on-exec on these descriptors. The crate takes a list of descriptors to keep, so all others are
+/// listed.
 fn close_at_exec(hidden: &[i32]) -> io::Result<()> {
     let mut others = Vec::new();
     for entry in fs::read_dir("/proc/self/fd")? {
@@ -239,7 +240,7 @@ fn close_at_exec(hidden: &[i32]) -> io::Result<()> {
     others.retain(|other| !hidden.contains(other));
     others.sort_unstable();
     close_fds::set_fds_cloexec_threadsafe(3, &others);
-    // It says nothing of what came of it.
+    // The crate reports no errors, so check the flags.
     hidden.iter().try_for_each(|number| {
         let shown = fs::read_to_string(format!("/proc/self/fdinfo/{number}"))?;
         let flags = shown.lines().find_map(|line| line.strip_prefix("flags:"));
@@ -267,36 +268,36 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_is_read() {
-        let launch = Launch {
+    fn arguments_survive_a_round_trip() {
+        let launch = LaunchPlan {
             parent: Pid::from_raw(42),
             new_session: true,
-            way_out: Some(WayOut::Forward(Forward {
+            relay: Some(PortRelay::Forwarder(Forwarder {
                 run: "r".into(),
                 router: Some("/herma/router.sock".into()),
                 egress: None,
             })),
             rlimits: vec![Held::new(LimitName::MemoryOfEach, 1 << 30, HeldBy::Rlimit)],
             landlock: Some(Landlock {
-                version: Version::numbered(3).unwrap(),
+                version: LandlockAbi::numbered(3).unwrap(),
                 write: vec!["/workspace".into(), "/tmp".into()],
             }),
             report: Some(7),
-            gate: Some(8),
+            start_fd: Some(8),
         };
         let command = ["--limit".into(), "--".into(), "x".into()];
         let argv = launch.argv(Path::new("/herma/herma"), &command);
         assert_eq!(argv[..2], ["/herma/herma", "__launch"]);
-        assert_eq!(Launch::parse(argv.into_iter().skip(2)), Ok((launch.clone(), command.to_vec())));
+        assert_eq!(LaunchPlan::parse(argv.into_iter().skip(2)), Ok((launch.clone(), command.to_vec())));
 
-        let way_out = Some(WayOut::HandOver(HandOver { ports: vec![61801, 61802], channel: 9 }));
-        let launch = Launch { way_out, ..launch };
+        let relay = Some(PortRelay::PortHandover(PortHandover { ports: vec![61801, 61802], channel: 9 }));
+        let launch = LaunchPlan { relay, ..launch };
         let argv = launch.argv(Path::new("/herma/herma"), &command);
-        assert_eq!(Launch::parse(argv.into_iter().skip(2)), Ok((launch, command.to_vec())));
+        assert_eq!(LaunchPlan::parse(argv.into_iter().skip(2)), Ok((launch, command.to_vec())));
     }
 
     #[test]
-    fn what_it_does_not_know_it_refuses() {
+    fn unknown_arguments_are_rejected() {
         for text in [
             "true",
             "--limit as x -- true",
@@ -313,19 +314,19 @@ mod tests {
             "--hand-over 9 1,70000 -- true",
             "--hand-over 9 -- true",
         ] {
-            assert!(Launch::parse(words(text)).is_err(), "{text}");
+            assert!(LaunchPlan::parse(words(text)).is_err(), "{text}");
         }
         let launched = |text| run(OsStr::new("herma"), words(text));
         assert_eq!(launched("--").unwrap_err().kind(), io::ErrorKind::InvalidInput);
     }
 
     #[test]
-    fn it_starts_nothing_without_a_word_or_where_nobody_is_left_who_gave_it() {
+    fn the_launcher_starts_nothing_without_a_signal_or_after_herma_died() {
         let waits = |word: &[u8], stays: bool| {
             let (inside, mut outside) = io::pipe().unwrap();
             outside.write_all(word).unwrap();
             let outside = stays.then_some(outside);
-            let went = await_word(inside.as_raw_fd());
+            let went = await_start(inside.as_raw_fd());
             drop(outside);
             went
         };
@@ -334,12 +335,14 @@ mod tests {
     }
 
     #[test]
-    fn as_herma_itself_it_only_goes_on() {
+    fn a_command_of_herma_itself_runs_in_place() {
         let launched = |text| run(OsStr::new("/herma/herma"), words(text));
         assert_eq!(launched("-- /herma/herma __probe plan").unwrap(), ["__probe", "plan"]);
-        for other in
-            ["-- /nowhere/herma __probe plan", "-- /herma/herma", "--gate 99 -- /herma/herma __probe plan"]
-        {
+        for other in [
+            "-- /nowhere/herma __probe plan",
+            "-- /herma/herma",
+            "--start-fd 99 -- /herma/herma __probe plan",
+        ] {
             assert!(launched(other).is_err(), "{other}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a run left when herma itself was killed: processes, and the groups that held their limits.
+//! Processes and cgroups that a run left when herma itself was killed.
 
 use std::io;
 
@@ -6,15 +6,15 @@ use herma_core::RunId;
 
 use crate::{cgroup, proc};
 
-/// Kills every process of this user that carries the run's name, until none is left, and removes the run's groups;
-/// says how many processes they were.
+/// Kills every process of this user that carries the run's id until none is left, and removes the run's cgroups;
+/// returns the number of processes.
 pub fn kill(run: RunId) -> io::Result<usize> {
     let killed = proc::kill_until_none(|| Ok(proc::of_run(run, &proc::alive()?)))?;
     cgroup::remove_of_run(run)?;
     Ok(killed)
 }
 
-/// How many processes of this user carry the run's name now.
+/// The number of this user's processes that carry the run's id.
 pub fn count(run: RunId) -> io::Result<usize> {
     Ok(proc::of_run(run, &proc::alive()?).len())
 }

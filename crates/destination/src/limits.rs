@@ -1,4 +1,4 @@
-//! How much a job may use, and by what each limit is held. The defaults are here and nowhere else.
+//! The resource limits of a job and how each is enforced. The defaults are defined only here.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-/// What the walls take on a machine under load is not the fault of a run with a short limit.
-const SHORTEST_START: Duration = Duration::from_secs(20);
-/// Walls that do not stand by then are not only slow.
-const LONGEST_START: Duration = Duration::from_mins(1);
+/// A loaded machine may need this long to set up isolation, also for a run with a short time limit.
+const MIN_START_TIMEOUT: Duration = Duration::from_secs(20);
+/// Isolation that takes longer is broken, not slow.
+const MAX_START_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// What one job may use. Generous: they are there against bombs, not against work.
+/// The resources that one job may use. The defaults stop fork and disk bombs, not work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The address space of each process, where the contract sets one.
@@ -38,27 +38,28 @@ pub struct Limits {
     pub home: Bytes,
     /// The size of its own /dev/shm.
     pub shared_memory: Bytes,
-    /// What lies in the workspace and the engine's directory together.
+    /// Bytes in the workspace and the engine's directory together.
     pub disk: Bytes,
-    /// How many files and directories lie there.
+    /// Files and directories there.
     pub files: u64,
     /// Pseudo-terminals open at once.
     pub terminals: u64,
-    /// Instances of inotify; fewer where the user has few.
+    /// Inotify instances; fewer where the user's own quota is small.
     pub inotify_instances: u64,
-    /// Watches of inotify; fewer where the user has few.
+    /// Inotify watches; fewer where the user's own quota is small.
     pub inotify_watches: u64,
-    /// What POSIX message queues may hold.
+    /// Bytes in POSIX message queues.
     pub message_queues: Bytes,
-    /// Memory that each process may keep from being swapped out.
+    /// Memory that each process may lock.
     pub locked_memory: Bytes,
-    /// Signals queued and timers, of all processes together.
+    /// Queued signals and timers, of all processes together.
     pub pending_signals: u64,
-    /// How long the destination may take to start the command, with every attempt. It is no limit of the command itself.
+    /// The time that the destination may take to start the command, over all attempts. It does not limit the
+    /// command.
     pub start: Duration,
 }
 
-/// One limit that holds, and by what.
+/// One enforced limit and its enforcer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Held {
@@ -66,7 +67,7 @@ pub struct Held {
     pub name: LimitName,
     /// Its value: bytes, a count, hundredths of a processor, or seconds.
     pub value: u64,
-    /// What holds it.
+    /// Its enforcer.
     pub by: HeldBy,
 }
 
@@ -118,7 +119,7 @@ pub enum LimitName {
     RaisedPriority,
 }
 
-/// What holds a limit.
+/// The enforcer of a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum HeldBy {
@@ -132,7 +133,7 @@ pub enum HeldBy {
     Tmpfs,
     /// A maximum of the sandbox's own user namespace.
     UserNamespace,
-    /// herma looks again and again, and kills.
+    /// herma's usage monitor, which kills the job.
     Watch,
 }
 
@@ -143,12 +144,12 @@ impl Default for Limits {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get() as u64);
         Self {
             memory: None,
-            // A quarter of the machine stays for everybody else.
+            // A quarter of the memory stays for the rest of the machine.
             total_memory: Bytes((memory / 4 * 3).max(512 * MIB)),
             processes: 4096,
             open_files: 65_536,
             file_size: Bytes(16 * GIB),
-            // A tenth of one processor stays for herma, so that a busy job can always be ended.
+            // A tenth of a CPU stays for herma, so that it can always end a busy job.
             cpu: processors * 100 - 10,
             cpu_seconds: 8 * 60 * 60,
             tmp: Bytes(4 * GIB),
@@ -159,12 +160,12 @@ impl Default for Limits {
             terminals: 256,
             inotify_instances: 64,
             inotify_watches: 1 << 20,
-            // Three queues of the size that the kernel gives one by default.
+            // Three queues of the kernel's default size.
             message_queues: Bytes(256 << 10),
-            // What the kernel itself gives by default.
+            // The kernel's default.
             locked_memory: Bytes(8 * MIB),
             pending_signals: 1024,
-            start: LONGEST_START,
+            start: MAX_START_TIMEOUT,
         }
     }
 }
@@ -176,15 +177,15 @@ impl Limits {
         Self { memory, ..Self::default() }
     }
 
-    /// The same for a run that may take this long: the destination starts its command within that, or gives up.
+    /// The same for a run with this time limit: the destination starts its command within it, or gives up.
     #[must_use]
     pub fn within(self, total: Duration) -> Self {
-        Self { start: total.clamp(SHORTEST_START, LONGEST_START), ..self }
+        Self { start: total.clamp(MIN_START_TIMEOUT, MAX_START_TIMEOUT), ..self }
     }
 }
 
 impl LimitName {
-    /// Its name in files.
+    /// The name in JSON.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::io::{self, Seek as _, Write as _};
 
 use rustix::fs::MemfdFlags;
 
-/// A file that exists only as long as it is open, ready to be read from its start.
+/// A memfd with this content, positioned at its start.
 pub(crate) fn file(content: &[u8]) -> io::Result<File> {
     let mut file = File::from(rustix::fs::memfd_create("herma", MemfdFlags::CLOEXEC)?);
     file.write_all(content)?;

@@ -1,4 +1,4 @@
-//! The process table: who is alive, who started whom, who belongs to a run.
+//! The process table: living processes, their parents, and the run that they belong to.
 
 use std::collections::HashSet;
 use std::fs;
@@ -14,26 +14,26 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::environment::RUN_VARIABLE;
 
 /// A process that does not die within this time of SIGKILL hangs in the kernel.
-const PATIENCE: Duration = Duration::from_secs(10);
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// While a process goes from one program to the next it shows no variables for a moment. A daemon that is looked at
-/// then would be taken for somebody else's, so whoever shows none is looked at again.
-const BETWEEN_PROGRAMS: Duration = Duration::from_millis(2);
-const LOOKS: usize = 5;
-/// The process that all threads of the kernel belong to.
+/// A process shows an empty environment for a moment during exec. It would be taken for another user's, so
+/// processes with an empty environment are read again.
+const EXEC_RETRY_DELAY: Duration = Duration::from_millis(2);
+const MAX_LOOKS: usize = 5;
+/// kthreadd, the parent of all kernel threads.
 const KERNEL: i32 = 2;
 
-/// One living process, as the table showed it.
+/// A living process as read from /proc.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Seen {
+pub(crate) struct ProcessInfo {
     pub(crate) pid: Pid,
     pub(crate) parent: i32,
-    /// When it started, in clock ticks since boot: with the pid it names a process for good.
+    /// The start time in clock ticks since boot; with the pid it identifies a process.
     pub(crate) started: u64,
 }
 
-/// Every living process; one that ends while the table is read is left out.
-pub(crate) fn alive() -> io::Result<Vec<Seen>> {
+/// Every living process; one that exits during the scan is left out.
+pub(crate) fn alive() -> io::Result<Vec<ProcessInfo>> {
     let mut all = Vec::new();
     for entry in fs::read_dir("/proc")? {
         let name = entry?.file_name();
@@ -45,29 +45,31 @@ pub(crate) fn alive() -> io::Result<Vec<Seen>> {
     Ok(all)
 }
 
-/// The process with this number, if it is alive.
-pub(crate) fn look(pid: Pid) -> Option<Seen> {
+/// The process with this pid, if it is alive.
+pub(crate) fn look(pid: Pid) -> Option<ProcessInfo> {
     let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero())).ok()?;
     parse(pid, &stat)
 }
 
-fn parse(pid: Pid, stat: &str) -> Option<Seen> {
-    // The second field is the command's name in brackets, and the name itself may hold spaces and brackets.
+fn parse(pid: Pid, stat: &str) -> Option<ProcessInfo> {
+    // The second field is the command's name in parentheses, which may itself contain spaces and parentheses.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
     let threads: u32 = fields.get(17)?.parse().ok()?;
-    // A first thread that has ended makes the process look dead while its other threads go on.
+    // A zombie thread-group leader makes the process look dead while other threads run.
     let dead = matches!(*fields.first()?, "Z" | "X" | "x") && threads <= 1;
-    let seen = Seen { pid, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? };
+    let seen =
+        ProcessInfo { pid, parent: fields.get(1)?.parse().ok()?, started: fields.get(19)?.parse().ok()? };
     (!dead).then_some(seen)
 }
 
-/// Those of `all` that `root` started, directly or not; `root` itself is not among them.
-pub(crate) fn descendants(root: Pid, all: &[Seen]) -> Vec<Seen> {
+/// The descendants of `root` among `all`, without `root` itself.
+pub(crate) fn descendants(root: Pid, all: &[ProcessInfo]) -> Vec<ProcessInfo> {
     let mut family = HashSet::from([root.as_raw_nonzero().get()]);
     loop {
         let before = family.len();
-        family
-            .extend(all.iter().filter(|p| family.contains(&p.parent)).map(Seen::number).collect::<Vec<_>>());
+        family.extend(
+            all.iter().filter(|p| family.contains(&p.parent)).map(ProcessInfo::number).collect::<Vec<_>>(),
+        );
         if family.len() == before {
             break;
         }
@@ -75,13 +77,13 @@ pub(crate) fn descendants(root: Pid, all: &[Seen]) -> Vec<Seen> {
     all.iter().filter(|p| p.pid != root && family.contains(&p.number())).copied().collect()
 }
 
-/// Those of `all` that carry the run's name in their environment and belong to the user that herma runs as.
-pub(crate) fn of_run(run: RunId, all: &[Seen]) -> Vec<Seen> {
+/// The processes among `all` that carry the run's id in their environment and belong to herma's user.
+pub(crate) fn of_run(run: RunId, all: &[ProcessInfo]) -> Vec<ProcessInfo> {
     let marker = format!("{RUN_VARIABLE}={run}");
     let own = rustix::process::getpid();
     let mut found = Vec::new();
-    let mut unclear: Vec<Seen> = all.iter().filter(|p| p.pid != own && p.is_ours()).copied().collect();
-    for _ in 0..LOOKS {
+    let mut unclear: Vec<ProcessInfo> = all.iter().filter(|p| p.pid != own && p.is_ours()).copied().collect();
+    for _ in 0..MAX_LOOKS {
         let mut blank = Vec::new();
         for process in unclear {
             match process.environment() {
@@ -93,7 +95,7 @@ pub(crate) fn of_run(run: RunId, all: &[Seen]) -> Vec<Seen> {
         if blank.is_empty() {
             break;
         }
-        std::thread::sleep(BETWEEN_PROGRAMS);
+        std::thread::sleep(EXEC_RETRY_DELAY);
         unclear = blank;
     }
     found
@@ -103,9 +105,9 @@ fn carries(environment: &[u8], marker: &[u8]) -> bool {
     environment.split(|byte| *byte == 0).any(|variable| variable == marker)
 }
 
-/// Kills what `select` finds, again and again until it finds nothing, and says how many processes that were.
-pub(crate) fn kill_until_none(mut select: impl FnMut() -> io::Result<Vec<Seen>>) -> io::Result<usize> {
-    let give_up = Instant::now() + PATIENCE;
+/// Kills the processes that `select` finds until it finds none; returns how many there were.
+pub(crate) fn kill_until_none(mut select: impl FnMut() -> io::Result<Vec<ProcessInfo>>) -> io::Result<usize> {
+    let give_up = Instant::now() + KILL_TIMEOUT;
     let mut killed = HashSet::new();
     loop {
         let found = select()?;
@@ -113,7 +115,7 @@ pub(crate) fn kill_until_none(mut select: impl FnMut() -> io::Result<Vec<Seen>>)
             return Ok(killed.len());
         }
         if Instant::now() > give_up {
-            let pids: Vec<i32> = found.iter().map(Seen::number).collect();
+            let pids: Vec<i32> = found.iter().map(ProcessInfo::number).collect();
             return Err(io::Error::new(io::ErrorKind::TimedOut, format!("processes {pids:?} do not die")));
         }
         let handles: Vec<OwnedFd> = found.iter().filter_map(|p| p.signal(Signal::KILL)).collect();
@@ -124,14 +126,14 @@ pub(crate) fn kill_until_none(mut select: impl FnMut() -> io::Result<Vec<Seen>>)
     }
 }
 
-/// Sleeps until the process behind `handle` has ended, but no longer than `at_most`; says whether it has.
+/// Blocks until the process behind the pidfd has exited, at most for `at_most`; returns whether it has.
 pub(crate) fn ended(handle: &OwnedFd, at_most: Duration) -> io::Result<bool> {
     readable(handle, at_most)
 }
 
-/// Sleeps until `file` can be read, but no longer than `at_most`; says whether it can.
+/// Blocks until `file` is readable, at most for `at_most`; returns whether it is.
 pub(crate) fn readable(file: &OwnedFd, at_most: Duration) -> io::Result<bool> {
-    // A deadline that lies beyond what the clock can say is no deadline.
+    // A deadline beyond the range of the clock is no deadline.
     let deadline = Instant::now().checked_add(at_most);
     loop {
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
@@ -144,35 +146,35 @@ pub(crate) fn readable(file: &OwnedFd, at_most: Duration) -> io::Result<bool> {
     }
 }
 
-impl Seen {
-    /// Its number, as the table writes it.
+impl ProcessInfo {
+    /// Its pid as a number.
     pub(crate) fn number(&self) -> i32 {
         self.pid.as_raw_nonzero().get()
     }
 
-    /// Sends the signal to exactly this process and gives a handle on it; `None` if it has ended.
+    /// Sends the signal to exactly this process and returns its pidfd; `None` if it has exited.
     pub(crate) fn signal(&self, signal: Signal) -> Option<OwnedFd> {
         let handle = self.handle()?;
         pidfd_send_signal(&handle, signal).ok()?;
         Some(handle)
     }
 
-    /// A handle that stays with this process when its number is given to another one.
+    /// A pidfd, which stays with this process when its pid is reused.
     pub(crate) fn handle(&self) -> Option<OwnedFd> {
         let handle = pidfd_open(self.pid, PidfdFlags::empty()).ok()?;
-        // Looked at again with the handle open: from here on the number cannot change hands unnoticed.
+        // Checked again with the pidfd open: from here on a reused pid is noticed.
         (look(self.pid)?.started == self.started).then_some(handle)
     }
 
     fn is_ours(&self) -> bool {
-        // The kernel's own threads, all of them children of the second process, run no program.
+        // Kernel threads, all children of kthreadd, execute no program.
         self.parent != KERNEL
             && self.number() != KERNEL
             && fs::metadata(format!("/proc/{}", self.number()))
                 .is_ok_and(|meta| meta.uid() == rustix::process::geteuid().as_raw())
     }
 
-    /// Its variables; `None` if it has ended.
+    /// Its environment; `None` if it has exited.
     fn environment(&self) -> Option<Vec<u8>> {
         fs::read(format!("/proc/{}/environ", self.number())).ok()
     }
@@ -204,9 +206,9 @@ mod tests {
 
     #[test]
     fn descendants_are_found_in_any_order_of_the_table() {
-        let seen = |number, parent| Seen { pid: pid(number), parent, started: 0 };
+        let seen = |number, parent| ProcessInfo { pid: pid(number), parent, started: 0 };
         let all = [seen(9, 8), seen(8, 5), seen(5, 1), seen(6, 1), seen(10, 9)];
-        let mut found: Vec<i32> = descendants(pid(5), &all).iter().map(Seen::number).collect();
+        let mut found: Vec<i32> = descendants(pid(5), &all).iter().map(ProcessInfo::number).collect();
         found.sort_unstable();
         assert_eq!(found, [8, 9, 10]);
     }
@@ -216,6 +218,6 @@ mod tests {
         let own = look(rustix::process::getpid()).unwrap();
         assert!(alive().unwrap().contains(&own));
         assert!(own.handle().is_some());
-        assert!(Seen { started: own.started + 1, ..own }.handle().is_none());
+        assert!(ProcessInfo { started: own.started + 1, ..own }.handle().is_none());
     }
 }

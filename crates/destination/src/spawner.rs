@@ -1,9 +1,10 @@
-//! The one thread that starts processes.
+//! The single thread that starts processes.
 //!
-//! Two reasons for one thread. The kernel's "die with the parent" is bound to the thread that started the child,
-//! and this thread lives as long as herma: a caller may come from a thread pool. And a file that is handed to a
-//! child must be inheritable for a moment: with one thread no other child can start in that moment.
+//! There are two reasons. `PR_SET_PDEATHSIG` refers to the thread that started the child, and this thread lives as
+//! long as herma, while a caller may run in a thread pool. And an inherited descriptor is without close-on-exec for
+//! a moment, in which no other child may start.
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::process::{Child, Command};
@@ -13,56 +14,66 @@ use std::thread;
 
 use rustix::io::FdFlags;
 
-use crate::cgroup::Birthplace;
+use crate::cgroup::InitialCgroup;
+use crate::memory;
 
-/// What a child has from herma besides its standard streams.
+/// File descriptors that a child inherits besides its standard streams, under the numbers that they have.
 #[derive(Default)]
-pub(crate) struct Heritage {
-    /// Open files, under the numbers that they have.
-    pub(crate) files: Vec<OwnedFd>,
-    /// The groups that it is born in.
-    pub(crate) birthplace: Birthplace,
+pub(crate) struct InheritedFds(Vec<OwnedFd>);
+
+impl InheritedFds {
+    /// Adds a descriptor, and returns its number as an argument for the child.
+    pub(crate) fn add(&mut self, file: OwnedFd) -> OsString {
+        let number = file.as_raw_fd();
+        self.0.push(file);
+        number.to_string().into()
+    }
+
+    /// Adds a file in memory with this content.
+    pub(crate) fn add_text(&mut self, content: &[u8]) -> io::Result<OsString> {
+        Ok(self.add(memory::file(content)?.into()))
+    }
 }
 
-/// A command to start, what it inherits, and where the answer goes.
-struct Order {
+/// A command to start, its inherited descriptors and cgroup, and the channel for the result.
+struct SpawnRequest {
     command: Command,
-    heritage: Heritage,
+    fds: InheritedFds,
+    cgroup: InitialCgroup,
     answer: SyncSender<io::Result<Child>>,
 }
 
-static ORDERS: OnceLock<Sender<Order>> = OnceLock::new();
+static REQUESTS: OnceLock<Sender<SpawnRequest>> = OnceLock::new();
 
-/// Starts `command`. It inherits its standard streams and its heritage, and not one other open file, also none that
-/// herma's own parent left open.
-pub(crate) fn spawn(command: Command, heritage: Heritage) -> io::Result<Child> {
+/// Starts `command`. It inherits its standard streams and `fds`, and no other open file, also none that herma's own
+/// parent left open.
+pub(crate) fn spawn(command: Command, fds: InheritedFds, cgroup: InitialCgroup) -> io::Result<Child> {
     let (answer, result) = mpsc::sync_channel(1);
     let gone = || io::Error::other("the thread that starts processes is gone");
-    orders()?.send(Order { command, heritage, answer }).map_err(|_| gone())?;
+    requests()?.send(SpawnRequest { command, fds, cgroup, answer }).map_err(|_| gone())?;
     result.recv().map_err(|_| gone())?
 }
 
-fn orders() -> io::Result<Sender<Order>> {
-    if let Some(orders) = ORDERS.get() {
-        return Ok(orders.clone());
+fn requests() -> io::Result<Sender<SpawnRequest>> {
+    if let Some(requests) = REQUESTS.get() {
+        return Ok(requests.clone());
     }
     let (sender, receiver) = mpsc::channel();
-    // Of two threads that come here at once one wins; the other's receiver ends with its sender.
+    // Of two threads that race here one wins; the receiver of the other ends with its sender.
     thread::Builder::new().name("spawner".to_owned()).spawn(move || serve(&receiver))?;
-    Ok(ORDERS.get_or_init(|| sender).clone())
+    Ok(REQUESTS.get_or_init(|| sender).clone())
 }
 
-fn serve(orders: &Receiver<Order>) {
-    while let Ok(Order { command, heritage: Heritage { files, birthplace }, answer }) = orders.recv() {
-        let started = birthplace.enter().and_then(|()| start(command, files));
-        if let Err(error) = birthplace.leave() {
-            // What this thread started next would be in a group that is not its own: it starts nothing any more, and
-            // whatever it has started dies with it.
+fn serve(requests: &Receiver<SpawnRequest>) {
+    while let Ok(SpawnRequest { command, fds: InheritedFds(files), cgroup, answer }) = requests.recv() {
+        let started = cgroup.enter().and_then(|()| start(command, files));
+        if let Err(error) = cgroup.leave() {
+            // The next child would start in another job's cgroup: the thread exits, and its children die with it.
             let _ = started.map(end);
             let _ = answer.send(Err(error));
             return;
         }
-        // The caller waits for the answer, so a failed send cannot happen; and then the child would be killed by no one.
+        // The caller waits for the result, so sending cannot fail; if it did, nothing would end the child.
         if let Err(mpsc::SendError(Ok(orphan))) = answer.send(started) {
             end(orphan);
         }

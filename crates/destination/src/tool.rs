@@ -1,4 +1,4 @@
-//! herma's own helper programs, git above all: found by absolute path, started with variables given one by one.
+//! herma's own helper programs, mainly git: found by absolute path, started with an explicit environment.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -11,20 +11,22 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::process::{Pid, Resource, Rlimit, prlimit};
 
+use crate::cgroup::InitialCgroup;
 use crate::destination::Unready;
 use crate::memory;
-use crate::spawner::{self, Heritage};
+use crate::spawner::{self, InheritedFds};
 
-/// How much of standard error an error message repeats.
-const LAST_LINES: usize = 8;
+/// The number of stderr lines that an error message repeats.
+const STDERR_LINES: usize = 8;
 
-/// Whether helpers are kept from what a terminal says to everybody in front of it.
-static KEPT_APART: AtomicBool = AtomicBool::new(false);
+/// Whether helpers get their own process group.
+static OWN_PROCESS_GROUP: AtomicBool = AtomicBool::new(false);
 
-/// From now on Ctrl-C at herma's terminal is herma's alone to hear: what closes a run needs its helpers. Where herma does not
-/// listen itself, it would leave them behind.
-pub fn keep_apart() {
-    KEPT_APART.store(true, Ordering::Relaxed);
+/// Starts helpers in their own process group from now on, so that Ctrl-C in the terminal reaches herma alone:
+/// closing a run needs its helpers. Only for callers that handle SIGINT, which would otherwise leave helpers
+/// behind.
+pub fn use_own_process_group() {
+    OWN_PROCESS_GROUP.store(true, Ordering::Relaxed);
 }
 
 /// A helper program.
@@ -34,9 +36,9 @@ pub struct Tool {
     path: PathBuf,
 }
 
-/// One call of a helper program, being written. Its environment is empty until variables are added.
+/// A builder for one call of a helper program. Its environment is empty until variables are added.
 #[derive(Debug)]
-pub struct Call<'a> {
+pub struct ToolInvocation<'a> {
     tool: &'a Tool,
     args: Vec<OsString>,
     env: Vec<(OsString, OsString)>,
@@ -44,9 +46,9 @@ pub struct Call<'a> {
     stdin: Vec<u8>,
 }
 
-/// What a call left.
+/// The result of a call.
 #[derive(Clone, Debug)]
-pub struct Output {
+pub struct ToolOutput {
     /// How it ended.
     pub status: ExitStatus,
     /// All of its standard output.
@@ -55,7 +57,7 @@ pub struct Output {
     pub stderr: Vec<u8>,
 }
 
-/// A call that runs while its input is written and its output read.
+/// A running call whose stdin is written and stdout read by the caller.
 #[derive(Debug)]
 pub struct Streaming {
     what: String,
@@ -65,7 +67,7 @@ pub struct Streaming {
     stderr: File,
 }
 
-/// What a call may use at most.
+/// The resource limits of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CallLimits {
     /// CPU time, in seconds.
@@ -79,7 +81,7 @@ pub struct CallLimits {
 /// A helper program was not started or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ToolError {
-    /// It is not where programs are looked up.
+    /// It is not found in PATH.
     #[error(transparent)]
     Missing(#[from] Unready),
     /// It could not be started, written to or read from.
@@ -87,10 +89,10 @@ pub enum ToolError {
     Io {
         /// The program and its first arguments.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
-    /// It ended with something else than success.
+    /// It exited with another status than success.
     #[error("`{what}` ended with {status}: {said}")]
     Failed {
         /// The program and its first arguments.
@@ -125,7 +127,7 @@ impl Tool {
         Self { name: name.to_owned(), path }
     }
 
-    /// Where it lies.
+    /// Its absolute path.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
@@ -133,12 +135,12 @@ impl Tool {
 
     /// Begins a call: no arguments, no variables, the root directory, nothing on standard input.
     #[must_use]
-    pub fn call(&self) -> Call<'_> {
-        Call { tool: self, args: Vec::new(), env: Vec::new(), cwd: "/".into(), stdin: Vec::new() }
+    pub fn call(&self) -> ToolInvocation<'_> {
+        ToolInvocation { tool: self, args: Vec::new(), env: Vec::new(), cwd: "/".into(), stdin: Vec::new() }
     }
 }
 
-impl Call<'_> {
+impl ToolInvocation<'_> {
     /// Adds an argument.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<OsString>) -> Self {
@@ -181,12 +183,12 @@ impl Call<'_> {
         self
     }
 
-    /// Runs it to its end, whatever that is.
-    pub fn output(mut self) -> Result<Output, ToolError> {
+    /// Runs it to its end and returns the result, whatever the exit status is.
+    pub fn output(mut self) -> Result<ToolOutput, ToolError> {
         let input = std::mem::take(&mut self.stdin);
         let what = self.what();
         let failed = |source| ToolError::Io { what: what.clone(), source };
-        // Files in memory instead of pipes: nobody has to write or read while it runs.
+        // Memory files instead of pipes: neither side blocks.
         let stdin = match &input[..] {
             [] => Stdio::null(),
             bytes => Stdio::from(memory::file(bytes).map_err(failed)?),
@@ -195,18 +197,18 @@ impl Call<'_> {
         let mut stdout = Vec::new();
         streaming.stdout.read_to_end(&mut stdout).map_err(failed)?;
         let (status, stderr) = streaming.end()?;
-        Ok(Output { status, stdout, stderr })
+        Ok(ToolOutput { status, stdout, stderr })
     }
 
     /// Runs it to its end; anything but exit code 0 is an error.
-    pub fn checked(self) -> Result<Output, ToolError> {
+    pub fn checked(self) -> Result<ToolOutput, ToolError> {
         let what = self.what();
         let output = self.output()?;
         judge(what, output.status, &output.stderr)?;
         Ok(output)
     }
 
-    /// Starts it and hands over its input and output. Bytes given by [`Call::stdin`] are not written.
+    /// Starts it and returns its streams. Bytes given by [`ToolInvocation::stdin`] are not written.
     pub fn spawn(self) -> Result<Streaming, ToolError> {
         self.start(Stdio::piped())
     }
@@ -218,10 +220,11 @@ impl Call<'_> {
         let mut command = Command::new(&self.tool.path);
         command.args(self.args).env_clear().envs(self.env).current_dir(self.cwd);
         command.stdin(stdin).stdout(Stdio::piped()).stderr(stderr.try_clone().map_err(failed)?);
-        if KEPT_APART.load(Ordering::Relaxed) {
+        if OWN_PROCESS_GROUP.load(Ordering::Relaxed) {
             command.process_group(0);
         }
-        let mut child = spawner::spawn(command, Heritage::default()).map_err(failed)?;
+        let mut child =
+            spawner::spawn(command, InheritedFds::default(), InitialCgroup::default()).map_err(failed)?;
         let (stdin, stdout) = (child.stdin.take(), child.stdout.take());
         let stdout = stdout.ok_or_else(|| failed(io::Error::other("it started without its output")))?;
         Ok(Streaming { what, child, stdin, stdout, stderr })
@@ -234,7 +237,7 @@ impl Call<'_> {
 }
 
 impl Streaming {
-    /// Limits what it may use from now on. A call that waits for its input has used nothing yet.
+    /// Sets resource limits from now on. A call that waits for its stdin has used nothing yet.
     pub fn limit(&self, limits: CallLimits) -> Result<(), ToolError> {
         let CallLimits { cpu_seconds, memory_bytes, file_bytes } = limits;
         let pid = Pid::from_child(&self.child);
@@ -248,24 +251,24 @@ impl Streaming {
         Ok(())
     }
 
-    /// Its standard input and output at once, so that one can be written while the other is read.
+    /// Its stdin and stdout together, so that one can be written while the other is read.
     ///
-    /// The input is `None` after [`Streaming::close_stdin`].
+    /// Stdin is `None` after [`Streaming::close_stdin`].
     pub fn streams(&mut self) -> (Option<&mut ChildStdin>, &mut ChildStdout) {
         (self.stdin.as_mut(), &mut self.stdout)
     }
 
-    /// Its standard input, once, for a thread that writes while another reads; dropping it ends the input.
+    /// Its stdin, once, for a thread of its own; dropping it closes stdin.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         self.stdin.take()
     }
 
-    /// Tells it that no more input comes.
+    /// Closes its stdin.
     pub fn close_stdin(&mut self) {
         self.stdin = None;
     }
 
-    /// Closes its input, drains its output and waits for its end; anything but exit code 0 is an error.
+    /// Closes stdin, drains stdout and waits for the exit; anything but exit code 0 is an error.
     pub fn finish(mut self) -> Result<(), ToolError> {
         self.close_stdin();
         let drained = io::copy(&mut self.stdout, &mut io::sink());
@@ -285,7 +288,7 @@ impl Streaming {
 
 impl Drop for Streaming {
     fn drop(&mut self) {
-        // Does nothing to a child that has been waited for.
+        // Does nothing to a child that was waited for.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -297,6 +300,6 @@ fn judge(what: String, status: ExitStatus, stderr: &[u8]) -> Result<(), ToolErro
     }
     let text = String::from_utf8_lossy(stderr);
     let lines: Vec<&str> = text.trim().lines().collect();
-    let said = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n");
+    let said = lines[lines.len().saturating_sub(STDERR_LINES)..].join("\n");
     Err(ToolError::Failed { what, status, said })
 }

@@ -1,5 +1,5 @@
-//! The engine `case`: `WorkOS` Case, driven by `ca run --task FILE --mode unattended` with a data directory of its own. It is on
-//! no registry: a person brings the program.
+//! The engine `case`: `WorkOS` Case, driven by `ca run --task FILE --mode unattended` with a data directory of its
+//! own. It is in no registry: the operator provides the program.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,44 +13,45 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::digest::ProgramDigest;
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::prompt::prompt;
 
 /// The engine's name.
 pub const NAME: &str = "case";
 
-/// Where the program appears inside the destination, and its directory: its prompts tell its agents to call it by name.
+/// The path of the program inside the destination, and its directory: its prompts tell its agents to call it by
+/// name.
 const INSIDE: &str = "/opt/herma-engine/ca";
 const BIN: &str = "/opt/herma-engine";
 
-/// What it says that it is. Its version is not asked for: some builds take the question for the order to work.
+/// Its identity. The version is not queried: some builds take the option for a task.
 const IDENTITY: &str = "WorkOS Case";
 
-/// How its help begins, and words of its help that no other program called `ca` has.
+/// The start of its help text, and words of it that no other program called `ca` has.
 const USAGE: &str = "Usage: ca <command> [options]";
 const COMMANDS: [&str; 2] = ["mark-manual-tested", "analyze-failure"];
 
-/// What it finds in the engine directory: its data, its models, and its task, which is brought into the workspace.
+/// Its paths in the engine directory: its data, its models, and its task, which is copied to the workspace.
 const DATA: &str = "case/data";
 const MODELS: &str = "case/models";
 const TASK: &str = "case/task";
 
-/// The task's name, and that of the project that it is about.
+/// The id of the task, and of its project.
 const ID: &str = "contract";
 const PROJECT: &str = "workspace";
 
-/// Where it looks for the provider's key, which is the run's token.
+/// The variable in which it expects the provider's key, which is the run's token.
 const TOKEN: &str = "OPENAI_API_KEY";
 
-/// What it puts before the lines of its pipeline where nobody attends.
+/// The prefix of its pipeline's lines in unattended mode.
 const UNATTENDED: &str = "[unattended] ";
 
-/// The one provider whose address it takes from its configuration.
+/// The only provider whose address it reads from its configuration.
 const PROVIDER: &str = "openai";
 
-/// Brings the task to where it is looked for, runs it, and prints how the pipeline ended: the program's own exit code is 0
-/// also where it failed. This is done inside the walls, because `.case` in the workspace may be anything: what the target
-/// brought of another run of this task would be taken for the end of this one.
+/// Copies the task to the path where it is looked up, runs it, and prints how the pipeline ended: the exit code is
+/// 0 also after a failure. This runs inside the sandbox, because `.case` in the workspace is untrusted: the result
+/// of an earlier run of this task would be taken for that of this one.
 const SCRIPT: &str = r#"
 set -e
 rm -rf .case/contract
@@ -63,7 +64,7 @@ cat .case/contract/events/run-*.jsonl 2>/dev/null | grep -F pipeline_end | tail 
 exit $code
 "#;
 
-/// The engine `case`. What runs is the program that was admitted.
+/// The engine `case`. It runs the admitted program.
 #[derive(Debug)]
 pub struct Case {
     name: EngineName,
@@ -71,7 +72,7 @@ pub struct Case {
 }
 
 impl Case {
-    /// The engine under its name; `program` is the one that was admitted, if one was.
+    /// The engine under its name; `program` is the admitted one, if any.
     #[must_use]
     pub fn new(name: EngineName, program: Option<PathBuf>) -> Self {
         Self { name, program: program.map(ProgramDigest::of) }
@@ -102,7 +103,7 @@ impl Engine for Case {
     fn capabilities(&self) -> Capabilities {
         Capabilities {
             resume: Support::Unsupported,
-            // Only results and the end are read of what it prints: nothing tells of its tool calls.
+            // Only results and the end are parsed from its output: nothing tells of its tool calls.
             structured_events: Support::Unsupported,
             acp: Support::Unsupported,
             tool_hooks: Support::Unsupported,
@@ -161,7 +162,7 @@ impl Engine for Case {
             "commands": { "test": terms.verify.join(" && ") },
         }] });
         let base = format!("http://127.0.0.1:{port}/v1");
-        // A model that its catalogue does not know needs an entry of its own. The key is the name of the variable.
+        // A model that is not in its catalogue needs an entry of its own. The key is the name of the variable.
         let models = json!({ "providers": { PROVIDER: {
             "baseUrl": base, "apiKey": TOKEN, "api": "openai-responses", "models": [{ "id": model }],
         } } });
@@ -175,7 +176,7 @@ impl Engine for Case {
             (DATA, "case/data/projects.json", projects.to_string()),
             (MODELS, "case/models/models.json", models.to_string()),
             (TASK, "case/task/contract.task.json", task.to_string()),
-            // Only its path is in the prompt: its agents read it.
+            // Only its path is in the prompt: its agents read the file.
             (TASK, "case/task/contract.md", prompt(assignment.contract)),
         ];
         for (dir, file, text) in files {
@@ -199,7 +200,7 @@ impl Engine for Case {
             ("CASE_DATA_DIR", at(DATA)),
             ("PI_CODING_AGENT_DIR", at(MODELS)),
             ("PI_OFFLINE", "1".to_owned()),
-            // What the interpreter leaves behind would be committed with the work.
+            // Python's cache files would be committed with the work.
             ("PYTHONDONTWRITEBYTECODE", "1".to_owned()),
         ];
         let env = env.map(|(name, value)| (name.to_owned(), value)).to_vec();
@@ -212,24 +213,24 @@ impl Engine for Case {
     }
 }
 
-/// What stands before and after an agent's result in its text.
+/// The delimiters of an agent's result in its text.
 const START: &str = "<<<AGENT_RESULT";
 const END: &str = "AGENT_RESULT>>>";
 
-/// The most of a result that is held.
-const MOST_ENVELOPE: usize = 256 << 10;
+/// The largest result that is kept.
+const MAX_RESULT_BYTES: usize = 256 << 10;
 
-/// Reads what `ca run` prints: texts for people, results of its agents between two marks, and how the pipeline ended.
+/// Parses the output of `ca run`: messages, results of its agents between delimiters, and the end of the pipeline.
 #[derive(Debug, Default)]
 pub struct CaseReader {
-    /// The result that has begun and not ended.
+    /// The result that has started and not ended.
     begun: Option<String>,
-    /// Whether the last result said that the work is done; nothing before the first.
+    /// Whether the last result reported success; `None` before the first.
     completed: Option<bool>,
 }
 
 #[derive(Deserialize)]
-struct Envelope {
+struct CaseAgentResult {
     status: String,
     #[serde(default)]
     summary: String,
@@ -243,7 +244,7 @@ struct PipelineEnd {
 }
 
 impl OutputReader for CaseReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let text = String::from_utf8_lossy(line);
         if let Some(said) = self.envelope(&text) {
             return Some(said);
@@ -251,7 +252,7 @@ impl OutputReader for CaseReader {
         let text = text.trim();
         let text = text.strip_prefix(UNATTENDED).unwrap_or(text);
         if text == "Pipeline completed successfully." {
-            return Some(Said::Result(self.result()));
+            return Some(AgentEvent::Result(self.result()));
         }
         if let Some(rest) = text.strip_prefix("Pipeline failed at ") {
             let agent = rest.split(' ').next().unwrap_or_default();
@@ -263,7 +264,7 @@ impl OutputReader for CaseReader {
         if text.starts_with('{') && text.contains("pipeline_end") {
             let end: PipelineEnd = serde_json::from_str(text).ok()?;
             return Some(match end.outcome.as_str() {
-                "completed" | "success" => Said::Result(self.result()),
+                "completed" | "success" => AgentEvent::Result(self.result()),
                 outcome => ended(&format!("the pipeline ended: {outcome}"), end.failed_agent.as_deref()),
             });
         }
@@ -272,13 +273,13 @@ impl OutputReader for CaseReader {
 }
 
 impl CaseReader {
-    /// What a pipeline that says that it completed comes to: it believes its agents, and is not believed against them.
+    /// The result of a pipeline that reports success: it trusts its agents, and is not trusted against them.
     fn result(&self) -> EngineResult {
         if self.completed == Some(false) { EngineResult::Failed } else { EngineResult::Completed }
     }
 
-    /// Follows the marks: the last start counts, and the first end after it.
-    fn envelope(&mut self, text: &str) -> Option<Said> {
+    /// Finds the delimiters: the last start counts, and the first end after it.
+    fn envelope(&mut self, text: &str) -> Option<AgentEvent> {
         let mut rest = text;
         if let Some(at) = text.rfind(START) {
             rest = text.get(at + START.len()..).unwrap_or_default();
@@ -288,26 +289,26 @@ impl CaseReader {
         let (inside, ends) = rest.split_once(END).map_or((rest, false), |(inside, _)| (inside, true));
         begun.push_str(inside);
         begun.push('\n');
-        if begun.len() > MOST_ENVELOPE {
+        if begun.len() > MAX_RESULT_BYTES {
             self.begun = None;
-            return Some(Said::Malformed(format!("a result has more than {MOST_ENVELOPE} bytes")));
+            return Some(AgentEvent::Malformed(format!("a result has more than {MAX_RESULT_BYTES} bytes")));
         }
         if !ends {
-            // What is in between may also be the end of the pipeline, where the agent was cut off.
+            // The text in between may also be the end of the pipeline, if the agent was cut off.
             return None;
         }
         let envelope = self.begun.take().unwrap_or_default();
-        let Ok(Envelope { status, summary }) = serde_json::from_str(&envelope) else {
+        let Ok(CaseAgentResult { status, summary }) = serde_json::from_str(&envelope) else {
             self.completed = Some(false);
-            return Some(Said::Message("a result of one of its agents cannot be read".to_owned()));
+            return Some(AgentEvent::Message("a result of one of its agents cannot be read".to_owned()));
         };
         self.completed = Some(status == "completed");
-        Some(Said::Message(format!("{status}: {summary}")))
+        Some(AgentEvent::Message(format!("{status}: {summary}")))
     }
 }
 
-/// The end of a pipeline that failed; its reviewer's no is a rejection.
-fn ended(text: &str, agent: Option<&str>) -> Said {
+/// The end of a failed pipeline; a negative review is a rejection.
+fn ended(text: &str, agent: Option<&str>) -> AgentEvent {
     let result = if agent == Some("reviewer") { EngineResult::Rejected } else { EngineResult::Failed };
-    Said::All(vec![Said::Message(text.to_owned()), Said::Result(result)])
+    AgentEvent::All(vec![AgentEvent::Message(text.to_owned()), AgentEvent::Result(result)])
 }

@@ -1,5 +1,5 @@
-//! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a configuration
-//! directory of its own. It is spoken to in the same form.
+//! The engine `claude`: Anthropic's Claude Code, driven by `claude -p --output-format stream-json` with a
+//! configuration directory of its own. Its input has the same format.
 
 mod dialogue;
 
@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 pub use dialogue::ClaudeDialogue;
 
 use crate::conversation::Conversation;
-use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
+use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
@@ -24,7 +24,7 @@ use crate::prompt::told;
 /// The engine's name.
 pub const NAME: &str = "claude";
 
-/// Where it comes from.
+/// Its package.
 pub const PACKAGE: Package = Package {
     origin: Origin::Npm,
     name: "@anthropic-ai/claude-code",
@@ -39,10 +39,10 @@ pub const PACKAGE: Package = Package {
 const HOME: &str = "claude";
 const SETTINGS: &str = "claude/settings.json";
 
-/// The tools that work on files and run commands. Those that start other agents, wait for a time or reach out are left out.
+/// The tools for files and commands, without those that start other agents, wait for a time or use the network.
 const TOOLS: &str = "Bash,Edit,NotebookEdit,Read,Write";
 
-/// What it would ask a model for beside its work; all of it is asked of the contract's model.
+/// The variables for auxiliary models; all are set to the contract's model.
 const MODELS: [&str; 6] = [
     "ANTHROPIC_MODEL",
     "ANTHROPIC_SMALL_FAST_MODEL",
@@ -52,7 +52,7 @@ const MODELS: [&str; 6] = [
     "CLAUDE_CODE_SUBAGENT_MODEL",
 ];
 
-/// What it would do by itself: report, update itself, retry for minutes. In a sandbox it may run as root.
+/// Disables reports, self-updates and long retries. In a sandbox it may run as root.
 const SWITCHES: [(&str, &str); 7] = [
     ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
     ("CLAUDE_CODE_MAX_RETRIES", "1"),
@@ -107,9 +107,9 @@ impl Agent for Claude {
             "--output-format",
             "stream-json",
             "--verbose",
-            // herma's walls are around it: a question would wait for nobody.
+            // It runs in herma's sandbox, and no person could answer a question.
             "--dangerously-skip-permissions",
-            // Nothing of the project's own settings, hooks and servers.
+            // Ignores the project's own settings, hooks and servers.
             "--setting-sources",
             "user",
             "--strict-mcp-config",
@@ -139,12 +139,12 @@ impl Agent for Claude {
     }
 }
 
-/// Reads what `--output-format stream-json` prints: one JSON object a line.
+/// Parses `--output-format stream-json`: one JSON object per line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClaudeReader;
 
 #[derive(Deserialize)]
-struct System {
+struct ClaudeInit {
     subtype: String,
     session_id: Option<String>,
     error_status: Option<u64>,
@@ -153,17 +153,17 @@ struct System {
 
 #[derive(Deserialize)]
 struct Assistant {
-    message: Turn,
+    message: ClaudeTurn,
 }
 
 #[derive(Deserialize)]
-struct Turn {
-    content: Vec<Block>,
+struct ClaudeTurn {
+    content: Vec<ClaudeBlock>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Block {
+enum ClaudeBlock {
     Text {
         text: String,
     },
@@ -176,15 +176,15 @@ enum Block {
 }
 
 #[derive(Deserialize)]
-struct Ended {
+struct ClaudeResult {
     is_error: bool,
     #[serde(default)]
     subtype: String,
-    usage: Option<Usage>,
+    usage: Option<ClaudeUsage>,
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct ClaudeUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -192,12 +192,12 @@ struct Usage {
 }
 
 impl OutputReader for ClaudeReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let (kind, text) = typed(line)?;
         let read = match kind.as_str() {
             "system" => serde_json::from_str(&text).map(of_system),
             "assistant" => serde_json::from_str(&text).map(of_assistant),
-            "user" => Ok(Said::NOTHING),
+            "user" => Ok(AgentEvent::NOTHING),
             "result" => serde_json::from_str(&text).map(of_result),
             _ => return None,
         };
@@ -205,34 +205,34 @@ impl OutputReader for ClaudeReader {
     }
 }
 
-fn of_system(line: System) -> Said {
+fn of_system(line: ClaudeInit) -> AgentEvent {
     match (line.subtype.as_str(), line.session_id) {
-        ("init", Some(session)) => Said::Session(session),
+        ("init", Some(session)) => AgentEvent::Session(session),
         ("api_retry", _) => {
             let status =
                 line.error_status.map_or_else(|| "no status".to_owned(), |status| status.to_string());
-            Said::Message(format!("error: {status}: {}", line.error.unwrap_or_default()))
+            AgentEvent::Message(format!("error: {status}: {}", line.error.unwrap_or_default()))
         }
-        _ => Said::NOTHING,
+        _ => AgentEvent::NOTHING,
     }
 }
 
-fn of_assistant(line: Assistant) -> Said {
+fn of_assistant(line: Assistant) -> AgentEvent {
     let said = |block| match block {
-        Block::Text { text } => Some(Said::Message(text)),
-        Block::ToolUse { name, input } => Some(tool(&name, &input)),
-        Block::Other => None,
+        ClaudeBlock::Text { text } => Some(AgentEvent::Message(text)),
+        ClaudeBlock::ToolUse { name, input } => Some(tool(&name, &input)),
+        ClaudeBlock::Other => None,
     };
-    Said::All(line.message.content.into_iter().filter_map(said).collect())
+    AgentEvent::All(line.message.content.into_iter().filter_map(said).collect())
 }
 
-/// `subtype` says `success` on errors too; `is_error` is what counts.
-fn of_result(line: Ended) -> Said {
+/// `subtype` is `success` on errors too; `is_error` decides.
+fn of_result(line: ClaudeResult) -> AgentEvent {
     let failed = line.is_error || line.subtype.starts_with("error");
     let mut said = Vec::new();
     said.extend(
-        line.usage.map(|usage| Said::Used { input: usage.input_tokens, output: usage.output_tokens }),
+        line.usage.map(|usage| AgentEvent::Used { input: usage.input_tokens, output: usage.output_tokens }),
     );
-    said.push(Said::Result(if failed { EngineResult::Failed } else { EngineResult::Completed }));
-    Said::All(said)
+    said.push(AgentEvent::Result(if failed { EngineResult::Failed } else { EngineResult::Completed }));
+    AgentEvent::All(said)
 }

@@ -10,8 +10,8 @@ use herma_destination::View;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
-use crate::fake::TOKEN_VARIABLE;
+use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::env::TOKEN_VARIABLE;
 use crate::hook::HOOK_SECONDS;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
@@ -21,7 +21,7 @@ use crate::prompt::told;
 /// The engine's name.
 pub const NAME: &str = "codex";
 
-/// Where it comes from.
+/// Its package.
 pub const PACKAGE: Package = Package {
     origin: Origin::Npm,
     name: "@openai/codex",
@@ -42,10 +42,10 @@ const CONFIG: &str = "codex/config.toml";
 const HOOKS: &str = "codex/hooks.json";
 const PROMPT: &str = "prompt.md";
 
-/// How many calls are remembered that have begun: enough for all that run at once.
-const MOST_BEGUN: usize = 256;
+/// The number of started calls that are remembered: enough for all concurrent ones.
+const MAX_OPEN_CALLS: usize = 256;
 
-/// Everything that would reach out, start something by itself, or ask somebody.
+/// Disables everything that uses the network, starts by itself, or asks a person.
 const OFF: [&str; 15] = [
     "apps",
     "browser_use",
@@ -89,7 +89,7 @@ impl Agent for Codex {
         let (model, port) = installed.way(assignment, view)?;
         let config = config(model, port, &view.workspace.display().to_string());
         write(engine_dir, HOME, CONFIG, &config)?;
-        // Without a matcher it is every tool.
+        // Without a matcher it applies to every tool.
         let hook = json!({ "type": "command", "command": installed.hook(view)?, "timeout": HOOK_SECONDS });
         let hooks = json!({ "hooks": { "PreToolUse": [{ "hooks": [hook] }] } });
         write(engine_dir, HOME, HOOKS, &hooks.to_string())?;
@@ -105,13 +105,14 @@ impl Agent for Codex {
             return Err(EngineError::NoEngineDirectory(installed.name.clone()));
         };
         let mut argv = installed.command()?;
-        // Its own sandbox would need namespaces, which there are none of inside: herma's walls are around it already.
+        // Its own sandbox would need namespaces, which cannot be created inside: herma's sandbox surrounds it
+        // already.
         let words = [
             "exec",
             "--json",
             "--strict-config",
             "--dangerously-bypass-approvals-and-sandbox",
-            // It would leave a hook out that nobody has looked at, without a word. Its only one is herma's.
+            // It silently skips a hook that was not reviewed. Its only hook is herma's.
             "--dangerously-bypass-hook-trust",
             "--cd",
         ];
@@ -135,8 +136,8 @@ impl Agent for Codex {
     }
 }
 
-/// What it is configured with. A project that it does not trust cannot bring servers, hooks or settings of its own; said
-/// here, because otherwise it trusts where it is started and writes that down.
+/// Its configuration. An untrusted project cannot bring servers, hooks or settings of its own; set explicitly,
+/// because it otherwise trusts its working directory and stores that.
 fn config(model: &str, port: u16, workspace: &str) -> String {
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let off = OFF.map(|feature| format!("{feature} = false")).join("\n");
@@ -178,35 +179,35 @@ trust_level = "untrusted"
     )
 }
 
-/// Reads what `codex exec --json` prints: one JSON object a line.
+/// Parses `codex exec --json`: one JSON object per line.
 #[derive(Debug, Default)]
 pub struct CodexReader {
-    /// The calls that have begun, by their names there.
+    /// The ids of the calls that have started.
     begun: VecDeque<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type")]
-enum Line {
+enum CodexEvent {
     #[serde(rename = "thread.started")]
     ThreadStarted { thread_id: String },
     #[serde(rename = "turn.started")]
     TurnStarted {},
     #[serde(rename = "item.started")]
-    ItemStarted { item: Item },
+    ItemStarted { item: CodexItem },
     #[serde(rename = "item.updated")]
-    ItemUpdated { item: Item },
+    ItemUpdated { item: CodexItem },
     #[serde(rename = "item.completed")]
-    ItemCompleted { item: Item },
+    ItemCompleted { item: CodexItem },
     #[serde(rename = "turn.completed")]
-    TurnCompleted { usage: Usage },
+    TurnCompleted { usage: CodexUsage },
     #[serde(rename = "turn.failed")]
-    TurnFailed { error: Problem },
+    TurnFailed { error: CodexError },
     #[serde(rename = "error")]
     Error { message: String },
 }
 
-/// The types that are known, to tell a line of another version from a line that is broken.
+/// The known types, to tell a line of another version from a malformed line.
 const TYPES: [&str; 8] = [
     "thread.started",
     "turn.started",
@@ -219,7 +220,7 @@ const TYPES: [&str; 8] = [
 ];
 
 #[derive(Deserialize)]
-struct Usage {
+struct CodexUsage {
     #[serde(default)]
     input_tokens: u64,
     #[serde(default)]
@@ -227,21 +228,21 @@ struct Usage {
 }
 
 #[derive(Deserialize)]
-struct Problem {
+struct CodexError {
     message: String,
 }
 
 #[derive(Deserialize)]
-struct Item {
+struct CodexItem {
     #[serde(default)]
     id: String,
     #[serde(flatten)]
-    what: What,
+    what: CodexItemKind,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum What {
+enum CodexItemKind {
     AgentMessage {
         text: String,
     },
@@ -252,7 +253,7 @@ enum What {
         command: String,
     },
     FileChange {
-        changes: Vec<Change>,
+        changes: Vec<CodexFileChange>,
     },
     McpToolCall {
         server: String,
@@ -270,7 +271,7 @@ enum What {
 }
 
 #[derive(Deserialize)]
-struct Change {
+struct CodexFileChange {
     path: String,
     #[serde(default)]
     kind: String,
@@ -282,12 +283,12 @@ struct Todo {
 }
 
 impl OutputReader for CodexReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let (kind, text) = typed(line)?;
         if !TYPES.contains(&kind.as_str()) {
             return None;
         }
-        Some(match serde_json::from_str::<Line>(&text) {
+        Some(match serde_json::from_str::<CodexEvent>(&text) {
             Ok(line) => self.read(line),
             Err(error) => malformed(&error),
         })
@@ -295,59 +296,66 @@ impl OutputReader for CodexReader {
 }
 
 impl CodexReader {
-    fn read(&mut self, line: Line) -> Said {
+    fn read(&mut self, line: CodexEvent) -> AgentEvent {
         match line {
-            Line::ThreadStarted { thread_id } => Said::Session(thread_id),
-            Line::TurnStarted {} => Said::NOTHING,
-            Line::ItemStarted { item } => {
-                if self.begun.len() == MOST_BEGUN {
+            CodexEvent::ThreadStarted { thread_id } => AgentEvent::Session(thread_id),
+            CodexEvent::TurnStarted {} => AgentEvent::NOTHING,
+            CodexEvent::ItemStarted { item } => {
+                if self.begun.len() == MAX_OPEN_CALLS {
                     self.begun.pop_front();
                 }
                 self.begun.push_back(item.id);
                 of_item(item.what)
             }
-            Line::ItemUpdated { item } => match item.what {
-                What::TodoList { .. } => of_item(item.what),
-                _ => Said::NOTHING,
+            CodexEvent::ItemUpdated { item } => match item.what {
+                CodexItemKind::TodoList { .. } => of_item(item.what),
+                _ => AgentEvent::NOTHING,
             },
-            // What was told when it began is not told again when it ends.
-            Line::ItemCompleted { item } => match self.begun.iter().position(|begun| *begun == item.id) {
+            // A call that was reported at its start is not reported again at its end.
+            CodexEvent::ItemCompleted { item } => match self.begun.iter().position(|begun| *begun == item.id)
+            {
                 Some(at) if !item.id.is_empty() => {
                     self.begun.remove(at);
                     match item.what {
-                        What::AgentMessage { .. } | What::Error { .. } => of_item(item.what),
-                        _ => Said::NOTHING,
+                        CodexItemKind::AgentMessage { .. } | CodexItemKind::Error { .. } => {
+                            of_item(item.what)
+                        }
+                        _ => AgentEvent::NOTHING,
                     }
                 }
                 _ => of_item(item.what),
             },
-            Line::TurnCompleted { usage } => Said::All(vec![
-                Said::Used { input: usage.input_tokens, output: usage.output_tokens },
-                Said::Result(EngineResult::Completed),
+            CodexEvent::TurnCompleted { usage } => AgentEvent::All(vec![
+                AgentEvent::Used { input: usage.input_tokens, output: usage.output_tokens },
+                AgentEvent::Result(EngineResult::Completed),
             ]),
-            Line::TurnFailed { error } => Said::All(vec![
-                Said::Message(format!("failed: {}", error.message)),
-                Said::Result(EngineResult::Failed),
+            CodexEvent::TurnFailed { error } => AgentEvent::All(vec![
+                AgentEvent::Message(format!("failed: {}", error.message)),
+                AgentEvent::Result(EngineResult::Failed),
             ]),
-            Line::Error { message } => Said::Message(format!("error: {message}")),
+            CodexEvent::Error { message } => AgentEvent::Message(format!("error: {message}")),
         }
     }
 }
 
-fn of_item(what: What) -> Said {
+fn of_item(what: CodexItemKind) -> AgentEvent {
     match what {
-        What::AgentMessage { text } => Said::Message(text),
-        What::Error { message } => Said::Message(format!("error: {message}")),
-        What::CommandExecution { command } => Said::Tool { name: "shell".to_owned(), command },
-        What::FileChange { changes } => {
+        CodexItemKind::AgentMessage { text } => AgentEvent::Message(text),
+        CodexItemKind::Error { message } => AgentEvent::Message(format!("error: {message}")),
+        CodexItemKind::CommandExecution { command } => AgentEvent::Tool { name: "shell".to_owned(), command },
+        CodexItemKind::FileChange { changes } => {
             let paths = changes.into_iter().map(|change| format!("{} {}", change.kind, change.path));
-            Said::Tool { name: "edit".to_owned(), command: paths.collect::<Vec<_>>().join("\n") }
+            AgentEvent::Tool { name: "edit".to_owned(), command: paths.collect::<Vec<_>>().join("\n") }
         }
-        What::McpToolCall { server, tool } => {
-            Said::Tool { name: "mcp".to_owned(), command: format!("{server}.{tool}") }
+        CodexItemKind::McpToolCall { server, tool } => {
+            AgentEvent::Tool { name: "mcp".to_owned(), command: format!("{server}.{tool}") }
         }
-        What::WebSearch { query } => Said::Tool { name: "web_search".to_owned(), command: query },
-        What::TodoList { items } => Said::Plan(items.into_iter().map(|todo| todo.text).collect()),
-        What::Other => Said::NOTHING,
+        CodexItemKind::WebSearch { query } => {
+            AgentEvent::Tool { name: "web_search".to_owned(), command: query }
+        }
+        CodexItemKind::TodoList { items } => {
+            AgentEvent::Plan(items.into_iter().map(|todo| todo.text).collect())
+        }
+        CodexItemKind::Other => AgentEvent::NOTHING,
     }
 }

@@ -1,73 +1,73 @@
-//! A dialogue with an agent that has to be answered: what it is told, and what it asks herma for.
+//! A dialogue with an agent that expects replies: herma's messages, and the agent's permission requests.
 
 use serde_json::Value;
 
-use crate::engine::Said;
+use crate::engine::AgentEvent;
 
-/// One dialogue. It knows no process and no clock: it is given the agent's lines, and says what follows from them.
+/// One dialogue. It has no process and no clock: it gets the agent's lines and returns the actions that follow.
 pub trait Conversation: Send {
-    /// What herma says before the agent has said anything.
-    fn open(&mut self) -> Vec<Turn>;
+    /// The actions before the agent's first line.
+    fn open(&mut self) -> Vec<DialogueAction>;
 
-    /// What the agent said with this line, or `None` if it said nothing that is known here, and what herma does about it.
+    /// The event in this line, or `None` if it is unknown, and the actions that follow.
     ///
-    /// It takes anything, as [`crate::OutputReader::line`] does, and holds a bounded part of it.
-    fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>);
+    /// It accepts any bytes, as [`crate::OutputReader::line`] does, and keeps a bounded part of them.
+    fn hear(&mut self, line: &[u8]) -> (Option<AgentEvent>, Vec<DialogueAction>);
 }
 
-/// What herma does in a dialogue. A line has no end yet.
+/// An action of herma in a dialogue. Lines have no line end yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Turn {
-    /// It says this.
+pub enum DialogueAction {
+    /// Sends this line.
     Say(String),
-    /// It is asked whether the agent may do something, and says one of two things.
-    Answer(Question),
-    /// From now on it says this first where it has to end the agent.
-    Farewell(String),
-    /// It says nothing more: the agent's input ends.
+    /// Decides a permission request, and sends one of its two replies.
+    Answer(PermissionRequest),
+    /// From now on, sends this line before it ends the agent.
+    ShutdownMessage(String),
+    /// Closes the agent's stdin.
     End,
 }
 
-/// Whether the agent may do something.
+/// An agent's request for permission to call a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The tool that it wants to call.
+pub struct PermissionRequest {
+    /// The tool.
     pub tool: String,
-    /// With what, as one would type it.
+    /// The arguments, as one would type them.
     pub command: String,
-    /// Who asks.
-    pub by: Asking,
-    /// How it is told yes, for this once; none where it offers no such answer, and then it is told no.
+    /// The origin of the request.
+    pub by: PermissionSource,
+    /// The reply that allows the call once; `None` if the agent offers none, and then it is denied.
     pub yes: Option<String>,
-    /// How it is told no.
-    pub no: Refusal,
+    /// The reply that denies it.
+    pub no: DenialReply,
 }
 
-/// Who asks in a dialogue.
+/// The origin of a permission request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
-    /// The agent, which tells of the call by asking about it.
+pub enum PermissionSource {
+    /// The agent, whose request is the only report of the call.
     Agent,
-    /// A hook of the agent, which tells of the call as well.
+    /// A hook of the agent, which reports the call as well.
     Hook,
 }
 
-/// How an agent is told no.
+/// The reply that denies a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Refusal {
-    /// It has no place for a reason.
+pub enum DenialReply {
+    /// It has no field for a reason.
     Bare(String),
-    /// Its model reads the reason, which belongs at this place (a JSON pointer).
+    /// Its model reads the reason, at this JSON pointer.
     Reasoned {
-        /// What is said, with a text at that place.
+        /// The reply, with a placeholder at the pointer.
         line: Value,
-        /// The place.
+        /// The JSON pointer.
         at: &'static str,
     },
 }
 
-impl Refusal {
-    /// What is said where this is the reason.
+impl DenialReply {
+    /// The reply with this reason.
     #[must_use]
     pub fn because(self, reason: &str) -> String {
         match self {

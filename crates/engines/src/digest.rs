@@ -1,4 +1,4 @@
-//! The digest of a program, read in pieces and taken once for each state of its file.
+//! The digest of a program, computed once per state of its file.
 
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
@@ -13,22 +13,22 @@ use sha2::{Digest as _, Sha256};
 
 use crate::memory;
 
-const PIECE: usize = 64 * 1024;
+const READ_BYTES: usize = 64 * 1024;
 
-/// A program and its digest. The file is read again only where it is not the one that was read before.
+/// A program and its digest. The file is read again only if its state has changed.
 #[derive(Debug)]
 pub(crate) struct ProgramDigest {
     path: PathBuf,
-    /// Where other processes find what one has taken.
+    /// The file that shares computed digests between processes.
     memory: Option<PathBuf>,
-    /// Locked while it is taken, so that a second caller waits instead of reading the program again.
-    taken: Mutex<Option<(State, Digest)>>,
+    /// Locked during the computation, so that a second caller waits instead of reading the program again.
+    taken: Mutex<Option<(FileState, Digest)>>,
 }
 
-/// What a file is known by. Its change time cannot be set back, unlike the time of its last modification.
+/// The state of a file. Its change time cannot be set back, unlike its modification time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct State {
+pub(crate) struct FileState {
     device: u64,
     inode: u64,
     size: u64,
@@ -41,13 +41,13 @@ impl ProgramDigest {
         Self { path, memory: None, taken: Mutex::new(None) }
     }
 
-    /// The same, for herma's own program: what its digest was is kept in `memory`. Whoever can change that file runs
-    /// herma, and a herma that lies about itself needs no file for it. Of another's program nothing is kept.
+    /// The same for herma's own program, with a digest cache in `memory`. A user who can change that file runs
+    /// herma, and could as well run a modified herma. Digests of other programs are not cached.
     pub(crate) fn of_herma(path: PathBuf, memory: Option<PathBuf>) -> Self {
         Self { memory, ..Self::of(path) }
     }
 
-    /// Where the program lies.
+    /// The path of the program.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -56,7 +56,7 @@ impl ProgramDigest {
     pub(crate) fn take(&self) -> io::Result<Digest> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let file = open_named(&self.path)?;
-        let before = State::of(&file.metadata()?)?;
+        let before = FileState::of(&file.metadata()?)?;
         match *taken {
             Some((state, digest)) if state == before => return Ok(digest),
             _ => *taken = None,
@@ -69,20 +69,20 @@ impl ProgramDigest {
         Ok(digest)
     }
 
-    fn read(&self, file: &File, before: State) -> io::Result<Digest> {
+    fn read(&self, file: &File, before: FileState) -> io::Result<Digest> {
         let digest = of_file(file)?;
-        if State::of(&file.metadata()?)? != before {
+        if FileState::of(&file.metadata()?)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }
         if let Some(memory) = &self.memory {
-            // One that cannot be kept is taken again.
+            // Without a cache entry it is computed again.
             let _ = memory::keep(memory, before, digest, before.changed());
         }
         Ok(digest)
     }
 }
 
-impl State {
+impl FileState {
     pub(crate) fn of(meta: &Metadata) -> io::Result<Self> {
         if !meta.is_file() {
             return Err(io::Error::other("it is not a regular file"));
@@ -95,7 +95,7 @@ impl State {
         })
     }
 
-    /// When it last changed, in seconds.
+    /// The change time, in seconds.
     pub(crate) fn changed(&self) -> i64 {
         self.changed.0
     }
@@ -105,14 +105,14 @@ impl State {
     }
 }
 
-/// The digest of the program at `path`, taken now.
+/// The digest of the program at `path`, computed now.
 pub fn program_digest(path: &Path) -> io::Result<Digest> {
     of_file(&open_named(path)?)
 }
 
 pub(crate) fn of_file(mut file: &File) -> io::Result<Digest> {
     let mut hasher = Sha256::new();
-    let mut piece = vec![0; PIECE];
+    let mut piece = vec![0; READ_BYTES];
     loop {
         match file.read(&mut piece) {
             Ok(0) => return Ok(Digest::from_bytes(hasher.finalize().into())),
@@ -133,7 +133,7 @@ mod tests {
     fn pieces_give_the_digest_of_the_whole() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("program");
-        for size in [0, 1, PIECE - 1, PIECE, 3 * PIECE + 7] {
+        for size in [0, 1, READ_BYTES - 1, READ_BYTES, 3 * READ_BYTES + 7] {
             let bytes: Vec<u8> = (0..size).map(|n| u8::try_from(n % 251).unwrap()).collect();
             fs::write(&path, &bytes).unwrap();
             assert_eq!(ProgramDigest::of(path.clone()).take().unwrap(), Digest::of(&bytes), "{size} bytes");
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn what_one_process_has_taken_another_knows_until_the_file_is_changed() {
+    fn a_digest_is_shared_between_processes_until_the_file_changes() {
         let dir = tempfile::tempdir().unwrap();
         let (path, memory) = (dir.path().join("herma"), dir.path().join("memory.json"));
         let take = || ProgramDigest::of_herma(path.clone(), Some(memory.clone())).take().unwrap();
@@ -182,20 +182,20 @@ mod tests {
         assert_eq!(take(), Digest::of(b"one"));
         assert!(!memory.exists(), "a change in the same moment would not show");
 
-        let state = State::of(&fs::metadata(&path).unwrap()).unwrap();
+        let state = FileState::of(&fs::metadata(&path).unwrap()).unwrap();
         memory::keep(&memory, state, Digest::of(b"planted"), 0).unwrap();
         assert_eq!(take(), Digest::of(b"planted"), "the file was not read");
         for broken in ["", "{}", "[1,2]"] {
             fs::write(&memory, broken).unwrap();
             assert_eq!(take(), Digest::of(b"one"), "{broken}");
         }
-        let later = State { changed: (state.changed.0, state.changed.1 + 1), ..state };
+        let later = FileState { changed: (state.changed.0, state.changed.1 + 1), ..state };
         memory::keep(&memory, later, Digest::of(b"x"), 0).unwrap();
         assert_eq!(take(), Digest::of(b"one"), "it was known in another state");
     }
 
     #[test]
-    fn what_is_no_file_is_refused_without_waiting() {
+    fn special_files_are_refused_without_blocking() {
         let dir = tempfile::tempdir().unwrap();
         let pipe = dir.path().join("pipe");
         rustix::fs::mknodat(

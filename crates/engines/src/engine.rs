@@ -1,4 +1,4 @@
-//! What every engine has to say and do, and what it is given.
+//! The trait of an engine, its input and its output.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -20,7 +20,7 @@ use crate::source::Source;
 
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
-    /// The name that people choose it by.
+    /// The name by which people choose it.
     fn name(&self) -> EngineName;
 
     /// The agent's own version.
@@ -29,55 +29,55 @@ pub trait Engine: Send + Sync {
     /// The digest of everything that runs.
     fn digest(&self) -> Result<Digest, EngineError>;
 
-    /// The digest that it has where its program, or its tree, has this one.
+    /// Its digest for a program, or tree, with this digest.
     fn digest_over(&self, program: Digest) -> Digest {
         program
     }
 
-    /// The digest that it has with its program at another place: that of a run's own copy, which is a file.
+    /// Its digest with the program at another path: that of a run's own copy, which is a file.
     fn digest_with(&self, program: &Path) -> io::Result<Digest> {
         Ok(self.digest_over(program_digest(program)?))
     }
 
-    /// What a person has to do before there is anything that could be admitted; nothing for most.
+    /// The configuration step that is missing before it can be admitted; none for most.
     fn unconfigured(&self) -> Option<&'static str> {
         None
     }
 
-    /// The program that runs, where it is one of its own: the one that was admitted. A directory is a whole tree that
-    /// `herma engines install` made.
+    /// The admitted program, if it has one of its own. A directory is a whole tree that `herma engines install`
+    /// created.
     fn program(&self) -> Option<&Path> {
         None
     }
 
-    /// What it is installed from, where a registry has it.
+    /// Its package, if a registry has it.
     fn source(&self) -> Option<Source<'_>> {
         None
     }
 
-    /// What a person can write so that there is something to install it from; nothing for most.
+    /// The setting that would name a package; none for most.
     fn without_source(&self) -> Option<&'static str> {
         None
     }
 
-    /// The API by which it asks its model. One that does not ask needs no model.
+    /// The API through which it calls its model; `None` for an engine without a model.
     fn asks(&self) -> Option<Door> {
         None
     }
 
-    /// What must be visible inside the destination, read-only; `program` is where the run keeps its copy of the program.
+    /// The read-only mounts inside the destination; `program` is the run's copy of the program.
     fn mounts(&self, program: &Path) -> Vec<Mount> {
         let _ = program;
         Vec::new()
     }
 
-    /// How its program is asked who it is. One that is part of herma is not asked.
+    /// The command that queries the program's identity; none for a built-in engine.
     fn identify(&self, view: &View) -> Option<Launch> {
         let _ = view;
         None
     }
 
-    /// Who the program says that it is, like `stub 0.1.0`; `None` if it did not answer as it should.
+    /// The identity in that output, like `stub 0.1.0`; `None` if it is malformed.
     fn identity(&self, output: &[u8]) -> Option<String> {
         let _ = output;
         None
@@ -98,59 +98,59 @@ pub trait Engine: Send + Sync {
         &[]
     }
 
-    /// Directories at the top of the workspace that an agent would run code from by itself. Where the project has one, the
-    /// agent sees it as empty, and cannot write there.
+    /// Directories at the top of the workspace from which the agent would run code by itself. They appear empty and
+    /// read-only inside.
     fn hidden_paths(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// Where in the engine directory the agent keeps its session: what a later run needs to go on with it. One that
-    /// names nothing cannot.
+    /// The paths in the engine directory that hold the agent's session, which a later run needs to resume it; none
+    /// if it cannot resume.
     fn sessions(&self) -> Vec<&str> {
         Vec::new()
     }
 
-    /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
+    /// Its capabilities beyond working on a contract; a contract's `needs` is checked against them.
     fn capabilities(&self) -> Capabilities;
 
-    /// Refuses an assignment that it could not begin, before there is a run.
+    /// Rejects an assignment that it could not start, before there is a run.
     fn check(&self, assignment: &Assignment<'_>) -> Result<(), EngineError> {
         let _ = assignment;
         Ok(())
     }
 
-    /// Writes what the agent needs into the run's engine directory, which it will see as `view` says. The brief goes
+    /// Writes the agent's files to the run's engine directory, which the agent sees as in `view`. The brief goes
     /// there too, never into argv.
     fn prepare(&self, assignment: &Assignment<'_>, engine_dir: &Path, view: &View)
     -> Result<(), EngineError>;
 
-    /// How the agent is started. All paths are those that are seen from inside the destination.
+    /// The command that starts the agent. All paths are those inside the destination.
     fn launch(&self, assignment: &Assignment<'_>, view: &View) -> Result<Launch, EngineError>;
 
-    /// The dialogue of one run, for an agent that has to be answered while it works. Then herma writes its standard input,
-    /// and the dialogue and not the reader hears what it says.
+    /// The dialogue of one run, for an agent that expects replies. Then herma writes its stdin, and the dialogue
+    /// instead of the reader parses its output.
     fn conversation(&self, assignment: &Assignment<'_>, view: &View) -> Option<Box<dyn Conversation>> {
         let _ = (assignment, view);
         None
     }
 
-    /// A fresh reader for the output of one run, whose contract has this digest.
+    /// A new parser for the output of one run, whose contract has this digest.
     fn reader(&self, contract: Digest) -> Box<dyn OutputReader>;
 }
 
-/// What an engine is asked to do.
+/// The task of an engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Assignment<'a> {
     /// The contract, which every engine works on.
     pub contract: &'a Contract,
-    /// The YAML of a script, where one was given: only `fake` and `stub` take one.
+    /// The YAML of a script, if given: only for `fake` and `stub`.
     pub script: Option<&'a str>,
-    /// What it goes on with, where it does not begin anew.
+    /// The session to resume, if any.
     pub resume: Option<&'a Resume>,
 }
 
 impl<'a> Assignment<'a> {
-    /// The script to play: the one that was given, else the one by which the contract's fixture is fixed.
+    /// The script to play: the given one, else the one that fixes the contract's fixture.
     #[must_use]
     pub fn script_to_play(&self) -> Option<&'a str> {
         self.script.or_else(|| match &self.contract.terms.target {
@@ -162,69 +162,69 @@ impl<'a> Assignment<'a> {
     }
 }
 
-/// How an agent is started, seen from inside the destination.
+/// The command that starts an agent, as seen from inside the destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Launch {
-    /// The program by its full path, and its arguments.
+    /// The program by its absolute path, and its arguments.
     pub argv: Vec<OsString>,
-    /// What it needs in its environment beyond what the destination gives everyone.
+    /// Its variables besides those of the destination.
     pub env: Vec<(String, String)>,
-    /// The file in the engine directory that is its standard input, by its name there; none means an empty input.
+    /// The name of its stdin file in the engine directory; none means empty stdin.
     ///
-    /// A name and not a path, because the destination opens it from outside, where the directory lies elsewhere.
+    /// A name, not a path, because the destination opens it from outside, where the directory has another path.
     pub stdin: Option<&'static str>,
-    /// The variable in which it expects the key of its model's provider: there it finds the run's token.
+    /// The variable in which it expects its provider's API key: it gets the run's token.
     pub token: Option<Cow<'static, str>>,
-    /// Directories inside that come first in its `PATH`, after those of herma's witnesses.
+    /// Directories inside that come first in `PATH`, after herma's shims.
     pub path: Vec<PathBuf>,
 }
 
-/// Understands the output of one agent, line by line.
+/// Parses the output of one agent, line by line.
 pub trait OutputReader: Send {
-    /// What the agent said with this line, or `None` if it said nothing that this reader knows.
+    /// The event in this line, or `None` if it is unknown.
     ///
-    /// It takes anything: binary, invalid UTF-8, terminal colours, banners. The caller counts what was not understood
-    /// and keeps every line.
-    fn line(&mut self, line: &[u8]) -> Option<Said>;
+    /// It accepts any bytes: binary, invalid UTF-8, terminal colours, banners. The caller counts unknown lines and
+    /// keeps every line.
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent>;
 }
 
-/// Something that an agent said. It is a log line: it can make a verdict worse, never better.
+/// An event that an agent reports. It is a log line: it can make a verdict worse, never better.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Said {
+pub enum AgentEvent {
     /// It has started.
     Hello,
-    /// It has started, and calls its session by this name.
+    /// It has started, with this session id.
     Session(String),
-    /// A text for people.
+    /// A message for people.
     Message(String),
-    /// What it wants to do, in order.
+    /// Its plan, in order.
     Plan(Vec<String>),
-    /// It says that it calls a tool.
+    /// It calls a tool.
     Tool {
-        /// Which one.
+        /// The tool.
         name: String,
-        /// With what, as one would type it.
+        /// The arguments, as one would type them.
         command: String,
     },
-    /// It offers no way to go on with its session later.
+    /// It cannot resume its session later.
     NoWayBack,
-    /// How many tokens it says that it used; what it really used is in the router's record.
+    /// The tokens that it reports; the real usage is in the router's record.
     Used {
-        /// What went in.
+        /// Input tokens.
         input: u64,
-        /// What came out.
+        /// Output tokens.
         output: u64,
     },
-    /// How it says its work went.
+    /// Its own result.
     Result(EngineResult),
-    /// Several of these at once, in order.
+    /// Several events, in order.
     All(Vec<Self>),
-    /// It looked like the agent's protocol and was not; the text says what is wrong with it.
+    /// A malformed line of the agent's protocol, with the problem.
     Malformed(String),
 }
 
-impl Said {
-    /// What a line says that is understood and has nothing in it for the record.
+impl AgentEvent {
+    /// A line that is known and carries nothing for the record.
     pub const NOTHING: Self = Self::All(Vec::new());
 }
 
@@ -234,15 +234,15 @@ pub enum EngineError {
     /// `fake` has nothing to play.
     #[error("there is no script for `fake`, which only plays scripts: {target} has none of its own")]
     NoScript {
-        /// What the contract is about.
+        /// The target of the contract.
         target: String,
     },
-    /// The script says something that a script cannot say.
+    /// The script is invalid.
     #[error("the script for `{engine}` cannot be read: {source}")]
     Script {
-        /// Who should play it.
+        /// The engine that should play it.
         engine: EngineName,
-        /// What is wrong with it, and where.
+        /// The problem and its position.
         source: BadScript,
     },
     /// A file for the agent could not be written.
@@ -250,13 +250,13 @@ pub enum EngineError {
     Write {
         /// The file's name in that directory.
         file: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The destination shows the agent no engine directory.
     #[error("the destination shows no engine directory, and the engine `{0}` needs one")]
     NoEngineDirectory(EngineName),
-    /// No program of this engine was admitted, so there is nothing to run.
+    /// No program of this engine was admitted.
     #[error(
         "the engine `{engine}` has no program: admit one with `herma admit engine {engine} --program PATH`"
     )]
@@ -264,21 +264,21 @@ pub enum EngineError {
         /// Which engine.
         engine: EngineName,
     },
-    /// Its tree was not installed, so there is nothing to run.
+    /// Its tree is not installed.
     #[error("the engine `{engine}` is not installed: `herma engines install {engine}` does it")]
     NotInstalled {
         /// Which engine.
         engine: EngineName,
     },
-    /// Nobody has said which agent it is.
+    /// No agent is configured for it.
     #[error("the engine `{engine}` is not configured: {what}")]
     NotConfigured {
         /// Which engine.
         engine: EngineName,
-        /// What a person has to do.
+        /// The step to take.
         what: &'static str,
     },
-    /// The name of the model would say something else in the agent's own configuration.
+    /// The model's name would be misread in the agent's own configuration.
     #[error(
         "the model `{model}` cannot be named in the configuration of the engine `{engine}`: it may hold letters, digits \
          and `.:/@+_-` only"
@@ -289,12 +289,12 @@ pub enum EngineError {
         /// Which model.
         model: String,
     },
-    /// It has no model to ask, or no way to it.
+    /// It has no model, or no route to it.
     #[error(
         "the engine `{0}` asks a model: name one in the contract, and run it where a port leads to the router"
     )]
     NoModel(EngineName),
-    /// There is nobody whom it could ask about its tool calls.
+    /// There is no policy service for its tool calls.
     #[error("the engine `{0}` asks before each call of a tool, and its destination shows no socket for that")]
     NoHook(EngineName),
     /// The program that runs could not be read.
@@ -302,7 +302,7 @@ pub enum EngineError {
     Digest {
         /// Whose program.
         engine: EngineName,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }

@@ -10,7 +10,7 @@ use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
+use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
 use crate::installed::{Agent, Installed, inside, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, PYTHON_LIBRARY, PYTHON_PACKAGES, PYTHONS, Package};
@@ -19,7 +19,7 @@ use crate::prompt::told;
 /// The engine's name.
 pub const NAME: &str = "hermes";
 
-/// Where it comes from. It is a package of Python, so an interpreter is put beside it.
+/// Its package. It is a Python package, so an interpreter is copied beside it.
 pub const PACKAGE: Package = Package {
     origin: Origin::PyPi { pythons: PYTHONS },
     name: "hermes-agent",
@@ -30,7 +30,7 @@ pub const PACKAGE: Package = Package {
     on_aarch64: Build::native("python/bin/python3"),
 };
 
-/// What starts it, and tells what it does.
+/// The script that starts it and reports its events.
 const STARTS: &str = include_str!("hermes.py");
 
 /// Its own directory, its configuration, what starts it and its prompt, in the engine directory.
@@ -39,7 +39,7 @@ const CONFIG: &str = "hermes/config.yaml";
 const SCRIPT: &str = "hermes/start.py";
 const PROMPT: &str = "prompt.md";
 
-/// How much it takes its model to hold. Said, because otherwise it asks around for it.
+/// The context window that it assumes. Set, because it otherwise queries other hosts for it.
 const CONTEXT: u32 = 200_000;
 
 /// Its tool for commands.
@@ -53,10 +53,10 @@ impl Agent for Hermes {
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["hermes/conversations"];
     const CAPABILITIES: Capabilities = Capabilities {
-        // What starts it keeps the conversation, hears it by callbacks, and asks for it.
+        // The start script keeps the conversation, gets its events by callbacks, and asks for permission.
         resume: Support::Translated,
         structured_events: Support::Translated,
-        // It speaks it too, by another command than the one that herma runs.
+        // It has ACP too, in another command than the one that herma runs.
         acp: Support::Unsupported,
         tool_hooks: Support::Translated,
         mcp: Support::Unsupported,
@@ -70,7 +70,7 @@ impl Agent for Hermes {
         view: &View,
     ) -> Result<(), EngineError> {
         let (model, port) = installed.way(assignment, view)?;
-        // What is JSON is YAML.
+        // JSON is valid YAML.
         let config = json!({
             "model": {
                 "default": model,
@@ -79,7 +79,7 @@ impl Agent for Hermes {
                 "context_length": CONTEXT,
             },
             "fallback_providers": [],
-            // After its last word it would have its model look at its files once more. herma looks at them itself.
+            // After its last message it would let its model check its files again. herma checks them itself.
             "agent": { "api_max_retries": 1, "verify_on_stop": false },
             "approvals": { "mode": "off" },
             "checkpoints": { "enabled": false },
@@ -94,7 +94,7 @@ impl Agent for Hermes {
     }
 
     fn identify(installed: &Installed) -> Result<Launch, EngineError> {
-        // What it prints for `--version` is several lines, and it looks for a newer one.
+        // Its `--version` prints several lines and looks for updates.
         let ask =
             "import sys; sys.path.insert(0, sys.argv[1]); import hermes_cli; print(hermes_cli.__version__)";
         python(installed, ["-c".into(), ask.into()])
@@ -129,41 +129,41 @@ impl Agent for Hermes {
     }
 }
 
-/// Its own interpreter with these arguments and the place of its packages: alone, so that no variable and no file of the
-/// project changes what is imported.
+/// Its own interpreter with these arguments and its package path, isolated so that no variable and no file of the
+/// project changes the imports.
 fn python<const N: usize>(installed: &Installed, words: [OsString; N]) -> Result<Launch, EngineError> {
     let mut argv = installed.command()?;
     argv.extend(["-I", "-B"].map(Into::into));
     argv.extend(words);
     argv.push(inside(PYTHON_PACKAGES).into_os_string());
-    // Where the library of an interpreter lies that has one.
+    // The library directory of an interpreter that has one.
     let library = inside(PYTHON_LIBRARY).display().to_string();
     Ok(Launch { argv, env: vec![("LD_LIBRARY_PATH".to_owned(), library)], ..Launch::default() })
 }
 
-/// Reads what `hermes.py` tells: one JSON object a line.
+/// Parses the output of `hermes.py`: one JSON object per line.
 #[derive(Debug)]
 pub struct HermesReader;
 
 #[derive(Deserialize)]
-struct Session {
+struct HermesSession {
     id: String,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct HermesMessage {
     text: String,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct HermesToolCall {
     name: String,
     #[serde(default)]
     arguments: Value,
 }
 
 #[derive(Deserialize)]
-struct Ended {
+struct HermesEnd {
     completed: bool,
     error: Option<String>,
     #[serde(default)]
@@ -173,11 +173,11 @@ struct Ended {
 }
 
 impl OutputReader for HermesReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let (kind, text) = typed(line)?;
         let read = match kind.as_str() {
-            "session" => serde_json::from_str(&text).map(|Session { id }| Said::Session(id)),
-            "message" => serde_json::from_str(&text).map(|Message { text }| Said::Message(text)),
+            "session" => serde_json::from_str(&text).map(|HermesSession { id }| AgentEvent::Session(id)),
+            "message" => serde_json::from_str(&text).map(|HermesMessage { text }| AgentEvent::Message(text)),
             "tool" => serde_json::from_str(&text).map(call),
             "result" => serde_json::from_str(&text).map(ended),
             _ => return None,
@@ -186,26 +186,26 @@ impl OutputReader for HermesReader {
     }
 }
 
-fn call(Call { name, arguments }: Call) -> Said {
+fn call(HermesToolCall { name, arguments }: HermesToolCall) -> AgentEvent {
     tool(if name == SHELL { "bash" } else { &name }, &arguments)
 }
 
-fn ended(ended: Ended) -> Said {
-    // Its word for an error outweighs its word for an end.
+fn ended(ended: HermesEnd) -> AgentEvent {
+    // A reported error outweighs a reported completion.
     let well = ended.completed && ended.error.is_none();
-    let error = ended.error.map(|error| Said::Message(format!("error: {error}")));
-    let used = Said::Used { input: ended.input_tokens, output: ended.output_tokens };
-    let result = Said::Result(if well { EngineResult::Completed } else { EngineResult::Failed });
-    Said::All(error.into_iter().chain([used, result]).collect())
+    let error = ended.error.map(|error| AgentEvent::Message(format!("error: {error}")));
+    let used = AgentEvent::Used { input: ended.input_tokens, output: ended.output_tokens };
+    let result = AgentEvent::Result(if well { EngineResult::Completed } else { EngineResult::Failed });
+    AgentEvent::All(error.into_iter().chain([used, result]).collect())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fake::TOKEN_VARIABLE;
+    use crate::env::TOKEN_VARIABLE;
 
     #[test]
-    fn what_starts_it_looks_for_the_token_where_the_token_is() {
+    fn the_start_script_reads_the_token_variable() {
         assert!(STARTS.contains(&format!("os.environ[\"{TOKEN_VARIABLE}\"]")));
     }
 }

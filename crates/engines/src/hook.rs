@@ -1,7 +1,7 @@
-//! `herma hook SOCKET`: what an agent runs before it calls a tool. It reads the call, asks the run's herma whether it may be
-//! made, and tells the agent by its exit code. Whatever is not a clear yes is a no.
+//! `herma hook SOCKET`: the command that an agent runs before it calls a tool. It reads the call, asks the run's
+//! policy service, and answers by its exit code. Anything but a clear yes denies the call.
 //!
-//! It runs once for each call of a tool, so it does nothing else: no configuration, no runtime, one socket.
+//! It runs once per tool call, so it does nothing else: no configuration, no runtime, one socket.
 
 use std::io::{self, Read, Write};
 use std::net::Shutdown;
@@ -20,30 +20,30 @@ use crate::subject::subject;
 /// The subcommand of herma.
 pub const SUBCOMMAND: &str = "hook";
 
-/// The exit code that every agent here takes for a no.
+/// The exit code that denies a call, for every agent here.
 pub const DENIED: u8 = 2;
 
-/// The most that is read of a call: what a tool writes is part of it.
-const MOST_INPUT: u64 = 32 << 20;
-/// The most that is read of an answer.
-const MOST_ANSWER: u64 = 64 << 10;
-/// How long herma has for each of reading and answering.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// The largest call that is read, including the content that a tool writes.
+const MAX_CALL_BYTES: u64 = 32 << 20;
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 64 << 10;
+/// The timeout for each of sending and receiving.
+const IO_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// How long an agent waits for the hook: longer than all that it waits for.
+/// The agent's own timeout for the hook: longer than the sum of its timeouts.
 pub(crate) const HOOK_SECONDS: u64 = 30;
 
-/// A call as the agents tell it, each with its own words for the same.
+/// A call in the formats of the agents, which use different keys.
 #[derive(Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct HookInput {
     #[serde(alias = "tool", alias = "toolName")]
     tool_name: String,
     #[serde(alias = "args", alias = "input")]
     tool_input: Value,
 }
 
-impl Told {
-    /// The call, and what it is about.
+impl HookInput {
+    /// The call and its subject.
     pub(crate) fn call(self) -> ToolCall {
         let action = ToolAction::of_tool(&self.tool_name);
         ToolCall { action, subject: subject(action, &self.tool_input), tool: self.tool_name }
@@ -60,14 +60,13 @@ pub fn ask(input: impl Read, socket: &Path) -> ToolAnswer {
     }
 }
 
-/// What the agent is told of a no, for its model to read.
+/// The message of a denial, for the agent's model.
 #[must_use]
 pub fn in_words(reason: &str) -> String {
     format!("herma denied this tool call: {reason}. Do not try it in another way.")
 }
 
-/// The command line that an agent's configuration has as its hook. That it ends without a word, as when somebody kills it,
-/// is a no too.
+/// The hook command for an agent's configuration. A hook that is killed also denies.
 #[must_use]
 pub fn command(herma: &Path, socket: &Path) -> String {
     let quoted = |path: &Path| format!("'{}'", path.display().to_string().replace('\'', r"'\''"));
@@ -76,31 +75,31 @@ pub fn command(herma: &Path, socket: &Path) -> String {
 
 fn read(input: impl Read) -> io::Result<ToolCall> {
     let mut text = Vec::new();
-    input.take(MOST_INPUT + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MOST_INPUT {
-        return Err(io::Error::other(format!("it is longer than {MOST_INPUT} bytes")));
+    input.take(MAX_CALL_BYTES + 1).read_to_end(&mut text)?;
+    if text.len() as u64 > MAX_CALL_BYTES {
+        return Err(io::Error::other(format!("it is longer than {MAX_CALL_BYTES} bytes")));
     }
-    // An array would be read too, its items in the order of the fields.
+    // An array would deserialize too, by position.
     if !text.trim_ascii_start().starts_with(b"{") {
         return Err(io::Error::other("it is no JSON object"));
     }
-    let told: Told = serde_json::from_slice(&text)?;
+    let told: HookInput = serde_json::from_slice(&text)?;
     Ok(told.call())
 }
 
 fn asked(call: &ToolCall, socket: &Path) -> io::Result<ToolAnswer> {
     let mut herma = connected(socket)?;
-    herma.set_read_timeout(Some(PATIENCE))?;
-    herma.set_write_timeout(Some(PATIENCE))?;
+    herma.set_read_timeout(Some(IO_TIMEOUT))?;
+    herma.set_write_timeout(Some(IO_TIMEOUT))?;
     herma.write_all(&serde_json::to_vec(call)?)?;
     herma.shutdown(Shutdown::Write)?;
     let mut answer = Vec::new();
-    herma.take(MOST_ANSWER).read_to_end(&mut answer)?;
+    herma.take(MAX_ANSWER_BYTES).read_to_end(&mut answer)?;
     Ok(serde_json::from_slice(&answer)?)
 }
 
-/// Connects without waiting: at a socket whose queue is full it would wait for ever, and an agent goes on without the answer of
-/// a hook that takes too long.
+/// Connects without blocking: it would block for ever on a full backlog, and an agent continues without the answer
+/// of a hook that times out.
 fn connected(socket: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let herma = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -122,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_call_is_read_in_the_words_of_every_agent() {
+    fn a_call_is_parsed_in_the_format_of_every_agent() {
         let shell = Some(("bash".to_owned(), ToolAction::Shell, "git push".to_owned()));
         for text in [
             r#"{"hook_event_name":"PreToolUse","tool_name":"bash","tool_input":{"command":"git push"},"cwd":"/"}"#,
@@ -145,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_call_is_not_read() {
+    fn malformed_calls_are_rejected() {
         for text in [
             "",
             "{",
@@ -162,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_at_the_socket_and_nonsense_from_it_is_a_no() {
+    fn a_dead_socket_and_a_malformed_answer_deny() {
         let dir = tempfile::tempdir().unwrap();
         let socket = dir.path().join("s");
         let call = br#"{"tool_name":"bash","tool_input":{"command":"ls"}}"#;

@@ -1,4 +1,4 @@
-//! The engine of an agent that was installed as a tree: what differs from agent to agent, and all the rest.
+//! The engine of an agent that is installed as a tree: the parts that differ between agents, and the shared rest.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,25 +19,25 @@ use crate::package::{Build, Package};
 use crate::source::Source;
 use crate::tree::TreeDigest;
 
-/// Where the tree appears inside the destination.
+/// The path of the tree inside the destination.
 pub(crate) const INSIDE: &str = "/opt/herma-engine";
 
-/// The longest line that a program may say of itself.
+/// The longest identity line of a program.
 const MAX_IDENTITY: usize = 128;
 
-/// What differs from one installed agent to another.
+/// The parts that differ between installed agents.
 pub(crate) trait Agent: 'static {
-    /// Where it comes from.
+    /// Its package.
     const PACKAGE: Package;
-    /// Where it asks its model.
+    /// The API through which it calls its model.
     const DOOR: Door;
-    /// Where it keeps its session; nothing for one that cannot go on with it.
+    /// The paths of its session; empty if it cannot resume.
     const SESSIONS: &'static [&'static str] = &[];
 
-    /// What it would run of the project, whatever its switches say.
+    /// The directories from which it would run code of the project, whatever its options are.
     const HIDDEN: &'static [&'static str] = &[];
 
-    /// What it can do beyond working on a contract.
+    /// Its capabilities beyond working on a contract.
     const CAPABILITIES: Capabilities;
 
     /// Writes its configuration and its prompt.
@@ -48,24 +48,24 @@ pub(crate) trait Agent: 'static {
         view: &View,
     ) -> Result<(), EngineError>;
 
-    /// How it is asked who it is: in one line.
+    /// The command that queries its identity, which is one line.
     fn identify(installed: &Installed) -> Result<Launch, EngineError> {
         let mut argv = installed.command()?;
         argv.push("--version".into());
         Ok(Launch { argv, ..Launch::default() })
     }
 
-    /// How it is started.
+    /// The command that starts it.
     fn launch(installed: &Installed, assignment: &Assignment<'_>, view: &View)
     -> Result<Launch, EngineError>;
 
-    /// The dialogue with it, where it has to be answered.
+    /// The dialogue with it, if it expects replies.
     fn conversation(assignment: &Assignment<'_>) -> Option<Box<dyn Conversation>> {
         let _ = assignment;
         None
     }
 
-    /// Reads what it says.
+    /// Its output parser.
     fn reader() -> Box<dyn OutputReader>;
 }
 
@@ -76,7 +76,7 @@ pub(crate) struct AgentEngine<A> {
 }
 
 impl<A: Agent> AgentEngine<A> {
-    /// The engine under its name; `tree` is the one that was admitted, if one was.
+    /// The engine under its name; `tree` is the admitted one, if any.
     pub(crate) fn new(name: EngineName, tree: Option<PathBuf>) -> Self {
         Self { installed: Installed::new(name, A::PACKAGE, tree), agent: PhantomData }
     }
@@ -124,7 +124,7 @@ impl<A: Agent> Engine for AgentEngine<A> {
     }
 
     fn identify(&self, _: &View) -> Option<Launch> {
-        // Nothing where there is nothing to ask.
+        // None without an installed tree.
         A::identify(&self.installed).ok()
     }
 
@@ -154,7 +154,7 @@ impl<A: Agent> Engine for AgentEngine<A> {
     }
 }
 
-/// The tree of an agent that was admitted, if one was.
+/// The admitted tree of an agent, if any.
 #[derive(Debug)]
 pub(crate) struct Installed {
     pub(crate) name: EngineName,
@@ -175,7 +175,7 @@ impl Installed {
         tree.take().map_err(|source| EngineError::Digest { engine: self.name.clone(), source })
     }
 
-    /// The first words of its command, as they are seen inside: its program, and the script that it interprets.
+    /// The start of its command as seen inside: its program, and the script that it interprets.
     pub(crate) fn command(&self) -> Result<Vec<OsString>, EngineError> {
         if self.tree.is_none() {
             return Err(self.nothing());
@@ -184,7 +184,7 @@ impl Installed {
         Ok(std::iter::once(program).chain(script).map(|path| inside(path).into_os_string()).collect())
     }
 
-    /// The contract's model, and the port that leads to it.
+    /// The contract's model, and the port that leads to the router.
     pub(crate) fn way<'a>(
         &self,
         assignment: &Assignment<'a>,
@@ -194,13 +194,13 @@ impl Installed {
         model.zip(view.router_port).ok_or_else(|| EngineError::NoModel(self.name.clone()))
     }
 
-    /// The command by which it asks before each call of a tool.
+    /// The hook command that it runs before each tool call.
     pub(crate) fn hook(&self, view: &View) -> Result<String, EngineError> {
         let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
         Ok(hook::command(&view.herma, socket))
     }
 
-    /// A script of herma's that asks before each call of a tool, with the way to herma in it.
+    /// A script of herma's that asks before each tool call, with the path of the socket filled in.
     pub(crate) fn hook_script(&self, script: &str, view: &View) -> Result<String, EngineError> {
         let socket = view.governance.as_ref().ok_or_else(|| EngineError::NoHook(self.name.clone()))?;
         let quoted = |path: &Path| Value::from(path.display().to_string()).to_string();
@@ -212,12 +212,12 @@ impl Installed {
     }
 }
 
-/// Where a place of the tree is seen inside.
+/// The path inside of an entry of the tree.
 pub(crate) fn inside(path: &str) -> PathBuf {
     Path::new(INSIDE).join(path)
 }
 
-/// Writes a file into the engine directory, below which the agent has its own.
+/// Writes a file below the engine directory.
 pub(crate) fn write(
     engine_dir: &Path,
     home: &'static str,
@@ -225,14 +225,14 @@ pub(crate) fn write(
     text: &str,
 ) -> Result<(), EngineError> {
     let place = engine_dir.join(home);
-    // Only this one: an engine directory that is not there is an error.
+    // Only this level: a missing engine directory is an error.
     if !place.is_dir() {
         fs::create_dir(&place).map_err(|source| EngineError::Write { file: home, source })?;
     }
     fs::write(engine_dir.join(file), text).map_err(|source| EngineError::Write { file, source })
 }
 
-/// The one line that a program printed, if it is one that can be shown.
+/// The single printable line of an output, if it is one.
 pub(crate) fn one_line(output: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(output).ok()?.trim_end_matches('\n');
     let sound =

@@ -1,5 +1,5 @@
-//! The engine seam: how an agent is prepared, started and heard. One file per engine, one line each in the registry;
-//! nothing else in herma names an engine.
+//! Engines: how an agent is prepared, started and its output parsed. One file per engine, one line each in the
+//! registry; nothing else in herma names an engine.
 
 pub mod acp;
 pub mod case;
@@ -8,6 +8,7 @@ pub mod codex;
 mod conversation;
 mod digest;
 mod engine;
+pub mod env;
 pub mod fake;
 pub mod hermes;
 pub mod hook;
@@ -27,9 +28,9 @@ pub mod stub;
 mod subject;
 mod tree;
 
-pub use conversation::{Asking, Conversation, Question, Refusal, Turn};
+pub use conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
 pub use digest::program_digest;
-pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+pub use engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
 pub use lines::{LineSplitter, MAX_LINE, MAX_SAID};
 pub use package::{Build, Origin, PYTHON_HOME, PYTHON_PACKAGES, Package};
 pub use prompt::prompt;

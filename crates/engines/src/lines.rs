@@ -1,15 +1,16 @@
 //! Splits a stream of bytes into lines, in bounded memory, however the stream arrives.
 
-/// The longest line that is handed on, in bytes. What a line has beyond that is dropped here; the raw log has it.
+/// The longest line that is passed on, in bytes. The rest of a longer line is dropped here and kept in the raw log.
 pub const MAX_LINE: usize = 1 << 20;
 
-/// The same in a dialogue, where a question holds all that a tool would write, and an agent waits for what was cut.
+/// The same in a dialogue, where a request contains the whole content of a write, and the agent waits for the
+/// reply.
 pub const MAX_SAID: usize = 32 << 20;
 
 /// Splits a stream into lines. Line ends are `\n`; they are not part of the line.
 #[derive(Debug)]
 pub struct LineSplitter {
-    /// The beginning of a line whose end has not arrived, at most `cap` bytes.
+    /// The start of an incomplete line, at most `cap` bytes.
     begun: Vec<u8>,
     /// Whether the line in `begun` has had more than `cap` bytes.
     overlong: bool,
@@ -32,7 +33,7 @@ impl LineSplitter {
         Self::with_cap(MAX_LINE)
     }
 
-    /// A splitter for the stream of an agent that is answered.
+    /// A splitter for the stream of an agent with a dialogue.
     #[must_use]
     pub fn of_dialogue() -> Self {
         Self::with_cap(MAX_SAID)
@@ -42,11 +43,11 @@ impl LineSplitter {
         Self { begun: Vec::new(), overlong: false, pending: false, cap, cut: 0 }
     }
 
-    /// Takes the next bytes of the stream and hands each line that ends in them to `each`.
+    /// Takes the next bytes of the stream and passes each complete line to `each`.
     pub fn feed(&mut self, bytes: &[u8], mut each: impl FnMut(&[u8])) {
         for part in bytes.split_inclusive(|b| *b == b'\n') {
             match part.strip_suffix(b"\n") {
-                // A line that lies whole in these bytes is not copied.
+                // A line that is complete in these bytes is not copied.
                 Some(line) if !self.pending && line.len() <= self.cap => each(line),
                 Some(end) => {
                     self.keep(end);
@@ -57,14 +58,14 @@ impl LineSplitter {
         }
     }
 
-    /// Hands on the last line, if the stream ended in the middle of one.
+    /// Passes on the last line, if the stream ended without a line end.
     pub fn finish(&mut self, mut each: impl FnMut(&[u8])) {
         if self.pending {
             self.hand_on(&mut each);
         }
     }
 
-    /// How many lines were longer than [`MAX_LINE`] and were cut.
+    /// The number of lines that were longer than [`MAX_LINE`] and were cut.
     #[must_use]
     pub fn cut(&self) -> u64 {
         self.cut

@@ -10,8 +10,8 @@ use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
-use crate::fake::TOKEN_VARIABLE;
+use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::env::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
@@ -20,7 +20,7 @@ use crate::prompt::told;
 /// The engine's name.
 pub const NAME: &str = "opencode";
 
-/// Where it comes from.
+/// Its package.
 pub const PACKAGE: Package = Package {
     origin: Origin::Npm,
     name: "opencode-ai",
@@ -38,14 +38,14 @@ const PLUG_INS: &str = "opencode/config/opencode/plugins";
 const PLUG_IN: &str = "opencode/config/opencode/plugins/herma.js";
 const PROMPT: &str = "prompt.md";
 
-/// What asks before each call of a tool.
+/// The plug-in that asks before each tool call.
 const ASKS: &str = include_str!("opencode.js");
 
-/// What tells it that everything is installed that plug-ins need: otherwise it asks a registry for it at each start.
+/// Marks the dependencies of plug-ins as installed: otherwise it queries a registry at each start.
 const MODULES: &str = "opencode/config/opencode/node_modules";
 const LOCK: &str = "opencode/config/opencode/package-lock.json";
 
-/// Where it keeps things of its own, each a directory below its home.
+/// Its XDG directories, each below its home.
 const PLACES: [(&str, &str); 4] = [
     ("XDG_CONFIG_HOME", "config"),
     ("XDG_DATA_HOME", "data"),
@@ -53,7 +53,7 @@ const PLACES: [(&str, &str); 4] = [
     ("XDG_STATE_HOME", "state"),
 ];
 
-/// What it would fetch, share, or take from the project and from other agents.
+/// Disables downloads, sharing, and files of the project and of other agents.
 const OFF: [&str; 8] = [
     "OPENCODE_DISABLE_AUTOUPDATE",
     "OPENCODE_DISABLE_CLAUDE_CODE",
@@ -72,12 +72,12 @@ impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
     const DOOR: Door = Door::Chat;
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
-    // It runs the plug-ins that lie there, and none of its switches keeps it from that.
+    // It runs the plug-ins there, and no option disables that.
     const HIDDEN: &'static [&'static str] = &[".opencode"];
     const CAPABILITIES: Capabilities = Capabilities {
         resume: Support::Native,
         structured_events: Support::Native,
-        // It speaks it too, by another command than the one that herma runs.
+        // It has ACP too, in another command than the one that herma runs.
         acp: Support::Unsupported,
         // A plug-in of herma's asks for it.
         tool_hooks: Support::Translated,
@@ -155,33 +155,33 @@ impl Agent for OpenCode {
     }
 }
 
-/// What its configuration calls the router.
+/// The name of the router in its configuration.
 const NAME_OF_PROVIDER: &str = "herma";
 
-/// Reads what `opencode run --format json` prints: one JSON object a line.
+/// Parses `opencode run --format json`: one JSON object per line.
 #[derive(Debug, Default)]
 pub struct OpenCodeReader {
-    /// Whether its session was told.
+    /// Whether its session was reported.
     began: bool,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct OpenCodeEvent {
     #[serde(rename = "sessionID")]
     session: String,
-    part: Option<Part>,
-    error: Option<Problem>,
+    part: Option<OpenCodePart>,
+    error: Option<OpenCodeError>,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case")]
-enum Part {
+enum OpenCodePart {
     Text {
         text: String,
     },
     Tool {
         tool: String,
-        state: State,
+        state: OpenCodeToolState,
     },
     StepFinish {
         reason: String,
@@ -193,7 +193,7 @@ enum Part {
 }
 
 #[derive(Deserialize)]
-struct State {
+struct OpenCodeToolState {
     #[serde(default)]
     input: Value,
 }
@@ -207,7 +207,7 @@ struct Tokens {
 }
 
 #[derive(Deserialize)]
-struct Problem {
+struct OpenCodeError {
     name: String,
     data: Option<Detail>,
 }
@@ -217,16 +217,16 @@ struct Detail {
     message: Option<String>,
 }
 
-/// The types that are known, to tell a line of another version from a line that is broken.
+/// The known types, to tell a line of another version from a malformed line.
 const TYPES: [&str; 6] = ["step_start", "step_finish", "text", "reasoning", "tool_use", "error"];
 
 impl OutputReader for OpenCodeReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let (kind, text) = typed(line)?;
         if !TYPES.contains(&kind.as_str()) {
             return None;
         }
-        Some(match serde_json::from_str::<Line>(&text) {
+        Some(match serde_json::from_str::<OpenCodeEvent>(&text) {
             Ok(line) => self.read(&kind, line),
             Err(error) => malformed(&error),
         })
@@ -234,36 +234,38 @@ impl OutputReader for OpenCodeReader {
 }
 
 impl OpenCodeReader {
-    fn read(&mut self, kind: &str, line: Line) -> Said {
+    fn read(&mut self, kind: &str, line: OpenCodeEvent) -> AgentEvent {
         let mut said = Vec::new();
         if !std::mem::replace(&mut self.began, true) {
-            said.push(Said::Session(line.session));
+            said.push(AgentEvent::Session(line.session));
         }
         match (kind, line.part, line.error) {
-            ("error", _, Some(Problem { name, data })) => {
+            ("error", _, Some(OpenCodeError { name, data })) => {
                 let detail = data.and_then(|data| data.message).unwrap_or_default();
-                said.push(Said::Message(format!("error: {name}: {detail}")));
-                said.push(Said::Result(EngineResult::Failed));
+                said.push(AgentEvent::Message(format!("error: {name}: {detail}")));
+                said.push(AgentEvent::Result(EngineResult::Failed));
             }
-            ("text", Some(Part::Text { text }), _) => said.push(Said::Message(text)),
-            ("tool_use", Some(Part::Tool { tool: name, state }), _) => said.push(tool(&name, &state.input)),
-            ("step_finish", Some(Part::StepFinish { reason, tokens }), _) => {
-                said.push(Said::Used { input: tokens.input, output: tokens.output });
+            ("text", Some(OpenCodePart::Text { text }), _) => said.push(AgentEvent::Message(text)),
+            ("tool_use", Some(OpenCodePart::Tool { tool: name, state }), _) => {
+                said.push(tool(&name, &state.input))
+            }
+            ("step_finish", Some(OpenCodePart::StepFinish { reason, tokens }), _) => {
+                said.push(AgentEvent::Used { input: tokens.input, output: tokens.output });
                 said.extend(result(&reason));
             }
             ("step_start" | "reasoning", ..) => {}
-            // What it holds is not what it says that it is.
-            _ => return Said::Malformed(format!("a line of the type `{kind}` holds something else")),
+            // Its content does not match its type.
+            _ => return AgentEvent::Malformed(format!("a line of the type `{kind}` holds something else")),
         }
-        Said::All(said)
+        AgentEvent::All(said)
     }
 }
 
-/// A step that ends with calls is followed by another one.
-fn result(reason: &str) -> Option<Said> {
+/// A step that ends with tool calls is followed by another one.
+fn result(reason: &str) -> Option<AgentEvent> {
     match reason {
         "tool-calls" => None,
-        "stop" => Some(Said::Result(EngineResult::Completed)),
-        _ => Some(Said::Result(EngineResult::Failed)),
+        "stop" => Some(AgentEvent::Result(EngineResult::Completed)),
+        _ => Some(AgentEvent::Result(EngineResult::Failed)),
     }
 }

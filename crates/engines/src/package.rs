@@ -1,4 +1,4 @@
-//! The package that an agent is installed from, and where its program lies in the tree that comes of it.
+//! The package of an agent, and the path of its program in the installed tree.
 
 use crate::source::Source;
 
@@ -7,7 +7,7 @@ use crate::source::Source;
 pub enum Origin {
     /// npm's.
     Npm,
-    /// Python's. The interpreter is no package there, so that of the machine is copied into the tree.
+    /// `PyPI`. It has no package of the interpreter, so that of the machine is copied into the tree.
     PyPi {
         /// The versions of Python that it runs with.
         pythons: &'static [&'static str],
@@ -21,26 +21,26 @@ pub struct Package {
     pub origin: Origin,
     /// Its name there.
     pub name: &'static str,
-    /// The version that herma was tried with; another one can be asked for.
+    /// The version that herma was tested with; another one can be requested.
     pub version: &'static str,
-    /// What its license is, as the package says it.
+    /// The license, as the package states it.
     pub license: &'static str,
-    /// What its program says that it is; `{}` stands for the version.
+    /// The identity of its program; `{}` stands for the version.
     pub identity: &'static str,
-    /// What runs where the machine is x86-64.
+    /// The build for x86-64.
     pub on_x86_64: Build,
-    /// What runs where the machine is ARM of 64 bits.
+    /// The build for 64-bit ARM.
     pub on_aarch64: Build,
 }
 
-/// What of a tree runs on one kind of machine.
+/// The program of a tree for one architecture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Build {
     /// The native program, below the root of the tree: the agent's own, or the interpreter of its script.
     pub program: &'static str,
     /// The script that the program interprets, where it is an interpreter.
     pub script: Option<&'static str>,
-    /// Packages that are fetched beside, each with its exact version: the interpreter.
+    /// Further packages to fetch, with exact versions: the interpreter.
     pub beside: &'static [&'static str],
 }
 
@@ -53,7 +53,7 @@ impl Build {
 }
 
 impl Origin {
-    /// What people call it.
+    /// The display name.
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -62,7 +62,7 @@ impl Origin {
         }
     }
 
-    /// One version of a package, as the registry wants it named.
+    /// One version of a package, in the registry's syntax.
     #[must_use]
     pub(crate) fn exactly(self, name: &str, version: &str) -> String {
         match self {
@@ -71,8 +71,8 @@ impl Origin {
         }
     }
 
-    /// Whether this is the name of a package there, and nothing that what fetches it would take for more: an option, a
-    /// path, an address, another package under this name.
+    /// Whether this is a package name and nothing that the installer would take for an option, a path, a URL or an
+    /// alias.
     #[must_use]
     pub fn is_name(self, text: &str) -> bool {
         let word = |text: &str| {
@@ -85,10 +85,10 @@ impl Origin {
             Some(rest) => rest.split_once('/').is_some_and(|(scope, name)| word(scope) && word(name)),
             None => word(text),
         };
-        sound && !is_archive(text) && text.len() <= LONGEST_NAME
+        sound && !is_archive(text) && text.len() <= MAX_NAME_BYTES
     }
 
-    /// Whether this is a version and no range, tag or address: what is asked for is what is pinned.
+    /// Whether this is an exact version and no range, tag or URL: the requested version is the pinned one.
     #[must_use]
     pub fn is_exact(self, version: &str) -> bool {
         match self {
@@ -109,19 +109,19 @@ impl Origin {
     }
 }
 
-/// Whether npm would take it for a file that lies here.
+/// Whether npm would take it for a local file.
 fn is_archive(text: &str) -> bool {
     let text = text.to_ascii_lowercase();
     [".tgz", ".tar", ".tar.gz"].iter().any(|end| text.ends_with(end))
 }
 
-/// What follows a number; none where there is none.
+/// The rest after a number; `None` without one.
 fn after_number(text: &str) -> Option<&str> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     (1..12).contains(&digits).then(|| text.split_at(digits).1)
 }
 
-/// What follows a version of Python's registry: numbers, and the marks of what comes before or after a release.
+/// The rest after a `PyPI` version: numbers, and pre- and post-release markers.
 fn python_release(version: &str) -> Option<&str> {
     let mut rest = after_number(version)?;
     while let Some(after) = rest.strip_prefix('.').and_then(after_number) {
@@ -133,27 +133,27 @@ fn python_release(version: &str) -> Option<&str> {
     Some(rest)
 }
 
-/// The longest name that a registry takes.
-const LONGEST_NAME: usize = 214;
+/// The longest package name of a registry.
+const MAX_NAME_BYTES: usize = 214;
 
 /// The versions of Python whose interpreter is copied into a tree.
 pub(crate) const PYTHONS: &[&str] = &["3.13", "3.12", "3.11"];
 
-/// Where the packages of Python lie in a tree, and where its interpreter lies.
+/// The paths of the Python packages and of the interpreter in a tree.
 pub const PYTHON_PACKAGES: &str = "site";
 /// See [`PYTHON_PACKAGES`].
 pub const PYTHON_HOME: &str = "python";
-/// Where the library of such an interpreter lies that has one.
+/// The library directory of such an interpreter that has one.
 pub(crate) const PYTHON_LIBRARY: &str = "python/lib";
 
 impl Package {
-    /// What runs on this machine.
+    /// The build for this machine.
     #[must_use]
     pub fn build(&self) -> Build {
         if cfg!(target_arch = "aarch64") { self.on_aarch64 } else { self.on_x86_64 }
     }
 
-    /// The same as what is to be installed.
+    /// The package as an installation source.
     #[must_use]
     pub fn source(&self) -> Source<'static> {
         let build = self.build();
@@ -213,7 +213,7 @@ mod tests {
             assert!(Origin::Npm.is_name(good) && PYPI.is_name(good), "{good}");
         }
         assert!(Origin::Npm.is_name("@openai/codex") && !PYPI.is_name("@openai/codex"));
-        let long = "x".repeat(LONGEST_NAME + 1);
+        let long = "x".repeat(MAX_NAME_BYTES + 1);
         for bad in [
             "",
             ".",

@@ -9,8 +9,8 @@ use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{Assignment, EngineError, Launch, OutputReader, Said};
-use crate::fake::TOKEN_VARIABLE;
+use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::env::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
 use crate::package::{Build, Origin, Package};
@@ -21,7 +21,7 @@ pub const NAME: &str = "pi";
 
 const SCRIPT: Option<&str> = Some("node_modules/@earendil-works/pi-coding-agent/dist/bundle/cli.js");
 
-/// Where it comes from. It is a script, so its interpreter is fetched beside it.
+/// Its package. It is a script, so its interpreter is fetched beside it.
 pub const PACKAGE: Package = Package {
     origin: Origin::Npm,
     name: "@earendil-works/pi-coding-agent",
@@ -40,17 +40,17 @@ pub const PACKAGE: Package = Package {
     },
 };
 
-/// Its own directory, what it is configured with and its prompt, in the engine directory.
+/// Its own directory, its configuration and its prompt, in the engine directory.
 const HOME: &str = "pi";
 const MODELS: &str = "pi/models.json";
 const SETTINGS: &str = "pi/settings.json";
 const EXTENSION: &str = "pi/herma.js";
 const PROMPT: &str = "prompt.md";
 
-/// What asks before each call of a tool.
+/// The extension that asks before each tool call.
 const ASKS: &str = include_str!("pi.js");
 
-/// What its configuration calls the router.
+/// The name of the router in its configuration.
 const NAME_OF_PROVIDER: &str = "herma";
 
 /// The engine `pi`.
@@ -104,7 +104,7 @@ impl Agent for Pi {
             "json",
             "--print",
             "--offline",
-            // Nothing of the project's own settings and extensions.
+            // Ignores the project's own settings and extensions.
             "--no-approve",
             "--no-extensions",
             "--no-prompt-templates",
@@ -112,7 +112,7 @@ impl Agent for Pi {
             "--no-themes",
         ];
         argv.extend(words.map(Into::into));
-        // The one that is named is loaded all the same.
+        // An explicitly named extension is loaded all the same.
         argv.extend(["--extension".into(), engine_dir.join(EXTENSION).into_os_string()]);
         if let Some(resume) = assignment.resume {
             argv.extend(["--session".into(), resume.session.to_string().into()]);
@@ -131,26 +131,26 @@ impl Agent for Pi {
     }
 }
 
-/// Reads what `pi --mode json` prints: one JSON object a line. It exits with 0 also after an error, so why its last answer
-/// ended is what counts.
+/// Parses `pi --mode json`: one JSON object per line. It exits with 0 also after an error, so the stop reason of
+/// its last message decides.
 #[derive(Debug, Default)]
 pub struct PiReader {
-    /// Whether the model's last answer was an end of its own.
+    /// Whether the model's last message ended normally.
     ended_well: bool,
 }
 
 #[derive(Deserialize)]
-struct Session {
+struct PiSession {
     id: String,
 }
 
 #[derive(Deserialize)]
-struct Ended {
-    message: Message,
+struct PiMessageEnd {
+    message: PiMessage,
 }
 
 #[derive(Deserialize)]
-struct Message {
+struct PiMessage {
     role: String,
     #[serde(default)]
     content: Value,
@@ -158,11 +158,11 @@ struct Message {
     stop: Option<String>,
     #[serde(rename = "errorMessage")]
     error: Option<String>,
-    usage: Option<Usage>,
+    usage: Option<PiUsage>,
 }
 
 #[derive(Deserialize)]
-struct Usage {
+struct PiUsage {
     #[serde(default)]
     input: u64,
     #[serde(default)]
@@ -170,14 +170,14 @@ struct Usage {
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct PiToolCall {
     #[serde(rename = "toolName")]
     name: String,
     #[serde(default)]
     args: Value,
 }
 
-/// What is understood, and tells nothing that another line does not tell.
+/// Known types that repeat other lines.
 const SILENT: [&str; 9] = [
     "agent_start",
     "agent_end",
@@ -191,16 +191,16 @@ const SILENT: [&str; 9] = [
 ];
 
 impl OutputReader for PiReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         let (kind, text) = typed(line)?;
         let read = match kind.as_str() {
-            "session" => serde_json::from_str(&text).map(|Session { id }| Said::Session(id)),
+            "session" => serde_json::from_str(&text).map(|PiSession { id }| AgentEvent::Session(id)),
             "message_end" => serde_json::from_str(&text).map(|ended| self.read(ended)),
             "tool_execution_start" => {
-                serde_json::from_str(&text).map(|Call { name, args }| tool(&name, &args))
+                serde_json::from_str(&text).map(|PiToolCall { name, args }| tool(&name, &args))
             }
-            "agent_settled" => Ok(Said::Result(self.result())),
-            kind if SILENT.contains(&kind) => Ok(Said::NOTHING),
+            "agent_settled" => Ok(AgentEvent::Result(self.result())),
+            kind if SILENT.contains(&kind) => Ok(AgentEvent::NOTHING),
             _ => return None,
         };
         Some(read.unwrap_or_else(|error| malformed(&error)))
@@ -212,16 +212,16 @@ impl PiReader {
         if self.ended_well { EngineResult::Completed } else { EngineResult::Failed }
     }
 
-    fn read(&mut self, Ended { message }: Ended) -> Said {
+    fn read(&mut self, PiMessageEnd { message }: PiMessageEnd) -> AgentEvent {
         if message.role != "assistant" {
-            return Said::NOTHING;
+            return AgentEvent::NOTHING;
         }
         self.ended_well = message.stop.as_deref() == Some("stop");
         let blocks = message.content.as_array().map(Vec::as_slice).unwrap_or_default();
         let texts = blocks.iter().filter_map(|block| block.get("text").and_then(Value::as_str));
-        let mut said: Vec<Said> = texts.map(|text| Said::Message(text.to_owned())).collect();
-        said.extend(message.error.map(|error| Said::Message(format!("error: {error}"))));
-        said.extend(message.usage.map(|usage| Said::Used { input: usage.input, output: usage.output }));
-        Said::All(said)
+        let mut said: Vec<AgentEvent> = texts.map(|text| AgentEvent::Message(text.to_owned())).collect();
+        said.extend(message.error.map(|error| AgentEvent::Message(format!("error: {error}"))));
+        said.extend(message.usage.map(|usage| AgentEvent::Used { input: usage.input, output: usage.output }));
+        AgentEvent::All(said)
     }
 }

@@ -1,4 +1,4 @@
-//! What an agent is told: the contract's brief, and what herma will check afterwards.
+//! The prompt of an agent: the contract's brief, and the checks that follow.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use herma_core::Contract;
 
 use crate::engine::Assignment;
 
-/// What an agent is told with this assignment: all of the contract, or what there is to say to one that knows it.
+/// The prompt for this assignment: the whole contract, or the message for a resumed session.
 pub(crate) fn told(assignment: &Assignment<'_>) -> String {
     match assignment.resume {
         Some(resume) => resume.message.clone(),
@@ -14,7 +14,7 @@ pub(crate) fn told(assignment: &Assignment<'_>) -> String {
     }
 }
 
-/// The prompt for this contract. Nothing in it is a wall: the rules stand there so that an agent can keep to them.
+/// The prompt for this contract. It enforces nothing: the rules are there so that an agent can follow them.
 #[must_use]
 pub fn prompt(contract: &Contract) -> String {
     let terms = &contract.terms;

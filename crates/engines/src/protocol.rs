@@ -21,12 +21,12 @@ use herma_core::Digest;
 use herma_core::engine::EngineResult;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{OutputReader, Said};
+use crate::engine::{AgentEvent, OutputReader};
 
 /// One line of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
-pub enum Line {
+pub enum ProtocolLine {
     /// The agent has started.
     Hello {
         /// The engine's name.
@@ -34,26 +34,26 @@ pub enum Line {
         /// The agent's version.
         version: String,
     },
-    /// A text for people.
+    /// A message for people.
     Message {
         /// The text.
         text: String,
     },
-    /// What it wants to do, in order.
+    /// Its plan, in order.
     Plan {
         /// One step each.
         items: Vec<String>,
     },
     /// It calls a tool.
     Tool {
-        /// Which one.
+        /// The tool.
         name: String,
-        /// With what, as one would type it.
+        /// The arguments, as one would type them.
         command: String,
     },
     /// How its work went.
     Result {
-        /// In its own words.
+        /// Its own status.
         status: EngineResult,
         /// The contract that it answers.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -61,8 +61,8 @@ pub enum Line {
     },
 }
 
-impl Line {
-    /// Writes the line in one piece, so that what a daemon prints cannot come in between.
+impl ProtocolLine {
+    /// Writes the line at once, so that a daemon's output cannot get into it.
     pub fn write_to(&self, output: &mut impl Write) -> io::Result<()> {
         let mut bytes = serde_json::to_vec(self)?;
         bytes.push(b'\n');
@@ -70,32 +70,32 @@ impl Line {
     }
 }
 
-impl From<Line> for Said {
-    fn from(line: Line) -> Self {
+impl From<ProtocolLine> for AgentEvent {
+    fn from(line: ProtocolLine) -> Self {
         match line {
-            Line::Hello { .. } => Self::Hello,
-            Line::Message { text } => Self::Message(text),
-            Line::Plan { items } => Self::Plan(items),
-            Line::Tool { name, command } => Self::Tool { name, command },
-            Line::Result { status, .. } => Self::Result(status),
+            ProtocolLine::Hello { .. } => Self::Hello,
+            ProtocolLine::Message { text } => Self::Message(text),
+            ProtocolLine::Plan { items } => Self::Plan(items),
+            ProtocolLine::Tool { name, command } => Self::Tool { name, command },
+            ProtocolLine::Result { status, .. } => Self::Result(status),
         }
     }
 }
 
-/// The values of `type`, as the lines have them.
+/// The values of `type`.
 const TYPES: [&[u8]; 5] = [b"hello", b"message", b"plan", b"tool", b"result"];
 
-/// Reads lines of the protocol, with an envelope or without.
+/// Parses the protocol, with or without an envelope.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ProtocolReader;
 
 impl OutputReader for ProtocolReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
-        Some(read(line)?.map_or_else(Said::Malformed, Said::from))
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
+        Some(read(line)?.map_or_else(AgentEvent::Malformed, AgentEvent::from))
     }
 }
 
-/// Reads lines of the protocol where a result must come in an envelope.
+/// Parses the protocol where a result requires an envelope.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvelopeReader {
     /// The contract that the run is about.
@@ -103,28 +103,28 @@ pub struct EnvelopeReader {
 }
 
 impl OutputReader for EnvelopeReader {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
+    fn line(&mut self, line: &[u8]) -> Option<AgentEvent> {
         Some(match read(line)? {
-            Ok(Line::Result { contract_digest, .. }) if contract_digest != Some(self.contract) => {
+            Ok(ProtocolLine::Result { contract_digest, .. }) if contract_digest != Some(self.contract) => {
                 let named = contract_digest.map_or_else(|| "none".to_owned(), |digest| digest.to_string());
-                Said::Malformed(format!(
+                AgentEvent::Malformed(format!(
                     "the result must name the contract {}; it names {named}",
                     self.contract
                 ))
             }
             Ok(line) => line.into(),
-            Err(why) => Said::Malformed(why),
+            Err(why) => AgentEvent::Malformed(why),
         })
     }
 }
 
-/// The line of the protocol, or what is wrong with it; `None` if it was not meant as protocol.
-fn read(line: &[u8]) -> Option<Result<Line, String>> {
+/// The line, or its problem; `None` if it is not meant as protocol.
+fn read(line: &[u8]) -> Option<Result<ProtocolLine, String>> {
     let line = line.trim_ascii();
     if !is_meant_as_protocol(line) {
         return None;
     }
-    // An agent that shows what it read from a file may well pass on bytes that are no UTF-8.
+    // An agent that prints a file may pass on invalid UTF-8.
     let text = String::from_utf8_lossy(line);
     Some(serde_json::from_str(&text).map_err(|error| error.to_string().chars().take(200).collect()))
 }
@@ -144,11 +144,11 @@ fn is_meant_as_protocol(line: &[u8]) -> bool {
 mod tests {
     use proptest::prelude::*;
 
-    use super::{EnvelopeReader, Line, OutputReader as _, ProtocolReader, Said};
+    use super::{AgentEvent, EnvelopeReader, OutputReader as _, ProtocolLine, ProtocolReader};
     use herma_core::Digest;
     use herma_core::engine::EngineResult;
 
-    fn read(line: impl AsRef<[u8]>) -> Option<Said> {
+    fn read(line: impl AsRef<[u8]>) -> Option<AgentEvent> {
         ProtocolReader.line(line.as_ref())
     }
 
@@ -156,22 +156,22 @@ mod tests {
     fn every_line_of_the_protocol_is_understood() {
         let hello = r#"{"type":"hello","engine":"fake","version":"1"}"#;
         let tool = r#"  {"type": "tool", "name": "shell", "command": "sh test.sh"}  "#;
-        assert_eq!(read(hello), Some(Said::Hello));
-        assert_eq!(read(r#"{"type":"message","text":"hi"}"#), Some(Said::Message("hi".into())));
-        assert_eq!(read(r#"{"type":"plan","items":["a"]}"#), Some(Said::Plan(vec!["a".into()])));
-        assert_eq!(read(tool), Some(Said::Tool { name: "shell".into(), command: "sh test.sh".into() }));
+        assert_eq!(read(hello), Some(AgentEvent::Hello));
+        assert_eq!(read(r#"{"type":"message","text":"hi"}"#), Some(AgentEvent::Message("hi".into())));
+        assert_eq!(read(r#"{"type":"plan","items":["a"]}"#), Some(AgentEvent::Plan(vec!["a".into()])));
+        assert_eq!(read(tool), Some(AgentEvent::Tool { name: "shell".into(), command: "sh test.sh".into() }));
         for (word, result) in [
             ("completed", EngineResult::Completed),
             ("failed", EngineResult::Failed),
             ("rejected", EngineResult::Rejected),
         ] {
             let line = format!(r#"{{"type":"result","status":"{word}"}}{}"#, "\r");
-            assert_eq!(read(line), Some(Said::Result(result)));
+            assert_eq!(read(line), Some(AgentEvent::Result(result)));
         }
     }
 
     #[test]
-    fn what_is_not_protocol_means_nothing() {
+    fn other_output_is_no_protocol() {
         for line in [
             "",
             "=== AGENT v9.9 ===",
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_meant_as_protocol_and_is_not_is_malformed() {
+    fn broken_protocol_lines_are_malformed() {
         for line in [
             r#"{"type":"result","status":"#,
             r#"{"type":"result"}"#,
@@ -200,7 +200,7 @@ mod tests {
             r#"{"type":"plan","items":"a"}"#,
             r#"{"type":"message","text":"a","text":"b"}"#,
         ] {
-            assert!(matches!(read(line), Some(Said::Malformed(_))), "{line}");
+            assert!(matches!(read(line), Some(AgentEvent::Malformed(_))), "{line}");
         }
     }
 
@@ -209,25 +209,25 @@ mod tests {
         let (ours, other) = (Digest::of(b"ours"), Digest::of(b"other"));
         let mut reader = EnvelopeReader { contract: ours };
         let mut result = |contract_digest| {
-            let line = Line::Result { status: EngineResult::Completed, contract_digest };
+            let line = ProtocolLine::Result { status: EngineResult::Completed, contract_digest };
             let mut written = Vec::new();
             line.write_to(&mut written).unwrap();
             reader.line(&written).unwrap()
         };
-        assert_eq!(result(Some(ours)), Said::Result(EngineResult::Completed));
+        assert_eq!(result(Some(ours)), AgentEvent::Result(EngineResult::Completed));
         for wrong in [None, Some(other)] {
-            assert!(matches!(result(wrong), Said::Malformed(_)), "{wrong:?}");
+            assert!(matches!(result(wrong), AgentEvent::Malformed(_)), "{wrong:?}");
         }
         let bad = r#"{"type":"result","status":"completed","contract_digest":"sha256:12"}"#;
-        assert!(matches!(reader.line(bad.as_bytes()), Some(Said::Malformed(_))));
-        assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(Said::Message("hi".into())));
+        assert!(matches!(reader.line(bad.as_bytes()), Some(AgentEvent::Malformed(_))));
+        assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(AgentEvent::Message("hi".into())));
         assert_eq!(reader.line(b"=== AGENT v9.9 ==="), None);
     }
 
     #[test]
     fn bytes_that_are_no_text_do_not_hide_a_message() {
         let said = read(b"{\"type\":\"message\",\"text\":\"caf\xe9\"}");
-        assert_eq!(said, Some(Said::Message("caf\u{fffd}".into())));
+        assert_eq!(said, Some(AgentEvent::Message("caf\u{fffd}".into())));
     }
 
     proptest! {
@@ -247,14 +247,14 @@ mod tests {
             let at = at.index(line.len());
             if cut { line.truncate(at) } else { line[at] = byte }
             match read(&line) {
-                None | Some(Said::Malformed(_) | Said::Result(EngineResult::Completed)) => {}
+                None | Some(AgentEvent::Malformed(_) | AgentEvent::Result(EngineResult::Completed)) => {}
                 other => prop_assert!(false, "{:?} was read as {other:?}", String::from_utf8_lossy(&line)),
             }
         }
 
         #[test]
-        fn what_is_written_is_what_is_read(text in ".*", items in prop::collection::vec(".*", 0..4)) {
-            for line in [Line::Message { text }, Line::Plan { items }] {
+        fn arguments_survive_a_round_trip(text in ".*", items in prop::collection::vec(".*", 0..4)) {
+            for line in [ProtocolLine::Message { text }, ProtocolLine::Plan { items }] {
                 let written = serde_json::to_vec(&line).unwrap();
                 prop_assert!(!written.contains(&b'\n'));
                 prop_assert_eq!(read(written), Some(line.into()));

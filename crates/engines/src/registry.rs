@@ -17,10 +17,10 @@ use crate::opencode::{self, OpenCode};
 use crate::pi::{self, Pi};
 use crate::stub::{self, Stub};
 
-/// Makes an engine that runs a program of its own, from its name and the program that was admitted.
+/// Creates an engine from its name and its admitted program.
 type Make = fn(EngineName, Option<PathBuf>) -> Box<dyn Engine>;
 
-/// The engines that run a program of their own.
+/// The engines with a program of their own.
 const EXTERNAL: &[(&str, Make)] = &[
     (stub::NAME, |name, program| Box::new(Stub::new(name, program))),
     (codex::NAME, |name, program| Box::new(AgentEngine::<Codex>::new(name, program))),
@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn the_default_engine_comes_first_and_no_name_stands_there_twice() {
+    fn the_default_engine_comes_first_and_names_are_unique() {
         let registry = registry();
         let names = registry.names();
         assert_eq!(names[0], EngineName::fake());
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_part_of_herma_runs_without_walls() {
+    fn only_built_in_engines_run_unconfined() {
         let registry = registry();
         for name in registry.names() {
             let engine = registry.get(&name).unwrap();

@@ -1,5 +1,4 @@
-//! What is fetched for an agent, from which registry, and what of it runs: of a package that herma knows, or of one that the
-//! operator names.
+//! The source of an agent's installation: a package that herma knows, or one that the operator names.
 
 use std::fs;
 use std::path::Path;
@@ -10,29 +9,29 @@ use serde_json::Value;
 
 use crate::package::{Origin, PYTHON_PACKAGES};
 
-/// The longest license that is taken from a package's own description.
-const LONGEST_LICENSE: usize = 100;
+/// The longest license that is taken from a package's metadata.
+const MAX_LICENSE_BYTES: usize = 100;
 
-/// What is to be installed.
+/// A package to install.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source<'a> {
     /// Which registry it comes from.
     pub origin: Origin,
-    /// The name of the package there.
+    /// The name of the package.
     pub name: &'a str,
-    /// The version that is installed where no other is asked for.
+    /// The version that is installed by default.
     pub version: &'a str,
-    /// What its license is; of a package that herma does not know, only the package itself says that.
+    /// Its license; for an unknown package, only its metadata states one.
     pub license: Option<&'a str>,
-    /// What its program says that it is, where that is known; `{}` stands for the version.
+    /// The identity of its program, if known; `{}` stands for the version.
     pub identity: Option<&'a str>,
     /// The program that runs, below the root of the tree.
     pub program: &'a str,
-    /// Packages that are fetched beside, each with its exact version, as the registry wants it named.
+    /// Further packages to fetch, with exact versions, in the registry's syntax.
     pub beside: Vec<&'a str>,
 }
 
-/// What is read of the description of a package of npm.
+/// The fields of an npm package's metadata.
 #[derive(Deserialize)]
 struct Description {
     version: String,
@@ -41,14 +40,14 @@ struct Description {
 }
 
 impl Source<'_> {
-    /// Everything that is fetched for a version of it, as its registry wants it named.
+    /// Every package to fetch for a version, in the registry's syntax.
     #[must_use]
     pub fn wanted(&self, version: &str) -> Vec<String> {
         let own = self.origin.exactly(self.name, version);
         std::iter::once(own).chain(self.beside.iter().map(|beside| (*beside).to_owned())).collect()
     }
 
-    /// The version that is installed in a tree; none where it cannot be read.
+    /// The version that is installed in a tree; `None` if it is unreadable.
     #[must_use]
     pub fn installed(&self, tree: &Path) -> Option<String> {
         let version = match self.origin {
@@ -59,7 +58,7 @@ impl Source<'_> {
         sound.then_some(version)
     }
 
-    /// Its license: the one that herma knows, else the one that the package in this tree names, if it is the name of one.
+    /// Its license: the known one, else the one in the metadata of this tree, if it is a license name.
     #[must_use]
     pub fn license_of(&self, tree: &Path) -> Option<String> {
         let said = match (self.license, self.origin) {
@@ -70,13 +69,13 @@ impl Source<'_> {
                 field(&description, "License-Expression").or(field(&description, "License"))?.to_owned()
             }
         };
-        // Whole licenses and addresses are said there too.
+        // Packages put whole licenses and URLs there too.
         let plain = |b: u8| b.is_ascii_alphanumeric() || b" .+-()".contains(&b);
-        let sound = (1..=LONGEST_LICENSE).contains(&said.len()) && said.bytes().all(plain);
+        let sound = (1..=MAX_LICENSE_BYTES).contains(&said.len()) && said.bytes().all(plain);
         (sound && said.trim() == said).then_some(said)
     }
 
-    /// What a program of this version says that it is, where that is known.
+    /// The identity of this version's program, if known.
     #[must_use]
     pub fn identity_of(&self, version: &str) -> Option<String> {
         self.identity.map(|identity| identity.replace("{}", version))
@@ -87,7 +86,8 @@ impl Source<'_> {
         serde_json::from_slice(&read_regular(&file, MAX_RECORD_BYTES).ok()?).ok()
     }
 
-    /// The head of a description by Python. Its directory is called by name and version, so that it has to be looked for.
+    /// The metadata header of a Python package. Its directory is named after name and version, so it is searched
+    /// for.
     fn described_by_python(&self, tree: &Path) -> Option<String> {
         let own = fs::read_dir(tree.join(PYTHON_PACKAGES)).ok()?.flatten().find_map(|entry| {
             let name = entry.file_name().into_string().ok()?;
@@ -95,17 +95,17 @@ impl Source<'_> {
             (same_name(name) == same_name(self.name)).then(|| entry.path())
         })?;
         let text = String::from_utf8(read_regular(&own.join("METADATA"), MAX_RECORD_BYTES).ok()?).ok()?;
-        // What follows the first empty line is prose.
+        // After the first empty line comes prose.
         Some(text.split("\n\n").next().unwrap_or_default().to_owned())
     }
 }
 
-/// The value of a line of such a head.
+/// The value of a header field.
 fn field<'a>(head: &'a str, name: &str) -> Option<&'a str> {
     head.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "))
 }
 
-/// A name as Python's registry compares it.
+/// A name in `PyPI`'s normal form.
 fn same_name(name: &str) -> String {
     let parts = name.split(['-', '_', '.']).filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join("-").to_ascii_lowercase()
@@ -142,7 +142,7 @@ mod tests {
             let tree = tree(file, &format!(r#"{{ "version": "1.2.3", "license": {said} }}"#));
             assert_eq!(npm.installed(tree.path()).as_deref(), Some("1.2.3"));
             assert_eq!(npm.license_of(tree.path()).as_deref(), license, "{said}");
-            // What herma knows needs nobody's word.
+            // A known license needs no metadata.
             let known = Source { license: Some("Apache-2.0"), ..npm.clone() };
             assert_eq!(known.license_of(tree.path()).as_deref(), Some("Apache-2.0"));
         }
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_fetched_is_named_as_its_registry_wants_it() {
+    fn packages_are_named_in_the_syntax_of_their_registry() {
         assert_eq!(source(Origin::Npm, "x").wanted("1.2.4"), ["x@1.2.4", "node@1.0.0"]);
         assert_eq!(source(Origin::PyPi { pythons: &[] }, "x").wanted("1.2.4")[0], "x==1.2.4");
     }

@@ -1,37 +1,37 @@
-//! What a tool call is about, in the words that policy is asked with.
+//! The subject of a tool call, as policy sees it.
 //!
-//! The arguments are the model's, and a tool passes over those that it does not know: so everything that may be what it is
-//! about is told, and no argument hides another.
+//! The arguments come from the model, and a tool ignores those that it does not know: so every argument that may be
+//! the subject is included, and none hides another.
 
 use std::collections::HashSet;
 
 use herma_core::tool::ToolAction;
 use serde_json::Value;
 
-/// What stands between two scripts of one call: no command can hold it, so that no quote reaches over it.
+/// The separator between scripts of one call: no command contains it, so that no quote spans it.
 const BETWEEN_SCRIPTS: char = '\0';
 
-/// The arguments that are a command, told first.
+/// The arguments that are a command, in this order.
 const COMMANDS: [&str; 2] = ["command", "cmd"];
 
-/// What follows a command that is only the name of a program.
+/// The arguments of a command that is only a program name.
 const ARGUMENTS: &str = "args";
 
-/// What no shell runs: words for people, and where a command runs. Names of sessions and the like are left out too.
+/// Arguments that no shell runs: descriptions and working directories.
 const NEVER_RUN: [&str; 4] = ["description", "justification", "cwd", "workdir"];
 
 /// The arguments that may be a patch.
 const PATCHES: [&str; 6] = ["command", "patch", "input", "patch_text", "patchText", "diff"];
 
-/// What a line of a patch says before it names a file, between `***` and a colon.
+/// The markers of a patch before a file name, between `***` and a colon.
 const BEFORE_A_NAME: [&str; 5] = ["add file", "update file", "delete file", "move file", "move to"];
 
-/// What a call with these arguments is about: scripts, files, or all that was given.
+/// The subject of a call with these arguments: scripts, files, or all arguments.
 pub(crate) fn subject(action: ToolAction, input: &Value) -> String {
     stated(action, input).unwrap_or_else(|| input.to_string())
 }
 
-/// The same; none where the arguments say nothing of it.
+/// The same; `None` if the arguments do not state it.
 pub(crate) fn stated(action: ToolAction, input: &Value) -> Option<String> {
     if is_empty(input) {
         return None;
@@ -41,13 +41,13 @@ pub(crate) fn stated(action: ToolAction, input: &Value) -> Option<String> {
             Some(joined(files(input), '\n').unwrap_or_else(|| input.to_string()))
         }
         ToolAction::Shell => joined(scripts(input), BETWEEN_SCRIPTS),
-        // A tool that nobody knows and that takes a command runs it.
+        // An unknown tool that takes a command runs it.
         ToolAction::Other if command(input).is_some() => joined(scripts(input), BETWEEN_SCRIPTS),
         _ => Some(only_text(input).unwrap_or_else(|| input.to_string())),
     }
 }
 
-/// Whether a call runs a command, whatever it is said to do: it has one, and no file that it would be done to.
+/// Whether a call runs a command, whatever its tool is: it has one, and no file.
 pub(crate) fn is_command(action: ToolAction, input: &Value) -> bool {
     let Value::Object(arguments) = input else { return false };
     let is_patch = action == ToolAction::Write && !patched(&input["command"]).is_empty();
@@ -67,14 +67,14 @@ fn is_empty(input: &Value) -> bool {
 /// Each part once, in order.
 fn joined(parts: Vec<String>, between: char) -> Option<String> {
     let mut seen = HashSet::new();
-    // Shells pass over NUL, and here it stands between parts.
+    // Shells ignore NUL, and here it separates parts.
     let parts: Vec<String> = parts.into_iter().map(|part| part.replace('\0', "")).collect();
     let once = parts.iter().map(String::as_str).filter(|part| !part.trim().is_empty() && seen.insert(*part));
     let once: Vec<&str> = once.collect();
     (!once.is_empty()).then(|| once.join(&between.to_string()))
 }
 
-/// The one argument, where there is no other and it is a text.
+/// The only argument, if it is a text.
 fn only_text(input: &Value) -> Option<String> {
     let text = match input {
         Value::Object(arguments) if arguments.len() == 1 => arguments.values().next()?.as_str()?,
@@ -99,7 +99,7 @@ fn scripts(input: &Value) -> Vec<String> {
     scripts
 }
 
-/// The command in the arguments, where there is one.
+/// The command in the arguments, if any.
 fn command(input: &Value) -> Option<String> {
     joined(COMMANDS.iter().flat_map(|key| typed(&input[*key], &Value::Null)).collect(), BETWEEN_SCRIPTS)
 }
@@ -109,7 +109,7 @@ fn typed(command: &Value, arguments: &Value) -> Vec<String> {
     let Some(program) = command.as_str() else { return words(command).into_iter().collect() };
     let Some(more) = words(arguments) else { return vec![program.to_owned()] };
     let with_arguments = format!("{program} {more}");
-    // A whole command line takes no arguments: a tool may pass over them, and what they make harmless is not.
+    // A whole command line has no separate arguments: a tool may ignore them, and then they make nothing harmless.
     if program.trim().contains(char::is_whitespace) {
         vec![program.to_owned(), with_arguments]
     } else {
@@ -135,7 +135,7 @@ fn quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }
 
-/// Every text in a value that might be run; a list of them as the words of one command too.
+/// Every text in a value that might be run; a list also as the words of one command.
 fn texts(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => vec![text.clone()],
@@ -151,7 +151,7 @@ fn is_never_run(key: &str) -> bool {
     NEVER_RUN.contains(&key) || key.ends_with("_id") || key.ends_with("Id")
 }
 
-/// The files of a call: what stands under the name of a path, and what patches name.
+/// The files of a call: the values of path arguments, and the files that patches name.
 fn files(input: &Value) -> Vec<String> {
     if input.is_string() { patched(input) } else { files_under(input) }
 }
@@ -189,7 +189,7 @@ fn is_path_key(key: &str) -> bool {
         || ["file", "files", "filename"].contains(&plain.as_str())
 }
 
-/// The files that a patch names, wherever on its line: who applies one is not strict about blanks.
+/// The files that a patch names, anywhere on a line: tools that apply patches are lenient about blanks.
 fn patched(value: &Value) -> Vec<String> {
     match value {
         Value::String(text) => text.lines().filter_map(named).flatten().map(ToOwned::to_owned).collect(),
@@ -243,7 +243,7 @@ mod tests {
     #[test]
     fn no_argument_hides_a_command() {
         for (input, expected) in [
-            // What a patch would be to another tool is run by this one.
+            // A patch for another tool is a script for this one.
             (
                 json!({ "command": "*** Begin Patch\n*** Add File: a.txt\ngit push origin main" }),
                 "*** Begin Patch\n*** Add File: a.txt\ngit push origin main",
@@ -256,7 +256,7 @@ mod tests {
             (json!({ "command": { "line": "git push", "description": "b" } }), "git push"),
             (json!({ "command": ["git push"] }), "git push"),
             (json!({ "command": ["a", 1, "git push"] }), "a\0git push"),
-            // Most tools know no `args`, and then the merge is no aborted one.
+            // Most tools ignore `args`, and then the merge is not aborted.
             (json!({ "command": "git merge x", "args": ["--abort"] }), "git merge x\0git merge x --abort"),
             (json!({ "command": "git pu\0sh" }), "git push"),
             (json!("git push"), "git push"),
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn what_says_nothing_states_nothing() {
+    fn arguments_without_a_subject_state_none() {
         for input in [json!(null), json!({}), json!([]), json!(" ")] {
             for action in ToolAction::ALL {
                 assert_eq!(stated(action, &input), None, "{action}: {input}");

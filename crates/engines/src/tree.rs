@@ -1,4 +1,4 @@
-//! The digest of an installed tree: every file, link and directory of it, by name, kind and content.
+//! The digest of an installed tree: every file, link and directory by name, kind and content.
 
 use std::collections::HashSet;
 use std::fs;
@@ -13,36 +13,36 @@ use herma_core::Digest;
 use herma_files::open_regular;
 use sha2::{Digest as _, Sha256};
 
-use crate::digest::{State, of_file};
+use crate::digest::{FileState, of_file};
 use crate::memory;
 
-/// The most that one tree may hold: an agent with all that it needs has some ten thousand files.
-const MOST_ENTRIES: usize = 1_000_000;
-/// How many files are read at once.
+/// The largest tree: an agent with its dependencies has some ten thousand files.
+const MAX_ENTRIES: usize = 1_000_000;
+/// The number of reading threads.
 const READERS: usize = 2;
 
-/// A tree and its digest. Files are read again only where one of them is not what was read before.
+/// A tree and its digest. Files are read again only if the state of one has changed.
 #[derive(Debug)]
 pub(crate) struct TreeDigest {
     root: PathBuf,
-    /// Where other processes find what one has taken.
+    /// The file that shares computed digests between processes.
     memory: Option<PathBuf>,
-    /// Locked while it is taken, so that a second caller waits instead of reading everything again.
-    taken: Mutex<Option<(Vec<Entry>, Digest)>>,
+    /// Locked during the computation, so that a second caller waits instead of reading everything again.
+    taken: Mutex<Option<(Vec<InstalledEntry>, Digest)>>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Entry {
-    /// Below the root.
+struct InstalledEntry {
+    /// Relative to the root.
     path: PathBuf,
-    kind: Kind,
+    kind: InstalledKind,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum InstalledKind {
     Directory,
     Link(PathBuf),
-    File { executable: bool, state: State },
+    File { executable: bool, state: FileState },
 }
 
 impl TreeDigest {
@@ -51,15 +51,15 @@ impl TreeDigest {
         Self { root, memory: None, taken: Mutex::new(None) }
     }
 
-    /// The tree of an agent, which lies in herma's home: hundreds of megabytes, and the same for years. Its digest is kept
-    /// beside it, for as long as no file of it has changed. Whoever can change that note can write herma's home, and
-    /// could let the agent in by a key of his own.
+    /// The tree of an agent in herma's home: hundreds of megabytes, unchanged for years. Its digest is cached
+    /// beside it while no file changes. A user who can change the cache can write herma's home, and could admit the
+    /// agent with a key of their own.
     pub(crate) fn of_agent(root: PathBuf) -> Self {
         let memory = root.with_extension("digest");
         Self { memory: Some(memory), ..Self::of(root) }
     }
 
-    /// Where the tree lies.
+    /// The root of the tree.
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }
@@ -81,28 +81,28 @@ impl TreeDigest {
         Ok(digest)
     }
 
-    fn read(&self, before: &[Entry]) -> io::Result<Digest> {
+    fn read(&self, before: &[InstalledEntry]) -> io::Result<Digest> {
         let contents = read_all(&self.root, before)?;
         if list(&self.root)? != before {
             return Err(io::Error::other("it changed while it was read"));
         }
         let digest = digest_of(before, &contents);
         if let Some(memory) = &self.memory {
-            let last = before.iter().filter_map(Entry::changed).max().unwrap_or_default();
-            // One that cannot be kept is taken again.
+            let last = before.iter().filter_map(InstalledEntry::changed).max().unwrap_or_default();
+            // Without a cache entry it is computed again.
             let _ = memory::keep(memory, print_of(before), digest, last);
         }
         Ok(digest)
     }
 }
 
-/// The digest of the tree below `root`, taken now.
+/// The digest of the tree below `root`, computed now.
 pub fn tree_digest(root: &Path) -> io::Result<Digest> {
     TreeDigest::of(root.to_owned()).take()
 }
 
-/// Everything below the root, by name.
-fn list(root: &Path) -> io::Result<Vec<Entry>> {
+/// Every entry below the root, by name.
+fn list(root: &Path) -> io::Result<Vec<InstalledEntry>> {
     if !fs::symlink_metadata(root)?.is_dir() {
         return Err(io::Error::other("it is not a directory"));
     }
@@ -114,17 +114,20 @@ fn list(root: &Path) -> io::Result<Vec<Entry>> {
             let (path, meta) = (dir.join(entry.file_name()), entry.metadata()?);
             let kind = if meta.is_dir() {
                 waiting.push(path.clone());
-                Kind::Directory
+                InstalledKind::Directory
             } else if meta.is_symlink() {
-                Kind::Link(fs::read_link(entry.path())?)
+                InstalledKind::Link(fs::read_link(entry.path())?)
             } else if meta.is_file() {
-                Kind::File { executable: meta.permissions().mode() & 0o111 != 0, state: State::of(&meta)? }
+                InstalledKind::File {
+                    executable: meta.permissions().mode() & 0o111 != 0,
+                    state: FileState::of(&meta)?,
+                }
             } else {
                 return Err(io::Error::other(format!("{} is no file, link or directory", path.display())));
             };
-            entries.push(Entry { path, kind });
-            if entries.len() > MOST_ENTRIES {
-                return Err(io::Error::other(format!("it holds more than {MOST_ENTRIES} files")));
+            entries.push(InstalledEntry { path, kind });
+            if entries.len() > MAX_ENTRIES {
+                return Err(io::Error::other(format!("it holds more than {MAX_ENTRIES} files")));
             }
         }
     }
@@ -135,11 +138,11 @@ fn list(root: &Path) -> io::Result<Vec<Entry>> {
     Ok(entries)
 }
 
-/// No link leads out: it would run what nobody took a digest of.
-fn check_links(entries: &[Entry]) -> io::Result<()> {
+/// No link may lead out: its target would have no digest.
+fn check_links(entries: &[InstalledEntry]) -> io::Result<()> {
     let links = || {
-        entries.iter().filter_map(|Entry { path, kind }| match kind {
-            Kind::Link(target) => Some((path.as_path(), target.as_path())),
+        entries.iter().filter_map(|InstalledEntry { path, kind }| match kind {
+            InstalledKind::Link(target) => Some((path.as_path(), target.as_path())),
             _ => None,
         })
     };
@@ -150,8 +153,8 @@ fn check_links(entries: &[Entry]) -> io::Result<()> {
     }
 }
 
-/// Whether a link ends below the root, seen from its path there. Above what it reached through another link is not where the
-/// names say, so that it may not go up from there.
+/// Whether a link's target is below the root. Above a path that goes through another link the names do not tell
+/// where it is, so it may not go up from there.
 fn stays_inside(link: &Path, target: &Path, links: &HashSet<&Path>) -> bool {
     let mut at = link.parent().map(Path::to_owned).unwrap_or_default();
     let mut is_behind_link = false;
@@ -169,17 +172,20 @@ fn stays_inside(link: &Path, target: &Path, links: &HashSet<&Path>) -> bool {
     true
 }
 
-/// The digest of each file, in the order of the entries; none for what is no file.
-fn read_all(root: &Path, entries: &[Entry]) -> io::Result<Vec<Option<Digest>>> {
+/// The digest of each file, in the order of the entries; `None` for other kinds.
+fn read_all(root: &Path, entries: &[InstalledEntry]) -> io::Result<Vec<Option<Digest>>> {
     let mut order: Vec<usize> = (0..entries.len()).collect();
-    // The largest first: whoever takes it last would be waited for.
-    order.sort_by_key(|at| std::cmp::Reverse(entries.get(*at).map_or(0, Entry::size)));
+    // The largest first: otherwise all readers would wait for the one that takes it last.
+    order.sort_by_key(|at| std::cmp::Reverse(entries.get(*at).map_or(0, InstalledEntry::size)));
     let (next, found) = (AtomicUsize::new(0), Mutex::new(vec![None; entries.len()]));
     let read = || -> io::Result<()> {
         while let Some(&at) = order.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let Some(Entry { path, kind: Kind::File { state, .. } }) = entries.get(at) else { continue };
+            let Some(InstalledEntry { path, kind: InstalledKind::File { state, .. } }) = entries.get(at)
+            else {
+                continue;
+            };
             let file = open_regular(&root.join(path))?;
-            if State::of(&file.metadata()?)? != *state {
+            if FileState::of(&file.metadata()?)? != *state {
                 return Err(io::Error::other("it changed while it was read"));
             }
             let digest = of_file(&file)?;
@@ -198,20 +204,20 @@ fn read_all(root: &Path, entries: &[Entry]) -> io::Result<Vec<Option<Digest>>> {
     Ok(found.into_inner().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// One line for each entry: its kind, its content's digest or its target, its path. NUL ends each part, which no path
-/// can hold.
-fn digest_of(entries: &[Entry], contents: &[Option<Digest>]) -> Digest {
+/// One line per entry: its kind, its content's digest or its target, its path. NUL, which no path contains, ends
+/// each part.
+fn digest_of(entries: &[InstalledEntry], contents: &[Option<Digest>]) -> Digest {
     let mut hasher = Sha256::new();
     hasher.update(b"herma.tree/v1\0");
     for (entry, content) in entries.iter().zip(contents) {
         match &entry.kind {
-            Kind::Directory => hasher.update(b"directory\0\0"),
-            Kind::Link(target) => {
+            InstalledKind::Directory => hasher.update(b"directory\0\0"),
+            InstalledKind::Link(target) => {
                 hasher.update(b"link\0");
                 hasher.update(target.as_os_str().as_bytes());
                 hasher.update(b"\0");
             }
-            Kind::File { executable, .. } => {
+            InstalledKind::File { executable, .. } => {
                 hasher.update(if *executable { &b"program\0"[..] } else { b"file\0" });
                 hasher.update(content.map(|digest| digest.to_string()).unwrap_or_default());
                 hasher.update(b"\0");
@@ -223,28 +229,28 @@ fn digest_of(entries: &[Entry], contents: &[Option<Digest>]) -> Digest {
     Digest::from_bytes(hasher.finalize().into())
 }
 
-/// What a tree is known by without reading its files.
-fn print_of(entries: &[Entry]) -> Digest {
+/// A fingerprint of the tree without reading its files.
+fn print_of(entries: &[InstalledEntry]) -> Digest {
     let mut hasher = Sha256::new();
     for entry in entries {
-        // With a file's state, which changes with its content, names, owner and mode.
+        // With the file's state, which changes with its content, names, owner and mode.
         hasher.update(format!("{entry:?}\0"));
     }
     Digest::from_bytes(hasher.finalize().into())
 }
 
-impl Entry {
-    /// When it last changed, in seconds.
+impl InstalledEntry {
+    /// The change time, in seconds.
     fn changed(&self) -> Option<i64> {
         match &self.kind {
-            Kind::File { state, .. } => Some(state.changed()),
+            InstalledKind::File { state, .. } => Some(state.changed()),
             _ => None,
         }
     }
 
     fn size(&self) -> u64 {
         match &self.kind {
-            Kind::File { state, .. } => state.size(),
+            InstalledKind::File { state, .. } => state.size(),
             _ => 0,
         }
     }
@@ -307,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn what_another_process_took_is_taken_for_the_same_tree_only() {
+    fn a_cached_digest_is_used_for_the_same_tree_only() {
         let place = tempfile::tempdir().unwrap();
         let root = place.path().join("tree");
         fs::rename(tree().keep(), &root).unwrap();
@@ -325,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_out_of_a_tree_or_is_no_file_is_refused() {
+    fn links_out_of_a_tree_and_special_files_are_refused() {
         for target in ["/usr/bin/node", "../node", "bin/../../node", "bin/deep/../../../node"] {
             let tree = tree();
             symlink(target, tree.path().join("out")).unwrap();
@@ -350,7 +356,7 @@ mod tests {
         for (target, stays) in [
             ("bin/top/bin/agent", true),
             ("bin/../bin/top", true),
-            // Its names end in `bin`, and it beside the tree.
+            // The parent of `bin`'s target is outside of the tree.
             ("bin/top/../secret", false),
             ("bin/top/bin/../../secret", false),
         ] {

@@ -7,7 +7,7 @@ use herma_core::Digest;
 use sha2::{Digest as _, Sha256};
 
 use crate::bundle::{Bundle, WriteError};
-use crate::lines::Lines;
+use crate::lines::LineBuffer;
 
 /// A growing file. It is made when its first line is written.
 #[derive(Debug)]
@@ -38,7 +38,7 @@ impl Append {
             Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(this),
             opened => opened.map_err(|e| WriteError::new(name, e))?,
         };
-        let mut lines = Lines::new(longest);
+        let mut lines = LineBuffer::new(longest);
         let mut torn = false;
         let mut chunk = vec![0; 64 << 10];
         while !torn {

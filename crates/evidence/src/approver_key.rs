@@ -16,33 +16,33 @@ use pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncryptedPrivateKeyInf
 use crate::keys::{KeyError, PublicKey};
 use crate::signed::Signer;
 
-/// What every token starts with, so that the secret rules know it wherever it turns up.
+/// The prefix of every token, by which the secret rules recognise it.
 pub const TOKEN_PREFIX: &str = "herma-approver-";
-/// How long a passphrase must be at least, in characters.
-pub const SHORTEST_PASSPHRASE: usize = 12;
+/// The minimum length of a passphrase, in characters.
+pub const MIN_PASSPHRASE_CHARS: usize = 12;
 
 /// The scrypt cost of a lock, by the guidance of OWASP: 128 MiB for each guess.
 const LOG_COST: u8 = 17;
 /// The scrypt cost of a lock that earlier versions made. A lock between the two opens once, to be made anew.
-const LEAST_COST: u64 = 1 << 14;
+const MIN_SCRYPT_COST: u64 = 1 << 14;
 /// The largest scrypt cost that is taken, 512 MiB: a file must not make herma use all memory.
-const LARGEST_COST: u64 = 1 << 19;
+const MAX_SCRYPT_COST: u64 = 1 << 19;
 const BLOCK_SIZE: u16 = 8;
-const LARGEST_PARALLELIZATION: u16 = 4;
+const MAX_PARALLELIZATION: u16 = 4;
 
 /// The private key of an approver.
 pub struct ApproverKey(SigningKey);
 
-/// What a passphrase opened.
+/// The result of unlocking a key.
 #[derive(Debug)]
 pub enum Unlocked {
-    /// The key, whose lock is as strong as one that is made now.
+    /// A key whose encryption meets the current cost.
     Current(ApproverKey),
-    /// A key whose lock is weaker. It signs nothing until it is locked anew.
+    /// A key with weaker encryption. It signs nothing until it is re-encrypted.
     Outdated(OutdatedKey),
 }
 
-/// A key whose lock is weaker than one that is made now.
+/// A key whose encryption is weaker than the current cost.
 #[derive(Debug)]
 pub struct OutdatedKey(ApproverKey);
 
@@ -65,7 +65,7 @@ impl ApproverKey {
     /// The key as encrypted PKCS#8 in PEM: PBES2 with scrypt (N = 2^17, r = 8, p = 1) and AES-256.
     pub fn lock(&self, passphrase: &Secret<String>) -> Result<String, KeyError> {
         let length = passphrase.expose().chars().count();
-        if length < SHORTEST_PASSPHRASE {
+        if length < MIN_PASSPHRASE_CHARS {
             return Err(KeyError::ShortPassphrase { length });
         }
         // Version 1 of the format, without the public key: other tools read only that one.
@@ -99,7 +99,7 @@ impl ApproverKey {
         Ok(if is_current { Unlocked::Current(Self(key)) } else { Unlocked::Outdated(OutdatedKey(Self(key))) })
     }
 
-    /// The key as a token for automation. Whoever has it can sign.
+    /// The key as a token for automation. Every holder of it can sign.
     #[must_use]
     pub fn to_token(&self) -> Secret<String> {
         Secret::new(format!("{TOKEN_PREFIX}{}", URL_SAFE_NO_PAD.encode(self.0.to_bytes())))
@@ -144,9 +144,9 @@ fn check_lock(scheme: &EncryptionScheme) -> Result<bool, KeyError> {
     let EncryptionScheme::Pbes2(parameters) = scheme else { return Err(other()) };
     let Kdf::Scrypt(scrypt) = &parameters.kdf else { return Err(other()) };
     let ScryptParams { cost_parameter: cost, block_size, parallelization, .. } = *scrypt;
-    let is_known = (LEAST_COST..=LARGEST_COST).contains(&cost)
+    let is_known = (MIN_SCRYPT_COST..=MAX_SCRYPT_COST).contains(&cost)
         && block_size == BLOCK_SIZE
-        && (1..=LARGEST_PARALLELIZATION).contains(&parallelization);
+        && (1..=MAX_PARALLELIZATION).contains(&parallelization);
     if !is_known {
         return Err(KeyError::BadLock { cost, block_size, parallelization });
     }

@@ -16,7 +16,7 @@ pub enum AttestError {
     /// The attestation could not be written.
     #[error(transparent)]
     Write(#[from] WriteError),
-    /// What lies in the bundle is not what was recorded, so no statement over it would be true.
+    /// The files of the bundle differ from the recorded ones, so no statement over them would be true.
     #[error("the bundle cannot be attested: {0}")]
     Unrecorded(String),
     /// The directory could not be listed.

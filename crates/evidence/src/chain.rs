@@ -6,7 +6,7 @@ use herma_core::{Digest, RunId, Timestamp};
 /// The longest line that an event can have.
 pub const LONGEST_LINE: usize = 256 << 10;
 
-/// How far a chain has come.
+/// The state of a chain.
 #[derive(Clone, Debug)]
 pub struct Chain {
     run_id: Option<RunId>,
@@ -21,7 +21,7 @@ pub struct Chain {
 pub struct Broken {
     /// The place in the chain, from 0.
     pub seq: u64,
-    /// What is wrong with the line.
+    /// The problem with the line.
     pub problem: String,
 }
 
@@ -38,7 +38,7 @@ impl Chain {
         self.seq
     }
 
-    /// What the next event has to name.
+    /// The digest that the next event must contain.
     #[must_use]
     pub fn prev(&self) -> Digest {
         self.prev
@@ -50,7 +50,7 @@ impl Chain {
         self.last_ts
     }
 
-    /// Checks that a line (without its newline) continues the chain, and goes on from it.
+    /// Checks that a line (without its newline) continues the chain, and advances it.
     pub fn follow(&mut self, line: &[u8]) -> Result<Event, Broken> {
         let event = self.check(line).map_err(|problem| Broken { seq: self.seq, problem })?;
         self.run_id = Some(event.run_id);

@@ -38,16 +38,16 @@ struct Signature {
 pub struct Statement {
     #[serde(rename = "_type")]
     kind: String,
-    subject: Vec<Subject>,
+    subject: Vec<StatementSubject>,
     #[serde(rename = "predicateType")]
     predicate_type: String,
-    /// What the statement says of the run.
+    /// The statement about the run.
     pub predicate: Predicate,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Subject {
+struct StatementSubject {
     name: String,
     digest: SubjectDigest,
 }
@@ -58,7 +58,7 @@ struct SubjectDigest {
     sha256: String,
 }
 
-/// What the statement says of the run.
+/// The statement about the run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Predicate {
@@ -84,7 +84,7 @@ impl Statement {
     /// A statement over these files.
     #[must_use]
     pub fn new(subjects: BTreeMap<String, Digest>, predicate: Predicate) -> Self {
-        let subject = |(name, digest): (String, Digest)| Subject {
+        let subject = |(name, digest): (String, Digest)| StatementSubject {
             name,
             digest: SubjectDigest { sha256: digest.hex() },
         };
@@ -115,7 +115,7 @@ impl Statement {
     }
 }
 
-fn subject_digest(subject: &Subject) -> Option<Digest> {
+fn subject_digest(subject: &StatementSubject) -> Option<Digest> {
     format!("sha256:{}", subject.digest.sha256).parse().ok()
 }
 

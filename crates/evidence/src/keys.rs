@@ -12,7 +12,7 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use herma_core::Digest;
 
-use crate::approver_key::SHORTEST_PASSPHRASE;
+use crate::approver_key::MIN_PASSPHRASE_CHARS;
 use crate::file_reading::{open_directory, open_named, read_regular};
 
 /// The private key's file.
@@ -35,11 +35,11 @@ pub enum KeyError {
     /// A file could not be read or written.
     #[error("the key file {path} could not be {doing}: {source}")]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// Others than the owner can reach the private key.
@@ -47,29 +47,29 @@ pub enum KeyError {
         "the key file {path} can be read by others (mode {mode:03o}); run `chmod 600 {path}`, or if others had access, remove it so that herma makes a new one"
     )]
     Exposed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its permissions.
         mode: u32,
     },
-    /// The private key is somebody else's file.
+    /// The private key file belongs to another user.
     #[error(
         "the key file {path} belongs to user {owner}, and herma runs as user {user}; run `chown {user} {path}` if the key is yours, or remove it so that herma makes a new one"
     )]
     NotOwn {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         owner: u32,
-        /// Who herma runs as.
+        /// herma's user.
         user: u32,
     },
     /// The file holds no such key.
     #[error("{what} is not an Ed25519 key in PEM: {cause}")]
     Malformed {
-        /// Which file or text.
+        /// The file or text.
         what: String,
-        /// What the parser said.
+        /// The parser's error.
         cause: String,
     },
     /// The system gave no randomness.
@@ -92,10 +92,10 @@ pub enum KeyError {
     },
     /// The passphrase could be guessed.
     #[error(
-        "a passphrase has at least {SHORTEST_PASSPHRASE} characters, this one has {length}; a few unrelated words are a good one"
+        "a passphrase has at least {MIN_PASSPHRASE_CHARS} characters, this one has {length}; a few unrelated words are a good one"
     )]
     ShortPassphrase {
-        /// How many characters it has.
+        /// Its length in characters.
         length: usize,
     },
     /// The text is no approver's token.
@@ -220,7 +220,7 @@ fn create(dir: &Path, path: &Path) -> Result<(), KeyError> {
     write().map_err(|source| io_error(path, "written", source))
 }
 
-/// Writes a durable file under a name that nobody else uses.
+/// Writes a durable file under a unique name.
 fn write_temp(dir: &Path, bytes: &[u8], mode: u32) -> io::Result<PathBuf> {
     let mut name = [0; 8];
     getrandom::fill(&mut name).map_err(io::Error::other)?;

@@ -4,35 +4,35 @@
 pub const REPORT: &str = "report.json";
 /// The report, for people.
 pub const REPORT_MD: &str = "report.md";
-/// What happened, one event a line.
+/// The events, one per line.
 pub const EVENTS: &str = "events.jsonl";
 /// The steps that were about to be taken, one a line.
 pub const TRACE: &str = "trace.jsonl";
-/// What the engine changed.
+/// The engine's changes.
 pub const PATCH: &str = "patch.diff";
-/// What the verification commands printed.
+/// The output of the verification commands.
 pub const TEST_LOG: &str = "test.log";
 /// The eligibility decision.
 pub const DECISION: &str = "decision.json";
 /// The contract as it was written.
 pub const CONTRACT: &str = "contract.md";
-/// What the confinement probes found.
+/// The results of the confinement probes.
 pub const CONFINEMENT: &str = "confinement.json";
 /// The calls to models that the router saw, one a line.
 pub const MODEL_CALLS: &str = "model-calls.jsonl";
-/// What the engine printed on its standard output.
+/// The engine's stdout.
 pub const ENGINE_STDOUT: &str = "engine/stdout.log";
-/// What the engine printed on its standard error.
+/// The engine's stderr.
 pub const ENGINE_STDERR: &str = "engine/stderr.log";
 /// The signed statement over all other files.
 pub const ATTESTATION: &str = "attestation.json";
-/// The operator's word on the result, written later.
+/// The operator's outcome, written later.
 pub const OUTCOME: &str = "outcome.json";
 
 /// The one directory inside a bundle.
 pub const ENGINE_DIR: &str = "engine";
 
-/// What each bundle either has or names in the report's `not_applicable`, with the reason.
+/// The files that each bundle has or names in the report's `not_applicable`, with the reason.
 pub const EXPECTED: [&str; 11] = [
     REPORT_MD,
     EVENTS,

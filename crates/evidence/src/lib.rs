@@ -34,7 +34,7 @@ pub use keys::{InstallationKey, KeyError, PublicKey};
 pub use markdown::render_markdown;
 pub use redact::Redactor;
 pub use report::{freshness, seal, write_report};
-pub use secrets::Scanner;
+pub use secrets::SecretScanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
 pub use trust_chain::{BrokenTrust, TrustChain};

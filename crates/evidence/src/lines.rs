@@ -2,7 +2,7 @@
 
 /// One line without its newline.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Line<'a> {
+pub(crate) struct BoundedLine<'a> {
     /// Its bytes, or the first of them if it is too long.
     pub(crate) bytes: &'a [u8],
     /// Whether bytes are missing at its end because it is too long.
@@ -11,7 +11,7 @@ pub(crate) struct Line<'a> {
     pub(crate) ended: bool,
 }
 
-impl Line<'_> {
+impl BoundedLine<'_> {
     /// Whether all of it is here.
     pub(crate) fn is_whole(&self) -> bool {
         self.ended && !self.cut
@@ -20,27 +20,27 @@ impl Line<'_> {
 
 /// Collects chunks and gives out lines.
 #[derive(Debug)]
-pub(crate) struct Lines {
+pub(crate) struct LineBuffer {
     longest: usize,
     pending: Vec<u8>,
     cut: bool,
     open: bool,
 }
 
-impl Lines {
+impl LineBuffer {
     /// Keeps at most `longest` bytes of each line.
     pub(crate) fn new(longest: usize) -> Self {
         Self { longest, pending: Vec::new(), cut: false, open: false }
     }
 
-    pub(crate) fn push(&mut self, mut chunk: &[u8], out: &mut impl FnMut(Line<'_>)) {
+    pub(crate) fn push(&mut self, mut chunk: &[u8], out: &mut impl FnMut(BoundedLine<'_>)) {
         while !chunk.is_empty() {
             let end = chunk.iter().position(|b| *b == b'\n');
             let part = &chunk[..end.unwrap_or(chunk.len())];
             chunk = end.map_or(&[][..], |end| &chunk[end + 1..]);
             if end.is_some() && !self.open {
                 let kept = &part[..part.len().min(self.longest)];
-                out(Line { bytes: kept, cut: kept.len() < part.len(), ended: true });
+                out(BoundedLine { bytes: kept, cut: kept.len() < part.len(), ended: true });
                 continue;
             }
             let room = self.longest - self.pending.len();
@@ -54,14 +54,14 @@ impl Lines {
     }
 
     /// Gives out what follows the last newline, if anything does.
-    pub(crate) fn finish(&mut self, out: &mut impl FnMut(Line<'_>)) {
+    pub(crate) fn finish(&mut self, out: &mut impl FnMut(BoundedLine<'_>)) {
         if self.open {
             self.give(false, out);
         }
     }
 
-    fn give(&mut self, ended: bool, out: &mut impl FnMut(Line<'_>)) {
-        out(Line { bytes: &self.pending, cut: self.cut, ended });
+    fn give(&mut self, ended: bool, out: &mut impl FnMut(BoundedLine<'_>)) {
+        out(BoundedLine { bytes: &self.pending, cut: self.cut, ended });
         self.pending.clear();
         (self.cut, self.open) = (false, false);
     }
@@ -75,8 +75,8 @@ mod tests {
 
     fn split(chunks: &[&[u8]], longest: usize) -> Vec<(Vec<u8>, bool, bool)> {
         let mut found = Vec::new();
-        let mut take = |line: Line<'_>| found.push((line.bytes.to_vec(), line.cut, line.ended));
-        let mut lines = Lines::new(longest);
+        let mut take = |line: BoundedLine<'_>| found.push((line.bytes.to_vec(), line.cut, line.ended));
+        let mut lines = LineBuffer::new(longest);
         for chunk in chunks {
             lines.push(chunk, &mut take);
         }

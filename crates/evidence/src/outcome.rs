@@ -1,5 +1,4 @@
-//! Reads the operator's word and judges what it is about. Whether its signer counts is for those to say who know the
-//! approvers.
+//! Parses an outcome and checks what it refers to. The caller, who knows the approvers, checks its signer.
 
 use herma_core::outcome::{Outcome, OutcomeWord};
 use herma_core::report::OutcomeState;
@@ -18,8 +17,8 @@ pub fn parse(bytes: &[u8]) -> Result<Signed<Outcome>, String> {
     }
 }
 
-/// Whether it is on this run and on this evidence, was asked for, and came in time; or why not. `attestation` is the
-/// digest of the `attestation.json` that lies beside it.
+/// Checks that it refers to this run and this evidence, was requested, and was in time. `attestation` is the digest
+/// of the bundle's `attestation.json`.
 pub fn is_about(outcome: &Outcome, report: &Report, attestation: Option<Digest>) -> Result<(), String> {
     if outcome.run_id != report.run_id {
         return Err(format!("it is the outcome of run {}", outcome.run_id));

@@ -1,4 +1,4 @@
-//! Whether single files of a bundle are still as they were signed: cheap, for who shows them. `verify` is the judge of a
+//! A cheap check that single files of a bundle are as they were signed, for displaying them. `verify` judges a
 //! whole bundle.
 
 use std::collections::BTreeMap;
@@ -14,11 +14,11 @@ use crate::keys::PublicKey;
 use crate::layout;
 use crate::verify::ExpectedRun;
 
-/// How much is read at once.
+/// The size of a read.
 const CHUNK: usize = 256 << 10;
 
-/// What is not as it was signed among these files of the bundle in `dir`, in words; nothing where all of them are. A bundle of
-/// another run than the expected one counts as changed, whatever its files are.
+/// The differences of these files from the signed ones, in words; empty if there are none. A bundle of another run
+/// than the expected one counts as changed.
 #[must_use]
 pub fn touched(dir: &Path, keys: &[PublicKey], expected: &ExpectedRun, names: &[&str]) -> Vec<String> {
     match signed(dir, keys, expected) {

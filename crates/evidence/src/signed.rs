@@ -9,10 +9,10 @@ use serde_json::Value;
 
 use crate::keys::{InstallationKey, PublicKey};
 
-/// The largest whole number that the canonical form tells from its neighbours.
-const LARGEST_EXACT: u64 = 1 << 53;
+/// The largest integer that the canonical form represents exactly.
+const MAX_EXACT_INTEGER: u64 = 1 << 53;
 
-/// Who can sign.
+/// A signing key.
 pub trait Signer {
     /// The digest of the public key.
     fn key_id(&self) -> Digest;
@@ -44,7 +44,7 @@ pub enum BadSignature {
     /// The signature is not 64 bytes in strict base64.
     #[error("the signature is not 64 bytes in base64")]
     Malformed,
-    /// The signature is over something else, or by somebody else.
+    /// The signature is over another record, or by another key.
     #[error("the signature is not that of {0} over this record: one of them was changed")]
     Wrong(Digest),
     /// The record has no canonical form.
@@ -84,7 +84,7 @@ fn signed_bytes<T: Signable>(record: &T) -> Result<Vec<u8>, serde_json::Error> {
     let record = serde_json::to_value(record)?;
     if !is_exact(&record) {
         // Its neighbours would have the same canonical form, and so the same signature.
-        return Err(serde_json::Error::custom(format!("a whole number in it is above {LARGEST_EXACT}")));
+        return Err(serde_json::Error::custom(format!("a whole number in it is above {MAX_EXACT_INTEGER}")));
     }
     let mut bytes = T::KIND.as_bytes().to_vec();
     bytes.push(0);
@@ -95,7 +95,7 @@ fn signed_bytes<T: Signable>(record: &T) -> Result<Vec<u8>, serde_json::Error> {
 fn is_exact(value: &Value) -> bool {
     match value {
         Value::Number(number) => match (number.as_i64(), number.as_u64()) {
-            (Some(whole), _) => whole.unsigned_abs() <= LARGEST_EXACT,
+            (Some(whole), _) => whole.unsigned_abs() <= MAX_EXACT_INTEGER,
             (None, whole) => whole.is_none(),
         },
         Value::Array(items) => items.iter().all(is_exact),

@@ -10,7 +10,7 @@ use crate::bundle::{Bundle, WriteError};
 use crate::layout;
 
 /// The longest line that a trace can have.
-pub(crate) const LONGEST_LINE: usize = 1 << 10;
+pub(crate) const MAX_LINE_BYTES: usize = 1 << 10;
 
 /// The trace of a run.
 #[derive(Debug)]
@@ -26,10 +26,10 @@ impl Trace {
         Self { bundle: bundle.clone(), file: Mutex::new(Append::new(bundle, layout::TRACE)) }
     }
 
-    /// Continues the trace of a run that was interrupted, and says which steps it had come to.
+    /// Continues the trace of an interrupted run, and returns its steps.
     pub fn resume(bundle: &Bundle) -> Result<(Self, Vec<TraceLine>), WriteError> {
         let mut steps = Vec::new();
-        let file = Append::resume(bundle, layout::TRACE, LONGEST_LINE, |line| {
+        let file = Append::resume(bundle, layout::TRACE, MAX_LINE_BYTES, |line| {
             parse_line(line).is_ok_and(|step| {
                 bundle.not_before(step.ts);
                 steps.push(step);

@@ -14,7 +14,7 @@ use crate::keys::PublicKey;
 use crate::signed::{self, Signer};
 
 /// The longest line of the chain.
-pub const LONGEST_RECORD: usize = 64 << 10;
+pub const MAX_RECORD_LINE_BYTES: usize = 64 << 10;
 
 /// The trust chain of an installation, as far as it was read.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub struct TrustChain {
     revoked_grants: BTreeSet<Digest>,
 }
 
-/// An approver whom the chain added.
+/// An approver that the chain added.
 #[derive(Clone, Debug)]
 struct Added {
     key: PublicKey,
@@ -43,7 +43,7 @@ struct Added {
 pub struct BrokenTrust {
     /// Its place, from 1.
     pub sequence: u64,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
 }
 
@@ -64,7 +64,7 @@ impl TrustChain {
         }
     }
 
-    /// Where it ends.
+    /// The head of the chain.
     #[must_use]
     pub fn head(&self) -> TrustHead {
         self.digests.last().map_or_else(TrustHead::empty, |last| TrustHead {
@@ -95,7 +95,7 @@ impl TrustChain {
         serde_json_canonicalizer::to_vec(&signed::sign(record, signer)?)
     }
 
-    /// Checks that a line (without its newline) continues the chain, and goes on from it.
+    /// Checks that a line (without its newline) continues the chain, and advances it.
     pub fn follow(&mut self, line: &[u8]) -> Result<(), BrokenTrust> {
         let sequence = self.head().sequence + 1;
         let broken = |problem| BrokenTrust { sequence, problem };
@@ -136,7 +136,7 @@ impl TrustChain {
         signed::check(signed, key).map_err(|bad| bad.to_string())
     }
 
-    /// The key of an approver who may sign at this place.
+    /// The key of an approver who may sign at this position.
     fn signer(&self, key_id: Digest) -> Result<&PublicKey, String> {
         let mut added = self.approvers.iter().filter(|(_, added)| added.key.key_id() == key_id);
         let (name, added) = added.next().ok_or("no approver of the chain signed it")?;
@@ -192,7 +192,7 @@ impl TrustChain {
         self.approvers.get(name).map(|added| added.record)
     }
 
-    /// That an approver was revoked.
+    /// The revocation of an approver.
     #[must_use]
     pub fn revocation(&self, name: &ApproverName) -> Option<&Revocation> {
         self.revoked.get(name)
@@ -231,8 +231,8 @@ impl TrustChain {
 
 /// Reads one line without its newline. Only the canonical form is accepted.
 fn parse(line: &[u8]) -> Result<Signed<TrustRecord>, String> {
-    if line.len() > LONGEST_RECORD {
-        return Err(format!("it has {} bytes, expected at most {LONGEST_RECORD}", line.len()));
+    if line.len() > MAX_RECORD_LINE_BYTES {
+        return Err(format!("it has {} bytes, expected at most {MAX_RECORD_LINE_BYTES}", line.len()));
     }
     let signed: Signed<TrustRecord> =
         serde_json::from_slice(line).map_err(|e| format!("not a record of the trust chain: {e}"))?;

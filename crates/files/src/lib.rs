@@ -1,5 +1,5 @@
-//! Opens files that somebody else may have put in place. A FIFO, a device or a directory where a file belongs is an error
-//! at once: nothing waits, and nothing is read without a limit.
+//! Opens files that another user may have created. A FIFO, a device or a directory in place of a file is an error
+//! at once: nothing blocks, and nothing is read without a limit.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
@@ -20,7 +20,7 @@ pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_whole(open_regular(path)?, limit)
 }
 
-/// The first `limit` bytes of a regular file, for who judges its size by itself.
+/// The first `limit` bytes of a regular file, for callers that check its size themselves.
 pub fn read_start(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_regular(path)?.take(limit).read_to_end(&mut bytes)?;

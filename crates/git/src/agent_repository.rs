@@ -10,8 +10,8 @@ use crate::git_dir::{Baseline, GitDir, TreeEntry, skeleton};
 use crate::index::index;
 use crate::walk::describe_below;
 
-/// What decides how git behaves in a repository: settings, programs that it runs, and where else it reads objects.
-/// A commit touches none of them.
+/// The files that decide how git behaves in a repository: settings, programs that it runs, and further object
+/// stores. A commit changes none of them.
 const CONTROL: &[&str] = &[
     ".git/config",
     ".git/config.worktree",
@@ -31,7 +31,7 @@ const CONTROL: &[&str] = &[
 pub struct ControlFiles(BTreeMap<RepoPath, Digest>);
 
 impl ControlFiles {
-    /// Reads them without following anything. A `.git` that is no directory any more shows as changed.
+    /// Reads them without following symlinks. A `.git` that is no directory any more counts as changed.
     pub fn read(workspace: &Path) -> Result<Self, GitError> {
         let mut files = BTreeMap::new();
         for path in CONTROL {
@@ -40,7 +40,7 @@ impl ControlFiles {
         Ok(Self(files))
     }
 
-    /// What was added, changed or removed since `before`.
+    /// The files that were added, changed or removed since `before`.
     #[must_use]
     pub fn changed_since(&self, before: &Self) -> Vec<RepoPath> {
         let mut paths: Vec<RepoPath> = before.0.keys().chain(self.0.keys()).cloned().collect();

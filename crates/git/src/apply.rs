@@ -1,4 +1,4 @@
-//! Applies a patch to a tree, with bounds on what that may cost: a few bytes of a patch can expand to gigabytes.
+//! Applies a patch to a tree with resource limits: a few bytes of a patch can expand to gigabytes.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -20,8 +20,8 @@ const BYTES_PER_SECOND: u64 = 4 << 20;
 const FILE_BYTES: u64 = 1 << 30;
 
 impl GitDir {
-    /// The tree that a patch makes of `tree`, computed in an index of its own. A patch that would cost much more than its
-    /// size lets expect is refused with [`GitError::TooCostly`].
+    /// The tree that results from a patch on `tree`, computed in a separate index. A patch that costs far more than
+    /// its size suggests fails with [`GitError::TooCostly`].
     pub fn tree_with_patch(&self, tree: &str, patch: &Path) -> Result<String, GitError> {
         let index = self.dir().join("herma-index");
         let call =
@@ -31,7 +31,7 @@ impl GitDir {
         let size = file.metadata().map_err(GitError::file("read", patch))?.len();
         if size > 0 {
             let limits = limits(size);
-            // Objects are written for the tree's name only: packing them tightly would take most of the time.
+            // Objects are written only to compute the tree id: compressing them would take most of the time.
             let apply = [
                 "-c",
                 "core.looseCompression=0",
@@ -42,10 +42,10 @@ impl GitDir {
                 "-",
             ];
             let mut running = call(&apply).spawn()?;
-            // git waits for the patch, so that nothing was done before the limits hold.
+            // git waits for the patch, so that nothing runs before the limits are set.
             running.limit(limits)?;
             let mut stdin = running.take_stdin().ok_or_else(|| GitError::unexpected("apply", b"no stdin"))?;
-            // Where git ends before it has read all of it, its exit status says why.
+            // If git exits before it has read everything, its exit status tells why.
             let _ = io::copy(&mut file, &mut stdin).and_then(|_| stdin.flush());
             drop(stdin);
             running.finish().map_err(|error| explain(error, limits))?;
@@ -62,7 +62,7 @@ fn limits(patch_bytes: u64) -> CallLimits {
     }
 }
 
-/// Tells a patch that does not apply from one that meets a limit.
+/// Tells a patch that does not apply from one that exceeds a limit.
 fn explain(error: ToolError, limits: CallLimits) -> GitError {
     match &error {
         ToolError::Failed { status, said, .. }

@@ -1,4 +1,4 @@
-//! Opens what lies beneath a root: through no symlink, and also where an agent took herma's permission away.
+//! Opens paths beneath a root without following symlinks, also where an agent removed herma's permissions.
 
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
@@ -6,32 +6,32 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode as Permissions, OFlags, ResolveFlags, openat2};
 use rustix::io::{Errno, Result};
 
-/// Nothing on the way may be a symlink, leave the root, or lie on another file system.
+/// No component may be a symlink, leave the root, or be on another file system.
 const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
     .union(ResolveFlags::NO_SYMLINKS)
     .union(ResolveFlags::NO_MAGICLINKS)
     .union(ResolveFlags::NO_XDEV);
 
-/// What herma needs of its own files and directories.
+/// The permissions that herma needs on its own files and directories.
 const FILE: u32 = 0o600;
 const DIRECTORY: u32 = 0o700;
 
-/// The root, to open things beneath it.
+/// The root directory as a descriptor.
 pub(crate) fn open_root(root: &Path) -> Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let root = rustix::fs::open(root, flags, Permissions::empty())?;
-    // One that cannot be opened up says so when something is opened beneath it.
+    // A failure shows when a path beneath it is opened.
     let _ = allow(root.as_fd());
     Ok(root)
 }
 
-/// Opens a path beneath the root. An agent works as herma's own user, and may have taken the permissions away from what
-/// it made; the owner can give them back.
+/// Opens a path beneath the root. An agent works as herma's own user and may have removed permissions; the owner
+/// can restore them.
 pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<OwnedFd> {
     let open = || openat2(root, path, flags | OFlags::CLOEXEC, Permissions::empty(), RESOLVE);
     match open() {
         Err(Errno::ACCESS) => {
-            // Where that fails, what is opened next is refused again.
+            // If that fails, the next open is denied again.
             let _ = allow_on_the_way(root, path);
             open()
         }
@@ -39,7 +39,7 @@ pub(crate) fn open(root: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> Result<O
     }
 }
 
-/// Gives herma the permission to every directory on the way, and to what lies at its end.
+/// Restores herma's permissions on every directory of the path, and on its last component.
 fn allow_on_the_way(root: BorrowedFd<'_>, path: &[u8]) -> Result<()> {
     let steps = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
     for end in steps.chain([path.len()]) {
@@ -49,7 +49,7 @@ fn allow_on_the_way(root: BorrowedFd<'_>, path: &[u8]) -> Result<()> {
     Ok(())
 }
 
-/// Gives the owner of a file or directory the permission to read and write it. Other things stay as they are.
+/// Gives the owner of a file or directory read and write permission. Other file types are unchanged.
 fn allow(fd: BorrowedFd<'_>) -> Result<()> {
     let mode = rustix::fs::fstat(fd)?.st_mode;
     let needed = match FileType::from_raw_mode(mode) {
@@ -60,8 +60,8 @@ fn allow(fd: BorrowedFd<'_>) -> Result<()> {
     if mode & needed == needed {
         return Ok(());
     }
-    // What may not be opened can be changed only by a path. This one means the thing that is held, whatever its name
-    // leads to by now.
+    // An O_PATH descriptor can only be changed by a path. This one refers to the open file, whatever its name
+    // refers to by now.
     let held = format!("/proc/self/fd/{}", fd.as_raw_fd());
     rustix::fs::chmod(held, Permissions::from_raw_mode((mode & 0o7777) | needed))
 }

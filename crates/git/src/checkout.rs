@@ -1,4 +1,4 @@
-//! Lays a tree out as files: the exact blobs, without filters, attributes or conversions.
+//! Writes a tree as files: the exact blobs, without filters, attributes or conversions.
 
 use std::collections::BTreeSet;
 use std::fs::{DirBuilder, OpenOptions};
@@ -27,7 +27,7 @@ pub fn lay_out(git_dir: &GitDir, entries: &[TreeEntry], roots: &[&Path]) -> Resu
         make_directories(entries, root)?;
     }
     let blobs: Vec<&TreeEntry> = entries.iter().filter(|e| e.entry.mode != Mode::Submodule).collect();
-    // Each share has a git of its own, so that reading and writing overlap.
+    // Each share has its own git process, so that reading and writing overlap.
     let shares: Vec<&[&TreeEntry]> = parallel::shares(&blobs).collect();
     let links = parallel::map_each(&shares, |share| write_share(git_dir, share, roots))?;
     for (entry, target) in links.iter().flatten() {
@@ -40,8 +40,8 @@ pub fn lay_out(git_dir: &GitDir, entries: &[TreeEntry], roots: &[&Path]) -> Resu
     Ok(())
 }
 
-/// Brings a checkout of the old tree to the new one, with the contents that lie in `from`. Each must still have the
-/// name under which it was collected.
+/// Updates a checkout of the old tree to the new one, with the contents below `from`. Each must still have the id
+/// under which it was collected.
 pub fn copy_changes(
     from: &Path,
     format: ObjectFormat,
@@ -74,7 +74,7 @@ fn remove_old(changes: &[ChangedFile], root: &Path) -> Result<(), GitError> {
     for change in changes.iter().filter(removable) {
         let path = place(root, &change.path);
         std::fs::remove_file(&path).map_err(GitError::file("remove", &path))?;
-        // git keeps no empty directories, and a new file may stand where one was.
+        // git keeps no empty directories, and a new file may replace one.
         let mut parent = path.parent();
         while let Some(dir) = parent.filter(|dir| *dir != root && std::fs::remove_dir(dir).is_ok()) {
             parent = dir.parent();
@@ -88,7 +88,7 @@ fn new_entries(changes: &[ChangedFile]) -> Vec<TreeEntry> {
     changes.iter().filter_map(new).collect()
 }
 
-/// Writes one share's files and hands back its symlinks.
+/// Writes one share's files and returns its symlinks.
 fn write_share<'a>(
     git_dir: &GitDir,
     share: &[&'a TreeEntry],
@@ -110,7 +110,7 @@ fn write_share<'a>(
     Ok(links)
 }
 
-/// Where `path` lies below `root`.
+/// The path of `path` below `root`.
 fn place(root: &Path, path: &RepoPath) -> PathBuf {
     root.join(std::ffi::OsStr::from_bytes(path.as_bytes()))
 }
@@ -155,7 +155,7 @@ fn write_file(entry: &TreeEntry, content: &[u8], root: &Path) -> Result<(), GitE
     written.map_err(GitError::file("write", path))
 }
 
-/// Asks one `git cat-file` for all blobs and hands each content over, in order.
+/// Reads all blobs through one `git cat-file` and passes on each content, in order.
 fn read_blobs<'a>(
     git_dir: &GitDir,
     ids: impl Iterator<Item = &'a str> + Send,
@@ -169,7 +169,7 @@ fn read_blobs<'a>(
         scope.spawn(move || {
             let mut stdin = std::io::BufWriter::new(stdin);
             for id in ids {
-                // The reader sees the end of the answers and says what is missing.
+                // The reader sees the end of the output and reports what is missing.
                 if writeln!(stdin, "{id}").is_err() {
                     return;
                 }

@@ -1,4 +1,4 @@
-//! Whether the files of a checkout are still the ones that herma laid out.
+//! Detects changes to the files of a checkout that herma wrote.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -14,8 +14,8 @@ use crate::parallel;
 use crate::stamp::Stamp;
 use crate::walk::holds;
 
-/// File systems, by their magic numbers, that set the change time also when a file is written through a shared mapping.
-/// tmpfs does not, so elsewhere every file is read.
+/// File systems, by magic number, that update the change time also for writes through a shared mapping. tmpfs does
+/// not, so elsewhere every file is read.
 const SETS_CHANGE_TIME: [u64; 4] = [
     0xef53,      // ext2, ext3, ext4
     0x5846_5342, // XFS
@@ -23,7 +23,7 @@ const SETS_CHANGE_TIME: [u64; 4] = [
     0xf2f5_2010, // F2FS
 ];
 
-/// The files of a checkout as they were laid out.
+/// The files of a checkout as they were written.
 #[derive(Debug)]
 pub struct CheckoutState {
     root: PathBuf,
@@ -34,7 +34,7 @@ pub struct CheckoutState {
 #[derive(Debug)]
 struct LaidOut {
     expected: TreeEntry,
-    /// None where the stamp cannot show a change, so that the content has to be read.
+    /// `None` if the stamp cannot show a change, so that the content must be read.
     stamp: Option<Stamp>,
 }
 
@@ -48,8 +48,8 @@ impl CheckoutState {
             .into_iter()
             .zip(stamps)
             .map(|(expected, stamp)| {
-                // A later change gets at least the newest change time, so only a file that has that one already could be
-                // changed within the same tick of the clock and keep its stamp.
+                // A later change gets at least the newest change time, so only a file with that time could change
+                // within the same clock tick and keep its stamp.
                 let stamp = stamp.filter(|stamp| Some(stamp.changed()) < newest);
                 LaidOut { expected, stamp }
             })
@@ -57,14 +57,14 @@ impl CheckoutState {
         Self { root, format, files }
     }
 
-    /// Where the checkout is.
+    /// The directory of the checkout.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Every path of the tree that is not as it was laid out, in content, kind or executable bit. A file that cannot be
-    /// read counts as changed. Files that the tree does not have are not looked at.
+    /// Every path of the tree that changed in content, kind or executable bit. An unreadable file counts as
+    /// changed. Files that are not in the tree are ignored.
     #[must_use]
     pub fn changed(&self) -> Vec<&RepoPath> {
         let Ok(root_dir) = open_root(&self.root) else {
@@ -92,7 +92,7 @@ impl CheckoutState {
     }
 }
 
-/// The stamp of every entry; none at all where the file system's stamps do not show every change.
+/// The stamp of every entry; `None` if the file system's stamps do not show every change.
 fn stamps(root: &Path, tree: &[TreeEntry]) -> Option<Vec<Option<Stamp>>> {
     let root_dir = open_root(root).ok()?;
     let kind = u64::try_from(fstatfs(&root_dir).ok()?.f_type).ok()?;
@@ -157,8 +157,8 @@ mod tests {
 
     #[test]
     fn every_kind_of_change_to_a_tracked_path_is_found() {
-        type Change = fn(&Path);
-        let changes: &[(&str, &[&str], Change)] = &[
+        type Mutation = fn(&Path);
+        let changes: &[(&str, &[&str], Mutation)] = &[
             ("nothing", &[], |_| {}),
             ("a new file", &[], |root| fs::write(root.join("src/new"), "").unwrap()),
             ("a file in a submodule", &[], |root| fs::write(root.join("module/new"), "").unwrap()),

@@ -1,4 +1,4 @@
-//! What can go wrong with git and with the files of a work tree.
+//! Errors of git and of work tree files.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use herma_destination::tool::ToolError;
 
 use crate::scrub;
 
-/// What git says when it cannot write.
+/// git's messages when it cannot write.
 const WRITE_FAILURES: [&str; 6] = [
     "No space left on device",
     "Disk quota exceeded",
@@ -17,39 +17,39 @@ const WRITE_FAILURES: [&str; 6] = [
     "write error",
 ];
 
-/// What can go wrong with git and with the files of a work tree. What it says goes into reports, so it holds no
-/// absolute path: not of a file, and not in the words of git.
+/// An error of git or of work tree files. Reports contain its message, so it has no absolute path: neither of a
+/// file nor in git's own text.
 #[derive(Debug, thiserror::Error)]
 pub enum GitError {
-    /// git is missing or said no.
+    /// git is missing or failed.
     #[error("{}", scrub::text(&.0.to_string()))]
     Tool(#[from] ToolError),
     /// A file or directory could not be read or written.
     #[error("could not {doing} {}: {cause}", scrub::path(path).display())]
     File {
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// On what.
+        /// The path.
         path: PathBuf,
-        /// Why it failed.
+        /// The cause.
         cause: io::Error,
     },
-    /// git answered something that herma does not understand.
+    /// git's output could not be parsed.
     #[error("git answered something unexpected to `{command}`: {}", scrub::text(answer))]
     Unexpected {
-        /// What was asked.
+        /// The command.
         command: &'static str,
-        /// What came back, shortened.
+        /// The output, shortened.
         answer: String,
     },
-    /// Applying a patch met a limit.
+    /// Applying a patch exceeded a limit.
     #[error(
         "git needs more than {memory_mib} MiB or {cpu_seconds} s of CPU time to apply the patch, which is out of proportion to its size"
     )]
     TooCostly {
-        /// How much CPU time it could use.
+        /// The CPU time limit.
         cpu_seconds: u64,
-        /// How much memory it could use.
+        /// The memory limit.
         memory_mib: u64,
     },
     /// The directory is not the top of a git repository.
@@ -57,13 +57,13 @@ pub enum GitError {
     NotARepository {
         /// The name under which the contract knows it.
         name: String,
-        /// Why not.
+        /// The reason.
         reason: String,
     },
-    /// The base revision is not there.
+    /// The base revision does not exist.
     #[error("the repository has no commit `{base}`: name one that `git rev-parse` finds")]
     NoSuchBase {
-        /// As the contract says it.
+        /// As in the contract.
         base: String,
     },
 }
@@ -79,7 +79,7 @@ impl GitError {
         Self::Unexpected { command, answer }
     }
 
-    /// Whether the disk is full or may not be written.
+    /// Whether the disk is full or read-only.
     #[must_use]
     pub fn is_write_failure(&self) -> bool {
         use io::ErrorKind as K;
@@ -87,7 +87,7 @@ impl GitError {
             Self::File { cause, .. } => {
                 matches!(cause.kind(), K::StorageFull | K::QuotaExceeded | K::ReadOnlyFilesystem)
             }
-            // git tells only by its words; they are fixed by LC_ALL=C.
+            // Only git's text tells; LC_ALL=C fixes it.
             Self::Tool(ToolError::Failed { said, .. }) => {
                 WRITE_FAILURES.iter().any(|words| said.contains(words))
             }

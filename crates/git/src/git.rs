@@ -1,16 +1,16 @@
-//! git, with everything switched off that could run other programs or read other people's settings.
+//! git, with every feature disabled that runs other programs or reads other users' settings.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_destination::tool::{Call, Tool};
+use herma_destination::tool::{Tool, ToolInvocation};
 
 use crate::error::GitError;
 use crate::regular;
 
-/// Settings that hold for every call. Each line is a way in which git would run a program, follow a setting, or
-/// change something that nobody asked for.
+/// Settings for every call. Each line disables a way in which git would run a program, follow a setting, or change
+/// something unasked.
 const SETTINGS: &[&str] = &[
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
@@ -30,12 +30,12 @@ const SETTINGS: &[&str] = &[
     "submodule.recurse=false",
     "fastimport.unpackLimit=0",
     "pack.writeReverseIndex=false",
-    // What herma writes with git is a copy that a crashed run throws away; the evidence has its own care.
+    // git writes only copies that a crashed run discards; the evidence is synced separately.
     "core.fsync=none",
 ];
 
-/// How files become objects, in herma's own git directories. What a target's own configuration says of that holds there:
-/// it decides what the owner sees as changed.
+/// How files become objects in herma's own git directories. In a target its own configuration applies: it decides
+/// what the owner sees as changed.
 const EXACT: &[&str] = &[
     "core.autocrlf=false",
     "core.symlinks=true",
@@ -44,7 +44,7 @@ const EXACT: &[&str] = &[
     "core.precomposeUnicode=false",
 ];
 
-/// The whole environment that git sees.
+/// The whole environment of git.
 const ENVIRONMENT: &[(&str, &str)] = &[
     ("PATH", "/usr/local/bin:/usr/bin:/bin"),
     ("HOME", "/nonexistent"),
@@ -55,10 +55,10 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ("GIT_OPTIONAL_LOCKS", "0"),
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_NO_REPLACE_OBJECTS", "1"),
-    // Like replaced objects, grafts show a history that is not there.
+    // Like replaced objects, grafts show a history that does not exist.
     ("GIT_GRAFT_FILE", "/dev/null"),
     ("GIT_NO_LAZY_FETCH", "1"),
-    // A path is a path: `:!x` is a file, and no pattern that excludes one.
+    // `:!x` is a file name, not a pattern.
     ("GIT_LITERAL_PATHSPECS", "1"),
     ("GIT_AUTHOR_NAME", "herma"),
     ("GIT_AUTHOR_EMAIL", "herma@herma.invalid"),
@@ -80,7 +80,7 @@ impl Git {
         Ok(Self { tool: Tool::find("git", path)? })
     }
 
-    /// The git directory that a repository shares with all of its worktrees, if `inside` lies in one of them.
+    /// The git directory that a repository shares with all of its worktrees, if `inside` is in one of them.
     pub fn common_dir(&self, inside: &Path) -> Result<PathBuf, GitError> {
         let none = |reason: String| GitError::NotARepository { name: "the directory".to_owned(), reason };
         let inside = inside.canonicalize().map_err(|e| none(e.to_string()))?;
@@ -94,7 +94,7 @@ impl Git {
     }
 
     /// A call in the git directory `git_dir`.
-    pub(crate) fn call<I, S>(&self, git_dir: &Path, args: I) -> Call<'_>
+    pub(crate) fn call<I, S>(&self, git_dir: &Path, args: I) -> ToolInvocation<'_>
     where
         I: IntoIterator<Item = S>,
         S: Into<OsString>,
@@ -104,8 +104,8 @@ impl Git {
         set(self.hardened(), EXACT).arg(git_dir_flag).args(args)
     }
 
-    /// A call that finds the repository from the directory `inside`, as a person in it would.
-    pub(crate) fn call_in<I, S>(&self, inside: &Path, args: I) -> Call<'_>
+    /// A call that finds the repository from the directory `inside`.
+    pub(crate) fn call_in<I, S>(&self, inside: &Path, args: I) -> ToolInvocation<'_>
     where
         I: IntoIterator<Item = S>,
         S: Into<OsString>,
@@ -113,7 +113,7 @@ impl Git {
         self.hardened().cwd(inside).args(args)
     }
 
-    fn hardened(&self) -> Call<'_> {
+    fn hardened(&self) -> ToolInvocation<'_> {
         let mut call = set(self.tool.call().arg("--no-pager"), SETTINGS);
         for (name, value) in ENVIRONMENT {
             call = call.env(*name, *value);
@@ -122,6 +122,6 @@ impl Git {
     }
 }
 
-fn set<'a>(call: Call<'a>, settings: &[&str]) -> Call<'a> {
+fn set<'a>(call: ToolInvocation<'a>, settings: &[&str]) -> ToolInvocation<'a> {
     settings.iter().fold(call, |call, setting| call.arg("-c").arg(*setting))
 }

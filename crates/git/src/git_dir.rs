@@ -1,4 +1,4 @@
-//! herma's own git directory of a run: where baseline and result are recorded, out of the agent's reach.
+//! herma's own git directory of a run: it records baseline and result out of the agent's reach.
 
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
@@ -14,7 +14,7 @@ use crate::git::Git;
 use crate::object::{ObjectFormat, tree_id};
 use crate::walk::read_entry;
 
-/// Starts each path for `git check-ignore`, which knows no literal pathspecs: a path that starts with it has no magic.
+/// The prefix of each path for `git check-ignore`, which has no literal pathspecs: a path with it has no magic.
 const HERE: &[u8] = b"./";
 
 /// herma's own git directory of a run.
@@ -28,25 +28,25 @@ pub struct GitDir {
 /// The parentless commit that a workspace starts from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Baseline {
-    /// The commit's name.
+    /// The commit id.
     pub commit: String,
-    /// Its tree's name.
+    /// The tree id.
     pub tree: String,
 }
 
 /// One commit of the collected tree on the baseline.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResultCommit {
-    /// The commit's name.
+    /// The commit id.
     pub commit: String,
-    /// Its tree's name.
+    /// The tree id.
     pub tree: String,
 }
 
-/// A file of a repository that is about to be made.
+/// A file of a new repository.
 #[derive(Clone, Copy, Debug)]
 pub struct NewFile<'a> {
-    /// Where.
+    /// Its path.
     pub path: &'a RepoPath,
     /// Its mode.
     pub mode: Mode,
@@ -57,14 +57,14 @@ pub struct NewFile<'a> {
 /// One path of a tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TreeEntry {
-    /// Where.
+    /// Its path.
     pub path: RepoPath,
-    /// What.
+    /// Its mode and object id.
     pub entry: Entry,
 }
 
 impl TreeEntry {
-    /// Whether it lies in the directory of this name at the top of the tree.
+    /// Whether it is in the directory of this name at the top of the tree.
     #[must_use]
     pub fn lies_below(&self, dir: &str) -> bool {
         self.path.as_bytes().strip_prefix(dir.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
@@ -91,7 +91,7 @@ impl GitDir {
         Ok(Self { git: git.clone(), dir: dir.to_owned(), format })
     }
 
-    /// How its objects are named.
+    /// The hash of its object ids.
     #[must_use]
     pub fn format(&self) -> ObjectFormat {
         self.format
@@ -115,7 +115,7 @@ impl GitDir {
         Ok(Baseline { commit, tree })
     }
 
-    /// Whether the tree of this name is there.
+    /// Whether the tree with this id exists.
     pub(crate) fn has_tree(&self, tree: &str) -> bool {
         self.git
             .call(&self.dir, ["cat-file", "-t", tree])
@@ -123,13 +123,13 @@ impl GitDir {
             .is_ok_and(|kind| kind.stdout == b"tree\n")
     }
 
-    /// Makes one parentless commit of a tree that is already there.
+    /// Creates a parentless commit of an existing tree.
     pub fn adopt(&self, tree: &str) -> Result<Baseline, GitError> {
         let output = self.git.call(&self.dir, ["commit-tree", "-m", "baseline", tree]).checked()?;
         Ok(Baseline { commit: one_id("commit-tree", &output.stdout)?, tree: tree.to_owned() })
     }
 
-    /// Makes one commit of a tree on `parent`.
+    /// Creates a commit of a tree on `parent`.
     pub(crate) fn commit_on(&self, parent: &str, tree: &str, message: &str) -> Result<String, GitError> {
         let args = ["commit-tree", "-p", parent, "-F", "-", tree];
         one_id("commit-tree", &self.git.call(&self.dir, args).stdin(message).checked()?.stdout)
@@ -142,8 +142,8 @@ impl GitDir {
         lines.map(|line| tree_entry(line).ok_or_else(|| GitError::unexpected("ls-tree", line))).collect()
     }
 
-    /// Records the collected changes as one commit on the baseline. Contents are read from `root` once more; the
-    /// caller compares the names that come out with those it hashed.
+    /// Records the collected changes as one commit on the baseline. Contents are read from `root` again; the caller
+    /// compares the resulting ids with those it hashed.
     pub fn commit_changes(
         &self,
         baseline: &Baseline,
@@ -164,7 +164,7 @@ impl GitDir {
         Ok(ResultCommit { commit, tree })
     }
 
-    /// Writes the patch between two trees, with full names and binary content, so that it applies anywhere.
+    /// Writes the patch between two trees with full ids and binary content, so that it applies anywhere.
     pub fn diff(&self, from: &str, to: &str, mut out: impl Write) -> Result<(), GitError> {
         let args = [
             "diff-tree",
@@ -232,7 +232,7 @@ impl GitDir {
 
 /// The files that make an empty directory a git directory.
 pub(crate) fn skeleton(dir: &Path, format: ObjectFormat, bare: bool) -> Result<(), GitError> {
-    // Those of tags and others git makes when it needs them.
+    // git creates the directories of tags and other refs on demand.
     for sub in ["objects/info", "objects/pack", "refs/heads", "info"] {
         let path = dir.join(sub);
         std::fs::create_dir_all(&path).map_err(GitError::file("make", path))?;
@@ -246,7 +246,7 @@ pub(crate) fn skeleton(dir: &Path, format: ObjectFormat, bare: bool) -> Result<(
         "[core]\n\trepositoryformatversion = {version}\n\tfilemode = true\n\tbare = {bare}\n\
          [gc]\n\tauto = 0\n{extension}"
     );
-    // This file outranks every `.gitattributes`, so contents are taken as they are: no filters, no conversions.
+    // This file outranks every `.gitattributes`, so contents are stored verbatim: no filters, no conversions.
     let attributes = "* -text -eol -ident -filter -working-tree-encoding !diff !merge\n";
     for (name, content) in
         [("HEAD", "ref: refs/heads/main\n"), ("config", config.as_str()), ("info/attributes", attributes)]
@@ -297,7 +297,7 @@ impl FastImport {
         self.send(format!("D {}\n", quoted(path)).as_bytes())
     }
 
-    /// Ends the stream and asks for the names of commit and tree.
+    /// Ends the stream and reads the ids of commit and tree.
     fn finish(mut self) -> Result<(String, String), GitError> {
         self.send(b"\nget-mark :1\nls :1 \"\"\ndone\n")?;
         let flushed = self.stdin.flush();
@@ -315,7 +315,7 @@ impl FastImport {
     }
 }
 
-/// A path as fast-import reads it, always in quotes.
+/// A path in fast-import syntax, always quoted.
 fn quoted(path: &RepoPath) -> String {
     use std::fmt::Write as _;
     let mut text = String::from("\"");

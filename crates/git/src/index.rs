@@ -1,20 +1,19 @@
-//! git's index file, version 2, or 3 where something is not to be looked for, without what git fills in itself when it
-//! first looks at the files.
+//! git's index file, version 2, or 3 with skip-worktree entries, without the stat data that git adds later.
 
 use herma_core::report::Mode;
 
 use crate::git_dir::TreeEntry;
 use crate::object::ObjectFormat;
 
-/// Times, device, inode, owner and size: zero, so that git compares contents on its first look.
+/// Times, device, inode, owner and size: zero, so that git compares contents first.
 const UNKNOWN_STAT: [u8; 24] = [0; 24];
 
-/// That more flags follow, and the one by which git does not look for the file.
+/// The flags for extended flags and skip-worktree.
 const EXTENDED: u16 = 0x4000;
 const SKIP_WORKTREE: u16 = 0x4000;
 
-/// The index that lists these entries, which must be in order of path. What lies below the `hidden` directories is listed as
-/// what git neither looks for nor misses.
+/// The index of these entries, which must be in path order. Entries below the `hidden` directories are marked
+/// skip-worktree.
 pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry], hidden: &[&str]) -> Vec<u8> {
     let is_hidden = |entry: &TreeEntry| hidden.iter().any(|dir| entry.lies_below(dir));
     let mut bytes = b"DIRC".to_vec();

@@ -1,7 +1,7 @@
-//! The one place that runs git, and herma's own walk over a work tree.
+//! The only crate that runs git, and herma's own walk over a work tree.
 //!
-//! git is never run with configuration, attributes, hooks or filters that an agent could have written: herma keeps
-//! a git directory of its own for each run, outside the agent's reach, and hashes the agent's files itself.
+//! git never runs with configuration, attributes, hooks or filters that an agent could have written: herma keeps a
+//! git directory of its own for each run, outside the agent's reach, and hashes the agent's files itself.
 
 mod agent_repository;
 mod apply;
@@ -31,5 +31,5 @@ pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit, TreeEntry};
 pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, make_disposable};
 pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::is_plain;
-pub use source::{Listed, SourceRepo, SourceState};
-pub use walk::{Found, walk};
+pub use source::{SourceRepo, SourceState, StatusSummary};
+pub use walk::{WalkResult, walk};

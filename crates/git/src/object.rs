@@ -1,4 +1,4 @@
-//! Names of git objects, computed by herma itself.
+//! Ids of git objects, computed by herma itself.
 
 use std::io::{self, Read};
 
@@ -7,23 +7,23 @@ use herma_core::report::Entry;
 use sha1::Sha1;
 use sha2::{Digest, Sha256};
 
-/// Which hash a repository names its objects by.
+/// The hash function of a repository's object ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ObjectFormat {
-    /// The usual one.
+    /// The default.
     Sha1,
     /// Repositories made with `--object-format=sha256`.
     Sha256,
 }
 
 impl ObjectFormat {
-    /// The format whose names have as many hex digits as `id`.
+    /// The format whose ids have as many hex digits as `id`.
     #[must_use]
     pub fn of_id(id: &str) -> Self {
         if id.len() == 64 { Self::Sha256 } else { Self::Sha1 }
     }
 
-    /// The hash over these parts.
+    /// The hash of these parts.
     pub(crate) fn hash(self, parts: &[&[u8]]) -> Vec<u8> {
         fn over<D: Digest>(parts: &[&[u8]]) -> Vec<u8> {
             let mut hash = D::new();
@@ -39,7 +39,7 @@ impl ObjectFormat {
     }
 }
 
-/// The name of a blob of `size` bytes read from `content`. Fails if there are more or fewer bytes than that.
+/// The id of a blob of `size` bytes read from `content`. Fails if the size differs.
 pub fn blob_id(format: ObjectFormat, size: u64, content: impl Read) -> io::Result<String> {
     match format {
         ObjectFormat::Sha1 => hash_blob(Sha1::new(), size, content),
@@ -65,7 +65,7 @@ fn hash_blob<D: Digest>(mut hash: D, size: u64, mut content: impl Read) -> io::R
     Ok(hex::encode(hash.finalize()))
 }
 
-/// The name of the tree that these entries make, which must be in order of path.
+/// The id of the tree with these entries, which must be in path order.
 #[must_use]
 pub fn tree_id(format: ObjectFormat, entries: &[(&RepoPath, &Entry)]) -> String {
     let entries: Vec<_> = entries.iter().map(|(path, entry)| (path.as_bytes(), *entry)).collect();
@@ -73,7 +73,7 @@ pub fn tree_id(format: ObjectFormat, entries: &[(&RepoPath, &Entry)]) -> String 
 }
 
 fn hash_tree(format: ObjectFormat, entries: &[(&[u8], &Entry)]) -> Vec<u8> {
-    // Each line is what git sorts by, a directory's name with a slash, and what it writes.
+    // Each line has git's sort key, a directory's name with a slash, and the serialized entry.
     let mut lines: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
     let mut rest = entries;
     while let Some((path, entry)) = rest.first() {

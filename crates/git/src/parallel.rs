@@ -1,15 +1,15 @@
-//! The same small piece of work over many files, on as many threads as the machine has cores.
+//! Parallel work over many files, on one thread per core.
 
 /// Below this many items a thread costs more than it saves.
-const SMALLEST_SHARE: usize = 256;
+const MIN_SHARE_ITEMS: usize = 256;
 
 /// Cuts `items` into one share for each core.
 pub(crate) fn shares<T>(items: &[T]) -> impl Iterator<Item = &[T]> {
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    items.chunks(items.len().div_ceil(threads).max(SMALLEST_SHARE))
+    items.chunks(items.len().div_ceil(threads).max(MIN_SHARE_ITEMS))
 }
 
-/// Applies `work` to every item, in order, a share to a thread.
+/// Applies `work` to every item, in order, one share per thread.
 pub(crate) fn map<T, R, E>(items: &[T], work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E>
 where
     T: Sync,
@@ -21,7 +21,7 @@ where
     Ok(results.into_iter().flatten().collect())
 }
 
-/// Applies `work` to every item, in order, each on a thread of its own; the first on this one.
+/// Applies `work` to every item, in order, one thread per item; the first on this one.
 pub(crate) fn map_each<T, R, E>(items: &[T], work: impl Fn(&T) -> Result<R, E> + Sync) -> Result<Vec<R>, E>
 where
     T: Sync,

@@ -1,9 +1,10 @@
-//! Whether a repository lies where it seems to lie. A link on the way would let a landing write somewhere else.
+//! Checks that a repository has no symlinks where a landing writes: a link could redirect the writes.
 
 use std::fs;
 use std::path::Path;
 
-/// What a landing writes to, or reads to know where to write. `reftable` is where newer repositories keep their refs.
+/// The paths that a landing writes, or reads to find where to write. `reftable` is the ref storage of newer
+/// repositories.
 const PLACES: [&str; 11] = [
     "HEAD",
     "config",
@@ -18,9 +19,8 @@ const PLACES: [&str; 11] = [
     "reftable",
 ];
 
-/// Whether the repository whose top directory is `root` lies there in full: no link leads to it, its `.git` is a
-/// directory of its own, and nothing in it that a landing writes to is a link. The error says what is not so, by a
-/// name inside the repository.
+/// Checks that the repository with the top directory `root` is entirely there: no link leads to it, its `.git` is a
+/// directory, and no path that a landing writes is a link. The error names a path inside the repository.
 pub fn is_plain(root: &Path) -> Result<(), String> {
     if !is_real(root) {
         return Err("a symbolic link leads to it: admit the directory itself".to_owned());
@@ -41,13 +41,13 @@ pub fn is_plain(root: &Path) -> Result<(), String> {
     has_plain_places(&git_dir)
 }
 
-/// Whether nothing below this git directory that a landing writes to lies elsewhere.
+/// Checks that no path below this git directory that a landing writes is a link.
 pub(crate) fn has_plain_places(git_dir: &Path) -> Result<(), String> {
     if !is_real(git_dir) {
         return Err("its git directory is a link, or a link leads to it".to_owned());
     }
     for place in PLACES {
-        // What is not there is made there.
+        // A missing path is created there.
         if fs::symlink_metadata(git_dir.join(place)).is_ok_and(|meta| meta.is_symlink()) {
             return Err(format!("its `.git/{place}` is a symbolic link"));
         }
@@ -55,7 +55,7 @@ pub(crate) fn has_plain_places(git_dir: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether the directory is where its path says, through no link.
+/// Whether the directory's path contains no link.
 fn is_real(dir: &Path) -> bool {
     let is_dir = fs::symlink_metadata(dir).is_ok_and(|meta| meta.is_dir());
     is_dir && dir.canonicalize().is_ok_and(|real| real == dir)

@@ -1,4 +1,4 @@
-//! Reading the files of somebody's git directory without waiting: a FIFO would hold herma, or git, for ever.
+//! Reads files of another user's git directory without blocking: a FIFO would block herma, or git, for ever.
 
 use std::fs::{self, File};
 use std::io::{self, Read as _};
@@ -11,16 +11,16 @@ use sha2::{Digest as _, Sha256};
 
 use crate::error::GitError;
 
-/// The largest file that is read. The index of a repository with millions of files is below it.
+/// The largest file that is read. The index of a repository with millions of files is smaller.
 const MAX_BYTES: u64 = 1 << 30;
-/// What lies in a git directory in large numbers, and git does not read when herma asks it something.
+/// Directories with many files that git does not read for herma's commands.
 const UNREAD: [&str; 4] = ["annex", "hooks", "lfs", "rr-cache"];
 /// Objects may be large; git maps them instead of reading them.
 const LARGE: [&str; 2] = ["modules", "objects"];
-/// Files of the work tree that git reads before it looks at what they are.
+/// Work tree files that git reads before it checks their type.
 const RULES: [&str; 3] = [".gitattributes", ".gitignore", ".gitmodules"];
 
-/// Digest over a regular file; none if nothing is there. No link is followed and no FIFO waited for.
+/// The digest of a regular file; `None` if it does not exist. It follows no link and blocks on no FIFO.
 pub(crate) fn digest(path: &Path) -> Result<Option<Digest>, GitError> {
     let fail = |cause| GitError::file("read", path)(cause);
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -47,14 +47,14 @@ pub(crate) fn digest(path: &Path) -> Result<Option<Digest>, GitError> {
         if read == 0 {
             return Ok(Some(Digest::from_bytes(hash.finalize().into())));
         }
-        // It may grow while it is read.
+        // The file may grow while it is read.
         left = left.checked_sub(read as u64).ok_or_else(|| fail(too_large()))?;
         hash.update(&buffer[..read]);
     }
 }
 
-/// Refuses a repository in which git would wait for ever, or read for hours: with a FIFO, a device or a huge file
-/// where it keeps its own files. A socket cannot be opened, so nobody waits for it; git itself puts one there.
+/// Rejects a repository in which git would block for ever or read for hours: with a FIFO, a device or a huge file
+/// among its own files. A socket cannot be opened, so it does not block; git itself creates one.
 pub(crate) fn check_openable(root: &Path) -> Result<(), GitError> {
     for name in RULES {
         check_file(&root.join(name), true)?;
@@ -68,7 +68,7 @@ pub(crate) fn check_openable(root: &Path) -> Result<(), GitError> {
 fn check_below(dir: &Path, top: &Path) -> Result<(), GitError> {
     let fail = || GitError::file("list", dir);
     let entries = match fs::read_dir(dir) {
-        // What is no directory is for git to complain about.
+        // git reports a path that is no directory.
         Err(e) if matches!(e.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => return Ok(()),
         entries => entries.map_err(fail())?,
     };
@@ -92,7 +92,7 @@ fn check_below(dir: &Path, top: &Path) -> Result<(), GitError> {
 
 fn check_file(path: &Path, limited: bool) -> Result<(), GitError> {
     use std::os::unix::fs::FileTypeExt as _;
-    // One that is gone by now was somebody's lock.
+    // A file that vanished was a lock.
     let Ok(meta) = fs::symlink_metadata(path) else { return Ok(()) };
     let kind = meta.file_type();
     if kind.is_fifo() || kind.is_char_device() || kind.is_block_device() {
@@ -104,8 +104,8 @@ fn check_file(path: &Path, limited: bool) -> Result<(), GitError> {
     Ok(())
 }
 
-/// The git directory of a work tree, and the one that it shares with others. Those that do not lead anywhere are left
-/// out: git says so.
+/// The git directory of a work tree, and the one that it shares with others. Dangling ones are left out: git
+/// reports them.
 fn git_dirs(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     let named = root.join(".git");
     check_file(&named, true)?;
@@ -115,14 +115,14 @@ fn git_dirs(root: &Path) -> Result<Vec<PathBuf>, GitError> {
     };
     check_file(&own.join("commondir"), true)?;
     let shared = pointer(&own.join("commondir"), "").map(|shared| own.join(shared));
-    // A link at the very top is followed, as git follows it.
+    // A link at the top is followed, as git does.
     Ok([Some(own), shared].into_iter().flatten().filter_map(|dir| dir.canonicalize().ok()).collect())
 }
 
-/// The path that a small file holds after `prefix`.
+/// The path in a small file after `prefix`.
 fn pointer(file: &Path, prefix: &str) -> Option<PathBuf> {
-    const LONGEST: u64 = 1 << 16;
-    fs::metadata(file).ok().filter(|meta| meta.is_file() && meta.len() <= LONGEST)?;
+    const MAX_POINTER_BYTES: u64 = 1 << 16;
+    fs::metadata(file).ok().filter(|meta| meta.is_file() && meta.len() <= MAX_POINTER_BYTES)?;
     let text = fs::read_to_string(file).ok()?;
     Some(PathBuf::from(text.strip_prefix(prefix)?.trim_end_matches(['\n', '\r'])))
 }

@@ -1,12 +1,12 @@
-//! Texts without places: reports and messages know a target by its name only, never by where it lies.
+//! Removes absolute paths from texts: reports and messages name a target, never its location.
 
 use std::path::{Path, PathBuf};
 
-/// What stands where an absolute path stood.
-const PLACE: &str = "<path>";
+/// The replacement for an absolute path.
+const PLACEHOLDER: &str = "<path>";
 
-/// The text without any absolute path. What git says is not made to be taken apart, so where a path might end later
-/// than it seems, more than the path goes.
+/// The text without absolute paths. git's messages have no fixed format, so where the end of a path is unclear,
+/// more than the path is removed.
 pub(crate) fn text(said: &str) -> String {
     said.split('\n').map(line).collect::<Vec<_>>().join("\n")
 }
@@ -14,17 +14,17 @@ pub(crate) fn text(said: &str) -> String {
 fn line(line: &str) -> String {
     let mut shown = String::new();
     let mut rest = line;
-    while let Some(at) = path_start(rest, shown.ends_with(PLACE)) {
+    while let Some(at) = path_start(rest, shown.ends_with(PLACEHOLDER)) {
         let (before, from) = rest.split_at(at);
         shown.push_str(before);
-        shown.push_str(PLACE);
+        shown.push_str(PLACEHOLDER);
         rest = &from[path_length(before.chars().next_back(), from)..];
     }
     shown + rest
 }
 
-/// Where an absolute path begins: at a slash that no name stands before, and that a name follows. Right after a path
-/// nothing begins.
+/// The start of an absolute path: a slash with no name before it and a name after it. Right after a path none
+/// starts.
 fn path_start(text: &str, after_path: bool) -> Option<usize> {
     let mut before = after_path.then_some('>');
     for (at, c) in text.char_indices() {
@@ -38,8 +38,8 @@ fn path_start(text: &str, after_path: bool) -> Option<usize> {
     None
 }
 
-/// How long the path at the start of `text` is. In quotes it goes to the last such quote; else to the last colon, if
-/// there is no slash after it.
+/// The length of the path at the start of `text`. In quotes it ends at the last such quote; else at the last colon,
+/// if no slash follows it.
 fn path_length(quote: Option<char>, text: &str) -> usize {
     let closing = match quote {
         Some('`') => text.rfind(['`', '\'']),
@@ -49,8 +49,8 @@ fn path_length(quote: Option<char>, text: &str) -> usize {
     closing.unwrap_or(text.len())
 }
 
-/// A file's path as far as it may be shown: from its git directory on, or its name alone. One that is relative says
-/// nothing of where it lies.
+/// The part of a path that may be shown: from its git directory on, or its file name. A relative path tells no
+/// location.
 pub(crate) fn path(path: &Path) -> PathBuf {
     if path.is_relative() {
         return path.to_owned();
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_absolute_path_stays() {
+    fn text_that_is_no_absolute_path_stays() {
         for said in [
             "fatal: bad object refs/heads/main",
             "the target/refs/heads/main.lock exists",

@@ -1,4 +1,4 @@
-//! A local repository as a target: opened, read, and proven untouched.
+//! A local repository as a target: opened, read, and proven unchanged.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -31,18 +31,18 @@ pub struct SourceRepo {
     pub(crate) root: PathBuf,
     pub(crate) git_dir: PathBuf,
     pub(crate) common_dir: PathBuf,
-    /// The base as it was asked for: a name, a revision, or `HEAD`.
+    /// The requested base: a name, a revision, or `HEAD`.
     pub(crate) base: String,
     pub(crate) base_commit: String,
     pub(crate) base_tree: String,
-    /// What was read at the last look, so that the next one reads only what may have changed.
+    /// The files read at the last capture, so that the next reads only those that may have changed.
     looked: Arc<Mutex<Looked>>,
 }
 
-/// What each file was when it was read, by its path.
+/// The stamp and content id of each file, by its path.
 type Looked = HashMap<Vec<u8>, (Stamp, Vec<u8>)>;
 
-/// Everything that must be the same before and after a run.
+/// The state that must be the same before and after a run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SourceState {
     /// Digest over `HEAD`.
@@ -57,25 +57,25 @@ pub struct SourceState {
     pub work_tree: Digest,
     /// Whether `git status` lists nothing.
     pub clean: bool,
-    /// What it lists.
+    /// Its entries.
     #[serde(default)]
-    pub listed: Listed,
+    pub listed: StatusSummary,
 }
 
-/// What `git status` lists, as far as a message can hold it.
+/// A summary of `git status` for messages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Listed {
+pub struct StatusSummary {
     /// The first paths.
     pub first: Vec<RepoPath>,
-    /// How many there are in all.
+    /// The number of all paths.
     pub count: usize,
 }
 
-/// How many paths are kept.
+/// The number of paths that are kept.
 const FIRST: usize = 5;
 
-impl Listed {
-    /// Of the lines of `git status --porcelain=v1 -z --no-renames`: two letters, a space and a path.
+impl StatusSummary {
+    /// Parses `git status --porcelain=v1 -z --no-renames`: two letters, a space and a path.
     fn of(status: &[u8]) -> Self {
         let paths =
             || status.split(|b| *b == 0).filter(|line| !line.is_empty()).filter_map(|line| line.get(3..));
@@ -84,7 +84,7 @@ impl Listed {
 }
 
 impl SourceState {
-    /// What differs, in words.
+    /// The differences, in words.
     #[must_use]
     pub fn differences(&self, after: &Self) -> Vec<&'static str> {
         [
@@ -101,8 +101,8 @@ impl SourceState {
 }
 
 impl SourceRepo {
-    /// Finds the repository whose top directory is `root`, and its `base`, or what is checked out. `name` is how the
-    /// contract calls it: errors never show the path.
+    /// Opens the repository with the top directory `root` at `base`, or at its HEAD. `name` is the contract's name
+    /// for it: errors never show the path.
     pub fn open(git: &Git, root: &Path, name: &str, base: Option<&str>) -> Result<Self, GitError> {
         let none = |reason: String| GitError::NotARepository { name: name.to_owned(), reason };
         let base = base.unwrap_or("HEAD");
@@ -112,7 +112,7 @@ impl SourceRepo {
             let args = ["rev-parse", "--show-toplevel", "--absolute-git-dir", "--git-common-dir"];
             git.call_in(&root, args).args(revisions).checked()
         };
-        // A contract's base cannot start with a dash, so it is never read as an option.
+        // A contract's base cannot start with a dash, so it is never parsed as an option.
         let output = match ask(&[format!("{base}^{{commit}}"), format!("{base}^{{tree}}")]) {
             Ok(output) => output,
             Err(_) if ask(&[]).is_ok() => return Err(GitError::NoSuchBase { base: base.to_owned() }),
@@ -136,18 +136,17 @@ impl SourceRepo {
         Ok(Self { git: git.clone(), root, git_dir, common_dir, base, base_commit, base_tree, looked })
     }
 
-    /// Where it is. Messages and evidence name it by its name, never by this.
+    /// Its path. Messages and evidence use its name instead.
     #[must_use]
     pub fn root(&self) -> &Path {
         &self.root
     }
 
-    /// Whether it is the repository that lies in full at `root`, through no link: nothing that it reads or writes is
-    /// elsewhere. The error says what is not so, by a name inside the repository.
+    /// Checks that it is entirely at `root`, through no link. The error names a path inside the repository.
     pub fn lies_at(&self, root: &Path) -> Result<(), String> {
         is_plain(root)?;
         let own = root.join(".git");
-        // What was found may not be what is there now.
+        // The repository may have been replaced since it was opened.
         if self.root == root && self.git_dir == own && self.common_dir == own {
             Ok(())
         } else {
@@ -161,8 +160,8 @@ impl SourceRepo {
         &self.base_commit
     }
 
-    /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads the
-    /// objects from here and writes none.
+    /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads
+    /// this repository's objects and writes none there.
     pub fn make_git_dir(&self, dir: &Path) -> Result<(GitDir, Baseline), GitError> {
         let objects = self.common_dir.join("objects");
         let git_dir = GitDir::create(&self.git, dir, ObjectFormat::of_id(&self.base_commit), Some(&objects))?;
@@ -170,8 +169,8 @@ impl SourceRepo {
         Ok((git_dir, baseline))
     }
 
-    /// The same for a tree that a run started from earlier, whatever the repository at `inside` has checked out now.
-    /// None where it does not have that tree.
+    /// The same for the tree of an earlier run, whatever the repository at `inside` has checked out now. `None` if
+    /// it does not have that tree.
     pub fn earlier_baseline(
         git: &Git,
         inside: &Path,
@@ -190,9 +189,9 @@ impl SourceRepo {
         Ok(Some((git_dir, baseline)))
     }
 
-    /// Takes down everything that must be the same after the run.
+    /// Captures the state that must be the same after the run.
     pub fn capture(&self) -> Result<SourceState, GitError> {
-        // git is asked below, and would wait for whoever opens the other end of a FIFO.
+        // git runs below, and would block on a FIFO.
         regular::check_openable(&self.root)?;
         self.take_down().map_err(|e| self.unplaced(e))
     }
@@ -216,7 +215,7 @@ impl SourceRepo {
                 status: Digest::of(&status),
                 work_tree: work_tree?,
                 clean: status.is_empty(),
-                listed: Listed::of(&status),
+                listed: StatusSummary::of(&status),
             })
         })
     }
@@ -226,8 +225,8 @@ impl SourceRepo {
         Ok(self.git.call_in(&self.root, args).checked()?.stdout)
     }
 
-    /// Digest over every file that git knows or would list as untracked. What is ignored is left out: a build
-    /// directory is not part of what a run could land in.
+    /// The digest of every file that is tracked or untracked. Ignored files are left out: a run cannot land in a
+    /// build directory.
     fn work_tree(&self) -> Result<Digest, GitError> {
         let args = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
         let output = self.git.call_in(&self.root, args).checked()?;
@@ -293,12 +292,12 @@ impl SourceRepo {
     }
 }
 
-/// Digest over a file; one that is not there is as one that is empty.
+/// The digest of a file; a missing file counts as empty.
 fn digest_of_file(path: &Path) -> Result<Digest, GitError> {
     Ok(regular::digest(path)?.unwrap_or_else(|| Digest::of(b"")))
 }
 
-/// Feeds a file, or every file below a directory in order of name, to `hash`.
+/// Hashes a file, or every file below a directory in name order.
 fn digest_files(path: &Path, hash: &mut Sha256) -> Result<(), GitError> {
     let fail = || GitError::file("read", path);
     match std::fs::symlink_metadata(path) {

@@ -1,9 +1,9 @@
-//! What the kernel says of a file, to tell without reading it whether it changed.
+//! A file's kernel metadata, to detect changes without reading it.
 
 use rustix::fs::Stat;
 
-/// What the kernel says of a file. It sets the change time on every change of content or mode, and nobody can set that
-/// back: a file with the same stamp is the same file with the same content.
+/// A file's kernel metadata. The kernel updates the change time on every change of content or mode, and no user can
+/// set it back: a file with the same stamp has the same content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamp {
     device: u64,
@@ -13,7 +13,7 @@ pub(crate) struct Stamp {
     changed: (i64, i64),
 }
 
-/// A file that changed less than that long ago could change again within the same tick of the clock.
+/// A file that changed more recently could change again within the same clock tick.
 const TICK_SECONDS: i64 = 2;
 
 impl Stamp {

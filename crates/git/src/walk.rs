@@ -18,50 +18,51 @@ use crate::git_dir::TreeEntry;
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 
-/// What a walk found.
+/// The result of a walk.
 #[derive(Debug, Default)]
-pub struct Found {
+pub struct WalkResult {
     /// Every regular file and symlink, as git would record it, in order of path.
     pub entries: BTreeMap<RepoPath, Entry>,
     /// The size of each entry.
     pub sizes: BTreeMap<RepoPath, u64>,
-    /// Where each symlink points.
+    /// The target of each symlink.
     pub links: BTreeMap<RepoPath, Vec<u8>>,
     /// FIFOs, sockets and devices.
     pub specials: Vec<RepoPath>,
-    /// Files that are too large to be hashed in sensible time, such as sparse ones of a terabyte.
+    /// Files that are too large to hash in reasonable time, such as sparse ones of a terabyte.
     pub oversized: Vec<RepoPath>,
-    /// Files and directories that herma may not read, because they belong to somebody else.
+    /// Files and directories of another owner that herma may not read.
     pub unreadable: Vec<RepoPath>,
     /// Files and directories below the root that some file system takes for `.git`. They are not entered.
     pub nested_repositories: Vec<RepoPath>,
-    /// Directories in which something has a path that is too long to be opened. What has one is left out.
+    /// Directories with entries whose path is too long to open. Those entries are left out.
     pub too_deep: Vec<RepoPath>,
 }
 
 /// The longest path that the kernel opens.
-const MAX_PATH: usize = 4095;
+const MAX_PATH_BYTES: usize = 4095;
 
 /// Walks the tree below `root` and hashes every file. The root's own `.git` is left out.
 ///
-/// A file that vanishes or changes its kind during the walk is an error: whoever changes the tree now should be dead.
-pub fn walk(root: &Path, format: ObjectFormat) -> Result<Found, GitError> {
+/// A file that vanishes or changes its type during the walk is an error: every process that could write should be
+/// dead.
+pub fn walk(root: &Path, format: ObjectFormat) -> Result<WalkResult, GitError> {
     let fail = |doing: &'static str| {
         move |e: Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
     };
     let root_dir = open_root(root).map_err(fail("open"))?;
-    let mut found = Found::default();
+    let mut found = WalkResult::default();
     let mut files = Vec::new();
     list(&root_dir, root, &mut found, &mut files)?;
     let hash = |(path, is_link): &(RepoPath, bool)| hash_one(root_dir.as_fd(), root, format, path, *is_link);
     for file in parallel::map(&files, hash)? {
         let entry = match file.content {
-            Content::Named(entry) => entry,
-            Content::TooLarge => {
+            HashedContent::Named(entry) => entry,
+            HashedContent::TooLarge => {
                 found.oversized.push(file.path);
                 continue;
             }
-            Content::Unreadable => {
+            HashedContent::Unreadable => {
                 found.unreadable.push(file.path);
                 continue;
             }
@@ -79,7 +80,7 @@ pub fn walk(root: &Path, format: ObjectFormat) -> Result<Found, GitError> {
 fn list(
     root_dir: &OwnedFd,
     root: &Path,
-    found: &mut Found,
+    found: &mut WalkResult,
     files: &mut Vec<(RepoPath, bool)>,
 ) -> Result<(), GitError> {
     let mut pending: Vec<Option<RepoPath>> = vec![None];
@@ -106,7 +107,7 @@ fn list(
             }
             let mut bytes = directory.as_ref().map(|d| [d.as_bytes(), b"/"].concat()).unwrap_or_default();
             bytes.extend_from_slice(name);
-            if bytes.len() > MAX_PATH {
+            if bytes.len() > MAX_PATH_BYTES {
                 too_deep = true;
                 continue;
             }
@@ -127,7 +128,7 @@ fn list(
     Ok(())
 }
 
-/// The kind of an entry; some file systems do not say it in the listing.
+/// The type of an entry; some file systems do not include it in the listing.
 fn kind(root_dir: &OwnedFd, path: &RepoPath, listed: FileType) -> rustix::io::Result<FileType> {
     if listed != FileType::Unknown {
         return Ok(listed);
@@ -137,32 +138,32 @@ fn kind(root_dir: &OwnedFd, path: &RepoPath, listed: FileType) -> rustix::io::Re
 }
 
 /// The largest file that is hashed.
-const MAX_HASHED: u64 = 1 << 30;
-/// The format for names that no git needs to know.
+const MAX_HASHED_BYTES: u64 = 1 << 30;
+/// The format for ids that git never sees.
 const FORMAT: ObjectFormat = ObjectFormat::Sha256;
 
 /// One hashed file.
 struct Hashed {
     path: RepoPath,
-    content: Content,
+    content: HashedContent,
     size: u64,
     link: Option<Vec<u8>>,
 }
 
-/// What is known of a file's content.
-enum Content {
+/// The content of a file.
+enum HashedContent {
     Named(Entry),
     TooLarge,
     Unreadable,
 }
 
 impl Hashed {
-    /// The content's name, or something that no content has.
+    /// The content's id, or a text that no content has.
     fn name(&self) -> String {
         match &self.content {
-            Content::Named(entry) => entry.id.clone(),
-            Content::TooLarge => format!("{} bytes", self.size),
-            Content::Unreadable => "unreadable".to_owned(),
+            HashedContent::Named(entry) => entry.id.clone(),
+            HashedContent::TooLarge => format!("{} bytes", self.size),
+            HashedContent::Unreadable => "unreadable".to_owned(),
         }
     }
 }
@@ -183,24 +184,29 @@ fn hash_one(
             .into_bytes();
         let size = target.len() as u64;
         let id = blob_id(format, size, &target[..]).map_err(fail("read the link"))?;
-        let content = Content::Named(Entry { mode: Mode::Symlink, id });
+        let content = HashedContent::Named(Entry { mode: Mode::Symlink, id });
         return Ok(Hashed { path: path.clone(), content, size, link: Some(target) });
     }
     let (file, size, mode) = match open_regular(root_dir, path) {
         Err(e) if e.kind() == std::io::ErrorKind::PermissionDenied => {
-            return Ok(Hashed { path: path.clone(), content: Content::Unreadable, size: 0, link: None });
+            return Ok(Hashed {
+                path: path.clone(),
+                content: HashedContent::Unreadable,
+                size: 0,
+                link: None,
+            });
         }
         opened => opened.map_err(fail("open"))?,
     };
-    let content = if size > MAX_HASHED {
-        Content::TooLarge
+    let content = if size > MAX_HASHED_BYTES {
+        HashedContent::TooLarge
     } else {
-        Content::Named(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
+        HashedContent::Named(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
     };
     Ok(Hashed { path: path.clone(), content, size, link: None })
 }
 
-/// Opens a regular file beneath the root without following anything and without waiting for a FIFO's other end.
+/// Opens a regular file beneath the root without following links or blocking on a FIFO.
 fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(File, u64, Mode)> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let fd = open(root_dir, path.as_bytes(), flags)?;
@@ -212,7 +218,7 @@ fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(F
     Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or(0), mode))
 }
 
-/// Whether an entry is below the root as the tree has it; one that cannot be read is not.
+/// Whether an entry below the root matches the tree; an unreadable one does not.
 pub(crate) fn holds(
     root_dir: BorrowedFd<'_>,
     root: &Path,
@@ -222,11 +228,11 @@ pub(crate) fn holds(
     let TreeEntry { path, entry } = expected;
     matches!(
         hash_one(root_dir, root, format, path, entry.mode == Mode::Symlink),
-        Ok(Hashed { content: Content::Named(found), .. }) if found == *entry
+        Ok(Hashed { content: HashedContent::Named(found), .. }) if found == *entry
     )
 }
 
-/// The content of one entry of a walked tree, read the same careful way.
+/// The content of one entry of a walked tree, read the same way.
 pub(crate) fn read_entry(root: &Path, path: &RepoPath, mode: Mode) -> Result<Vec<u8>, GitError> {
     let fail = |doing: &'static str| GitError::file(doing, root.join(path.to_string()));
     let root_dir = open_root(root).map_err(|e| fail("open")(e.into()))?;
@@ -242,8 +248,8 @@ pub(crate) fn read_entry(root: &Path, path: &RepoPath, mode: Mode) -> Result<Vec
     Ok(content)
 }
 
-/// What lies at `path` below the root, with everything below it if it is a directory: a digest for each file and
-/// link, and for anything else one of its kind. Nothing where nothing is.
+/// The entries at and below `path`: a digest for each file and link, and the type of anything else. Empty if there
+/// is nothing.
 pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, Digest)>, GitError> {
     let fail = |e: Errno| GitError::File { doing: "look at", path: root.join(path), cause: e.into() };
     let root_dir = open_root(root).map_err(fail)?;
@@ -256,7 +262,7 @@ pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, D
                 described.push((path, Digest::of(b"unreadable")));
                 continue;
             }
-            // Nothing is there, or a parent is a link or a file now, so that what was there is not any more.
+            // It is missing, or a parent is a link or a file now.
             Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => continue,
             Err(e) => return Err(fail(e)),
         };

@@ -11,7 +11,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use herma_core::event::ToolEvaluated;
-use herma_destination::{Capabilities, JobPaths, Mount, Tool};
+use herma_destination::{DestinationCapabilities, JobPaths, Mount, Tool};
 use herma_rules::outward::{self, Telltale};
 
 use crate::error::Stop;
@@ -94,7 +94,7 @@ fn is_there(run: &Run<'_>, ready: &Ready, name: &str) -> bool {
     if ALWAYS.split(' ').any(|always| always == name) {
         return true;
     }
-    if !Capabilities::of(run.plan.destination).shows_host_system() {
+    if !DestinationCapabilities::of(run.plan.destination).shows_host_system() {
         return name == "git";
     }
     let dirs = ready.toolchains.path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));

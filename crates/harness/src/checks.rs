@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use herma_core::event::DiffChecked;
 use herma_core::report::PathRule;
-use herma_evidence::secrets::Scanner;
+use herma_evidence::secrets::SecretScanner;
 use herma_evidence::{ArtifactWriter, layout};
 use herma_rules::allowed_paths::{PathRules, TreeFacts};
 
@@ -40,7 +40,7 @@ pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Res
 fn write_patch(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
     let Some(result_tree) = run.facts.result_tree.clone() else { return Ok(()) };
     let patch = run.bundle.writer(layout::PATCH)?;
-    let mut scanned = ScannedPatch { patch, scanner: Scanner::default() };
+    let mut scanned = ScannedPatch { patch, scanner: SecretScanner::default() };
     ground.git_dir.diff(&ground.baseline.tree, &result_tree, &mut scanned)?;
     let ScannedPatch { patch, scanner } = scanned;
     let found = scanner.finish().into_iter().next();
@@ -62,7 +62,7 @@ fn write_patch(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(
 /// Writes and scans in one pass.
 struct ScannedPatch {
     patch: ArtifactWriter,
-    scanner: Scanner,
+    scanner: SecretScanner,
 }
 
 impl Write for ScannedPatch {

@@ -6,7 +6,7 @@ use herma_core::RepoPath;
 use herma_core::event::PatchApplied;
 use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_evidence::Redactor;
-use herma_git::{ControlFiles, Found, TreeEntry, tree_id, walk};
+use herma_git::{ControlFiles, TreeEntry, WalkResult, tree_id, walk};
 use herma_rules::VerificationFiles;
 use herma_rules::allowed_paths::TreeFacts;
 use herma_rules::names::is_dot_gitmodules;
@@ -107,7 +107,7 @@ fn secret_in_names<'a>(
 }
 
 /// What differs from the baseline, and which paths are new.
-pub(crate) fn compare(ground: &Ground, found: &Found) -> (Vec<ChangedFile>, Vec<RepoPath>) {
+pub(crate) fn compare(ground: &Ground, found: &WalkResult) -> (Vec<ChangedFile>, Vec<RepoPath>) {
     let mut changes = Vec::new();
     let mut known = BTreeSet::new();
     for old in &ground.entries {
@@ -147,7 +147,7 @@ pub(crate) fn take_refused_by_git(changes: &mut Vec<ChangedFile>) -> Vec<RepoPat
 }
 
 /// Whether anything lies below that path.
-fn has_below(found: &Found, directory: &RepoPath) -> bool {
+fn has_below(found: &WalkResult, directory: &RepoPath) -> bool {
     let prefix = [directory.as_bytes(), b"/"].concat();
     found.entries.keys().any(|path| path.as_bytes().starts_with(&prefix))
 }

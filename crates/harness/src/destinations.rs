@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use herma_core::contract::Target;
 use herma_core::engine::DestinationKind;
 use herma_core::{Contract, Digest};
-use herma_destination::{Capabilities, Catalog, ContainerOptions, Destination, ImagePin, Unready, no_image};
+use herma_destination::{
+    Catalog, ContainerOptions, Destination, DestinationCapabilities, ImagePin, Unready, no_image,
+};
 use herma_git::GitError;
 use herma_home::write_durably;
 use serde::{Deserialize, Serialize};
@@ -144,7 +146,7 @@ impl Installation {
         image: Option<ImagePin>,
         runtime: Option<String>,
     ) -> Result<Choice, ChoiceError> {
-        let needs_image = Capabilities::of(destination).needs_image();
+        let needs_image = DestinationCapabilities::of(destination).needs_image();
         if !needs_image && (image.is_some() || runtime.is_some()) {
             return Err(ChoiceError::NotDocker(destination));
         }

@@ -5,7 +5,7 @@ use std::sync::mpsc::{Sender, channel};
 use std::thread;
 
 use herma_destination::View;
-use herma_engines::{Conversation, Engine, OutputReader, Said, Turn};
+use herma_engines::{AgentEvent, Conversation, DialogueAction, Engine, OutputReader};
 
 use crate::run::Run;
 
@@ -37,7 +37,7 @@ impl Listener {
     }
 
     /// What herma says first.
-    pub(crate) fn open(&mut self) -> Vec<Turn> {
+    pub(crate) fn open(&mut self) -> Vec<DialogueAction> {
         match self {
             Self::Reader(_) => Vec::new(),
             Self::Dialogue(conversation) => conversation.open(),
@@ -45,7 +45,7 @@ impl Listener {
     }
 
     /// What a line says, and what herma does about it.
-    pub(crate) fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>) {
+    pub(crate) fn hear(&mut self, line: &[u8]) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         match self {
             Self::Reader(reader) => (reader.line(line), Vec::new()),
             Self::Dialogue(conversation) => conversation.hear(line),

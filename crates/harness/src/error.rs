@@ -134,7 +134,7 @@ impl From<StoreError> for Stop {
 impl From<StartError> for Stop {
     fn from(error: StartError) -> Self {
         match error {
-            StartError::Unready(_) | StartError::Walls { .. } | StartError::Slow { .. } => {
+            StartError::Unready(_) | StartError::Isolation { .. } | StartError::Slow { .. } => {
                 Self::Destination(error.to_string())
             }
             StartError::BadJob(_) | StartError::Io { .. } => Self::Internal(error.to_string()),
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn a_destination_that_fails_is_no_error_of_herma() {
-        let walls = StartError::Walls { program: "Docker".to_owned(), said: "it was killed".to_owned() };
+        let walls = StartError::Isolation { program: "Docker".to_owned(), said: "it was killed".to_owned() };
         assert!(matches!(Stop::from(walls), Stop::Destination(why) if why.contains("it was killed")));
         let slow = StartError::Slow {
             program: "bubblewrap".to_owned(),

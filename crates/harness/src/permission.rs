@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 
 use herma_core::contract::Action;
 use herma_core::tool::{ToolAction, ToolCall};
-use herma_policy::{Asker, Decision};
+use herma_policy::{PolicyDecision, PolicyRequester};
 
 use crate::run::Run;
 
@@ -14,7 +14,7 @@ use crate::run::Run;
 #[derive(Debug)]
 pub(crate) struct Judgement {
     pub(crate) call: ToolCall,
-    pub(crate) decision: Decision,
+    pub(crate) decision: PolicyDecision,
     /// What of that which it would do is forbidden by contract or admission.
     pub(crate) forbidden: BTreeSet<Action>,
 }
@@ -29,10 +29,10 @@ pub(crate) fn judge(run: &Run<'_>, tool: String, command: String) -> Judgement {
 }
 
 /// The run, as policies know it.
-pub(crate) fn asker(run: &Run<'_>) -> Asker {
+pub(crate) fn asker(run: &Run<'_>) -> PolicyRequester {
     let terms = &run.contract.terms;
     let forbidden = run.every_terms().flat_map(|terms| herma_rules::actions::forbidden(terms, &Action::ALL));
-    Asker {
+    PolicyRequester {
         run: Some(run.plan.run_id),
         engine: run.plan.engine.clone(),
         contract: terms.id.to_string(),

@@ -6,7 +6,7 @@ mod identity;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::event::ConfinementProbed;
 use herma_core::gate::{Finding, Gate};
-use herma_destination::probe::{Grounds, ProbeError, probe};
+use herma_destination::probe::{ProbeError, ProbeSite, probe};
 use herma_destination::{Confinement, Job, StartError, Unready};
 use herma_evidence::layout;
 
@@ -93,13 +93,13 @@ fn walls(run: &Run<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop> {
     let scratch = run.dirs.probes();
     std::fs::create_dir(&scratch)
         .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
-    let grounds = Grounds {
+    let site = ProbeSite {
         scratch: &scratch,
         herma_home: run.installation.home.root(),
         user_home: run.installation.user_home(),
         cancellation: &run.submission.cancellation,
     };
-    let probed = match probe(destination, &readiness, shape, grounds) {
+    let probed = match probe(destination, &readiness, shape, site) {
         Err(ProbeError::Start(slow @ StartError::Slow { .. })) => {
             return Ok(Walls::Unready(Unready { what: slow.to_string(), next_step: BUSY.to_owned() }));
         }

@@ -4,7 +4,7 @@ use std::io::{Read, Write as _};
 use std::sync::mpsc::SyncSender;
 use std::thread::{self, JoinHandle};
 
-use herma_engines::{LineSplitter, Said, Turn};
+use herma_engines::{AgentEvent, DialogueAction, LineSplitter};
 use herma_evidence::{LogWriter, WriteError};
 
 use crate::dialogue::Listener;
@@ -14,9 +14,9 @@ pub(crate) enum Heard {
     /// Some bytes: a sign of life.
     Life,
     /// Something that was understood.
-    Said(Said),
+    AgentEvent(AgentEvent),
     /// What herma does about it.
-    Turn(Turn),
+    Turn(DialogueAction),
 }
 
 /// Copies a stream to its log, redacted, and tells what was heard. In the end it says how many lines were not understood.
@@ -55,7 +55,7 @@ pub(crate) fn pump(
 fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<Heard>) -> bool {
     let (said, turns) = listener.hear(line);
     let understood = said.is_some() || !turns.is_empty();
-    for heard in said.map(Heard::Said).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
+    for heard in said.map(Heard::AgentEvent).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
         let _ = to_us.send(heard);
     }
     understood

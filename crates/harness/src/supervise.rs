@@ -166,7 +166,7 @@ impl Ending {
     /// What waiting came to. That a process is lost, as when somebody kills its container, is its own failure and not
     /// herma's: the run is judged by it.
     pub(crate) fn of(waited: io::Result<Option<Exit>>, process: &dyn Process) -> Self {
-        let over = process.over_limit().map(|limit| format!("it met the limit `{limit}`"));
+        let over = process.exceeded_limit().map(|limit| format!("it met the limit `{limit}`"));
         match waited {
             Ok(exit) => Self { exit, reason: over },
             Err(why) => Self { exit: Some(UNKNOWN), reason: over.or_else(|| Some(why.to_string())) },

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use herma_core::event::VerificationCompleted;
 use herma_core::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
 use herma_core::{RepoPath, RunId};
-use herma_destination::toolchain::Found as Toolchains;
+use herma_destination::toolchain::Toolchains;
 use herma_destination::{Exit, Job, JobPaths, Prepared, Process, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};

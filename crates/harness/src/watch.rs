@@ -9,7 +9,7 @@ use herma_core::contract::Limits;
 use herma_core::engine::{EndedBy, EngineResult};
 use herma_core::event::{EngineMessage, EventData, PlanUpdated};
 use herma_destination::{Exit, Process, leftovers};
-use herma_engines::{Asking, Question, Said, SessionId, Turn, hook};
+use herma_engines::{AgentEvent, DialogueAction, PermissionRequest, PermissionSource, SessionId, hook};
 
 use crate::children::ChildDoor;
 use crate::dialogue::Voice;
@@ -168,30 +168,30 @@ impl<'a> Watch<'a> {
                 self.last_life = Some(Instant::now());
                 return Ok(());
             }
-            Heard::Said(said) => said,
+            Heard::AgentEvent(said) => said,
             Heard::Turn(turn) => return self.take(run, turn),
         };
         self.heard_that(run, said)
     }
 
     /// Takes herma's turn in a dialogue.
-    pub(crate) fn take(&mut self, run: &mut Run<'_>, turn: Turn) -> Result<(), Stop> {
+    pub(crate) fn take(&mut self, run: &mut Run<'_>, turn: DialogueAction) -> Result<(), Stop> {
         let said = match turn {
-            Turn::Say(line) => self.voice.say(&line),
-            Turn::Answer(question) => {
-                let Question { tool, command, by, yes, no } = question;
+            DialogueAction::Say(line) => self.voice.say(&line),
+            DialogueAction::Answer(question) => {
+                let PermissionRequest { tool, command, by, yes, no } = question;
                 let judgement = permission::judge(run, tool, command);
                 let yes = yes.filter(|_| judgement.decision.allowed);
-                let seen = if by == Asking::Hook { Seen::Hook } else { Seen::Dialogue };
+                let seen = if by == PermissionSource::Hook { Seen::Hook } else { Seen::Dialogue };
                 self.evaluated(run, &judgement, seen, yes.is_some())?;
                 self.voice
                     .say(&yes.unwrap_or_else(|| no.because(&hook::in_words(&judgement.decision.reason))))
             }
-            Turn::Farewell(line) => {
+            DialogueAction::ShutdownMessage(line) => {
                 self.voice.prepare_farewell(line);
                 Ok(())
             }
-            Turn::End => {
+            DialogueAction::End => {
                 self.voice.end();
                 Ok(())
             }
@@ -202,39 +202,39 @@ impl<'a> Watch<'a> {
         Ok(())
     }
 
-    fn heard_that(&mut self, run: &mut Run<'_>, said: Said) -> Result<(), Stop> {
+    fn heard_that(&mut self, run: &mut Run<'_>, said: AgentEvent) -> Result<(), Stop> {
         match said {
-            Said::Hello => Ok(()),
-            Said::All(all) => all.into_iter().try_for_each(|said| self.heard_that(run, said)),
-            Said::Session(session) => {
+            AgentEvent::Hello => Ok(()),
+            AgentEvent::All(all) => all.into_iter().try_for_each(|said| self.heard_that(run, said)),
+            AgentEvent::Session(session) => {
                 run.facts.session = SessionId::try_from(session.clone()).ok();
                 self.tell(run, EngineMessage::Session { session: bounded(session) })
             }
-            Said::NoWayBack => {
+            AgentEvent::NoWayBack => {
                 // What would be kept of it could not be used.
                 run.facts.session = None;
                 Ok(())
             }
-            Said::Used { input, output } => {
+            AgentEvent::Used { input, output } => {
                 self.tell(run, EngineMessage::Tokens { input_tokens: input, output_tokens: output })
             }
-            Said::Message(text) => self.tell(run, EngineMessage::Text { text: bounded(text) }),
-            Said::Plan(items) => {
+            AgentEvent::Message(text) => self.tell(run, EngineMessage::Text { text: bounded(text) }),
+            AgentEvent::Plan(items) => {
                 let items: Vec<String> = items.into_iter().take(MOST_ITEMS).map(bounded).collect();
                 self.tell(run, PlanUpdated { items })
             }
-            Said::Tool { name, command } => {
+            AgentEvent::Tool { name, command } => {
                 let judgement = permission::judge(run, name, command);
                 self.evaluated(run, &judgement, Seen::Told, true)
             }
-            Said::Result(result) => {
+            AgentEvent::Result(result) => {
                 // The worst word counts: an engine cannot take back that it failed.
                 let worse = |old: EngineResult| if old == EngineResult::Completed { result } else { old };
                 self.result = Some(self.result.map_or(result, worse));
                 self.result_at.get_or_insert_with(Instant::now);
                 Ok(())
             }
-            Said::Malformed(what) => {
+            AgentEvent::Malformed(what) => {
                 self.malformed.get_or_insert(what);
                 Ok(())
             }

@@ -10,7 +10,7 @@ use cedar_policy::{
 use herma_core::Digest;
 use serde_json::json;
 
-use crate::problem::{Problem, Problems};
+use crate::problem::{PolicyProblem, Problems};
 use crate::shipped::{SCHEMA, SHIPPED};
 
 /// The prefix of the rules that herma ships.
@@ -19,18 +19,18 @@ const OWN: &str = "herma.";
 /// A file of policies.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PolicyFile {
-    /// How it is called in messages.
+    /// Its name in messages.
     pub name: String,
-    /// What it says.
+    /// Its text.
     pub text: String,
 }
 
 /// A rule, as decisions name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
+pub struct PolicyRule {
     /// Its `@id`.
     pub id: String,
-    /// The file that it stands in.
+    /// Its file.
     pub file: String,
     /// Whether it forbids.
     pub forbids: bool,
@@ -43,7 +43,7 @@ pub struct Rule {
 pub struct Policies {
     pub(crate) schema: Schema,
     pub(crate) set: PolicySet,
-    rules: BTreeMap<String, Rule>,
+    rules: BTreeMap<String, PolicyRule>,
     digest: Digest,
 }
 
@@ -58,8 +58,8 @@ impl Policies {
         if problems.is_empty() { Ok(made) } else { Err(Problems(problems)) }
     }
 
-    /// Compiles what herma ships, which is the same for all and takes a while, in a thread of its own. Who needs it then waits
-    /// at most for the rest.
+    /// Compiles the shipped policies, which are the same for all and take a while, in a thread. A later caller
+    /// waits at most for the rest.
     pub fn compile_ahead() {
         std::thread::spawn(Self::shipped);
     }
@@ -86,30 +86,36 @@ impl Policies {
     }
 
     /// The rules, by their names.
-    pub fn rules(&self) -> impl Iterator<Item = &Rule> {
+    pub fn rules(&self) -> impl Iterator<Item = &PolicyRule> {
         self.rules.values()
     }
 
-    pub(crate) fn rule(&self, id: &PolicyId) -> Option<&Rule> {
+    pub(crate) fn rule(&self, id: &PolicyId) -> Option<&PolicyRule> {
         let id: &str = id.as_ref();
         self.rules.get(id)
     }
 
-    fn add(&mut self, file: &PolicyFile, own: bool, problems: &mut Vec<Problem>) {
+    fn add(&mut self, file: &PolicyFile, own: bool, problems: &mut Vec<PolicyProblem>) {
         let PolicyFile { name, text } = file;
         let set = match PolicySet::from_str(text) {
             Ok(set) => set,
             Err(errors) => {
-                return problems.extend(errors.iter().map(|error| Problem::of(name, text, error)));
+                return problems.extend(errors.iter().map(|error| PolicyProblem::of(name, text, error)));
             }
         };
         let checked = Validator::new(self.schema.clone()).validate(&set, ValidationMode::Strict);
-        let wrong: Vec<_> = checked.validation_errors().map(|error| Problem::of(name, text, error)).collect();
-        let doubtful = checked.validation_warnings().map(|warning| Problem::of(name, text, warning));
+        let wrong: Vec<_> =
+            checked.validation_errors().map(|error| PolicyProblem::of(name, text, error)).collect();
+        let doubtful = checked.validation_warnings().map(|warning| PolicyProblem::of(name, text, warning));
         let before = problems.len();
         problems.extend(wrong.into_iter().chain(doubtful));
         if set.templates().next().is_some() {
-            problems.push(Problem::at(name, text, None, "it holds a template, and nothing fills it in"));
+            problems.push(PolicyProblem::at(
+                name,
+                text,
+                None,
+                "it holds a template, and nothing fills it in",
+            ));
         }
         if problems.len() > before {
             return;
@@ -121,8 +127,8 @@ impl Policies {
         }
     }
 
-    fn add_rule(&mut self, file: &PolicyFile, own: bool, policy: &Policy) -> Result<(), Problem> {
-        let wrong = |what: String| Problem::at(&file.name, &file.text, place(&file.text, policy), what);
+    fn add_rule(&mut self, file: &PolicyFile, own: bool, policy: &Policy) -> Result<(), PolicyProblem> {
+        let wrong = |what: String| PolicyProblem::at(&file.name, &file.text, place(&file.text, policy), what);
         let forbids = policy.effect() == Effect::Forbid;
         let id = policy.annotation("id").unwrap_or_default();
         if !is_name(id) {
@@ -137,7 +143,7 @@ impl Policies {
             return Err(wrong(format!("the rule `{id}` permits"))
                 .with_help("herma's own rules say what is permitted; an operator's can only forbid"));
         }
-        let rule = Rule {
+        let rule = PolicyRule {
             id: id.to_owned(),
             file: file.name.clone(),
             forbids,
@@ -153,7 +159,7 @@ impl Policies {
     }
 }
 
-/// Where a rule begins in its file: Cedar keeps its text as it was written.
+/// The position of a rule in its file: Cedar keeps its text as it was written.
 fn place(text: &str, policy: &Policy) -> Option<usize> {
     text.find(policy.to_string().as_str())
 }
@@ -171,5 +177,5 @@ fn digest(operators: &[PolicyFile]) -> Digest {
 }
 
 fn broken_schema(error: &CedarSchemaError) -> Problems {
-    Problems(vec![Problem::of("schema.cedarschema", SCHEMA, error)])
+    Problems(vec![PolicyProblem::of("schema.cedarschema", SCHEMA, error)])
 }

@@ -10,25 +10,25 @@ use herma_core::contract::Action;
 use herma_core::engine::EngineName;
 use herma_core::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
 use herma_core::{RunId, Stage};
-use herma_rules::actions::Reading;
+use herma_rules::actions::CommandActions;
 
-use crate::compile::{Policies, Rule};
+use crate::compile::{Policies, PolicyRule};
 
-/// Who asks: the run.
+/// The requesting run.
 #[derive(Clone, Debug)]
-pub struct Asker {
-    /// Its name; none where somebody asks what would be decided.
+pub struct PolicyRequester {
+    /// Its id; `None` for a hypothetical request.
     pub run: Option<RunId>,
     /// Its engine.
     pub engine: EngineName,
     /// The name of its contract.
     pub contract: String,
-    /// The engine and the contract of each run that it lies in. What is forbidden to them is forbidden to it: else an agent
-    /// would have a child do it, whose contract it names as it likes.
+    /// The engine and the contract of each parent run. Their restrictions apply too: otherwise an agent could use a
+    /// child, whose contract it names as it likes.
     pub above: Vec<(EngineName, String)>,
     /// Its stage.
     pub stage: Stage,
-    /// What is forbidden to it.
+    /// Its forbidden actions.
     pub forbidden: BTreeSet<Action>,
     /// Whether its contract names a host.
     pub network: bool,
@@ -43,21 +43,21 @@ pub struct ChildRun {
     pub contract: String,
 }
 
-/// What was decided, and by which rules.
+/// The decision, and the rules that made it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
+pub struct PolicyDecision {
     /// Whether the call may be made.
     pub allowed: bool,
     /// The rules that decided; none where nothing permits it, or it could not be decided.
     pub rules: Vec<String>,
-    /// What the call would do to the world, as herma reads it.
+    /// The actions of the call, as herma reads it.
     pub does: Vec<Action>,
     /// Why not; why it may, where it may.
     pub reason: String,
 }
 
-impl Decision {
-    /// As the agent is told.
+impl PolicyDecision {
+    /// The message for the agent.
     #[must_use]
     pub fn answer(&self) -> ToolAnswer {
         ToolAnswer { allowed: self.allowed, reason: self.reason.clone() }
@@ -71,16 +71,16 @@ impl Decision {
 impl Policies {
     /// Decides about a tool call. What cannot be decided is denied.
     #[must_use]
-    pub fn decide(&self, asker: &Asker, call: &ToolCall) -> Decision {
+    pub fn decide(&self, asker: &PolicyRequester, call: &ToolCall) -> PolicyDecision {
         if call.subject.len() > LONGEST_SUBJECT || call.tool.len() > LONGEST_SUBJECT {
             return too_long();
         }
         if call.subject.trim().is_empty() {
-            return Decision::no(Vec::new(), "nothing says what it is about");
+            return PolicyDecision::no(Vec::new(), "nothing says what it is about");
         }
         // The subject of a call on files is their names.
         let read = match call.action {
-            ToolAction::Write | ToolAction::Read => Reading { actions: Vec::new(), complete: true },
+            ToolAction::Write | ToolAction::Read => CommandActions { actions: Vec::new(), complete: true },
             _ => herma_rules::actions::classify(&call.subject),
         };
         let does = read.actions;
@@ -89,37 +89,48 @@ impl Policies {
             .filter(|action| asker.forbidden.contains(action))
             .map(|action| action.as_str())
             .collect();
-        let mut decision =
-            self.by_rules(asker, About::Call(call), does.clone()).unwrap_or_else(|why| unasked(does, &why));
-        // The contract's word does not hang on any rule.
+        let mut decision = self
+            .by_rules(asker, PolicyResource::Call(call), does.clone())
+            .unwrap_or_else(|why| unasked(does, &why));
+        // The contract's forbidden actions do not depend on any rule.
         if decision.allowed && !forbidden.is_empty() {
             decision.allowed = false;
             decision.reason = format!("the contract forbids it ({})", forbidden.join(", "));
         }
-        // What was not read may be forbidden.
+        // An unread part may be forbidden.
         if decision.allowed && !read.complete {
-            return Decision::no(decision.does, "it is nested too deeply, or has too many words, to be read");
+            return PolicyDecision::no(
+                decision.does,
+                "it is nested too deeply, or has too many words, to be read",
+            );
         }
         decision
     }
 
     /// Decides about a child run. What cannot be decided is denied.
     #[must_use]
-    pub fn decide_child(&self, asker: &Asker, child: &ChildRun) -> Decision {
+    pub fn decide_child(&self, asker: &PolicyRequester, child: &ChildRun) -> PolicyDecision {
         if child.contract.len() > LONGEST_SUBJECT {
             return too_long();
         }
-        self.by_rules(asker, About::Child(child), Vec::new()).unwrap_or_else(|why| unasked(Vec::new(), &why))
+        self.by_rules(asker, PolicyResource::Child(child), Vec::new())
+            .unwrap_or_else(|why| unasked(Vec::new(), &why))
     }
 
-    fn by_rules(&self, asker: &Asker, about: About<'_>, does: Vec<Action>) -> Result<Decision, String> {
+    fn by_rules(
+        &self,
+        asker: &PolicyRequester,
+        about: PolicyResource<'_>,
+        does: Vec<Action>,
+    ) -> Result<PolicyDecision, String> {
         let (entities, request) = self.question(asker, about, &does)?;
         let response = Authorizer::new().is_authorized(&request, &self.set, &entities);
         if let Some(error) = response.diagnostics().errors().next() {
             return Err(error.to_string());
         }
         let allowed = response.decision() == CedarDecision::Allow;
-        let mut rules: Vec<&Rule> = response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
+        let mut rules: Vec<&PolicyRule> =
+            response.diagnostics().reason().filter_map(|id| self.rule(id)).collect();
         rules.sort_by(|one, other| one.id.cmp(&other.id));
         let named: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
         let reason = if rules.is_empty() {
@@ -131,13 +142,13 @@ impl Policies {
             why.join("; ")
         };
         let rules = rules.into_iter().map(|rule| rule.id.clone()).collect();
-        Ok(Decision { allowed, rules, does, reason })
+        Ok(PolicyDecision { allowed, rules, does, reason })
     }
 
     fn question(
         &self,
-        asker: &Asker,
-        about: About<'_>,
+        asker: &PolicyRequester,
+        about: PolicyResource<'_>,
         does: &[Action],
     ) -> Result<(Entities, Request), String> {
         let text = |text: &str| Value::new_string(text.to_owned());
@@ -182,14 +193,14 @@ impl Policies {
     }
 }
 
-/// What is asked about.
+/// The requested resource.
 #[derive(Clone, Copy)]
-enum About<'a> {
+enum PolicyResource<'a> {
     Call(&'a ToolCall),
     Child(&'a ChildRun),
 }
 
-impl<'a> About<'a> {
+impl<'a> PolicyResource<'a> {
     fn action(self) -> ToolAction {
         match self {
             Self::Call(call) => call.action,
@@ -221,16 +232,16 @@ impl<'a> About<'a> {
     }
 }
 
-fn too_long() -> Decision {
-    Decision::no(Vec::new(), format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"))
+fn too_long() -> PolicyDecision {
+    PolicyDecision::no(Vec::new(), format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"))
 }
 
-fn unasked(does: Vec<Action>, why: &str) -> Decision {
-    Decision::no(does, format!("herma's policy could not be asked: {why}"))
+fn unasked(does: Vec<Action>, why: &str) -> PolicyDecision {
+    PolicyDecision::no(does, format!("herma's policy could not be asked: {why}"))
 }
 
-/// What a rule that forbids tells the model.
-fn why(rule: &Rule) -> String {
+/// The message of a forbidding rule for the model.
+fn why(rule: &PolicyRule) -> String {
     let reason = rule.reason.as_deref().unwrap_or("the operator's policy forbids it");
     format!("{reason} (rule {})", rule.id)
 }

@@ -1,12 +1,13 @@
-//! Whether a tool may be called and a child run be had: policies in Cedar, those that herma ships and those of the operator, who can only narrow
-//! what herma ships. Values come in, decisions go out; nothing here knows files, clocks or processes.
+//! Decides whether a tool may be called or a child run started: policies in Cedar, those that herma ships and those
+//! of the operator, who can only narrow them. Values in, decisions out; this crate uses no files, clocks or
+//! processes.
 
 mod compile;
 mod decide;
 mod problem;
 mod shipped;
 
-pub use compile::{Policies, PolicyFile, Rule};
-pub use decide::{Asker, ChildRun, Decision};
-pub use problem::{Problem, Problems};
+pub use compile::{Policies, PolicyFile, PolicyRule};
+pub use decide::{ChildRun, PolicyDecision, PolicyRequester};
+pub use problem::{PolicyProblem, Problems};
 pub use shipped::{SCHEMA, SHIPPED};

@@ -1,4 +1,4 @@
-//! What is wrong with a policy, and where.
+//! A problem of a policy and its position.
 
 use std::fmt;
 
@@ -8,20 +8,21 @@ use serde::Serialize;
 
 /// One thing that is wrong with a policy.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Problem {
+#[schemars(rename = "Problem")]
+pub struct PolicyProblem {
     /// The file.
     pub file: String,
     /// The line, from 1, where it is known.
     pub line: Option<u64>,
     /// The column, from 1, where it is known.
     pub column: Option<u64>,
-    /// What is wrong.
+    /// The problem.
     pub problem: String,
-    /// What helps, where that is known.
+    /// The remedy, if known.
     pub help: Option<String>,
 }
 
-impl Problem {
+impl PolicyProblem {
     /// At a byte of the file's text.
     pub(crate) fn at(file: &str, text: &str, offset: Option<usize>, problem: impl Into<String>) -> Self {
         let place = offset.and_then(|offset| text.get(..offset)).map(|before| {
@@ -33,7 +34,7 @@ impl Problem {
         Self { file: file.to_owned(), line, column, problem: problem.into(), help: None }
     }
 
-    /// What Cedar says.
+    /// Cedar's diagnostic.
     pub(crate) fn of(file: &str, text: &str, diagnostic: &dyn Diagnostic) -> Self {
         let offset = diagnostic.labels().and_then(|mut labels| labels.next()).map(|label| label.offset());
         let help = diagnostic.help().map(|help| help.to_string());
@@ -52,7 +53,7 @@ impl Problem {
     }
 }
 
-impl fmt::Display for Problem {
+impl fmt::Display for PolicyProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let (Some(line), Some(column)) = (self.line, self.column) {
@@ -65,7 +66,7 @@ impl fmt::Display for Problem {
 
 /// Everything that is wrong with the policies: none of them counts until it is mended.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub struct Problems(pub Vec<Problem>);
+pub struct Problems(pub Vec<PolicyProblem>);
 
 impl fmt::Display for Problems {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,6 +1,6 @@
-//! What herma ships: the schema, and the rules for each stage.
+//! The shipped schema, and the shipped rules for each stage.
 
-/// What policies speak of.
+/// The schema of policies.
 pub const SCHEMA: &str = include_str!("../policies/schema.cedarschema");
 
 /// The rules, each file by its name.

@@ -1,28 +1,28 @@
-//! The shapes of commands that are known: tables that people can read. Lists of words are separated by blanks.
+//! The known shapes of commands, as readable tables. Lists of words are separated by blanks.
 
 use herma_core::contract::Action;
 
 /// A shape of command: the program, what must follow it, and what it does.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// What it does.
+pub(crate) struct CommandShape {
+    /// The action.
     pub(crate) action: Action,
     /// The programs.
     pub(crate) programs: &'static str,
-    /// What must follow, one of these. A word that starts with `-` may stand anywhere; the others come first and in
-    /// order, options aside. `*` is any word.
+    /// One of these must follow. A word that starts with `-` may be anywhere; the others come first and in order,
+    /// options aside. `*` is any word.
     pub(crate) followed_by: &'static [&'static str],
 }
 
-const fn shape(action: Action, programs: &'static str, followed_by: &'static [&'static str]) -> Shape {
-    Shape { action, programs, followed_by }
+const fn shape(action: Action, programs: &'static str, followed_by: &'static [&'static str]) -> CommandShape {
+    CommandShape { action, programs, followed_by }
 }
 
 /// Nothing has to follow.
 const ALONE: &[&str] = &[""];
 
 /// Every shape.
-pub(crate) const SHAPES: &[Shape] = &[
+pub(crate) const SHAPES: &[CommandShape] = &[
     shape(Action::Push, "git hg jj", &["push", "git push", "send-pack", "svn dcommit"]),
     shape(Action::Push, "gh", &["repo sync"]),
     // A pull is a fetch and a merge.
@@ -83,13 +83,13 @@ pub(crate) const SHAPES: &[Shape] = &[
     shape(Action::VendorSourceMutation, "git", &["subtree", "submodule add", "submodule update"]),
 ];
 
-/// Commands that only look or take back: the program, its first word, and the options that make it so.
+/// Commands that only read or undo: the program, its first word, and the options that make it so.
 pub(crate) const HARMLESS: &[(&str, &str, &str)] = &[
     ("git", "tag", "-l --list -n --contains --no-contains --points-at --merged --no-merged -v --verify"),
     ("git", "merge", "--abort"),
 ];
 
-/// Options that take the next word as their value, and the programs that have them.
+/// Options with a separate value, and their programs.
 pub(crate) const TAKE_A_VALUE: &[(&str, &str)] = &[
     ("git", "-C -c --git-dir --work-tree --namespace --exec-path --config-env"),
     ("gh glab", "-R --repo --hostname"),
@@ -107,11 +107,11 @@ pub(crate) const TAKE_A_VALUE: &[(&str, &str)] = &[
     ("mvn mvnw gradle gradlew", "-f --file -p --project-dir -P -s --settings"),
 ];
 
-/// Programs and words of the shell that run what follows them. Where their own options end is not known here, so every
-/// later word is tried as the program.
+/// Programs and shell keywords that run the following command. The end of their own options is unknown here, so
+/// every later word is tried as the program.
 pub(crate) const WRAPPERS: &str = "sudo doas env nohup time exec command builtin nice ionice setsid stdbuf timeout \
     xargs parallel find watch script strace unshare chroot busybox npx bunx uvx pipx pnpm poetry uv bundle yarn npm \
     ! { if then elif else while until do";
 
-/// Programs that run a script which they get as the word after `-c`, or on their input.
+/// Programs that run a script from the argument after `-c`, or from stdin.
 pub(crate) const SHELLS: &str = "sh bash dash zsh ksh ash fish su";

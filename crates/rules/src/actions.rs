@@ -1,37 +1,37 @@
-//! What a command that an engine reported would do to the world.
+//! Classifies the actions of a command that an engine reported.
 //!
-//! This is a witness of what the engine said it ran, and no wall: a command can be spelled in ways that no table
-//! knows, and an engine can run one without reporting it. The wall is the sandbox, which has no remote, no
-//! credential and no way out. What is seen here makes the verdict worse; what is not seen never makes it better.
+//! This detects and does not prevent: a command can be spelled in ways that no table knows, and an engine can run
+//! one without reporting it. The sandbox prevents, which has no remote, no credential and no network access. A
+//! detected action makes the verdict worse; an undetected one never makes it better.
 
 use std::collections::BTreeSet;
 
 use herma_core::contract::{Action, Terms};
 
-use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, Shape, TAKE_A_VALUE, WRAPPERS};
+use crate::action_shapes::{CommandShape, HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
 use crate::shell::{self, Simple};
 
-/// How deep scripts inside scripts are read.
+/// The maximum nesting of scripts.
 const MAX_DEPTH: usize = 8;
 
-/// How much of the scripts inside a command is read: without an end to it, `sudo eval sudo eval ...` takes for ever.
+/// The bytes of nested scripts that are read: without a bound, `sudo eval sudo eval ...` takes for ever.
 const MAX_NESTED_BYTES: usize = 1 << 18;
 
-/// How many words after a wrapper are tried as the program.
+/// The number of words after a wrapper that are tried as the program.
 const MAX_WRAPPED: usize = 64;
 
-/// How many arguments of a program are read.
+/// The number of arguments of a program that are read.
 const MAX_ARGUMENTS: usize = 256;
 
-/// The most words, options aside, that say what a program does.
-const MOST_PLAIN: usize = 2;
+/// The maximum number of words, options aside, that determine the action.
+const MAX_PLAIN_WORDS: usize = 2;
 
-/// What stands between two commands of one call. No command can hold it: what is open in one, like a quote, ends there.
+/// The separator between commands of one call. No command contains it: an open quote ends there.
 const BETWEEN_COMMANDS: char = '\0';
 
-/// What was read in a command.
+/// The actions found in a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Reading {
+pub struct CommandActions {
     /// Every action that it would take, each once, in order.
     pub actions: Vec<Action>,
     /// Whether all of it was read: what is nested too deeply, or too long, may do more.
@@ -40,22 +40,22 @@ pub struct Reading {
 
 /// Reads what a command would do.
 #[must_use]
-pub fn classify(command: &str) -> Reading {
-    let mut reader = Reader::new(command.len().saturating_add(MAX_NESTED_BYTES));
+pub fn classify(command: &str) -> CommandActions {
+    let mut reader = CommandReader::new(command.len().saturating_add(MAX_NESTED_BYTES));
     for command in command.split(BETWEEN_COMMANDS) {
         reader.read_script(command, MAX_DEPTH);
     }
-    Reading { actions: reader.actions.into_iter().collect(), complete: reader.complete }
+    CommandActions { actions: reader.actions.into_iter().collect(), complete: reader.complete }
 }
 
-/// The actions of one call of a program, as it was made: no shell reads these words.
+/// The actions of one call of a program with these arguments: no shell parses them.
 pub(crate) fn classify_words(words: &[String]) -> Vec<Action> {
-    let mut reader = Reader::new(MAX_NESTED_BYTES);
+    let mut reader = CommandReader::new(MAX_NESTED_BYTES);
     reader.read_command(&Simple { words: words.to_vec(), input: Vec::new() }, MAX_DEPTH);
     reader.actions.into_iter().collect()
 }
 
-/// Those of `actions` that are forbidden: by every contract, or by this one.
+/// The `actions` that every contract, or this one, forbids.
 #[must_use]
 pub fn forbidden(terms: &Terms, actions: &[Action]) -> Vec<Action> {
     let is_forbidden =
@@ -64,14 +64,14 @@ pub fn forbidden(terms: &Terms, actions: &[Action]) -> Vec<Action> {
     forbidden.into_iter().collect()
 }
 
-/// What was read so far, and how much more may be.
-struct Reader {
+/// The state of the reader, and its remaining budget.
+struct CommandReader {
     actions: BTreeSet<Action>,
     budget: usize,
     complete: bool,
 }
 
-impl Reader {
+impl CommandReader {
     fn new(budget: usize) -> Self {
         Self { actions: BTreeSet::new(), budget, complete: true }
     }
@@ -116,7 +116,7 @@ fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| !name.is_empty() && is_name(name))
 }
 
-/// Whether the first word runs what follows it.
+/// Whether the first word runs the following ones.
 fn is_wrapper(words: &[String]) -> bool {
     words.first().is_some_and(|first| {
         let name = program(first);
@@ -139,9 +139,9 @@ fn has_shape(name: &str) -> bool {
     SHAPES.iter().any(|shape| has(shape.programs, name))
 }
 
-/// Whether the words that say what a program does may still follow these arguments.
+/// Whether words that determine the action may still follow these arguments.
 fn is_open(name: &str, arguments: &[String]) -> bool {
-    has_shape(name) && plain_words(name, arguments).len() < MOST_PLAIN
+    has_shape(name) && plain_words(name, arguments).len() < MAX_PLAIN_WORDS
 }
 
 /// The scripts that a program was given to run.
@@ -160,9 +160,9 @@ fn scripts(name: &str, arguments: &[String], input: &[String]) -> Vec<String> {
     }
 }
 
-/// What a program with these arguments does.
+/// The actions of a program with these arguments.
 fn actions_of(name: &str, arguments: &[String]) -> Vec<Action> {
-    let of_program: Vec<&Shape> = SHAPES.iter().filter(|shape| has(shape.programs, name)).collect();
+    let of_program: Vec<&CommandShape> = SHAPES.iter().filter(|shape| has(shape.programs, name)).collect();
     if of_program.is_empty() {
         return Vec::new();
     }
@@ -170,11 +170,12 @@ fn actions_of(name: &str, arguments: &[String]) -> Vec<Action> {
     if is_harmless(name, &plain, arguments) {
         return Vec::new();
     }
-    let matches = |shape: &&&Shape| shape.followed_by.iter().any(|words| follow(words, &plain, arguments));
+    let matches =
+        |shape: &&&CommandShape| shape.followed_by.iter().any(|words| follow(words, &plain, arguments));
     of_program.iter().filter(matches).map(|shape| shape.action).collect()
 }
 
-/// Whether the words of a shape are there: options anywhere, the others first and in order.
+/// Whether the words of a shape occur: options anywhere, the others first and in order.
 fn follow(words: &str, plain: &[&str], arguments: &[String]) -> bool {
     let (options, in_order): (Vec<&str>, Vec<&str>) =
         words.split_whitespace().partition(|word| word.starts_with('-'));
@@ -253,7 +254,9 @@ mod tests {
         for shape in SHAPES {
             for program in shape.programs.split(' ') {
                 for words in shape.followed_by {
-                    assert!(words.split(' ').filter(|word| !word.starts_with('-')).count() <= MOST_PLAIN);
+                    assert!(
+                        words.split(' ').filter(|word| !word.starts_with('-')).count() <= MAX_PLAIN_WORDS
+                    );
                     let command = format!("{program} {}", words.replace('*', "x"));
                     assert!(classify(&command).actions.contains(&shape.action), "{command}");
                 }
@@ -352,7 +355,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_not_read_to_its_end_says_so() {
+    fn a_truncated_reading_is_marked() {
         let nested = |depth| format!("{}git push{}", "$(".repeat(depth), ")".repeat(depth));
         let options = |times| format!("git {}push", "-c a=b ".repeat(times));
         let wrapped = |times| format!("env {}git push", "A=b ".repeat(times));

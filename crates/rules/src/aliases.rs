@@ -1,4 +1,4 @@
-//! What lies behind a link is there under the link's name too, and whoever looks for that name finds it.
+//! Names of files through links: a file behind a link is also found under the link's name.
 
 use std::collections::BTreeSet;
 use std::ops::Bound;
@@ -8,12 +8,12 @@ use herma_core::RepoPath;
 use crate::allowed_paths::TreeFacts;
 use crate::symlinks;
 
-/// How many such names are looked at: links can be laid so that there is no end to them.
-const MOST: usize = 100_000;
+/// The number of such names that are checked: links can produce an unbounded number.
+const MAX_ALIASES: usize = 100_000;
 
 /// A name that a link gives to a path.
 pub(crate) struct Alias<'a> {
-    /// What was changed, and is to blame: the link, or the path behind it.
+    /// The change to report: the link, or the path behind it.
     pub(crate) changed: &'a RepoPath,
     pub(crate) link: &'a RepoPath,
     pub(crate) name: RepoPath,
@@ -30,7 +30,7 @@ pub(crate) fn find(facts: &TreeFacts) -> Result<Vec<Alias<'_>>, &RepoPath> {
         let is_new = changed.contains(link);
         for (path, rest) in below(if is_new { &all } else { &changed }, &target) {
             let Some(name) = RepoPath::new([link.as_bytes(), b"/", rest].concat()) else { continue };
-            if found.len() == MOST {
+            if found.len() == MAX_ALIASES {
                 return Err(link);
             }
             found.push(Alias { changed: if is_new { link } else { path }, link, name });

@@ -10,7 +10,7 @@ use herma_core::report::{ChangedFile, Mode, PathRule, PathViolation};
 use crate::aliases::{self, Alias};
 use crate::bare_repositories::{self, BareRepository};
 use crate::forbidden_paths::{self, Lift};
-use crate::glob::{BadPattern, Case, Globs, Kind, prefixes};
+use crate::glob::{BadPattern, Globs, LetterCase, PathKind, prefixes};
 use crate::names::{fold_letters, fold_path, fold_pattern};
 use crate::pattern_table::PatternTable;
 use crate::{case_twins, path_length, symlinks};
@@ -23,13 +23,13 @@ pub const MAX_FILE_BYTES: u64 = 64 << 20;
 /// deeper than those of any usual repository.
 const FREE_DEPTH_BYTES: u64 = 64 << 20;
 const USUAL_DEPTH: u64 = 16;
-/// How many wildcards the patterns of a contract may have together: each costs memory and time for every path.
-const MOST_WILDCARDS: usize = 1_000;
+/// The number of wildcards in the patterns of a contract: each costs memory and time for every path.
+const MAX_WILDCARDS: usize = 1_000;
 
-/// What was found in the tree that an engine left. All of it is what herma itself saw.
+/// The tree that an engine left, as herma itself saw it.
 #[derive(Clone, Debug, Default)]
 pub struct TreeFacts {
-    /// What differs from the baseline. A rename is a deletion and an addition; both are judged.
+    /// The differences from the baseline. A rename is a deletion and an addition; both are judged.
     pub changes: Vec<ChangedFile>,
     /// Every path of the result's tree, for the search for case twins.
     pub paths: Vec<RepoPath>,
@@ -62,12 +62,12 @@ pub struct TreeFacts {
 pub struct PathRules {
     allowed: Globs,
     forbidden: Globs,
-    lifted: Lifted,
+    lifted: LiftedRules,
 }
 
-/// What `lift_paths` lifts from the built-in list.
+/// The built-in rules that `lift_paths` lifts.
 #[derive(Clone, Debug)]
-struct Lifted {
+struct LiftedRules {
     /// Patterns that start at the root: they also lift a part of a forbidden directory.
     anchored: Globs,
     /// Patterns that match at any depth: `Cargo.lock` lifts that name, and not the `vendor/` around it.
@@ -87,9 +87,12 @@ impl PathRules {
         let forbidden: Vec<String> =
             terms.forbidden_paths.iter().map(|pattern| fold_pattern(pattern.as_str())).collect();
         Ok(Self {
-            allowed: Globs::compile(terms.allowed_paths.as_slice().iter().map(Pattern::as_str), Case::Exact)?,
-            forbidden: Globs::compile(forbidden.iter().map(String::as_str), Case::Any)?,
-            lifted: Lifted::compile(&terms.lift_paths)?,
+            allowed: Globs::compile(
+                terms.allowed_paths.as_slice().iter().map(Pattern::as_str),
+                LetterCase::Exact,
+            )?,
+            forbidden: Globs::compile(forbidden.iter().map(String::as_str), LetterCase::Any)?,
+            lifted: LiftedRules::compile(&terms.lift_paths)?,
         })
     }
 
@@ -103,7 +106,7 @@ impl PathRules {
             violations.extend(judge_content(change, facts));
         }
         for path in &facts.ignored {
-            violations.extend(self.forbids(path, Kind::Leaf));
+            violations.extend(self.forbids(path, PathKind::Leaf));
         }
         violations.extend(self.judge_aliases(facts));
         for path in &facts.git_control_files {
@@ -117,7 +120,7 @@ impl PathRules {
             violations.push(broke(
                 path,
                 PathRule::SpecialFile,
-                "it belongs to somebody else, and herma may not read it",
+                "it belongs to another user, and herma may not read it",
             ));
         }
         for path in &facts.special_files {
@@ -157,7 +160,7 @@ impl PathRules {
         let deepest = deepest_judged(changes);
         let judge = |change: &ChangedFile| {
             if depth(&change.path) > deepest {
-                let why = format!("it lies in more than {deepest} directories, too many to be judged");
+                let why = format!("it is nested in more than {deepest} directories, too many to be judged");
                 return vec![broke(&change.path, PathRule::NotAllowed, why)];
             }
             self.judge_name(change)
@@ -176,13 +179,13 @@ impl PathRules {
     #[must_use]
     pub fn judge_name(&self, change: &ChangedFile) -> Vec<PathViolation> {
         let path = &change.path;
-        let kind = if is_submodule(change) { Kind::Directory } else { Kind::Leaf };
+        let kind = if is_submodule(change) { PathKind::Directory } else { PathKind::Leaf };
         let mut violations = Vec::new();
         if self.allowed.covers(path.as_bytes(), kind).is_none() {
             violations.push(broke(path, PathRule::NotAllowed, "no pattern of allowed_paths matches it"));
         }
-        // A link can stand where a directory is looked for.
-        violations.extend(self.forbids(path, if is_link(change) { Kind::Directory } else { kind }));
+        // A link can replace a directory.
+        violations.extend(self.forbids(path, if is_link(change) { PathKind::Directory } else { kind }));
         if is_added(change) {
             violations.extend(path.name_problem().map(|why| broke(path, PathRule::UnprintableName, why)));
             violations
@@ -210,7 +213,7 @@ impl PathRules {
         Some(violations)
     }
 
-    /// What is forbidden under the name that a link gives it, each change once; under its own name it is judged already.
+    /// The forbidden names that a link gives to files, each change once; their own names are judged already.
     fn judge_aliases(&self, facts: &TreeFacts) -> Vec<PathViolation> {
         let aliases = match aliases::find(facts) {
             Ok(aliases) => aliases,
@@ -221,8 +224,8 @@ impl PathRules {
         let mut judged = BTreeMap::new();
         for Alias { changed, link, name } in &aliases {
             if !judged.contains_key(changed)
-                && self.forbids(changed, Kind::Directory).is_none()
-                && let Some(forbidden) = self.forbids(name, Kind::Leaf)
+                && self.forbids(changed, PathKind::Directory).is_none()
+                && let Some(forbidden) = self.forbids(name, PathKind::Leaf)
             {
                 let why = format!("by the link `{link}` it is `{name}` too, and {}", forbidden.detail);
                 judged.insert(*changed, broke(changed, PathRule::ForbiddenAlias, why));
@@ -231,7 +234,7 @@ impl PathRules {
         judged.into_values().collect()
     }
 
-    fn forbids(&self, path: &RepoPath, kind: Kind) -> Option<PathViolation> {
+    fn forbids(&self, path: &RepoPath, kind: PathKind) -> Option<PathViolation> {
         let bytes = path.as_bytes();
         // The patterns have their letters folded; a name's blanks and dots at the end count for some systems only.
         let (letters, folded) = (fold_letters(bytes), fold_path(bytes));
@@ -259,20 +262,20 @@ impl PathRules {
     }
 }
 
-impl Lifted {
+impl LiftedRules {
     fn compile(patterns: &[Pattern]) -> Result<Self, BadPattern> {
         let (anchored, floating): (Vec<&str>, Vec<&str>) = patterns
             .iter()
             .map(Pattern::as_str)
             .partition(|text| text.trim_end_matches('/').contains('/') && !text.starts_with("**/"));
         Ok(Self {
-            anchored: Globs::compile(anchored, Case::Exact)?,
-            floating: Globs::compile(floating, Case::Exact)?,
+            anchored: Globs::compile(anchored, LetterCase::Exact)?,
+            floating: Globs::compile(floating, LetterCase::Exact)?,
         })
     }
 
     /// Whether the forbidden `part` of `path` is lifted.
-    fn lifts(&self, path: &[u8], part: &[u8], kind: Kind) -> bool {
+    fn lifts(&self, path: &[u8], part: &[u8], kind: PathKind) -> bool {
         self.floating.covers(part, kind).is_some() || self.anchored.covers(path, kind).is_some()
     }
 }
@@ -282,7 +285,7 @@ fn depth(path: &RepoPath) -> u64 {
     path.as_bytes().split(|byte| *byte == b'/').count() as u64
 }
 
-/// How deep a path may be nested so that it is judged: as deep as it likes, where all changes together cost little.
+/// The maximum nesting at which a path is judged; unlimited while all changes together cost little.
 fn deepest_judged(changes: &[ChangedFile]) -> u64 {
     let length = |change: &ChangedFile| change.path.as_bytes().len() as u64;
     let bytes: u64 = changes.iter().map(length).sum();
@@ -296,8 +299,8 @@ fn bound_wildcards(terms: &Terms) -> Result<(), BadPattern> {
     let mut found = 0;
     for pattern in patterns {
         found += pattern.as_str().matches(['*', '?', '[']).count();
-        if found > MOST_WILDCARDS {
-            let why = format!("the contract's patterns have more than {MOST_WILDCARDS} wildcards together");
+        if found > MAX_WILDCARDS {
+            let why = format!("the contract's patterns have more than {MAX_WILDCARDS} wildcards together");
             return Err(BadPattern { pattern: pattern.as_str().to_owned(), why });
         }
     }
@@ -311,9 +314,9 @@ fn judge_submodule(change: &ChangedFile, submodules: &[RepoPath]) -> Option<Path
     let folded = fold_path(change.path.as_bytes());
     let around = submodules.iter().find(|submodule| {
         let submodule = fold_path(submodule.as_bytes());
-        prefixes(&folded, Kind::Leaf).any(|(prefix, _)| prefix == submodule)
+        prefixes(&folded, PathKind::Leaf).any(|(prefix, _)| prefix == submodule)
     })?;
-    Some(broke(&change.path, PathRule::Submodule, format!("it lies in the submodule `{around}`")))
+    Some(broke(&change.path, PathRule::Submodule, format!("it is in the submodule `{around}`")))
 }
 
 /// The rules for what a path holds now. What is not known counts as broken.
@@ -334,7 +337,7 @@ fn judge_content(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolatio
     }
 }
 
-/// What could not be made part of the patch at all.
+/// The entries that could not be part of the patch.
 fn judge_unsupported(facts: &TreeFacts) -> Vec<PathViolation> {
     let too_deep = "something in it has a path that is too long to be opened";
     let refused = "git refuses a symbolic link of this name";

@@ -26,15 +26,15 @@ pub(crate) struct BareRepository<'a> {
     pub(crate) dir: Option<RepoPath>,
 }
 
-/// What was found of a repository in a directory that has a `HEAD`.
+/// The parts of a repository found in a directory with a `HEAD`.
 #[derive(Default)]
-struct Pieces {
+struct RepositoryParts {
     objects: bool,
     refs: bool,
     commondir: bool,
 }
 
-impl Pieces {
+impl RepositoryParts {
     fn are_complete(&self) -> bool {
         self.commondir || (self.objects && self.refs)
     }
@@ -47,16 +47,18 @@ pub(crate) fn find<'a>(
     files: &[RepoPath],
     submodules: &[RepoPath],
 ) -> Vec<BareRepository<'a>> {
-    let mut dirs: BTreeMap<Vec<u8>, Pieces> = files
+    let mut dirs: BTreeMap<Vec<u8>, RepositoryParts> = files
         .iter()
         .filter(|path| folds_to(path.name(), HEAD) && can_be_opened(path))
-        .map(|path| (path.parent().map_or_else(Vec::new, |dir| fold_path(dir.as_bytes())), Pieces::default()))
+        .map(|path| {
+            (path.parent().map_or_else(Vec::new, |dir| fold_path(dir.as_bytes())), RepositoryParts::default())
+        })
         .collect();
     if dirs.is_empty() {
         return Vec::new();
     }
     for path in files.iter().chain(submodules).filter(|path| can_be_opened(path)) {
-        for Step { dir, name, is_last } in steps(&fold_path(path.as_bytes())) {
+        for PathStep { dir, name, is_last } in steps(&fold_path(path.as_bytes())) {
             if let Some(piece) = piece(name)
                 && let Some(pieces) = dirs.get_mut(dir)
             {
@@ -79,7 +81,7 @@ fn first_changes<'a>(
         return Vec::new();
     }
     for path in changes.iter().map(|change| &change.path).filter(|path| can_be_opened(path)) {
-        for Step { dir, name, .. } in steps(&fold_path(path.as_bytes())) {
+        for PathStep { dir, name, .. } in steps(&fold_path(path.as_bytes())) {
             if let Some(first) = repositories.get_mut(dir) {
                 let this = (piece(name).is_none(), path);
                 *first = Some(first.map_or(this, |other| other.min(this)));
@@ -108,18 +110,18 @@ pub(crate) fn find_in_changes(changes: &[ChangedFile]) -> Vec<BareRepository<'_>
 }
 
 /// One name of a folded path, and the directory that it is in.
-struct Step<'a> {
+struct PathStep<'a> {
     dir: &'a [u8],
     name: &'a [u8],
     is_last: bool,
 }
 
-fn steps(path: &[u8]) -> impl Iterator<Item = Step<'_>> {
+fn steps(path: &[u8]) -> impl Iterator<Item = PathStep<'_>> {
     let mut start: usize = 0;
     path.split(|b| *b == b'/').map(move |name| {
         let dir = &path[..start.saturating_sub(1)];
         start += name.len() + 1;
-        Step { dir, name, is_last: start > path.len() }
+        PathStep { dir, name, is_last: start > path.len() }
     })
 }
 
@@ -165,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_one_or_was_not_touched() {
+    fn unchanged_and_unrelated_files_are_not_included() {
         for tree in [
             &["+d/HEAD", "+d/objects/x"][..],
             &["+d/HEAD/x", "+d/objects/x", "+d/refs/x"],

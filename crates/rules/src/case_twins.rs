@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 use herma_core::RepoPath;
 
-use crate::glob::{Kind, prefixes};
+use crate::glob::{PathKind, prefixes};
 use crate::names::fold_path;
 
 /// Each of `added` that has a twin in the tree, with the twin. A directory above it counts like the path itself.
@@ -38,7 +38,7 @@ pub(crate) fn find<'a>(added: &[&'a RepoPath], tree: &[RepoPath]) -> Vec<(&'a Re
 
 /// The directories above a path and the path itself.
 fn parts(path: &[u8]) -> impl Iterator<Item = &[u8]> {
-    prefixes(path, Kind::Leaf).map(|(prefix, _)| prefix)
+    prefixes(path, PathKind::Leaf).map(|(prefix, _)| prefix)
 }
 
 #[cfg(test)]
@@ -79,7 +79,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_spelled_the_same_is_no_twin() {
+    fn an_identical_name_is_no_case_twin() {
         assert!(twins(&["src/new.rs"], &["src/old.rs", "src2/new.rs"]).is_empty());
         assert!(twins(&[], &["a", "A"]).is_empty());
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::action_shapes::{HARMLESS, SHAPES, SHELLS, TAKE_A_VALUE, WRAPPERS};
 use crate::allowed_paths::MAX_FILE_BYTES;
 use crate::bare_repositories::PIECES;
-use crate::egress_actions::PLACES;
+use crate::egress_actions::EGRESS_HOSTS;
 use crate::forbidden_paths::{Lift, built_in};
 use crate::path_length::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 use crate::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
@@ -24,7 +24,7 @@ pub fn policy_digest() -> Digest {
     Digest::of(rules().to_string().as_bytes())
 }
 
-/// What every run of an installation may reach, besides what its contract names.
+/// The hosts that every run of an installation may reach, besides those of its contract.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EgressRules {
     /// The entries of the installation's list.
@@ -42,8 +42,8 @@ pub fn egress_digest(terms: &Terms, rules: &EgressRules) -> Digest {
     Digest::of(json!(["herma.egress/v2", hosts, installation, grants]).to_string().as_bytes())
 }
 
-/// The rules as lists of texts and numbers, which have one spelling only. Why a path is forbidden is left out: other
-/// words are not other rules.
+/// The rules as lists of texts and numbers in a unique form. The reasons are left out: other reasons are not other
+/// rules.
 fn rules() -> Value {
     let paths: Vec<_> = built_in()
         .iter()
@@ -55,7 +55,7 @@ fn rules() -> Value {
     let shapes: Vec<_> =
         SHAPES.iter().map(|shape| json!([shape.action, shape.programs, shape.followed_by])).collect();
     let places: Vec<_> =
-        PLACES.iter().map(|place| json!([place.hosts, place.actions, place.nothing_else])).collect();
+        EGRESS_HOSTS.iter().map(|place| json!([place.hosts, place.actions, place.nothing_else])).collect();
     let refused: Vec<_> = REFUSED_IN_NAMES.iter().map(ranges).collect();
     let deciding: Vec<_> = DECIDING.iter().flat_map(|group| group.patterns).collect();
     let shadows: Vec<_> = SHADOWS.iter().flat_map(|(_, ends)| ends.iter()).collect();
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_installation_allows_is_part_of_it_and_not_the_same_as_the_contracts() {
+    fn the_installations_hosts_are_part_of_the_digest_apart_from_the_contracts() {
         let hosts = BTreeSet::from(["a.example".to_owned()]);
         let grants = BTreeSet::from([Digest::of(b"a grant")]);
         let all = [

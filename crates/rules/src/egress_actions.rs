@@ -1,29 +1,29 @@
-//! What it can mean that an engine wanted to reach a host, where the wall did not let it.
+//! Classifies a denied connection of an engine by its host.
 //!
-//! TLS hides what would have been said. A host that takes nothing but uploads leaves one meaning; a code forge or a package
-//! registry serves readers too, and a denied connection to it proves no push. So the second kind counts as a forbidden
-//! action only where the contract itself names the action: its author then wants no talk with such hosts at all.
+//! TLS hides the request. A host that only takes uploads has one meaning; a code forge or a package registry serves
+//! readers too, and a denied connection to it proves no push. So the second kind counts as a forbidden action only
+//! if the contract names the action: its author then wants no connection to such hosts at all.
 
 use herma_core::contract::{Action, Terms};
 
 /// Hosts, and what is done there.
-pub(crate) struct Place {
+pub(crate) struct EgressHost {
     /// The host, or what every host below ends with, after a `*`.
     pub(crate) hosts: &'static [&'static str],
-    /// What can be done there.
+    /// The possible actions.
     pub(crate) actions: &'static [Action],
     /// Whether nothing else can.
     pub(crate) nothing_else: bool,
 }
 
 /// Every host that means something. The first that fits counts.
-pub(crate) const PLACES: &[Place] = &[
-    Place {
+pub(crate) const EGRESS_HOSTS: &[EgressHost] = &[
+    EgressHost {
         hosts: &["upload.pypi.org", "uploads.github.com", "upload.rubygems.org"],
         actions: &[Action::PublicPublication],
         nothing_else: true,
     },
-    Place {
+    EgressHost {
         hosts: &[
             "github.com",
             "*.github.com",
@@ -40,7 +40,7 @@ pub(crate) const PLACES: &[Place] = &[
         actions: &[Action::Push, Action::PrOpen, Action::IssueClose],
         nothing_else: false,
     },
-    Place {
+    EgressHost {
         hosts: &[
             "registry.npmjs.org",
             "crates.io",
@@ -58,29 +58,29 @@ pub(crate) const PLACES: &[Place] = &[
     },
 ];
 
-/// What somebody who wants to reach this host may be about to do. It proves nothing.
+/// The actions that a connection to this host may mean. It proves nothing.
 #[must_use]
 pub fn possible_at(host: &str) -> &'static [Action] {
-    place_of(host).map_or(&[], |place| place.actions)
+    host_entry(host).map_or(&[], |place| place.actions)
 }
 
 /// The forbidden actions that a denied attempt to reach this host counts as.
 #[must_use]
 pub fn attempted_at(terms: &Terms, host: &str) -> Vec<Action> {
-    let Some(place) = place_of(host) else { return Vec::new() };
+    let Some(place) = host_entry(host) else { return Vec::new() };
     if place.nothing_else {
         return crate::actions::forbidden(terms, place.actions);
     }
     place.actions.iter().copied().filter(|action| terms.forbidden_actions.contains(action)).collect()
 }
 
-fn place_of(host: &str) -> Option<&'static Place> {
+fn host_entry(host: &str) -> Option<&'static EgressHost> {
     let host = host.to_ascii_lowercase();
     let fits = |listed: &&'static str| match listed.strip_prefix('*') {
         Some(end) => host.len() > end.len() && host.ends_with(end),
         None => host == **listed,
     };
-    PLACES.iter().find(|place| place.hosts.iter().any(fits))
+    EGRESS_HOSTS.iter().find(|place| place.hosts.iter().any(fits))
 }
 
 #[cfg(test)]

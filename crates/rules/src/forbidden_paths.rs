@@ -12,7 +12,7 @@ pub use self::table::Group;
 pub struct ForbiddenPath {
     /// A gitignore-style glob; letters of either case match each other.
     pub pattern: &'static str,
-    /// Why nobody wants an agent to change it unasked.
+    /// Why an agent must not change it unasked.
     pub why: &'static str,
     /// Whether a contract's `lift_paths` can lift it.
     pub lift: Lift,
@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_pattern_stands_there_once() {
+    fn each_pattern_is_unique() {
         let mut folded = BTreeSet::new();
         for path in built_in() {
             assert!(folded.insert(path.pattern.to_ascii_lowercase()), "{}", path.pattern);
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn whatever_belongs_to_a_tool_has_the_source_that_says_so() {
+    fn every_tool_specific_group_names_its_source() {
         for group in groups().iter().filter(|group| !group.tool.is_empty()) {
             assert!(group.source.starts_with("https://"), "{group:?}");
         }

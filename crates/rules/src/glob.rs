@@ -12,20 +12,20 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 pub struct BadPattern {
     /// As the contract says it.
     pub pattern: String,
-    /// What is wrong with it, and what to write.
+    /// The problem, and the correct form.
     pub why: String,
 }
 
 /// Whether letters of either case match each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Case {
+pub(crate) enum LetterCase {
     Exact,
     Any,
 }
 
-/// What a path is in the tree: a pattern with a `/` at its end matches directories only.
+/// The kind of a path in the tree: a pattern that ends with `/` matches directories only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum PathKind {
     Directory,
     Leaf,
 }
@@ -34,23 +34,23 @@ pub(crate) enum Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Globs {
     compiled: Gitignore,
-    /// Where patterns and paths are compared in small letters: the patterns as they were spelled.
+    /// The original patterns, if patterns and paths are compared in lower case.
     spelled: Option<Vec<String>>,
 }
 
 impl Globs {
     pub(crate) fn compile<'a>(
         patterns: impl IntoIterator<Item = &'a str>,
-        case: Case,
+        case: LetterCase,
     ) -> Result<Self, BadPattern> {
         let patterns: Vec<&str> = patterns.into_iter().collect();
         // The library has no quick way for letters of either case, and every run waits for this. Small letters on both sides
         // are the same, but for a class, where `[Z-a]` is more than letters.
-        let small = case == Case::Any && !patterns.iter().any(|pattern| pattern.contains('['));
+        let small = case == LetterCase::Any && !patterns.iter().any(|pattern| pattern.contains('['));
         // An empty root: paths are relative to the repository already.
         let mut builder = GitignoreBuilder::new("");
         builder.allow_unclosed_class(false);
-        builder.case_insensitive(case == Case::Any && !small).map_err(|e| bad("", e.to_string()))?;
+        builder.case_insensitive(case == LetterCase::Any && !small).map_err(|e| bad("", e.to_string()))?;
         for pattern in &patterns {
             let mut line = harden(pattern)?;
             if small {
@@ -63,31 +63,31 @@ impl Globs {
     }
 
     /// The pattern that matches this very path, regardless of the directories above it.
-    pub(crate) fn hit(&self, path: &[u8], kind: Kind) -> Option<&str> {
+    pub(crate) fn hit(&self, path: &[u8], kind: PathKind) -> Option<&str> {
         let Some(spelled) = &self.spelled else { return self.find(path, kind) };
         let path = path.to_ascii_lowercase();
         let small = self.find(&path, kind)?;
         Some(spelled.iter().find(|pattern| pattern.eq_ignore_ascii_case(small)).map_or(small, String::as_str))
     }
 
-    fn find(&self, path: &[u8], kind: Kind) -> Option<&str> {
-        match self.compiled.matched(OsStr::from_bytes(path), kind == Kind::Directory) {
+    fn find(&self, path: &[u8], kind: PathKind) -> Option<&str> {
+        match self.compiled.matched(OsStr::from_bytes(path), kind == PathKind::Directory) {
             Match::Ignore(glob) => Some(glob.original()),
             Match::None | Match::Whitelist(_) => None,
         }
     }
 
     /// The pattern that matches this path or a directory above it.
-    pub(crate) fn covers(&self, path: &[u8], kind: Kind) -> Option<&str> {
+    pub(crate) fn covers(&self, path: &[u8], kind: PathKind) -> Option<&str> {
         prefixes(path, kind).find_map(|(prefix, kind)| self.hit(prefix, kind))
     }
 }
 
-/// The directories above a path from the root down, then the path itself. The root is not among them: the library's
-/// own walk asks about it too, and then `*/` matches a file that lies in no directory.
-pub(crate) fn prefixes(path: &[u8], leaf: Kind) -> impl Iterator<Item = (&[u8], Kind)> {
+/// The directories above a path from the root down, then the path itself. The root is left out: the library's own
+/// walk includes it, and then `*/` matches a top-level file.
+pub(crate) fn prefixes(path: &[u8], leaf: PathKind) -> impl Iterator<Item = (&[u8], PathKind)> {
     let slashes = path.iter().enumerate().filter(|(_, b)| **b == b'/').map(|(at, _)| at);
-    slashes.map(|at| (&path[..at], Kind::Directory)).chain([(path, leaf)])
+    slashes.map(|at| (&path[..at], PathKind::Directory)).chain([(path, leaf)])
 }
 
 fn bad(pattern: &str, why: impl Into<String>) -> BadPattern {
@@ -150,8 +150,8 @@ mod tests {
     use super::*;
 
     fn covers(pattern: &str, path: &str) -> bool {
-        let globs = Globs::compile([pattern], Case::Exact).unwrap();
-        globs.covers(path.as_bytes(), Kind::Leaf).is_some()
+        let globs = Globs::compile([pattern], LetterCase::Exact).unwrap();
+        globs.covers(path.as_bytes(), PathKind::Leaf).is_some()
     }
 
     #[test]
@@ -160,15 +160,15 @@ mod tests {
         assert!(!covers("/a[!b]c", "a/c"));
         assert!(!covers("/a[^b]c", "a/c"));
         for pattern in ["a[+-9]b", "a[]/]b", "a[\\]]b", "a[[:alpha:]]b", "a[!-b]c", "[ä]"] {
-            assert!(Globs::compile([pattern], Case::Exact).is_err(), "{pattern}");
+            assert!(Globs::compile([pattern], LetterCase::Exact).is_err(), "{pattern}");
         }
     }
 
     #[test]
-    fn letters_of_either_case_match_and_the_pattern_is_told_as_it_was_spelled() {
+    fn letters_of_either_case_match_and_the_pattern_is_reported_as_written() {
         let hit = |pattern: &str, path: &str| {
-            let globs = Globs::compile([pattern, "other"], Case::Any).unwrap();
-            globs.hit(path.as_bytes(), Kind::Leaf).map(str::to_owned)
+            let globs = Globs::compile([pattern, "other"], LetterCase::Any).unwrap();
+            globs.hit(path.as_bytes(), PathKind::Leaf).map(str::to_owned)
         };
         for path in ["Jenkinsfile", "ci/JENKINSFILE", "jenkinsfile"] {
             assert_eq!(hit("Jenkinsfile", path).as_deref(), Some("Jenkinsfile"), "{path}");
@@ -178,7 +178,7 @@ mod tests {
         for path in ["_x", "Zx", "zx", "AX"] {
             assert!(hit("[Z-a]x", path).is_some(), "{path}");
         }
-        // Letters beyond ASCII are folded by who asks.
+        // The caller folds letters beyond ASCII.
         assert_eq!(hit("\u{e9}", "\u{c9}"), None);
     }
 
@@ -192,14 +192,14 @@ mod tests {
 
     #[test]
     fn names_are_bytes() {
-        let globs = Globs::compile(["src/**/*.c"], Case::Exact).unwrap();
-        assert!(globs.covers(b"src/\xff\n/\xfe.c", Kind::Leaf).is_some());
+        let globs = Globs::compile(["src/**/*.c"], LetterCase::Exact).unwrap();
+        assert!(globs.covers(b"src/\xff\n/\xfe.c", PathKind::Leaf).is_some());
     }
 
     #[test]
-    fn what_would_silently_match_nothing_is_refused() {
+    fn patterns_that_match_nothing_are_refused() {
         for pattern in ["a***", "\\/a", "a\\/b", "[]", "[a"] {
-            let error = Globs::compile([pattern], Case::Exact).unwrap_err();
+            let error = Globs::compile([pattern], LetterCase::Exact).unwrap_err();
             assert_eq!(error.pattern, pattern);
         }
     }

@@ -25,7 +25,7 @@ fn each_name(path: &[u8], change: impl Fn(&[u8]) -> Vec<u8>) -> Vec<u8> {
             changed.push(b'/');
         }
         match change(name) {
-            // What would be no name stays: a path has no empty names, and none that lead elsewhere.
+            // A result that is no valid name is kept unchanged: a path has no empty components and no `.` or `..`.
             nothing if matches!(&*nothing, b"" | b"." | b"..") => changed.extend(name),
             name => changed.extend(name),
         }
@@ -42,7 +42,7 @@ pub(crate) fn fold_pattern(pattern: &str) -> String {
 
 /// Whether some file system takes this name for `piece`, which is in lower case.
 pub(crate) fn folds_to(name: &[u8], piece: &str) -> bool {
-    // Most names are told apart by their first byte; a character that HFS+ ignores is not ASCII.
+    // Most names differ in their first byte; a character that HFS+ ignores is not ASCII.
     let may_be = |first: &u8| !first.is_ascii() || first.eq_ignore_ascii_case(&piece.as_bytes()[0]);
     name.first().is_some_and(may_be) && fold_name(name) == piece.as_bytes()
 }

@@ -1,6 +1,6 @@
-//! Which calls of which programs would reach the world outside, for who watches programs start.
+//! The program calls that reach the outside, for the PATH shims.
 //!
-//! What changes nothing but the workspace, such as a merge, is not among them: test suites do that too.
+//! Calls that change only the workspace, such as a merge, are not included: test suites make them too.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -22,7 +22,7 @@ const OUTWARD: [Action; 6] = [
 /// The words of a program of which one is in every call that reaches out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Telltale {
-    /// Whether every call does, with any words or none.
+    /// Whether every call reaches out, with any words or none.
     pub always: bool,
     /// The words.
     pub words: BTreeSet<&'static str>,
@@ -62,7 +62,7 @@ mod tests {
     }
 
     #[test]
-    fn what_reaches_out_is_told_from_what_stays_inside() {
+    fn outward_calls_are_told_from_local_ones() {
         assert_eq!(out("git -C sub push origin main"), [Action::Push]);
         assert_eq!(out("gh pr create --fill"), [Action::PrOpen]);
         assert_eq!(out("npm publish"), [Action::PublicPublication]);
@@ -72,7 +72,7 @@ mod tests {
         {
             assert_eq!(out(inside), [], "{inside}");
         }
-        // Words of a call are no script, whatever stands in them.
+        // The words of a call are no script, whatever they contain.
         assert_eq!(reaches_out(&["git".into(), "commit".into(), "-m".into(), "x; git push".into()]), []);
     }
 

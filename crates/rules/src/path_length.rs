@@ -1,4 +1,4 @@
-//! How long a path may be, so that every machine that checks the result out can open it.
+//! The maximum length of a path, so that every machine can check the result out.
 
 use herma_core::RepoPath;
 

@@ -3,20 +3,20 @@
 
 use std::collections::HashMap;
 
-use crate::glob::Kind;
+use crate::glob::PathKind;
 
 /// A table of patterns: `NAME`, `NAME/` for directories only, a name with one `*`, and `**/DIRECTORY/NAME`. All match at any
 /// depth, with ASCII letters of either case.
 #[derive(Debug)]
 pub(crate) struct PatternTable {
-    names: HashMap<Vec<u8>, Vec<Entry>>,
-    starred: Vec<(Vec<u8>, Vec<u8>, Entry)>,
+    names: HashMap<Vec<u8>, Vec<PatternEntry>>,
+    starred: Vec<(Vec<u8>, Vec<u8>, PatternEntry)>,
     /// The last name of a pattern with several, with what comes before it.
-    paths: HashMap<Vec<u8>, Vec<(Vec<u8>, Entry)>>,
+    paths: HashMap<Vec<u8>, Vec<(Vec<u8>, PatternEntry)>>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Entry {
+struct PatternEntry {
     pattern: &'static str,
     directory: bool,
 }
@@ -30,7 +30,7 @@ impl PatternTable {
                 Some(text) => (text, true),
                 None => (&*small, false),
             };
-            let entry = Entry { pattern, directory };
+            let entry = PatternEntry { pattern, directory };
             let text = text.strip_prefix("**/").unwrap_or(text);
             let bytes = |text: &str| text.as_bytes().to_vec();
             if let Some((above, name)) = text.rsplit_once('/') {
@@ -45,23 +45,23 @@ impl PatternTable {
     }
 
     /// The pattern that matches this very path, regardless of the directories above it.
-    pub(crate) fn hit(&self, path: &[u8], kind: Kind) -> Option<&'static str> {
+    pub(crate) fn hit(&self, path: &[u8], kind: PathKind) -> Option<&'static str> {
         let path = path.to_ascii_lowercase();
         let (above, name) = match path.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&path[..slash], &path[slash + 1..]),
             None => (&path[..0], &path[..]),
         };
-        let fits = |entry: &&Entry| !entry.directory || kind == Kind::Directory;
+        let fits = |entry: &&PatternEntry| !entry.directory || kind == PathKind::Directory;
         let named = self.names.get(name).into_iter().flatten().find(fits);
         let below = || {
-            let ends = |(end, _): &&(Vec<u8>, Entry)| {
+            let ends = |(end, _): &&(Vec<u8>, PatternEntry)| {
                 let before = above.strip_suffix(&end[..]);
                 before.is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
             };
             self.paths.get(name).into_iter().flatten().filter(ends).map(|(_, entry)| entry).find(fits)
         };
         let starred = || {
-            let matches = |(before, after, _): &&(Vec<u8>, Vec<u8>, Entry)| {
+            let matches = |(before, after, _): &&(Vec<u8>, Vec<u8>, PatternEntry)| {
                 name.len() >= before.len() + after.len() && name.starts_with(before) && name.ends_with(after)
             };
             self.starred.iter().filter(matches).map(|(_, _, entry)| entry).find(fits)
@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
     use crate::forbidden_paths;
-    use crate::glob::{Case, Globs};
+    use crate::glob::{Globs, LetterCase};
     use crate::verification_files;
 
     fn all() -> Vec<&'static str> {
@@ -119,9 +119,9 @@ mod tests {
     proptest! {
         #[test]
         fn the_table_matches_what_the_globs_match(path in path(), directory in any::<bool>()) {
-            let kind = if directory { Kind::Directory } else { Kind::Leaf };
+            let kind = if directory { PathKind::Directory } else { PathKind::Leaf };
             let table = PatternTable::new(all());
-            let globs = Globs::compile(all(), Case::Any).unwrap();
+            let globs = Globs::compile(all(), LetterCase::Any).unwrap();
             let (found, expected) = (table.hit(path.as_bytes(), kind), globs.hit(path.as_bytes(), kind));
             prop_assert_eq!(found.is_some(), expected.is_some(), "{:?} {:?}", found, expected);
         }

@@ -6,7 +6,7 @@ use std::str::Chars;
 /// One command and its arguments, without redirections.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Simple {
-    /// The words with their quotes removed.
+    /// The words without their quotes.
     pub(crate) words: Vec<String>,
     /// The bodies of its here-documents.
     pub(crate) input: Vec<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Simple {
 
 /// A script in pieces.
 #[derive(Debug, Default)]
-pub(crate) struct Pieces {
+pub(crate) struct ScriptParts {
     /// The simple commands in order.
     pub(crate) commands: Vec<Simple>,
     /// The scripts inside `$(...)` and backticks.
@@ -22,7 +22,7 @@ pub(crate) struct Pieces {
 }
 
 /// Cuts a script into pieces. What is not closed ends with the text.
-pub(crate) fn split(script: &str) -> Pieces {
+pub(crate) fn split(script: &str) -> ScriptParts {
     let mut splitter = Splitter { rest: script.chars().peekable(), ..Splitter::default() };
     while let Some(c) = splitter.rest.next() {
         splitter.take(c);
@@ -34,11 +34,11 @@ pub(crate) fn split(script: &str) -> Pieces {
 #[derive(Debug)]
 struct Splitter<'a> {
     rest: Peekable<Chars<'a>>,
-    pieces: Pieces,
+    pieces: ScriptParts,
     command: Simple,
     word: Option<String>,
     redirect: Redirect,
-    /// Here-documents whose bodies start at the next line, each with the command that reads it.
+    /// Here-documents whose bodies start at the next line, each with its command.
     waiting: Vec<(String, usize)>,
 }
 
@@ -53,7 +53,7 @@ impl Default for Splitter<'_> {
     fn default() -> Self {
         Self {
             rest: "".chars().peekable(),
-            pieces: Pieces::default(),
+            pieces: ScriptParts::default(),
             command: Simple::default(),
             word: None,
             redirect: Redirect::None,

@@ -1,4 +1,4 @@
-//! Where a symbolic link leads, judged by its text and by the links that it passes through.
+//! The target of a symbolic link, resolved by its text and the links on its way.
 
 use std::collections::BTreeMap;
 
@@ -20,7 +20,7 @@ pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Op
 /// through another one is followed.
 pub(crate) fn follow(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Result<Vec<u8>, String> {
     let mut at = link.clone();
-    // What is left to walk behind the link at hand, last name first.
+    // The rest of the walk behind the present link, last name first.
     let mut behind: Vec<Vec<u8>> = Vec::new();
     for _ in 0..MAX_HOPS {
         let target = links.get(&at).ok_or("its target is not known")?;
@@ -49,7 +49,7 @@ fn leading(link: &RepoPath, target: &[u8]) -> Result<Vec<Vec<u8>>, &'static str>
     place.pop();
     let mut left_the_start = false;
     for name in names(target) {
-        // What `..` means behind a name depends on whether that name is a link, and that can change later.
+        // The meaning of `..` after a name depends on whether that name is a link, and that can change later.
         match (name == b"..", left_the_start) {
             (true, true) => return Err("its target has `..` behind a name"),
             (true, false) => drop(place.pop().ok_or("its target leads out of the repository")?),

@@ -1,4 +1,5 @@
-//! Which paths look like tests. A green test that the agent rewrote is shown as such, so a guess too many is cheap.
+//! Paths that look like tests. A passing test that the agent rewrote is reported as such, so a false positive is
+//! cheap.
 
 use herma_core::RepoPath;
 

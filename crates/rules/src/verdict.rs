@@ -1,4 +1,4 @@
-//! The verdict: what a run comes to, drawn from what the harness saw. Every rule stands here and nowhere else.
+//! The verdict of a run, derived from the harness's observations. Every rule is here and nowhere else.
 
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::Action;
@@ -6,7 +6,7 @@ use herma_core::engine::{EndedBy, EngineExit, EngineResult};
 use herma_core::report::{PathRule, PathViolation, Verification, VerificationStatus};
 use herma_core::{EventType, RepoPath, Verdict};
 
-/// What the harness saw of a run.
+/// The harness's observations of a run.
 #[derive(Clone, Debug, Default)]
 pub struct RunFacts<'a> {
     /// Whether the run ends at the gates, because its stage starts no engine.
@@ -15,37 +15,37 @@ pub struct RunFacts<'a> {
     pub require_diff: bool,
     /// The gates that do not hold, as blockers. Where there is one, the engine was not started.
     pub gate_blockers: Vec<BlockerRecord>,
-    /// What was under way when herma was stopped, where it was.
+    /// The step at which herma was stopped, if it was.
     pub interrupted: Option<String>,
-    /// How the engine ended; none if it was not started.
+    /// The engine's exit; `None` if it was not started.
     pub engine_exit: Option<EngineExit>,
-    /// What else herma knows of an end that was not the engine's own: the limit that it met, or who ended it.
+    /// Details of an end that was not the engine's own: the exceeded limit, or the cause.
     pub engine_ended: Option<String>,
-    /// What was wrong with the engine's messages, where something was.
+    /// The problem with the engine's messages, if any.
     pub protocol_error: Option<String>,
-    /// How many paths changed.
+    /// The number of changed paths.
     pub changed: usize,
     /// The paths that broke a rule.
     pub violations: &'a [PathViolation],
     /// The forbidden actions that the engine attempted.
     pub forbidden_actions: &'a [Action],
-    /// Where the result holds which kind of secret, in words; never the secret itself.
+    /// The place and kind of a secret in the result, in words; never the secret itself.
     pub secret: Option<String>,
-    /// How the verification commands ended.
+    /// The results of the verification commands.
     pub verification: &'a [Verification],
-    /// How they ended with the tests as they were, where that had to be tried.
+    /// Their results with the baseline's tests, if that was required.
     pub verification_with_baseline_tests: &'a [Verification],
     /// Changed files that decide what verification does, and are no tests.
     pub changed_verification_files: &'a [RepoPath],
-    /// How many verification commands the contract has.
+    /// The number of verification commands of the contract.
     pub verify_declared: usize,
     /// The target after the run; none if the run has no target that could change.
     pub source: Option<SourceFacts>,
     /// Why what passed every check did not become a branch, where it did not.
     pub landing_refused: Option<BlockerRecord>,
-    /// What the router refused to the engine and the run cannot pass with, as blockers.
+    /// The router's refusals with which the run cannot pass, as blockers.
     pub model_refusals: Vec<BlockerRecord>,
-    /// Which hosts the engine was denied, in words, where it was.
+    /// The denied hosts, in words, if any.
     pub egress_denied: Option<String>,
     /// The first event that is not there, or not in its place.
     pub missing_event: Option<EventType>,
@@ -55,20 +55,20 @@ pub struct RunFacts<'a> {
     pub write_failures: Vec<String>,
 }
 
-/// What was seen of the target after the run.
+/// The observation of the target after the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFacts {
     /// Whether it has no uncommitted or untracked files.
     pub clean_end: bool,
     /// Whether HEAD, refs, index or work tree differ from before.
     pub mutated: bool,
-    /// What differs.
+    /// The differences.
     pub what: String,
 }
 
-/// How the engine's end counts.
+/// The classification of the engine's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
+enum EngineEnding {
     /// It was not started.
     NotStarted,
     /// It ended in its own time.
@@ -77,7 +77,7 @@ enum Ending {
     StoppedAfterPatch(Limit),
     /// A limit stopped it before.
     Stopped(Limit),
-    /// herma was told to end.
+    /// herma was interrupted.
     Interrupted,
 }
 
@@ -100,7 +100,7 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
         judge_changes(facts, ending, &mut blockers);
         judge_verification(facts, ending, &mut blockers);
         judge_source(facts, &mut blockers);
-        if !(facts.gates_only && ending == Ending::NotStarted) {
+        if !(facts.gates_only && ending == EngineEnding::NotStarted) {
             judge_absences(facts, ending, &mut blockers);
         }
         judge_egress(facts, &mut blockers);
@@ -113,16 +113,16 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
     Verdict::new(blockers)
 }
 
-fn ending(facts: &RunFacts<'_>) -> Ending {
-    let Some(exit) = &facts.engine_exit else { return Ending::NotStarted };
+fn ending(facts: &RunFacts<'_>) -> EngineEnding {
+    let Some(exit) = &facts.engine_exit else { return EngineEnding::NotStarted };
     let limit = match exit.ended_by {
-        EndedBy::Exited | EndedBy::EarlyStop => return Ending::InTime,
+        EndedBy::Exited | EndedBy::EarlyStop => return EngineEnding::InTime,
         EndedBy::StartupLimit => Limit::Startup,
         EndedBy::IdleLimit => Limit::Idle,
         EndedBy::TotalLimit => Limit::Total,
-        EndedBy::Interrupted => return Ending::Interrupted,
+        EndedBy::Interrupted => return EngineEnding::Interrupted,
     };
-    if patch_holds(facts) { Ending::StoppedAfterPatch(limit) } else { Ending::Stopped(limit) }
+    if patch_holds(facts) { EngineEnding::StoppedAfterPatch(limit) } else { EngineEnding::Stopped(limit) }
 }
 
 /// Whether there is a patch with which every check passed.
@@ -139,26 +139,26 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
             .all(|v| outcome(v).is_none() && v.changed_files.is_none())
 }
 
-fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+fn judge_engine(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<BlockerRecord>) {
     let Some(exit) = &facts.engine_exit else { return };
     let said = |blockers: &[BlockerRecord]| blockers.iter().any(|b| b.blocker == Blocker::EngineFailed);
     match ending {
-        Ending::NotStarted => {}
-        Ending::InTime => {
+        EngineEnding::NotStarted => {}
+        EngineEnding::InTime => {
             let told = |how| with_reason(how, facts.engine_ended.as_deref());
             blockers.extend(exit_error(exit).map(|how| Blocker::EngineFailed.because(told(how))));
             blockers.extend(protocol_error(facts, exit));
         }
-        Ending::StoppedAfterPatch(limit) => {
+        EngineEnding::StoppedAfterPatch(limit) => {
             let detail = format!("the engine left a patch that holds and was stopped by {}", limit.name());
             blockers.push(Blocker::LifecycleTimeout.because(detail));
             blockers.extend(facts.protocol_error.iter().map(|e| Blocker::AgentProtocolError.because(e)));
         }
-        Ending::Stopped(limit) => {
+        EngineEnding::Stopped(limit) => {
             blockers.push(limit.blocker().because(format!("the engine was stopped by {}", limit.name())));
         }
-        // How it took that, and what it had said by then, tells nothing of its work.
-        Ending::Interrupted => {
+        // Its reaction, and its messages until then, tell nothing about its work.
+        EngineEnding::Interrupted => {
             let said = facts.interrupted.is_some();
             blockers.extend((!said).then(|| Blocker::Interrupted.because("herma was told to end")));
             return;
@@ -166,7 +166,7 @@ fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocker
     }
     match exit.result {
         // A limit, or the exit code, says already that the work was not done.
-        Some(EngineResult::Failed) if !said(blockers) && !matches!(ending, Ending::Stopped(_)) => {
+        Some(EngineResult::Failed) if !said(blockers) && !matches!(ending, EngineEnding::Stopped(_)) => {
             blockers.push(Blocker::EngineFailed.because("the engine said that it failed"));
         }
         Some(EngineResult::Rejected) => {
@@ -178,14 +178,14 @@ fn judge_engine(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocker
     }
 }
 
-/// How an engine that was not stopped by a limit exited wrongly.
+/// The failure of an engine that no limit stopped.
 fn exit_error(exit: &EngineExit) -> Option<String> {
     match (exit.ended_by, exit.code, exit.signal) {
         // herma stopped it because its result was in: how it then ended says nothing.
         (EndedBy::EarlyStop, _, _) | (_, Some(0), None) => None,
         (_, _, Some(signal)) => Some(format!("the engine was ended by signal {signal}")),
         (_, Some(code), None) => Some(format!("the engine exited with {code}")),
-        (_, None, None) => Some("nobody knows how the engine ended".to_owned()),
+        (_, None, None) => Some("the exit status of the engine is unknown".to_owned()),
     }
 }
 
@@ -199,9 +199,9 @@ fn protocol_error(facts: &RunFacts<'_>, exit: &EngineExit) -> Option<BlockerReco
     Some(Blocker::AgentProtocolError.because(detail))
 }
 
-fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
-    // Where the run was cut short, nobody can say whether a change would have come.
-    let ran_to_its_end = ending == Ending::InTime && facts.interrupted.is_none();
+fn judge_changes(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<BlockerRecord>) {
+    // After an interruption it is unknown whether a change would have followed.
+    let ran_to_its_end = ending == EngineEnding::InTime && facts.interrupted.is_none();
     if facts.require_diff && facts.changed == 0 && ran_to_its_end {
         blockers.push(Blocker::NoDiff.because("the contract requires a change and no path changed"));
     }
@@ -226,8 +226,8 @@ fn judge_changes(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<Blocke
     blockers.extend(facts.secret.iter().map(|where_it_is| Blocker::SecretInOutput.because(where_it_is)));
 }
 
-fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
-    let stopped = matches!(ending, Ending::Stopped(_));
+fn judge_verification(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<BlockerRecord>) {
+    let stopped = matches!(ending, EngineEnding::Stopped(_));
     for verification in facts.verification {
         blockers.extend(changed_files(verification, ""));
         match outcome(verification) {
@@ -254,7 +254,7 @@ fn judge_verification(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<B
     }
 }
 
-/// What the second verification was for.
+/// The reason for the second verification.
 fn reverted(deciding: &[RepoPath]) -> String {
     match deciding {
         [] => "the engine changed or added tests, and with the tests".to_owned(),
@@ -281,7 +281,7 @@ fn outcome(verification: &Verification) -> Option<Blocker> {
     }
 }
 
-/// The blocker for the tracked files that a command changed, whatever its exit.
+/// The blocker for tracked files that a command changed, whatever its exit status.
 fn changed_files(verification: &Verification, when: &str) -> Option<BlockerRecord> {
     let changed = verification.changed_files.as_ref()?;
     let detail = format!("{when}the verification command `{}` changed {changed}", verification.command);
@@ -323,15 +323,15 @@ fn judge_source(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
     }
 }
 
-/// What should be there and is not, where nothing found so far says why.
-fn judge_absences(facts: &RunFacts<'_>, ending: Ending, blockers: &mut Vec<BlockerRecord>) {
+/// The blockers for missing results, if no other blocker explains them.
+fn judge_absences(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<BlockerRecord>) {
     let explained =
         |b: &BlockerRecord| !matches!(b.blocker, Blocker::SourceMutated | Blocker::DirtyEndingTree);
     if blockers.iter().any(explained) || !facts.write_failures.is_empty() {
         return;
     }
     let (ran, declared) = (facts.verification.len(), facts.verify_declared);
-    if ending == Ending::NotStarted {
+    if ending == EngineEnding::NotStarted {
         blockers.push(Blocker::EngineFailed.because("the engine was not started, and no gate says why"));
     } else if ran != declared {
         let detail = format!("not run: {ran} of {declared} verification commands have a result");

@@ -1,5 +1,6 @@
-//! Which changed files decide what verification does: build files, runner and linter configuration, a script that a command
-//! runs, a module in the place of a test runner. They are shown as changed tests are, and verified a second time as they were.
+//! Changed files that influence verification: build files, runner and linter configuration, a script that a command
+//! runs, a module that shadows a test runner. They are reported like changed tests, and verification runs a second
+//! time with the originals.
 
 mod commands;
 mod shadows;
@@ -10,11 +11,11 @@ use std::sync::LazyLock;
 use herma_core::RepoPath;
 use herma_core::report::ChangedFile;
 
-use self::commands::Named;
+use self::commands::NamedFiles;
 pub use self::shadows::{PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
 pub use self::table::{DECIDING, Deciding};
 use crate::forbidden_paths;
-use crate::glob::{Kind, prefixes};
+use crate::glob::{PathKind, prefixes};
 use crate::pattern_table::PatternTable;
 use crate::test_files::looks_like_test;
 
@@ -38,14 +39,14 @@ pub(crate) fn patterns() -> impl Iterator<Item = &'static str> {
 /// The files that decide what the verification commands of one contract do.
 #[derive(Debug)]
 pub struct VerificationFiles {
-    named: Named,
+    named: NamedFiles,
 }
 
 impl VerificationFiles {
     /// For these commands.
     #[must_use]
     pub fn of<'a>(commands: impl IntoIterator<Item = &'a String>) -> Self {
-        Self { named: Named::of(commands.into_iter().map(String::as_str)) }
+        Self { named: NamedFiles::of(commands.into_iter().map(String::as_str)) }
     }
 
     /// Whether a change decides what verification does. A test is not counted: it is shown as a test.
@@ -62,9 +63,9 @@ impl VerificationFiles {
 /// Whether the tables have the path.
 fn is_deciding(path: &RepoPath) -> bool {
     let bytes = path.as_bytes();
-    NAMES.hit(bytes, Kind::Leaf).is_some()
-        || prefixes(bytes, Kind::Leaf).any(|(part, kind)| {
-            (kind == Kind::Directory && DIRECTORIES.hit(part, kind).is_some())
+    NAMES.hit(bytes, PathKind::Leaf).is_some()
+        || prefixes(bytes, PathKind::Leaf).any(|(part, kind)| {
+            (kind == PathKind::Directory && DIRECTORIES.hit(part, kind).is_some())
                 || LIFTED.hit(part, kind).is_some()
         })
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::path::Path;
 
 use herma_engines::fake::{ResultWord, Script, Speaker, Step, perform};
-use herma_engines::protocol::Line;
+use herma_engines::protocol::ProtocolLine;
 use herma_engines::stub::{MAX_BYTES, NAME, StubAssignment};
 
 use crate::{BAD_INPUT, VERSION};
@@ -24,7 +24,7 @@ pub(crate) fn play(input: impl Read, workspace: &Path, mut output: File) -> u8 {
         }
         Err(text) => {
             // If this cannot be said either, the exit code still says it.
-            let _ = Line::Message { text }.write_to(&mut output);
+            let _ = ProtocolLine::Message { text }.write_to(&mut output);
             BAD_INPUT
         }
     }
@@ -45,7 +45,7 @@ fn read(input: impl Read) -> Result<(StubAssignment, Script), String> {
     Ok((assignment, script))
 }
 
-/// What it does without a script: it has no mind of its own, and says so.
+/// The script without an assignment: a message that there is none.
 fn nothing_to_play() -> Script {
     let why = "the assignment has no script, and a stub can do nothing by itself";
     Script { steps: vec![Step::Say(why.to_owned()), Step::Result(ResultWord::Failed), Step::Exit(1)] }

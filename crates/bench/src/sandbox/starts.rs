@@ -5,8 +5,8 @@ use std::thread;
 use std::time::Duration;
 
 use herma_core::CancellationToken;
-use herma_destination::probe::{Grounds, probe};
-use herma_destination::tool::Call;
+use herma_destination::probe::{ProbeSite, probe};
+use herma_destination::tool::ToolInvocation;
 use herma_destination::{Destination, Job, Sandbox, Tool};
 
 use super::site::{COMMAND, Site};
@@ -56,7 +56,7 @@ fn find(name: &str, site: &Site<'_>) -> Result<Tool, String> {
     Tool::find(name, &site.order.search_path).map_err(|_| format!("`{name}` is not in PATH"))
 }
 
-fn ran(call: Call<'_>) -> Result<(), BenchError> {
+fn ran(call: ToolInvocation<'_>) -> Result<(), BenchError> {
     Ok(call.checked().map(drop)?)
 }
 
@@ -93,13 +93,13 @@ fn after_all_probes(site: &Site<'_>) -> Result<(), BenchError> {
     let scratch = site.order.scratch.join("probes");
     let failed = |error: std::io::Error| BenchError::Sandbox(format!("the scratch directory: {error}"));
     fs::create_dir(&scratch).map_err(failed)?;
-    let grounds = Grounds {
+    let site = ProbeSite {
         scratch: &scratch,
         herma_home: &site.order.scratch,
         user_home: &site.home,
         cancellation: &CancellationToken::default(),
     };
-    let found = probe(&sandbox, &readiness, &job, grounds)?;
+    let found = probe(&sandbox, &readiness, &job, site)?;
     let broken: Vec<&str> = found.broken().iter().map(|probe| probe.name.as_str()).collect();
     if !broken.is_empty() {
         return Err(BenchError::Sandbox(format!("not denied: {}", broken.join(", "))));
@@ -132,7 +132,7 @@ fn docker<'a>(site: &'a Site<'a>) -> Result<Start<'a>, String> {
     }))
 }
 
-fn to_docker<'a>(docker: &'a Tool, site: &Site<'_>) -> Call<'a> {
+fn to_docker<'a>(docker: &'a Tool, site: &Site<'_>) -> ToolInvocation<'a> {
     let call = docker.call().env("PATH", &site.order.search_path).env("HOME", &site.home);
     match &site.order.docker_host {
         Some(host) => call.env("DOCKER_HOST", host),

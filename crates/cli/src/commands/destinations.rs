@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use herma_core::engine::DestinationKind;
-use herma_destination::Capabilities;
+use herma_destination::DestinationCapabilities;
 use herma_harness::{Choice, ChoiceError, Installation};
 
 use crate::args;
@@ -57,7 +57,7 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
         }
     };
     let kind = kind_of(choice.as_ref());
-    let needs_image = Capabilities::of(kind).needs_image();
+    let needs_image = DestinationCapabilities::of(kind).needs_image();
     let options = needs_image.then(|| installation.container_options(choice.as_ref()));
     let container = options.and_then(|options| Some((options.image?.to_string(), options.runtime)));
     let (image, runtime) = container.unzip();

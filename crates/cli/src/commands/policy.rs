@@ -9,7 +9,7 @@ use herma_core::engine::EngineName;
 use herma_core::policy_case::{Expected, PolicyCase, PolicyCases};
 use herma_core::tool::{ToolAction, ToolCall};
 use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
-use herma_policy::{Asker, ChildRun, Decision, Policies, PolicyFile, Problems, Rule};
+use herma_policy::{ChildRun, Policies, PolicyDecision, PolicyFile, PolicyRequester, PolicyRule, Problems};
 
 use crate::args::{self, PolicyExplain};
 use crate::commands::engines::find;
@@ -106,7 +106,7 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
     }
     let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
     let terms = contract.as_ref().map(|contract| &contract.terms);
-    let asker = Asker {
+    let asker = PolicyRequester {
         run: None,
         engine: args.engine.clone(),
         contract: terms.map(|terms| terms.id.to_string()).unwrap_or_default(),
@@ -181,7 +181,7 @@ fn unusable(error: &PolicyError) -> Failure {
 }
 
 fn decided(policies: &Policies, case: PolicyCase) -> Result<CaseItem, Failure> {
-    let asker = Asker {
+    let asker = PolicyRequester {
         run: None,
         engine: case.engine,
         contract: case.contract,
@@ -216,7 +216,7 @@ struct Question<'a> {
 }
 
 impl Question<'_> {
-    fn decided(&self, policies: &Policies, asker: &Asker) -> Result<Decision, Failure> {
+    fn decided(&self, policies: &Policies, asker: &PolicyRequester) -> Result<PolicyDecision, Failure> {
         let Self { tool, action, resource, child } = *self;
         let subject = resource.to_owned();
         match child {
@@ -240,12 +240,12 @@ impl Question<'_> {
     }
 }
 
-fn shown(policies: &Policies, decision: Decision) -> DecisionItem {
+fn shown(policies: &Policies, decision: PolicyDecision) -> DecisionItem {
     let rules = policies.rules().filter(|rule| decision.rules.contains(&rule.id)).map(item).collect();
     DecisionItem { allowed: decision.allowed, rules, does: decision.does, reason: decision.reason }
 }
 
-fn item(rule: &Rule) -> RuleItem {
+fn item(rule: &PolicyRule) -> RuleItem {
     RuleItem {
         id: rule.id.clone(),
         file: rule.file.clone(),

@@ -1,7 +1,7 @@
 //! What `herma destinations`, `herma destination` and `herma probe` print as JSON.
 
 use herma_core::engine::DestinationKind;
-use herma_destination::{Held, Wall};
+use herma_destination::{Held, IsolationLayer};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -73,7 +73,7 @@ pub struct ProbeRow {
     /// What it tried.
     pub what: String,
     /// The wall that must deny it.
-    pub wall: Wall,
+    pub wall: IsolationLayer,
     /// Whether it was denied. Everything but a clear refusal is `false`.
     pub denied: bool,
     /// What happened.

@@ -3,7 +3,7 @@
 use herma_core::Digest;
 use herma_core::contract::Action;
 use herma_core::tool::ToolAction;
-use herma_policy::Problem;
+use herma_policy::PolicyProblem;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -17,7 +17,7 @@ pub struct PolicyCheckOutput {
     /// The rules that hold, herma's own first.
     pub rules: Vec<RuleItem>,
     /// What is wrong. Until it is mended no run starts.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<PolicyProblem>,
 }
 
 /// A rule.

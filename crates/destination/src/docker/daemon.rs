@@ -1,5 +1,5 @@
-//! The connection to the Docker daemon. Its client is asynchronous and herma's destinations are not: one thread runs
-//! it, and callers wait for answers.
+//! The connection to the Docker daemon. Its client is asynchronous and destinations are not: one thread runs the
+//! client, and callers block.
 
 use std::io;
 use std::path::Path;
@@ -12,24 +12,24 @@ use bollard::{API_DEFAULT_VERSION, Docker as Client};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 
-/// What the daemon may take for one answer: making a container of a large image on a busy disk takes seconds.
-const PATIENCE: Duration = Duration::from_mins(1);
+/// The timeout of one request: creating a container of a large image on a busy disk takes seconds.
+const RESPONSE_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// A daemon that answered, and the thread that talks to it. Both end when the last owner drops this.
+/// A connected daemon and the client thread. Both end when the last owner drops this.
 pub(super) struct Daemon {
     pub(super) client: Client,
     handle: Handle,
-    /// Never written to: that it is gone tells the thread to end.
+    /// Never written to: dropping it stops the thread.
     _alive: oneshot::Sender<()>,
 }
 
 impl Daemon {
-    /// Starts the thread and agrees with the daemon on a version.
+    /// Starts the thread and negotiates the API version.
     pub(super) fn connect(socket: &Path, at_most: Duration) -> Result<Self, String> {
         let said = |error: &dyn std::error::Error| error.to_string();
         let path = socket.to_str().ok_or("its path is no text")?;
-        let client =
-            Client::connect_with_unix(path, PATIENCE.as_secs(), API_DEFAULT_VERSION).map_err(|e| said(&e))?;
+        let client = Client::connect_with_unix(path, RESPONSE_TIMEOUT.as_secs(), API_DEFAULT_VERSION)
+            .map_err(|e| said(&e))?;
         let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| said(&e))?;
         let handle = runtime.handle().clone();
         let (alive, gone) = oneshot::channel::<()>();
@@ -43,35 +43,35 @@ impl Daemon {
         }
     }
 
-    /// Asks, and sleeps until the answer is there.
+    /// Sends a request and blocks until the response.
     pub(super) fn ask<T, F>(&self, work: impl FnOnce(Client) -> F) -> io::Result<T>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
         let asked = work(self.client.clone());
-        let answer = wait(&self.handle, async { tokio::time::timeout(PATIENCE, asked).await })?;
+        let answer = wait(&self.handle, async { tokio::time::timeout(RESPONSE_TIMEOUT, asked).await })?;
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(told(error)),
+            Ok(Err(error)) => Err(to_io_error(error)),
             Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "the Docker daemon does not answer")),
         }
     }
 
-    /// Lets something run beside the callers, until it ends or the daemon is dropped.
+    /// Runs a task on the client thread until it ends or the daemon is dropped.
     pub(super) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
         drop(self.handle.spawn(work));
     }
 
-    /// Where something can be made that needs to know the thread, such as a pipe that it writes to.
+    /// Runs `make` in the context of the runtime, to create I/O objects for it.
     pub(super) fn enter<T>(&self, make: impl FnOnce() -> T) -> T {
         let _entered = self.handle.enter();
         make()
     }
 }
 
-/// The daemon's error as herma's own. "There is no such thing" and "not now" are told apart from all others.
-pub(super) fn told(error: Error) -> io::Error {
+/// Converts the daemon's error; 404 and 409 keep a kind of their own.
+pub(super) fn to_io_error(error: Error) -> io::Error {
     match error {
         Error::DockerResponseServerError { status_code: 404, message } => {
             io::Error::new(io::ErrorKind::NotFound, message)

@@ -1,4 +1,4 @@
-//! Whether Docker is there and can hold a job, and if not, which of the many reasons it is.
+//! Checks that Docker is available and can run a job; each reason why not has its own remedy.
 
 use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt as _;
@@ -14,30 +14,30 @@ use super::image::ImagePin;
 use crate::destination::Unready;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
-/// Where Docker listens unless it is told otherwise.
-const USUAL_SOCKET: &str = "unix:///var/run/docker.sock";
+/// Docker's default socket.
+const DEFAULT_SOCKET: &str = "unix:///var/run/docker.sock";
 
-/// A daemon that is well answers these questions in milliseconds.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// A healthy daemon answers these requests in milliseconds.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What the daemon said of itself and of the image.
+/// The properties of the daemon and the image.
 #[derive(Clone, Debug)]
-pub(super) struct Facts {
-    /// The image by its id: what was looked at is what is started.
+pub(super) struct DaemonFacts {
+    /// The image by its id: the inspected image is the one that is started.
     pub(super) image: String,
     /// Docker's version and runtime.
     pub(super) detail: String,
-    /// Whether it puts a filter of system calls of its own around containers.
+    /// Whether it applies its own seccomp filter to containers.
     pub(super) filter: bool,
     /// Whether swap can be limited.
     pub(super) swap: bool,
-    /// By what Docker holds limits, and which ones.
+    /// Docker's enforcer of limits, and the limits that it enforces.
     by: HeldBy,
     holds: Vec<LimitName>,
 }
 
-impl Facts {
-    /// What Docker will hold of these limits.
+impl DaemonFacts {
+    /// The limits that Docker will enforce.
     pub(super) fn held(&self, limits: &Limits) -> Vec<Held> {
         let value = |name: LimitName| match name {
             LimitName::Memory => limits.total_memory.0,
@@ -50,7 +50,7 @@ impl Facts {
 
 /// The path of the daemon's socket.
 pub(super) fn socket(named: Option<&str>) -> Result<PathBuf, Unready> {
-    let named = named.unwrap_or(USUAL_SOCKET);
+    let named = named.unwrap_or(DEFAULT_SOCKET);
     match named.strip_prefix("unix://").unwrap_or(named) {
         path if path.starts_with('/') => Ok(path.into()),
         _ => Err(unready(
@@ -64,10 +64,10 @@ pub(super) fn socket(named: Option<&str>) -> Result<PathBuf, Unready> {
 /// Finds the daemon that listens at this socket.
 pub(super) fn find(socket: &Path) -> Result<Arc<Daemon>, Unready> {
     reach(socket)?;
-    Daemon::connect(socket, PATIENCE).map(Arc::new).map_err(|said| not_docker(socket, &said))
+    Daemon::connect(socket, CONNECT_TIMEOUT).map(Arc::new).map_err(|said| not_docker(socket, &said))
 }
 
-/// Opens the socket itself: the four ways in which that fails have four different remedies.
+/// Connects to the socket itself: the four ways to fail have four different remedies.
 fn reach(socket: &Path) -> Result<(), Unready> {
     let at = socket.display();
     let met = socket.metadata().and_then(|meta| {
@@ -82,7 +82,9 @@ fn reach(socket: &Path) -> Result<(), Unready> {
              that it listens on: DOCKER_HOST=unix:///path/to/docker.sock",
         ),
         ErrorKind::ConnectionRefused => unready(
-            format!("the Docker daemon does not answer at {at}: the socket is there, and nobody listens"),
+            format!(
+                "the Docker daemon does not answer at {at}: the socket exists, but nothing listens on it"
+            ),
             "start it: `systemctl start docker`; if it does not stay up, `journalctl -u docker` says why",
         ),
         ErrorKind::PermissionDenied => unready(
@@ -101,13 +103,13 @@ fn not_docker(socket: &Path, said: &str) -> Unready {
     )
 }
 
-/// Asks the daemon about itself and the image.
+/// Queries the daemon about itself and the image.
 pub(super) fn examine(
     daemon: &Daemon,
     socket: &Path,
     pin: &ImagePin,
     runtime_name: Option<&str>,
-) -> Result<Facts, Unready> {
+) -> Result<DaemonFacts, Unready> {
     let failed = |error: io::Error| not_docker(socket, &error.to_string());
     let version = daemon.ask(|client| async move { client.version().await }).map_err(failed)?;
     let info = daemon.ask(|client| async move { client.info().await }).map_err(failed)?;
@@ -121,7 +123,7 @@ pub(super) fn examine(
         ErrorKind::NotFound => missing(pin),
         _ => failed(error),
     })?;
-    Ok(Facts {
+    Ok(DaemonFacts {
         image: fit(pin, image)?,
         detail: format!("Docker {engine}, runtime {runtime}, image {pin}"),
         filter: filter(&info),
@@ -141,13 +143,13 @@ pub(super) fn examine(
     })
 }
 
-/// The version of Docker's engine; other programs that speak its language name their own.
+/// The version of Docker Engine; compatible servers report their own components.
 fn engine(version: &SystemVersion) -> Option<&str> {
     let engine = version.components.as_ref()?.iter().find(|component| component.name == "Engine");
     engine.map(|engine| engine.version.as_str())
 }
 
-/// Refuses daemons whose users are not those of this machine: the rooms would be nobody's there.
+/// Rejects daemons with remapped users: the directories of the job would have no owner inside.
 fn users(info: &SystemInfo) -> Result<(), Unready> {
     let has = |name: &str| {
         let options = info.security_options.iter().flatten();
@@ -167,7 +169,7 @@ fn users(info: &SystemInfo) -> Result<(), Unready> {
     ))
 }
 
-/// Whether the daemon has a filter of system calls, and has not been told to leave it out.
+/// Whether the daemon has a default seccomp profile that is not disabled.
 fn filter(info: &SystemInfo) -> bool {
     let mut options = info.security_options.iter().flatten();
     options.any(|option| {
@@ -203,7 +205,7 @@ fn missing(image: &ImagePin) -> Unready {
     unready(format!("Docker does not have the image {image}"), &next_step)
 }
 
-/// The image's id, if a job can be held in it.
+/// The id of the image, if a job can run in it.
 fn fit(pin: &ImagePin, image: ImageInspect) -> Result<String, Unready> {
     let places = image.config.and_then(|config| config.volumes).unwrap_or_default();
     if !places.is_empty() {

@@ -1,17 +1,17 @@
-//! Small files that every container sees: a user for git and python, the marker of a run, an end of all names.
+//! Small files that every container sees: a user for git and Python, the marker, an unreadable resolv.conf.
 //!
-//! They are the same for all containers of a user, so that nothing is left of one that was killed.
+//! They are the same for all containers of a user, so that a killed herma leaves nothing new behind.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use super::owner::User;
+use super::ownership::User;
 use crate::job::Mount;
 use crate::sandbox::layout;
 
-/// Writes the files that are not there yet, and says where each appears. They are mounted for reading only.
+/// Writes missing files and returns their read-only mounts.
 pub(super) fn lay_out(dir: &Path, user: User) -> io::Result<Vec<Mount>> {
     let User { uid, gid } = user;
     let home = layout::HOME;
@@ -19,7 +19,7 @@ pub(super) fn lay_out(dir: &Path, user: User) -> io::Result<Vec<Mount>> {
         ("passwd", format!("agent:x:{uid}:{gid}:agent:{home}:/bin/sh\n"), 0o444, "/etc/passwd"),
         ("group", format!("agent:x:{gid}:\n"), 0o444, "/etc/group"),
         ("inside", "docker\n".to_owned(), 0o444, layout::INSIDE_MARKER),
-        // Docker would show the host's name servers. One that cannot be opened is one that is not there.
+        // Docker would expose the host's name servers. An unreadable file is as good as none.
         ("resolv.conf", String::new(), 0o000, "/etc/resolv.conf"),
     ];
     let mut mounts = Vec::new();
@@ -30,23 +30,24 @@ pub(super) fn lay_out(dir: &Path, user: User) -> io::Result<Vec<Mount>> {
     Ok(mounts)
 }
 
-/// Where this machine has, in one file, whom programs trust that speak TLS: on Debian and its kin, Fedora and its kin, SUSE.
-const OF_THIS_MACHINE: [&str; 3] =
+/// The CA bundle of the host: on Debian, Fedora and SUSE.
+const HOST_CA_BUNDLES: [&str; 3] =
     ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
 
-/// Where programs of an image look for such a file, whatever the image is made of.
-const OF_AN_IMAGE: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
+/// The paths where programs in any image look for a CA bundle.
+const IMAGE_CA_BUNDLES: [&str; 2] =
+    ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
-/// Whom programs trust that have a way out: whom this machine trusts, as in the sandbox. An image may have nobody, and a
-/// certificate that a person added to the machine is not in it. Gives the mounts, and one of their places.
+/// The host's CA bundle for containers with egress, as in the sandbox. An image may have none, and lacks
+/// certificates that were added to the host. Returns the mounts and one of their paths.
 pub(super) fn certificates() -> Option<(Vec<Mount>, PathBuf)> {
-    // Not the link to it, which leads to another place inside.
-    let host = OF_THIS_MACHINE.into_iter().find_map(|file| fs::canonicalize(file).ok())?;
-    let mounts = OF_AN_IMAGE.map(|inside| Mount { host: host.clone(), inside: inside.into() });
-    Some((mounts.into(), OF_AN_IMAGE[0].into()))
+    // Resolved, because the link's target differs inside.
+    let host = HOST_CA_BUNDLES.into_iter().find_map(|file| fs::canonicalize(file).ok())?;
+    let mounts = IMAGE_CA_BUNDLES.map(|inside| Mount { host: host.clone(), inside: inside.into() });
+    Some((mounts.into(), IMAGE_CA_BUNDLES[0].into()))
 }
 
-/// Whole or not at all, as several of herma may do so at once.
+/// Atomic, because several processes of herma may write at once.
 fn write(dir: &Path, name: &str, text: &str, mode: u32) -> io::Result<PathBuf> {
     let path = dir.join(name);
     let right = |meta: fs::Metadata| {
@@ -55,7 +56,7 @@ fn write(dir: &Path, name: &str, text: &str, mode: u32) -> io::Result<PathBuf> {
     if path.symlink_metadata().is_ok_and(right) {
         return Ok(path);
     }
-    // Docker mounts the files one by one; nobody else has to find them.
+    // Docker mounts the files one by one; no other user needs access.
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
     let own =
         format!("{name}.{}-{:?}", rustix::process::getpid().as_raw_nonzero(), std::thread::current().id());

@@ -1,4 +1,4 @@
-//! The name of an image that cannot come to mean another one.
+//! An image reference pinned by digest.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,12 +6,12 @@ use std::str::FromStr;
 use herma_core::Digest;
 use serde::{Deserialize, Serialize};
 
-/// An image by digest: `name@sha256:...` as a registry knows it, or `sha256:...` as this machine does.
+/// An image by digest: `name@sha256:...` for a registry, or `sha256:...` for a local image id.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct ImagePin(String);
 
-/// The image is not named by digest.
+/// The image is not pinned by digest.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the image `{0}` is not pinned: a tag can be moved to another image. Name it as `name@sha256:...` (`docker image \

@@ -1,9 +1,8 @@
-//! The body of the hidden `herma __keep`: the first process of a container. It starts the command, reaps what is
-//! orphaned, and ends, and with it everything inside, when the command ends or when herma is gone.
+//! The hidden `herma __keep`: the init process of a container. It starts the command, reaps orphans, and exits,
+//! which ends everything inside, when the command exits or herma dies.
 //!
-//! herma holds the other end of its standard input, through Docker. The kernel closes that end when herma dies, also
-//! by SIGKILL: nothing has to be asked, and nobody has to come back. Where Docker dies it is herma that ends the
-//! container, by its own handle on this process.
+//! herma holds the other end of its stdin, through Docker. The kernel closes that end when herma dies, also by
+//! SIGKILL. If Docker dies, herma kills the container through its own pidfd of this process.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -18,26 +17,26 @@ use rustix::io::FdFlags;
 use rustix::pipe::PipeFlags;
 use rustix::process::{DumpableBehavior, WaitOptions, WaitStatus, set_dumpable_behavior};
 
-use super::piece::Piece;
-use super::wire::{GO, INPUT, Input, LONGEST_INPUT, Message, Order, TERMINATE};
+use super::restriction::Restriction;
+use super::wire::{GO, INPUT, KeeperMessage, KeeperOrder, MAX_INPUT_CHUNK_BYTES, StdinSource, TERMINATE};
+use crate::enabled_layers::EnabledLayers;
 use crate::launcher::NOT_STARTED;
 use crate::sandbox::seccomp;
-use crate::standing::Standing;
 use crate::{cgroup, memory, sandbox::layout};
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__keep";
 
-/// The number under which the launcher finds the pipe for its report.
-pub(super) const REPORT: i32 = 100;
+/// The descriptor of the launcher's report pipe.
+pub(super) const REPORT_FD: i32 = 100;
 
-/// Enough for threads that wait and copy a few words.
-const STACK: usize = 256 << 10;
+/// Enough for threads that wait and copy small messages.
+const STACK_BYTES: usize = 256 << 10;
 
-/// Everything inside, but not the keeper itself.
-const EVERYBODY: Pid = Pid::from_raw(-1);
+/// Every process inside except the keeper itself.
+const ALL_PROCESSES: Pid = Pid::from_raw(-1);
 
-/// Keeps one container; the exit code is the command's.
+/// Runs the keeper; the exit code is the command's.
 #[must_use]
 pub fn run() -> ExitCode {
     match keep() {
@@ -50,73 +49,73 @@ pub fn run() -> ExitCode {
 }
 
 fn keep() -> io::Result<u8> {
-    // Anywhere else its signals would reach everything that the user has started.
+    // Outside of a container its signals would reach every process of the user.
     if !rustix::process::getpid().is_init() {
         return Err(io::Error::other("it is not the first process of a container"));
     }
-    // Nobody inside reads the token out of its memory: the user is the same.
+    // Processes inside have the same user and must not read the token from its memory.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
-    let standing = standing();
-    // herma's filter sets it too. But Docker was asked, and what it leaves out in silence may not be all.
-    if standing.has(Piece::NoNewPrivileges) && !rustix::thread::no_new_privs()? {
+    let enabled = enabled();
+    // herma's filter sets it too. But Docker was asked for it, and may have silently dropped other options as well.
+    if enabled.has(Restriction::NoNewPrivileges) && !rustix::thread::no_new_privs()? {
         return Err(io::Error::other("Docker lets programs gain new privileges, though it was told not to"));
     }
-    let order = Order::read(&mut io::stdin())?;
-    // Around everything from here on: what Docker's own filter lets through depends on Docker's version.
-    if standing.has(Piece::Filter) && standing.has(Piece::NoNewPrivileges) {
+    let order = KeeperOrder::read(&mut io::stdin())?;
+    // From here on for every process: Docker's own filter depends on its version.
+    if enabled.has(Restriction::Filter) && enabled.has(Restriction::NoNewPrivileges) {
         seccomp::enforce()?;
     }
-    say(&order, &Message::Ready)?;
+    say(&order, &KeeperMessage::Ready)?;
     let mut word = [0];
     io::stdin().read_exact(&mut word)?;
     if word != [GO] {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "that was not the word to go"));
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "expected the start signal"));
     }
 
     let (report, report_inside) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-    let report_inside = rustix::io::fcntl_dupfd_cloexec(report_inside, REPORT)?;
-    if report_inside.as_raw_fd() != REPORT {
+    let report_inside = rustix::io::fcntl_dupfd_cloexec(report_inside, REPORT_FD)?;
+    if report_inside.as_raw_fd() != REPORT_FD {
         return Err(io::Error::other("too many open files"));
     }
     rustix::io::fcntl_setfd(&report_inside, FdFlags::empty())?;
-    // This thread starts the command and then does nothing but wait for whichever comes first: one that reads and one that
-    // writes may hang, and the command, which dies with the thread that started it, must not outlive both. They are made
-    // before it, which may leave no room for any other.
+    // This thread starts the command and then only waits for the first of the other threads: those read and write,
+    // and may hang, and the command dies with the thread that started it. They are created before the command,
+    // which may use up all threads.
     let order = Arc::new(order);
     let born = Arc::new(OnceLock::new());
     let (over, ended) = mpsc::channel();
-    let own_thread = || thread::Builder::new().stack_size(STACK);
-    let (input, pieces) = match order.stdin {
-        Input::Pieces => Some(feed(own_thread())?).unzip(),
-        Input::Nothing | Input::Text(_) => (None, None),
+    let own_thread = || thread::Builder::new().stack_size(STACK_BYTES);
+    let (input, chunks) = match order.stdin {
+        StdinSource::Chunks => Some(feed(own_thread())?).unzip(),
+        StdinSource::Nothing | StdinSource::Text(_) => (None, None),
     };
     let (awaited, lost) = (Arc::clone(&born), over.clone());
     own_thread().spawn(move || {
         awaited.wait();
-        drop(lost.send(listen(pieces)));
+        drop(lost.send(listen(chunks)));
     })?;
     let (awaited, told) = (Arc::clone(&born), Arc::clone(&order));
-    own_thread().spawn(move || drop(over.send(see_out(&told, *awaited.wait(), report))))?;
+    own_thread().spawn(move || drop(over.send(report_exit(&told, *awaited.wait(), report))))?;
 
     let mut argv = order.argv.iter();
     let program = argv.next().ok_or_else(|| io::Error::other("there is no command"))?;
     let mut command = Command::new(program);
-    if standing.has(Piece::Environment) {
+    if enabled.has(Restriction::Environment) {
         command.env_clear();
     }
-    let left_open = (!standing.has(Piece::Files)).then(|| rustix::io::dup(io::stderr())).transpose()?;
+    let left_open = (!enabled.has(Restriction::Files)).then(|| rustix::io::dup(io::stderr())).transpose()?;
     let mut child = command
         .args(argv)
         .envs(order.env.iter().map(|(name, value)| (name, value)))
         .current_dir(layout::WORKSPACE)
         .stdin(match &order.stdin {
-            Input::Nothing => Stdio::null(),
-            Input::Text(text) => memory::file(text)?.into(),
-            Input::Pieces => Stdio::piped(),
+            StdinSource::Nothing => Stdio::null(),
+            StdinSource::Text(text) => memory::file(text)?.into(),
+            StdinSource::Chunks => Stdio::piped(),
         })
         .spawn()?;
     if let (Some(input), Some(stream)) = (input, child.stdin.take()) {
-        // An error says that nobody passes anything on any more, which who feeds it will hear.
+        // An error means that the forwarding thread is gone, which the writer notices.
         let _ = input.send(stream);
     }
     drop((report_inside, left_open));
@@ -124,47 +123,47 @@ fn keep() -> io::Result<u8> {
     ended.recv().map_err(io::Error::other)?
 }
 
-/// Which pieces of the walls stand: all of them, but in a build for tests.
-fn standing() -> Standing<Piece> {
+/// The enabled restrictions: all, except in a test build.
+fn enabled() -> EnabledLayers<Restriction> {
     #[cfg(feature = "test-switches")]
-    let standing = super::loosened::told();
+    let enabled = super::test_switches::told();
     #[cfg(not(feature = "test-switches"))]
-    let standing = Standing::default();
-    standing
+    let enabled = EnabledLayers::default();
+    enabled
 }
 
-/// Waits for the command's end and says how it was.
-fn see_out(order: &Order, child: u32, report: OwnedFd) -> io::Result<u8> {
+/// Waits for the command's exit and reports it.
+fn report_exit(order: &KeeperOrder, child: u32, report: OwnedFd) -> io::Result<u8> {
     let code = reap_until(child)?;
     let mut why = String::new();
-    // Nothing to read is an error here, and means that the launcher became the command.
+    // Nothing to read is an error here, and means that the launcher executed the command.
     let _ = File::from(report).read_to_string(&mut why);
     if why.is_empty() {
         if let Some(limit) = cgroup::met_inside() {
-            say(order, &Message::Met(limit))?;
+            say(order, &KeeperMessage::Met(limit))?;
         }
-        say(order, &Message::Ended(code.into()))?;
+        say(order, &KeeperMessage::Ended(code.into()))?;
         return Ok(code);
     }
-    say(order, &Message::Failed(why))?;
+    say(order, &KeeperMessage::Failed(why))?;
     Ok(NOT_STARTED)
 }
 
-/// Hears what herma says, until it says nothing more: then it is gone, and everything here ends.
-fn listen(mut pieces: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<u8> {
+/// Reads herma's messages until stdin closes: then herma is gone, and everything here ends.
+fn listen(mut chunks: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<u8> {
     let mut word = [0];
     while io::stdin().read_exact(&mut word).is_ok() {
         match word {
             [TERMINATE] => {
-                // An error says that there is nobody else.
-                let _ = kill(EVERYBODY, Signal::SIGTERM);
+                // An error means that there is no other process.
+                let _ = kill(ALL_PROCESSES, Signal::SIGTERM);
             }
             [INPUT] => {
-                let piece = piece()?;
-                // An empty one is the end; and where the command reads no more, nothing is kept for it.
-                let end = piece.is_empty();
-                if end || pieces.as_ref().is_some_and(|pieces| pieces.send(piece).is_err()) {
-                    pieces = None;
+                let chunk = chunk()?;
+                // An empty chunk is the end of stdin; if the command has closed its stdin, chunks are dropped.
+                let end = chunk.is_empty();
+                if end || chunks.as_ref().is_some_and(|chunks| chunks.send(chunk).is_err()) {
+                    chunks = None;
                 }
             }
             _ => {}
@@ -173,32 +172,32 @@ fn listen(mut pieces: Option<mpsc::Sender<Vec<u8>>>) -> io::Result<u8> {
     Err(io::Error::other("herma is gone"))
 }
 
-/// The piece of input that comes next.
-fn piece() -> io::Result<Vec<u8>> {
+/// Reads one chunk of stdin.
+fn chunk() -> io::Result<Vec<u8>> {
     let mut length = [0; 4];
     io::stdin().read_exact(&mut length)?;
     let length = usize::try_from(u32::from_be_bytes(length)).unwrap_or(usize::MAX);
-    if length > LONGEST_INPUT {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "a piece of input is too long"));
+    if length > MAX_INPUT_CHUNK_BYTES {
+        return Err(io::Error::new(io::ErrorKind::InvalidData, "a chunk of input is too long"));
     }
-    let mut piece = vec![0; length];
-    io::stdin().read_exact(&mut piece)?;
-    Ok(piece)
+    let mut chunk = vec![0; length];
+    io::stdin().read_exact(&mut chunk)?;
+    Ok(chunk)
 }
 
-/// Passes pieces on to the command's input, once that is there, from a thread of its own: a command that does not read must
-/// not keep the keeper from hearing herma. herma bounds what waits here.
+/// Forwards chunks to the command's stdin from a thread of its own: a command that does not read must not block the
+/// keeper. herma bounds the number of queued bytes.
 fn feed(thread: thread::Builder) -> io::Result<(mpsc::Sender<ChildStdin>, mpsc::Sender<Vec<u8>>)> {
     let (opened, input) = mpsc::channel::<ChildStdin>();
-    let (pieces, waiting) = mpsc::channel::<Vec<u8>>();
+    let (chunks, waiting) = mpsc::channel::<Vec<u8>>();
     thread.spawn(move || {
         let Ok(mut input) = input.recv() else { return };
-        while waiting.recv().is_ok_and(|piece| input.write_all(&piece).is_ok()) {}
+        while waiting.recv().is_ok_and(|chunk| input.write_all(&chunk).is_ok()) {}
     })?;
-    Ok((opened, pieces))
+    Ok((opened, chunks))
 }
 
-/// Reaps every child, own or orphaned, until this one has ended; a signal is 128 plus its number.
+/// Reaps every child, own or orphaned, until this one exits; a signal is 128 plus its number.
 fn reap_until(child: u32) -> io::Result<u8> {
     loop {
         let Some((pid, status)) = rustix::io::retry_on_intr(|| rustix::process::wait(WaitOptions::empty()))?
@@ -218,7 +217,7 @@ fn code(status: WaitStatus) -> Option<u8> {
     u8::try_from(code).ok()
 }
 
-fn say(order: &Order, message: &Message) -> io::Result<()> {
+fn say(order: &KeeperOrder, message: &KeeperMessage) -> io::Result<()> {
     let mut stdout = File::from(rustix::io::dup(io::stdout())?);
     stdout.write_all(&message.bytes(&order.token))
 }

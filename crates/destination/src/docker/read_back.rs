@@ -1,31 +1,33 @@
-//! What the kernel says of a container's first process, read from outside before its command starts: what Docker was asked
-//! for is not what Docker did.
+//! Reads the kernel's state of a container's init process from outside before its command starts: the options that
+//! Docker got are not proof of what it applied.
 
 use std::fs;
 use std::io;
 
-use super::{Docker, Piece};
+use super::{Docker, Restriction};
 use crate::cgroup;
 use crate::destination::StartError;
 use crate::job::Job;
 
 impl Docker {
-    /// Whether the limits that Docker holds, and the filters of system calls, are what they are said to be.
+    /// Checks the limits that Docker enforces and the number of seccomp filters.
     pub(super) fn confirm(&self, keeper: i32, job: &Job) -> Result<(), StartError> {
         let facts = self.facts()?;
-        let differs =
-            |error: io::Error| StartError::Walls { program: "Docker".to_owned(), said: error.to_string() };
-        if self.standing.has(Piece::Groups) {
+        let differs = |error: io::Error| StartError::Isolation {
+            program: "Docker".to_owned(),
+            said: error.to_string(),
+        };
+        if self.enabled.has(Restriction::Groups) {
             cgroup::confirm(keeper, &facts.held(&job.limits), facts.swap).map_err(differs)?;
         }
-        let filters = self
-            .filters(facts)
-            .filter(|_| self.standing.has(Piece::Filter) && self.standing.has(Piece::NoNewPrivileges));
+        let filters = self.filters(facts).filter(|_| {
+            self.enabled.has(Restriction::Filter) && self.enabled.has(Restriction::NoNewPrivileges)
+        });
         filters.map_or(Ok(()), |least| count(keeper, least)).map_err(differs)
     }
 }
 
-/// Fewer filters of system calls than this are an error. Kernels before 5.9 do not say how many there are.
+/// Fewer seccomp filters than this are an error. Kernels before 5.9 do not report the number.
 fn count(process: i32, least: usize) -> io::Result<()> {
     let status = fs::read_to_string(format!("/proc/{process}/status"))?;
     match filters(&status) {

@@ -1,4 +1,4 @@
-//! The description of a job's container, as Docker takes it.
+//! The specification of a job's container for Docker.
 
 use std::collections::HashMap;
 use std::io;
@@ -13,35 +13,35 @@ use herma_core::Digest;
 use herma_core::units::Bytes;
 use serde::Serialize;
 
-use super::diagnosis::Facts;
+use super::diagnosis::DaemonFacts;
 use super::keeper;
-use super::owner::User;
+use super::ownership::User;
 use crate::job::{Job, Mount};
 use crate::limits::{Held, LimitName};
 use crate::sandbox::layout;
 
 /// The label that names the run.
 pub(super) const RUN_LABEL: &str = "herma.run";
-/// The label with the digest of the whole description: no two that differ have the same.
+/// The label with the digest of the whole specification.
 const SPEC_LABEL: &str = "herma.spec";
 
-/// What a container is made of, besides the job.
-pub(super) struct Parts<'a> {
-    pub(super) facts: &'a Facts,
+/// The inputs of the specification besides the job.
+pub(super) struct SpecParts<'a> {
+    pub(super) facts: &'a DaemonFacts,
     pub(super) user: User,
     pub(super) herma: &'a Path,
     pub(super) runtime: Option<&'a str>,
-    /// What Docker holds of the limits.
+    /// The limits that Docker enforces.
     pub(super) held: &'a [Held],
     /// Small files that every container sees.
     pub(super) files: Vec<Mount>,
-    /// Whether there is Landlock, and with it the directory that only Landlock keeps from being written.
+    /// Whether there is Landlock, and so the directory that only Landlock protects.
     pub(super) second_wall: bool,
-    /// The digest of what the keeper is ordered to start.
+    /// The digest of the keeper's order.
     pub(super) order: Digest,
 }
 
-pub(super) fn describe(job: &Job, parts: &Parts<'_>) -> io::Result<ContainerCreateBody> {
+pub(super) fn describe(job: &Job, parts: &SpecParts<'_>) -> io::Result<ContainerCreateBody> {
     let User { uid, gid } = parts.user;
     let words = |words: &[&str]| Some(words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     let mut body = ContainerCreateBody {
@@ -49,13 +49,13 @@ pub(super) fn describe(job: &Job, parts: &Parts<'_>) -> io::Result<ContainerCrea
         user: Some(format!("{uid}:{gid}")),
         hostname: Some("herma".to_owned()),
         entrypoint: words(&[layout::HERMA, keeper::SUBCOMMAND]),
-        // Its run can be seen in the list of processes, and which container it is.
+        // Shows the run and the container in the process list.
         cmd: words(&[&job.run_id.to_string()]),
         working_dir: Some(layout::WORKSPACE.to_owned()),
-        // What the image wants to have run now and then would run outside of the keeper's hands.
+        // A health check of the image would run outside of the keeper's control.
         healthcheck: Some(HealthConfig { test: words(&["NONE"]), ..HealthConfig::default() }),
         network_disabled: Some(true),
-        // Open once: when herma lets go of it, it ends.
+        // Closed for good when herma disconnects.
         open_stdin: Some(true),
         stdin_once: Some(true),
         attach_stdin: Some(true),
@@ -71,28 +71,28 @@ pub(super) fn describe(job: &Job, parts: &Parts<'_>) -> io::Result<ContainerCrea
     Ok(body)
 }
 
-fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
+fn host_config(job: &Job, parts: &SpecParts<'_>) -> io::Result<HostConfig> {
     let holds = |name: LimitName| {
         let held = parts.held.iter().find(|held| held.name == name)?;
         i64::try_from(held.value).ok()
     };
     let memory = holds(LimitName::Memory);
     let User { uid, gid } = parts.user;
-    // Its owner as well: where the image has the place already, older runtimes give it the mode that it has there.
+    // With an owner, because older runtimes keep the mode of a path that exists in the image.
     let sized = |Bytes(size): Bytes, mode: &str| {
         format!("rw,exec,nosuid,nodev,size={size},mode={mode},uid={uid},gid={gid}")
     };
-    // A file system of the container's own: a file of the host would keep attributes, times and locks for the next run.
+    // A tmpfs, because a file of the host would keep attributes, times and locks for the next run.
     let second_wall = || {
-        let Bytes(size) = layout::NOTHING;
-        (layout::SECOND_WALL, format!("rw,noexec,nosuid,nodev,size={size},mode=0777"))
+        let Bytes(size) = layout::EMPTY_TMPFS_BYTES;
+        (layout::LANDLOCK_CANARY_PATH, format!("rw,noexec,nosuid,nodev,size={size},mode=0777"))
     };
     let tmpfs =
         [(layout::TMP, sized(job.limits.tmp, "1777")), (layout::HOME, sized(job.limits.home, "0700"))];
     let tmpfs = tmpfs.into_iter().chain(parts.second_wall.then(second_wall));
     Ok(HostConfig {
         auto_remove: Some(true),
-        // The keeper is the first process itself; another one in front of it would outlive it.
+        // The keeper is init; another init in front of it would outlive it.
         init: Some(false),
         runtime: parts.runtime.map(str::to_owned),
         network_mode: Some("none".to_owned()),
@@ -106,10 +106,10 @@ fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
             name: Some(RestartPolicyNameEnum::NO),
             ..RestartPolicy::default()
         }),
-        // What the command says goes to herma alone, and not to the daemon's disk.
+        // The output goes to herma only, not to the daemon's disk.
         log_config: Some(HostConfigLogConfig { typ: Some("none".to_owned()), config: None }),
         memory,
-        // Memory and swap together: without this line swap is one more way to memory.
+        // Memory plus swap: without this line a job could use swap beyond its memory limit.
         memory_swap: memory.filter(|_| parts.facts.swap),
         pids_limit: holds(LimitName::Processes),
         nano_cpus: holds(LimitName::Cpu).map(|hundredths| hundredths.saturating_mul(10_000_000)),
@@ -120,11 +120,11 @@ fn host_config(job: &Job, parts: &Parts<'_>) -> io::Result<HostConfig> {
     })
 }
 
-fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
+fn mounts(job: &Job, parts: &SpecParts<'_>) -> io::Result<Vec<DockerMount>> {
     let read_only =
         job.mounts.iter().chain(&parts.files).map(|mount| (mount.host.as_path(), mount.inside.as_path()));
     let paths = &job.paths;
-    // A socket can be called through a mount that cannot be written.
+    // A socket can be connected to through a read-only mount.
     let sockets = [
         (&paths.router, layout::ROUTER),
         (&paths.egress, layout::EGRESS),
@@ -146,7 +146,7 @@ fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
             source: Some(text(host)?),
             target: Some(text(inside)?),
             read_only: Some(read_only),
-            // What is mounted below it on the host would come along, and older daemons leave that writable.
+            // Mounts below it on the host would come along, and older daemons leave them writable.
             bind_options: Some(MountBindOptions { non_recursive: Some(true), ..MountBindOptions::default() }),
             ..DockerMount::default()
         });
@@ -155,14 +155,14 @@ fn mounts(job: &Job, parts: &Parts<'_>) -> io::Result<Vec<DockerMount>> {
     Ok(all)
 }
 
-/// What lies over a directory of the workspace that is not to be seen: nothing, which nobody can write.
+/// An empty read-only tmpfs over a hidden directory of the workspace.
 fn hiding(name: &str) -> DockerMount {
     DockerMount {
         typ: Some(MountType::TMPFS),
         target: Some(layout::inside_workspace(name)),
         read_only: Some(true),
         tmpfs_options: Some(MountTmpfsOptions {
-            size_bytes: i64::try_from(layout::NOTHING.0).ok(),
+            size_bytes: i64::try_from(layout::EMPTY_TMPFS_BYTES.0).ok(),
             mode: Some(0o555),
             ..MountTmpfsOptions::default()
         }),
@@ -177,18 +177,18 @@ fn text(path: &Path) -> io::Result<String> {
     })
 }
 
-/// The same for the same description only.
+/// Equal only for equal specifications.
 fn digest(body: &ContainerCreateBody, order: Digest) -> io::Result<Digest> {
     #[derive(Serialize)]
-    struct Whole<'a> {
+    struct SpecDigestInput<'a> {
         body: &'a ContainerCreateBody,
         order: Digest,
     }
-    let bytes = serde_json_canonicalizer::to_vec(&Whole { body, order })?;
+    let bytes = serde_json_canonicalizer::to_vec(&SpecDigestInput { body, order })?;
     Ok(Digest::of(&bytes))
 }
 
-/// The labels by which the containers of a run, or of all runs, are found.
+/// The label filter for the containers of one run or of all runs.
 pub(super) fn filter(run: Option<herma_core::RunId>) -> HashMap<String, Vec<String>> {
     let label = run.map_or_else(|| RUN_LABEL.to_owned(), |run| format!("{RUN_LABEL}={run}"));
     HashMap::from([("label".to_owned(), vec![label])])

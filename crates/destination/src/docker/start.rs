@@ -1,4 +1,4 @@
-//! Makes and starts a job's container, up to where its keeper waits for the word to go.
+//! Creates and starts a job's container, up to the point where its keeper waits for the start signal.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -20,70 +20,45 @@ use rustix::rand::GetRandomFlags;
 use tokio::io::{AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 
-use super::making::Making;
-use super::owner::{Lent, User};
-use super::piece::Piece;
-use super::process::{DockerProcess, ToCommand};
-use super::spec::{self, Parts};
-use super::state::State;
+use super::daemon::Daemon;
+use super::ownership::{ChownGuard, User};
+use super::pending::PendingContainer;
+use super::process::{CommandStdin, DockerProcess};
+use super::restriction::Restriction;
+use super::spec::{self, SpecParts};
+use super::state::ContainerState;
 use super::streams;
-use super::wire::{Input, Order, Scanner};
+use super::wire::{KeeperOrder, MessageScanner, StdinSource};
 use super::{Docker, diagnosis, files, keeper};
 use crate::destination::{Destination as _, StartError};
 use crate::environment;
-use crate::forward::Forward;
+use crate::forward::Forwarder;
 use crate::job::{Job, Stdin};
 use crate::launcher::landlock::Landlock;
-use crate::launcher::{Launch, WayOut, rlimits};
+use crate::launcher::{LaunchPlan, PortRelay, rlimits};
 use crate::sandbox::layout;
 
-/// What the keeper may take from its start to its first message.
-const SETUP: Duration = Duration::from_secs(20);
-/// What a job may read on its standard input: it goes through memory.
-const MOST_STDIN: u64 = 32 << 20;
+/// The keeper's time from its start to its first message.
+const SETUP_TIMEOUT: Duration = Duration::from_secs(20);
+/// The largest stdin of a job, which is held in memory.
+const MAX_STDIN_BYTES: u64 = 32 << 20;
 
 impl Docker {
-    /// Makes the container and has its keeper take the order.
+    /// Creates the container and sends the order to its keeper.
     pub(super) fn make(&self, job: &Job) -> Result<DockerProcess, StartError> {
         job.check()?;
         layout::check_mounts(&job.mounts)?;
-        let facts = self.facts()?;
+        self.facts()?;
         let daemon = self.daemon()?;
         let failed = |error| StartError::io("cannot prepare the container")(error);
         let order = self.order(job)?;
-        let lent = if self.standing.has(Piece::User) { Lent::lend(&job.paths) } else { Ok(None) };
-        let lent =
-            lent.map_err(StartError::io("cannot chown the directories of the job to the container's user"))?;
-        let user = User::inside();
-        let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
-        if job.paths.egress.is_some() {
-            files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
-        }
-        let parts = Parts {
-            facts,
-            user,
-            herma: &self.herma,
-            runtime: self.options.runtime.as_deref(),
-            held: &facts.held(&job.limits),
-            files,
-            second_wall: self.landlock().is_some(),
-            // Without the token, which is new every time.
-            order: Digest::of(&Order { token: String::new(), ..order.clone() }.bytes()),
-        };
-        let body = spec::describe(job, &parts).map_err(failed)?;
-        #[cfg(feature = "test-switches")]
-        let body = super::loosened::container(body, self.standing);
-
-        let making = Making::begin(&self.options.files, job.run_id).map_err(failed)?;
-        let named =
-            CreateContainerOptions { name: Some(making.name.clone()), ..CreateContainerOptions::default() };
-        let id = daemon.ask(|client| async move {
-            client.create_container(Some(named), body).await.map(|made| made.id)
-        });
-        drop(making);
-        let id = id.map_err(|error| self.refused("cannot make the container", error))?;
-        let (lease, heard) = unbounded_channel();
-        let state = Arc::new(State::default());
+        let chowned =
+            if self.enabled.has(Restriction::User) { ChownGuard::chown(&job.paths) } else { Ok(None) };
+        let chowned = chowned
+            .map_err(StartError::io("cannot chown the directories of the job to the container's user"))?;
+        let id = self.create(job, &order, &daemon)?;
+        let (control, heard) = unbounded_channel();
+        let state = Arc::new(ContainerState::default());
         let (stdout, to_stdout) = streams::pipe(&daemon).map_err(failed)?;
         let (stderr, to_stderr) = streams::pipe(&daemon).map_err(failed)?;
         // From here on dropping it removes the container.
@@ -91,13 +66,13 @@ impl Docker {
             daemon: Arc::clone(&daemon),
             id: id.clone(),
             state: Arc::clone(&state),
-            stdin: (job.stdin == Stdin::Pipe).then(|| ToCommand(lease.clone())),
-            lease,
+            stdin: (job.stdin == Stdin::Pipe).then(|| CommandStdin(control.clone())),
+            control,
             stdout: Some(stdout),
             stderr: Some(stderr),
             keeper: None,
             watch: None,
-            lent,
+            chowned,
             gone: false,
         };
         let name = id.clone();
@@ -108,55 +83,91 @@ impl Docker {
         });
         let (first, second) =
             attached.map_err(|error| self.refused("cannot attach to the container", error))?;
-        let scanner = Scanner::new(&order.token);
+        let scanner = MessageScanner::new(&order.token);
         daemon.run(streams::pass(first.output, to_stdout, Some((scanner, Arc::clone(&state)))));
         daemon.run(streams::pass(second.output, to_stderr, None));
         daemon.run(hold(first.input, heard));
         daemon.run(await_end(daemon.client.clone(), id.clone(), Arc::clone(&state)));
-        let _ = process.lease.send(order.bytes());
+        let _ = process.control.send(order.bytes());
         let started = daemon
             .ask(|client| async move { client.start_container(&id, None::<StartContainerOptions>).await });
-        started
-            .map_err(|error| StartError::Walls { program: "Docker".to_owned(), said: error.to_string() })?;
-        if state.ready(SETUP) {
+        started.map_err(|error| StartError::Isolation {
+            program: "Docker".to_owned(),
+            said: error.to_string(),
+        })?;
+        if state.ready(SETUP_TIMEOUT) {
             return Ok(process);
         }
         crate::destination::Process::kill_all(&mut process).map_err(failed)?;
-        let said = process.last_words();
+        let said = process.stderr_head();
         let said = if said.is_empty() { "herma's keeper inside said nothing".to_owned() } else { said };
-        Err(StartError::Walls { program: "Docker".to_owned(), said })
+        Err(StartError::Isolation { program: "Docker".to_owned(), said })
     }
 
-    /// A daemon that fails in the midst may be gone: then its diagnosis says more than the failure.
+    /// Creates the container, which is not started, and returns its id.
+    fn create(&self, job: &Job, order: &KeeperOrder, daemon: &Daemon) -> Result<String, StartError> {
+        let facts = self.facts()?;
+        let failed = |error| StartError::io("cannot prepare the container")(error);
+        let user = User::inside();
+        let mut files = files::lay_out(&self.options.files, user).map_err(failed)?;
+        if job.paths.egress.is_some() {
+            files.extend(files::certificates().into_iter().flat_map(|(mounts, _)| mounts));
+        }
+        let parts = SpecParts {
+            facts,
+            user,
+            herma: &self.herma,
+            runtime: self.options.runtime.as_deref(),
+            held: &facts.held(&job.limits),
+            files,
+            second_wall: self.landlock().is_some(),
+            // Without the token, which differs every time.
+            order: Digest::of(&KeeperOrder { token: String::new(), ..order.clone() }.bytes()),
+        };
+        let body = spec::describe(job, &parts).map_err(failed)?;
+        #[cfg(feature = "test-switches")]
+        let body = super::test_switches::container(body, self.enabled);
+
+        let pending = PendingContainer::begin(&self.options.files, job.run_id).map_err(failed)?;
+        let named =
+            CreateContainerOptions { name: Some(pending.name.clone()), ..CreateContainerOptions::default() };
+        let id = daemon.ask(|client| async move {
+            client.create_container(Some(named), body).await.map(|made| made.id)
+        });
+        drop(pending);
+        id.map_err(|error| self.refused("cannot create the container", error))
+    }
+
+    /// A daemon that fails midway may be gone: then its diagnosis is more useful than the failure.
     fn refused(&self, what: &str, error: io::Error) -> StartError {
         let gone = diagnosis::socket(self.options.socket.as_deref())
             .and_then(|socket| diagnosis::find(&socket).map(drop));
         gone.err().map_or_else(|| StartError::io(what)(error), StartError::Unready)
     }
 
-    /// What the keeper is to start.
-    fn order(&self, job: &Job) -> Result<Order, StartError> {
+    /// The order for the keeper.
+    fn order(&self, job: &Job) -> Result<KeeperOrder, StartError> {
         let paths = &job.paths;
-        let way_out = (paths.router.is_some() || paths.egress.is_some()).then(|| Forward {
+        let relay = (paths.router.is_some() || paths.egress.is_some()).then(|| Forwarder {
             run: job.run_id.to_string().into(),
             router: paths.router.as_ref().map(|_| layout::ROUTER.into()),
             egress: paths.egress.as_ref().map(|_| layout::EGRESS.into()),
         });
-        let way_out = way_out.map(WayOut::Forward);
+        let relay = relay.map(PortRelay::Forwarder);
         let held = self.facts()?.held(&job.limits);
-        let launch = Launch {
+        let launch = LaunchPlan {
             parent: Pid::from_raw(1),
-            // The container has a session of its own in any case. gVisor answers this call as the kernel does not.
+            // The container has its own session anyway, and gVisor's setsid differs from the kernel's.
             new_session: self.options.runtime.is_none(),
-            way_out,
+            relay,
             rlimits: rlimits::all(&job.limits, &held),
             landlock: self.landlock().map(|version| Landlock { version, write: layout::writable(paths) }),
-            report: Some(keeper::REPORT),
-            gate: None,
+            report: Some(keeper::REPORT_FD),
+            start_fd: None,
         };
         #[cfg(feature = "test-switches")]
-        let launch = super::loosened::launch(launch, self.standing);
-        let mut env = environment::ways_out(&self.view(paths));
+        let launch = super::test_switches::launch(launch, self.enabled);
+        let mut env = environment::relay_variables(&self.view(paths));
         for (name, value) in environment::variables(job, Path::new(layout::HOME), Path::new(layout::TMP)) {
             env.retain(|(known, _)| *known != name);
             env.push((name, value));
@@ -164,7 +175,7 @@ impl Docker {
         let mut entropy = [0; 16];
         rustix::rand::getrandom(&mut entropy, GetRandomFlags::empty())
             .map_err(|error| StartError::io("cannot make a token")(error.into()))?;
-        Ok(Order {
+        Ok(KeeperOrder {
             token: format!("{:032x}", u128::from_ne_bytes(entropy)),
             argv: launch.argv(Path::new(layout::HERMA), &job.argv),
             env,
@@ -173,24 +184,24 @@ impl Docker {
     }
 }
 
-fn stdin(stdin: &Stdin) -> Result<Input, StartError> {
+fn stdin(stdin: &Stdin) -> Result<StdinSource, StartError> {
     let path = match stdin {
-        Stdin::Null => return Ok(Input::Nothing),
-        Stdin::Pipe => return Ok(Input::Pieces),
+        Stdin::Null => return Ok(StdinSource::Nothing),
+        Stdin::Pipe => return Ok(StdinSource::Chunks),
         Stdin::File(path) => path,
     };
     let read = || {
         let mut text = Vec::new();
-        File::open(path)?.take(MOST_STDIN + 1).read_to_end(&mut text)?;
-        if text.len() as u64 > MOST_STDIN {
-            return Err(io::Error::other(format!("it is larger than {MOST_STDIN} bytes")));
+        File::open(path)?.take(MAX_STDIN_BYTES + 1).read_to_end(&mut text)?;
+        if text.len() as u64 > MAX_STDIN_BYTES {
+            return Err(io::Error::other(format!("it is larger than {MAX_STDIN_BYTES} bytes")));
         }
         Ok(text)
     };
-    read().map(Input::Text).map_err(StartError::io(format!("cannot read {}", path.display())))
+    read().map(StdinSource::Text).map_err(StartError::io(format!("cannot read {}", path.display())))
 }
 
-/// A connection to the container's standard error, or to its two other streams.
+/// Attaches to the container's stderr, or to its two other streams.
 async fn attach(client: &Client, id: &str, first: bool) -> Result<AttachContainerResults, Error> {
     let options = AttachContainerOptions {
         stream: true,
@@ -202,7 +213,7 @@ async fn attach(client: &Client, id: &str, first: bool) -> Result<AttachContaine
     client.attach_container(id, Some(options)).await
 }
 
-/// Passes on what the keeper is told, and lets go of it when nothing more is to be told.
+/// Forwards messages to the keeper, and closes its stdin after the last one.
 async fn hold(mut keeper: Pin<Box<dyn AsyncWrite + Send>>, mut words: UnboundedReceiver<Vec<u8>>) {
     while let Some(words) = words.recv().await {
         if keeper.write_all(&words).await.is_err() || keeper.flush().await.is_err() {
@@ -211,7 +222,7 @@ async fn hold(mut keeper: Pin<Box<dyn AsyncWrite + Send>>, mut words: UnboundedR
     }
 }
 
-async fn await_end(client: Client, id: String, state: Arc<State>) {
+async fn await_end(client: Client, id: String, state: Arc<ContainerState>) {
     let options = WaitContainerOptions { condition: "next-exit".to_owned() };
     let mut ends = Box::pin(client.wait_container(&id, Some(options)));
     let code = |code: i64| i32::try_from(code).map_err(|_| format!("it ended with {code}"));

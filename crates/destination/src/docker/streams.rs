@@ -1,5 +1,5 @@
-//! What comes out of a container: two streams, each over a connection of its own so that a reader of one does not
-//! have to read the other, and in the first of them the keeper's messages.
+//! The output of a container: two streams, each over its own connection so that reading one does not require
+//! reading the other. The first also carries the keeper's messages.
 
 use std::fs::File;
 use std::io;
@@ -14,23 +14,27 @@ use tokio::io::AsyncWriteExt as _;
 use tokio::net::unix::pipe::Sender;
 
 use super::daemon::Daemon;
-use super::state::State;
-use super::wire::Scanner;
+use super::state::ContainerState;
+use super::wire::MessageScanner;
 
-pub(super) type Output = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
+pub(super) type LogStream = Pin<Box<dyn Stream<Item = Result<LogOutput, Error>> + Send>>;
 
-/// A pipe whose reading end blocks, as that of a process does; the other end is for the daemon's thread.
+/// A pipe with a blocking read end, as a process has; the client thread writes to it.
 pub(super) fn pipe(daemon: &Daemon) -> io::Result<(File, Sender)> {
     let (reader, writer) = rustix::pipe::pipe_with(PipeFlags::CLOEXEC)?;
     rustix::io::ioctl_fionbio(&writer, true)?;
     Ok((reader.into(), daemon.enter(|| Sender::from_owned_fd(writer))?))
 }
 
-/// Passes on what comes, without the messages, until nothing comes any more.
-pub(super) async fn pass(mut from: Output, to: Sender, scanner: Option<(Scanner, Arc<State>)>) {
+/// Forwards the output without the messages until the stream ends.
+pub(super) async fn pass(
+    mut from: LogStream,
+    to: Sender,
+    scanner: Option<(MessageScanner, Arc<ContainerState>)>,
+) {
     let (mut to, mut scanner) = (Some(to), scanner);
-    while let Some(Ok(piece)) = from.next().await {
-        let bytes = piece.into_bytes();
+    while let Some(Ok(chunk)) = from.next().await {
+        let bytes = chunk.into_bytes();
         match &mut scanner {
             None => write(&mut to, &bytes).await,
             Some((scanner, state)) => {
@@ -48,7 +52,7 @@ pub(super) async fn pass(mut from: Output, to: Sender, scanner: Option<(Scanner,
     }
 }
 
-/// Writes while there is a reader. Without one the rest is thrown away: the command must not stop for that.
+/// Writes while there is a reader. Without one the rest is dropped: the command must not block.
 async fn write(to: &mut Option<Sender>, bytes: &[u8]) {
     if let Some(pipe) = to
         && pipe.write_all(bytes).await.is_err()

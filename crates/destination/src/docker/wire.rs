@@ -1,5 +1,5 @@
-//! What herma and the keeper inside a container say to each other: an order over standard input, and a few messages
-//! in standard output, told apart from the command's own by a token that the command never sees.
+//! The protocol between herma and the keeper inside a container: an order over stdin, and messages in stdout, told
+//! apart from the command's own output by a token that the command never sees.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -7,65 +7,66 @@ use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 
 use crate::limits::LimitName;
 
-/// The byte that lets the keeper start the command.
+/// Starts the command.
 pub(super) const GO: u8 = b'G';
-/// The byte that has it send TERM to everything inside.
+/// Sends SIGTERM to every process inside.
 pub(super) const TERMINATE: u8 = b'T';
-/// The byte before a piece of what the command reads: its length in four bytes, and the piece. An empty one is the end.
+/// Precedes a chunk of the command's stdin: its length in four bytes, then the chunk. An empty chunk is the end.
 pub(super) const INPUT: u8 = b'I';
-/// The longest of these pieces.
-pub(super) const LONGEST_INPUT: usize = 64 << 10;
+/// The largest chunk.
+pub(super) const MAX_INPUT_CHUNK_BYTES: usize = 64 << 10;
 
-/// No part of an order is longer than this.
-const LONGEST: u64 = 64 << 20;
-/// A message is written at once, so that no word of the command gets into it: a pipe takes this much in one piece.
-const ONE_PIECE: usize = 4096;
+/// The largest part of an order.
+const MAX_ORDER_PART_BYTES: u64 = 64 << 20;
+/// A message is one atomic write, so that no output of the command gets into it: a pipe takes this many bytes
+/// atomically.
+const MAX_MESSAGE_BYTES: usize = 4096;
 
-/// What the keeper is to start. Not in the container's own description: a variable may hold a run's token, and who may
-/// ask Docker may read that description.
+/// The command for the keeper. It is not part of the container's specification: a variable may hold a run's token,
+/// and users of Docker can read the specification.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Order {
-    /// What every message begins with.
+pub(super) struct KeeperOrder {
+    /// The prefix of every message.
     pub(super) token: String,
     /// The launcher and the command.
     pub(super) argv: Vec<OsString>,
-    /// Every variable of the command.
+    /// The environment of the command.
     pub(super) env: Vec<(OsString, OsString)>,
-    /// What the command reads.
-    pub(super) stdin: Input,
+    /// The command's stdin.
+    pub(super) stdin: StdinSource,
 }
 
-/// What a command in a container reads on its standard input.
+/// The stdin of a command in a container.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Input {
+pub(super) enum StdinSource {
     /// Nothing.
     Nothing,
-    /// This.
+    /// These bytes.
     Text(Vec<u8>),
-    /// What comes after the word to go, in pieces.
-    Pieces,
+    /// Chunks that follow the start signal.
+    Chunks,
 }
 
-/// What the keeper says.
+/// A message of the keeper.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Message {
-    /// It has its order and waits for the word to go.
+pub(super) enum KeeperMessage {
+    /// It has its order and waits for the start signal.
     Ready,
     /// The command could not be started.
     Failed(String),
-    /// Something inside met this limit.
+    /// A process inside exceeded this limit.
     Met(LimitName),
-    /// The command has ended with this code.
+    /// The command has exited with this code.
     Ended(i32),
 }
 
-/// Takes the messages out of the output.
-pub(super) struct Scanner {
+/// Separates the messages from the output.
+pub(super) struct MessageScanner {
     mark: Vec<u8>,
     held: Vec<u8>,
 }
 
-impl Order {
+impl KeeperOrder {
     pub(super) fn bytes(&self) -> Vec<u8> {
         let words = |words: &mut dyn Iterator<Item = &OsStr>| -> Vec<u8> {
             words.flat_map(|word| word.as_bytes().iter().copied().chain([0])).collect()
@@ -73,9 +74,9 @@ impl Order {
         let argv = words(&mut self.argv.iter().map(OsString::as_os_str));
         let env = words(&mut self.env.iter().flat_map(|(name, value)| [name.as_os_str(), value.as_os_str()]));
         let (kind, stdin) = match &self.stdin {
-            Input::Nothing => (b"0", &[][..]),
-            Input::Text(text) => (b"1", text.as_slice()),
-            Input::Pieces => (b"2", &[][..]),
+            StdinSource::Nothing => (b"0", &[][..]),
+            StdinSource::Text(text) => (b"1", text.as_slice()),
+            StdinSource::Chunks => (b"2", &[][..]),
         };
         let mut bytes = Vec::new();
         for part in [self.token.as_bytes(), &argv, &env, kind, stdin] {
@@ -90,7 +91,7 @@ impl Order {
             let mut length = [0; 8];
             from.read_exact(&mut length)?;
             let length = u64::from_be_bytes(length);
-            if length > LONGEST {
+            if length > MAX_ORDER_PART_BYTES {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "a part of the order is too long"));
             }
             let mut bytes = Vec::new();
@@ -108,9 +109,9 @@ impl Order {
             pairs.push((name, value));
         }
         let stdin = match kind.as_slice() {
-            b"1" => Input::Text(stdin),
-            b"2" => Input::Pieces,
-            _ => Input::Nothing,
+            b"1" => StdinSource::Text(stdin),
+            b"2" => StdinSource::Chunks,
+            _ => StdinSource::Nothing,
         };
         Ok(Self { token, argv: parse(&argv), env: pairs, stdin })
     }
@@ -121,8 +122,8 @@ fn parse(words: &[u8]) -> Vec<OsString> {
     words.split(|byte| *byte == 0).map(|word| OsString::from_vec(word.to_vec())).collect()
 }
 
-impl Message {
-    /// Itself in one piece.
+impl KeeperMessage {
+    /// The message as one write.
     pub(super) fn bytes(&self, token: &str) -> Vec<u8> {
         let text = match self {
             Self::Ready => "ready".to_owned(),
@@ -131,7 +132,7 @@ impl Message {
             Self::Ended(code) => format!("ended {code}"),
         };
         let mut bytes = format!("\0{token} {text}").into_bytes();
-        bytes.truncate(ONE_PIECE - 1);
+        bytes.truncate(MAX_MESSAGE_BYTES - 1);
         bytes.push(b'\n');
         bytes
     }
@@ -150,13 +151,13 @@ impl Message {
     }
 }
 
-impl Scanner {
+impl MessageScanner {
     pub(super) fn new(token: &str) -> Self {
         Self { mark: format!("\0{token} ").into_bytes(), held: Vec::new() }
     }
 
-    /// The output and the messages in what has come. Only what may be the beginning of a message is held back.
-    pub(super) fn push(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<Message>) {
+    /// The output and the messages in these bytes. Only a possible start of a message is held back.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> (Vec<u8>, Vec<KeeperMessage>) {
         self.held.extend_from_slice(bytes);
         let all = std::mem::take(&mut self.held);
         let (mut output, mut messages, mut rest) = (Vec::with_capacity(all.len()), Vec::new(), &all[..]);
@@ -167,10 +168,10 @@ impl Scanner {
             match (candidate.strip_prefix(&self.mark[..]), end) {
                 (Some(text), Some(end)) => {
                     let text = text.get(..end - self.mark.len()).unwrap_or_default();
-                    messages.extend(Message::parse(&String::from_utf8_lossy(text)));
+                    messages.extend(KeeperMessage::parse(&String::from_utf8_lossy(text)));
                     rest = candidate.get(end + 1..).unwrap_or_default();
                 }
-                (Some(_), None) if candidate.len() < ONE_PIECE => {
+                (Some(_), None) if candidate.len() < MAX_MESSAGE_BYTES => {
                     self.held = candidate.to_vec();
                     return (output, messages);
                 }
@@ -188,7 +189,7 @@ impl Scanner {
         (output, messages)
     }
 
-    /// What was held back and is no message after all.
+    /// The bytes that were held back and are no message.
     pub(super) fn rest(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.held)
     }
@@ -200,53 +201,54 @@ mod tests {
 
     #[test]
     fn an_order_is_read_as_it_was_written() {
-        let order = Order {
+        let order = KeeperOrder {
             token: "t".to_owned(),
             argv: vec!["sh".into(), String::new().into(), OsString::from_vec(vec![0xff, b'x'])],
             env: vec![("A".into(), String::new().into()), ("B".into(), "1=2".into())],
-            stdin: Input::Text(b"\0\n".to_vec()),
+            stdin: StdinSource::Text(b"\0\n".to_vec()),
         };
-        assert_eq!(Order::read(&mut &order.bytes()[..]).unwrap(), order);
-        for stdin in [Input::Nothing, Input::Pieces] {
-            let other = Order { stdin, env: Vec::new(), ..order.clone() };
-            assert_eq!(Order::read(&mut &other.bytes()[..]).unwrap(), other);
+        assert_eq!(KeeperOrder::read(&mut &order.bytes()[..]).unwrap(), order);
+        for stdin in [StdinSource::Nothing, StdinSource::Chunks] {
+            let other = KeeperOrder { stdin, env: Vec::new(), ..order.clone() };
+            assert_eq!(KeeperOrder::read(&mut &other.bytes()[..]).unwrap(), other);
         }
         let bytes = order.bytes();
         for cut in 0..bytes.len() {
-            assert!(Order::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");
+            assert!(KeeperOrder::read(&mut &bytes[..cut]).is_err(), "cut at {cut}");
         }
-        assert!(Order::read(&mut &[0xff; 64][..]).is_err());
+        assert!(KeeperOrder::read(&mut &[0xff; 64][..]).is_err());
     }
 
     #[test]
     fn messages_are_found_wherever_the_output_is_cut() {
         let mut all = b"one\0two".to_vec();
-        all.extend(Message::Ready.bytes("k1"));
+        all.extend(KeeperMessage::Ready.bytes("k1"));
         all.extend(b"\0k2 ready\n\0k1");
-        all.extend(Message::Failed("a\nb".to_owned()).bytes("k1"));
-        all.extend(Message::Met(LimitName::Memory).bytes("k1"));
-        all.extend(Message::Ended(137).bytes("k1"));
+        all.extend(KeeperMessage::Failed("a\nb".to_owned()).bytes("k1"));
+        all.extend(KeeperMessage::Met(LimitName::Memory).bytes("k1"));
+        all.extend(KeeperMessage::Ended(137).bytes("k1"));
         all.extend(b"end\0");
         for size in 1..all.len() {
-            let (mut scanner, mut output, mut messages) = (Scanner::new("k1"), Vec::new(), Vec::new());
+            let (mut scanner, mut output, mut messages) = (MessageScanner::new("k1"), Vec::new(), Vec::new());
             for chunk in all.chunks(size) {
                 let (bytes, found) = scanner.push(chunk);
                 output.extend(bytes);
                 messages.extend(found);
             }
             output.extend(scanner.rest());
-            assert_eq!(output, b"one\0two\0k2 ready\n\0k1end\0", "in pieces of {size}");
-            let (failed, met) = (Message::Failed("a b".to_owned()), Message::Met(LimitName::Memory));
-            assert_eq!(messages, [Message::Ready, failed, met, Message::Ended(137)]);
+            assert_eq!(output, b"one\0two\0k2 ready\n\0k1end\0", "in chunks of {size}");
+            let (failed, met) =
+                (KeeperMessage::Failed("a b".to_owned()), KeeperMessage::Met(LimitName::Memory));
+            assert_eq!(messages, [KeeperMessage::Ready, failed, met, KeeperMessage::Ended(137)]);
         }
     }
 
     #[test]
-    fn a_message_is_one_piece_and_output_without_an_end_is_not_held_for_ever() {
-        assert_eq!(Message::Failed("x".repeat(10_000)).bytes("k").len(), ONE_PIECE);
-        let mut scanner = Scanner::new("k");
+    fn a_message_is_one_write_and_endless_output_is_not_held_back() {
+        assert_eq!(KeeperMessage::Failed("x".repeat(10_000)).bytes("k").len(), MAX_MESSAGE_BYTES);
+        let mut scanner = MessageScanner::new("k");
         let mut endless = b"\0k ".to_vec();
-        endless.extend(vec![b'x'; ONE_PIECE]);
+        endless.extend(vec![b'x'; MAX_MESSAGE_BYTES]);
         assert_eq!(scanner.push(&endless).0.len(), endless.len());
     }
 }

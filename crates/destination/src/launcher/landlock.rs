@@ -1,7 +1,7 @@
-//! Landlock: the second wall, which a process puts around itself before it becomes the command.
+//! Landlock: a ruleset that a process applies to itself before it executes the command.
 //!
-//! It says once more what the mounts say already, in another part of the kernel. TCP is left alone on purpose: by
-//! port is all that it can tell, and a test that starts a server on its own loopback would fail.
+//! It repeats the mounts' restrictions in another part of the kernel. TCP is not restricted on purpose: Landlock
+//! decides by port alone, and a test that starts a server on its own loopback would fail.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,30 +11,30 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError, RulesetStatus, Scope, path_beneath_rules,
 };
 
-/// From here on signals and abstract sockets can be kept inside.
+/// The first ABI that can scope signals and abstract sockets.
 const SCOPED: ABI = ABI::V6;
 
-/// Newest first; what later ones add is of no use here.
+/// Newest first; later ones add nothing that is used here.
 const KNOWN: [ABI; 6] = [ABI::V6, ABI::V5, ABI::V4, ABI::V3, ABI::V2, ABI::V1];
 
-/// The wall: which version of it, and below which places it lets writing through.
+/// A ruleset: its ABI, and the directories below which writing is allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Landlock {
-    pub(crate) version: Version,
+    pub(crate) version: LandlockAbi,
     pub(crate) write: Vec<PathBuf>,
 }
 
-/// A version of Landlock that the kernel has.
+/// A Landlock ABI that the kernel supports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Version(ABI);
+pub(crate) struct LandlockAbi(ABI);
 
-impl Version {
-    /// The newest version that this kernel and herma both know; `None` if it has none.
+impl LandlockAbi {
+    /// The newest ABI that this kernel and herma both support; `None` without Landlock.
     pub(crate) fn of_this_kernel() -> Option<Self> {
         KNOWN.into_iter().find(|abi| ruleset(*abi).is_ok()).map(Self)
     }
 
-    /// The version with this number.
+    /// The ABI with this number.
     pub(super) fn numbered(number: i32) -> Option<Self> {
         KNOWN.into_iter().find(|abi| *abi as i32 == number).map(Self)
     }
@@ -43,16 +43,16 @@ impl Version {
         self.0 as i32
     }
 
-    /// Whether it keeps signals and abstract sockets inside.
+    /// Whether it scopes signals and abstract sockets.
     pub(crate) fn keeps_signals(self) -> bool {
         self.0 >= SCOPED
     }
 }
 
 impl Landlock {
-    /// Puts the wall around this process and all that it starts from now on; less than all of it is an error.
+    /// Applies the ruleset to this process and its future children; partial enforcement is an error.
     pub(super) fn enforce(&self) -> io::Result<()> {
-        let Version(abi) = self.version;
+        let LandlockAbi(abi) = self.version;
         let build = || {
             ruleset(abi)?
                 .add_rules(path_beneath_rules(["/"], AccessFs::from_read(abi)))?
@@ -67,7 +67,7 @@ impl Landlock {
     }
 }
 
-/// Everything that this version can forbid, forbidden; an error if the kernel does not have all of it.
+/// A ruleset that handles every access right of this ABI; an error if the kernel lacks one.
 fn ruleset(abi: ABI) -> Result<RulesetCreated, RulesetError> {
     let mut ruleset = Ruleset::default()
         .set_compatibility(CompatLevel::HardRequirement)

@@ -1,4 +1,4 @@
-//! Resource limits: what a process sets for itself, and what it starts inherits.
+//! Resource limits (`setrlimit`), which a process sets for itself and its children inherit.
 
 use std::io;
 
@@ -7,37 +7,36 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
-/// Every resource that herma limits: the limit it stands for, its word on the launcher's command line, and the
-/// kernel's.
+/// Every resource that herma limits: the limit, its argument of the launcher, and the kernel's resource.
 const RESOURCES: [(LimitName, &str, Resource); 11] = [
     (LimitName::MemoryOfEach, "as", Resource::As),
     (LimitName::DataOfEach, "data", Resource::Data),
-    // Inside a user namespace the kernel counts only what runs in it (since 5.14): others of the same user do not
-    // count. It does not hold for root, who has cgroups.
+    // In a user namespace the kernel counts only its own processes (since 5.14). It does not bind root, for whom
+    // cgroups apply.
     (LimitName::Processes, "nproc", Resource::Nproc),
     (LimitName::OpenFiles, "nofile", Resource::Nofile),
     (LimitName::FileSize, "fsize", Resource::Fsize),
     (LimitName::CpuSecondsOfEach, "cpu", Resource::Cpu),
-    // These two the kernel counts per user; in a user namespace only what is inside counts (since 5.14).
+    // The kernel counts these two per user; in a user namespace only its own count (since 5.14).
     (LimitName::MessageQueues, "msgqueue", Resource::Msgqueue),
     (LimitName::PendingSignals, "sigpending", Resource::Sigpending),
     (LimitName::LockedMemoryOfEach, "memlock", Resource::Memlock),
-    // A user of the machine may have been given more than none, for sound or for a desktop.
+    // The user may have been granted a priority, for audio or a desktop.
     (LimitName::RealtimePriority, "rtprio", Resource::Rtprio),
     (LimitName::RaisedPriority, "nice", Resource::Nice),
 ];
 
-/// The limit of each process that the contract sets: all that is held on the host.
+/// The per-process limit of the contract: the only one on the host.
 pub(crate) fn of_each(limits: &Limits) -> Vec<Held> {
     limits.memory.map(|Bytes(bytes)| rlimit(LimitName::MemoryOfEach, bytes)).into_iter().collect()
 }
 
-/// Every limit for a job of which `elsewhere` are held by something stronger.
+/// Every limit of a job, without those that `elsewhere` enforces more strongly.
 pub(crate) fn all(limits: &Limits, elsewhere: &[Held]) -> Vec<Held> {
     let held = |name: LimitName| elsewhere.iter().any(|held| held.name == name);
     let mut all = of_each(limits);
     if !held(LimitName::Memory) {
-        // Not the address space: many programs reserve far more of it than they will ever use.
+        // Not the address space: many programs reserve far more of it than they use.
         all.push(rlimit(LimitName::DataOfEach, limits.total_memory.0));
     }
     if !held(LimitName::Processes) {
@@ -52,24 +51,24 @@ pub(crate) fn all(limits: &Limits, elsewhere: &[Held]) -> Vec<Held> {
     all.push(rlimit(LimitName::PendingSignals, limits.pending_signals));
     all.push(rlimit(LimitName::LockedMemoryOfEach, limits.locked_memory.0));
     all.extend([LimitName::RealtimePriority, LimitName::RaisedPriority].map(|name| rlimit(name, 0)));
-    // Who started herma may have set less, and that cannot be raised.
+    // herma's parent may have set less, which cannot be raised.
     for held in &mut all {
         held.value = most(held.name, held.value);
     }
     all
 }
 
-/// The word of a limit on the launcher's command line.
+/// The launcher's argument for a limit.
 pub(super) fn word(name: LimitName) -> Option<&'static str> {
     RESOURCES.iter().find(|(known, ..)| *known == name).map(|(_, word, _)| *word)
 }
 
-/// The limit behind a word.
+/// The limit of an argument.
 pub(super) fn named(word: &str) -> Option<LimitName> {
     RESOURCES.iter().find(|(_, known, _)| *known == word).map(|(name, ..)| *name)
 }
 
-/// Sets it for this process, for good.
+/// Sets the soft and the hard limit of this process.
 pub(super) fn set(name: LimitName, value: u64) -> io::Result<()> {
     let Some(resource) = resource(name) else {
         return Err(io::Error::new(io::ErrorKind::InvalidInput, format!("{name} is no limit of a process")));
@@ -78,7 +77,7 @@ pub(super) fn set(name: LimitName, value: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
-/// What holds for this process now; `None` says that nothing does.
+/// The limit that applies to this process; `None` if unlimited.
 pub(crate) fn read_back(name: LimitName) -> Option<u64> {
     getrlimit(resource(name)?).maximum
 }

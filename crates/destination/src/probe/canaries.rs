@@ -1,4 +1,4 @@
-//! What is planted where the inside must not reach: secrets, another run, sockets, ports, a repository.
+//! Canaries, planted where the inside must not reach: secrets, another run, sockets, ports, a repository.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::Write as _;
@@ -15,38 +15,38 @@ use rustix::rand::GetRandomFlags;
 use super::outside::io;
 use super::{CANARY_BRANCH, Canary, ProbeError};
 
-/// Where programs of the host keep sockets that others can reach.
+/// A directory of the host where programs keep sockets.
 const HOST_TMP: &str = "/tmp";
 
-/// The commit of the canary branch. There is no such commit: a branch can be deleted without it.
+/// The commit of the canary branch. It does not exist: a branch can be deleted without it.
 const NO_COMMIT: &str = "1111111111111111111111111111111111111111\n";
 
-/// A file or directory that is removed when it is no longer needed.
-struct Planted(PathBuf);
+/// A file or directory that is removed on drop.
+struct RemoveOnDrop(PathBuf);
 
-/// Everything that is planted for the probes of one run.
+/// All canaries of one run.
 pub(super) struct Canaries {
     pub(super) herma: Canary,
     pub(super) home: Canary,
     pub(super) port: u16,
     pub(super) udp_port: u16,
     pub(super) abstract_socket: String,
-    places: Places<Planted>,
-    secrets: [Planted; 2],
+    places: CanaryPaths<RemoveOnDrop>,
+    secrets: [RemoveOnDrop; 2],
     tcp: TcpListener,
     udp: UdpSocket,
     sockets: [(&'static str, UnixListener); 3],
 }
 
-/// The places that have a name, for planting and for taking away.
-struct Places<T> {
+/// The canaries with a path.
+struct CanaryPaths<T> {
     other_run: T,
     repository: T,
     admin_socket: T,
     host_socket: T,
 }
 
-impl Places<PathBuf> {
+impl CanaryPaths<PathBuf> {
     fn of(run_id: RunId, herma_home: &Path) -> Self {
         let named = |dir: &Path, kind: &str| dir.join(format!(".herma-{kind}-{run_id}"));
         Self {
@@ -60,7 +60,8 @@ impl Places<PathBuf> {
 
 impl Canaries {
     pub(super) fn plant(run_id: RunId, herma_home: &Path, user_home: &Path) -> Result<Self, ProbeError> {
-        let Places { other_run, repository, admin_socket, host_socket } = Places::of(run_id, herma_home);
+        let CanaryPaths { other_run, repository, admin_socket, host_socket } =
+            CanaryPaths::of(run_id, herma_home);
         let (herma_secret, herma) = secret(herma_home, run_id, "herma")?;
         let (home_secret, home) = secret(user_home, run_id, "home")?;
         let listening = || io("listening on loopback");
@@ -78,8 +79,8 @@ impl Canaries {
         for (_, listener) in &sockets {
             listener.set_nonblocking(true).map_err(io("listening on a socket"))?;
         }
-        let places = Places {
-            other_run: Planted::dir(other_run)?,
+        let places = CanaryPaths {
+            other_run: RemoveOnDrop::dir(other_run)?,
             repository: bare(repository)?,
             admin_socket: admin_planted,
             host_socket: host_planted,
@@ -98,11 +99,11 @@ impl Canaries {
         })
     }
 
-    /// Everything that has a name.
+    /// The paths of all canaries that have one.
     pub(super) fn planted(&self) -> impl Iterator<Item = &Path> {
-        let Places { other_run, repository, admin_socket, host_socket } = &self.places;
+        let CanaryPaths { other_run, repository, admin_socket, host_socket } = &self.places;
         let places = [other_run, repository, admin_socket, host_socket];
-        places.into_iter().chain(&self.secrets).map(Planted::path)
+        places.into_iter().chain(&self.secrets).map(RemoveOnDrop::path)
     }
 
     pub(super) fn other_run(&self) -> &Path {
@@ -121,7 +122,7 @@ impl Canaries {
         self.places.host_socket.path()
     }
 
-    /// What was reached after all, as seen from here: the probe's name and what was seen.
+    /// The canaries that were reached after all, as seen from outside: the probe's name and the observation.
     pub(super) fn reached(&self) -> Vec<(&'static str, &'static str)> {
         let mut reached = Vec::new();
         if self.tcp.accept().is_ok() {
@@ -142,12 +143,13 @@ impl Canaries {
     }
 }
 
-/// Takes away what the probes of a run planted, where herma was killed before it could do so itself.
+/// Removes the canaries of a run whose herma was killed.
 pub fn clean_up(run_id: RunId, herma_home: &Path, user_home: &Path) {
-    let Places { other_run, repository, admin_socket, host_socket } = Places::of(run_id, herma_home);
+    let CanaryPaths { other_run, repository, admin_socket, host_socket } =
+        CanaryPaths::of(run_id, herma_home);
     let secrets = [canary(herma_home, run_id, "herma"), canary(user_home, run_id, "home")];
     for place in [other_run, repository, admin_socket, host_socket].into_iter().chain(secrets) {
-        drop(Planted(place));
+        drop(RemoveOnDrop(place));
     }
 }
 
@@ -155,20 +157,20 @@ fn canary(dir: &Path, run_id: RunId, kind: &str) -> PathBuf {
     dir.join(format!(".herma-canary-{kind}-{run_id}"))
 }
 
-fn secret(dir: &Path, run_id: RunId, kind: &str) -> Result<(Planted, Canary), ProbeError> {
+fn secret(dir: &Path, run_id: RunId, kind: &str) -> Result<(RemoveOnDrop, Canary), ProbeError> {
     let path = canary(dir, run_id, kind);
     let mut secret = [0; 32];
     rustix::rand::getrandom(&mut secret, GetRandomFlags::empty())
         .map_err(|e| io("drawing a secret")(e.into()))?;
     let opened = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path);
     let mut file: File = opened.map_err(io(format!("planting a secret at {}", path.display())))?;
-    let planted = Planted(path.clone());
+    let planted = RemoveOnDrop(path.clone());
     file.write_all(&secret).map_err(io(format!("planting a secret at {}", path.display())))?;
     Ok((planted, Canary { path, digest: Digest::of(&secret) }))
 }
 
-/// Listens at this place. Through its directory, as the whole name may be too long for a socket.
-fn socket(path: PathBuf) -> Result<(Planted, UnixListener), ProbeError> {
+/// Listens on this path, through its directory, because the whole path may be too long for `sun_path`.
+fn socket(path: PathBuf) -> Result<(RemoveOnDrop, UnixListener), ProbeError> {
     let listen = || {
         let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
             return Err(std::io::Error::other("it has no name"));
@@ -177,12 +179,12 @@ fn socket(path: PathBuf) -> Result<(Planted, UnixListener), ProbeError> {
         UnixListener::bind(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
     };
     let listener = listen().map_err(io(format!("listening on {}", path.display())))?;
-    Ok((Planted(path), listener))
+    Ok((RemoveOnDrop(path), listener))
 }
 
-/// A bare repository with one branch, as git lays it out.
-fn bare(path: PathBuf) -> Result<Planted, ProbeError> {
-    let planted = Planted::dir(path)?;
+/// A bare repository with one branch.
+fn bare(path: PathBuf) -> Result<RemoveOnDrop, ProbeError> {
+    let planted = RemoveOnDrop::dir(path)?;
     let path = planted.path();
     let laid = || {
         fs::create_dir_all(path.join("objects"))?;
@@ -195,7 +197,7 @@ fn bare(path: PathBuf) -> Result<Planted, ProbeError> {
     Ok(planted)
 }
 
-impl Planted {
+impl RemoveOnDrop {
     fn dir(path: PathBuf) -> Result<Self, ProbeError> {
         let made = fs::DirBuilder::new().mode(0o700).create(&path);
         made.map_err(io(format!("making {}", path.display())))?;
@@ -207,7 +209,7 @@ impl Planted {
     }
 }
 
-impl Drop for Planted {
+impl Drop for RemoveOnDrop {
     fn drop(&mut self) {
         let _ = if self.0.is_dir() { fs::remove_dir_all(&self.0) } else { fs::remove_file(&self.0) };
     }

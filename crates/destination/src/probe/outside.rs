@@ -1,4 +1,4 @@
-//! The outside of the probes: starts the inside, twice, and judges what came of it.
+//! The outside of the probes: starts two probe processes and judges their results.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,75 +11,74 @@ use herma_core::CancellationToken;
 use herma_core::units::Bytes;
 
 use super::canaries::Canaries;
-use super::table::{PROBES, Probe};
-use super::{Confinement, ConfinementSchema, HostProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
+use super::table::{PROBES, ProbeSpec};
+use super::{Confinement, ConfinementSchema, HermaProcess, ProbePlan, ProbeResult, SUBCOMMAND, SmallLimits};
 use crate::destination::{Destination, Prepared, Process, Readiness, StartError, wait_unless};
 use crate::environment;
 use crate::job::{Job, JobPaths, Stdin, View};
 use crate::limits::{LimitName, Limits};
 use crate::proc;
 
-/// The file that the inside leaves in the workspace.
-pub(super) const SIGN: &str = "sign";
-/// The file with what the inside is to try.
+/// The file that the inside writes to the workspace.
+pub(super) const MARKER: &str = "marker";
+/// The file with the plan for the inside.
 const PLAN: &str = "plan.json";
 
-/// The probes take milliseconds; on a machine that is very busy, a little longer.
-const PATIENCE: Duration = Duration::from_secs(45);
+/// The probes take milliseconds; on a very busy machine, longer.
+const PROBE_TIMEOUT: Duration = Duration::from_secs(45);
 
-/// A quarter of it is filled by a file that is nobody's own. Of the rest, what is left by the probe and a container's keeper
-/// must be so much that who fills it is clearly the largest, whom the kernel kills; by its measure what a process has mapped of
-/// herma's program counts as well, which is ten megabytes, give or take one. Every run waits until it is filled, so it is not
-/// more; a build for debugging is several times as large.
-const SMALL_MEMORY: u64 = if cfg!(debug_assertions) { 28 << 20 } else { 10 << 20 };
+/// A quarter of it is filled by a memfd, which no process owns. The rest must be large enough that the filling
+/// process is clearly the largest, which the OOM killer selects; mapped pages of herma's binary count too, about
+/// ten megabytes. Every run waits until it is filled, so it is no larger; a debug binary is several times as large.
+const SMALL_MEMORY_BYTES: u64 = if cfg!(debug_assertions) { 28 << 20 } else { 10 << 20 };
 
-/// Limits that cost little to pass, and leave enough for the probe itself, and for what the kernel keeps for each
-/// processor, which counts as well.
+/// Limits that are cheap to exceed, with room for the probe itself and for the kernel's per-CPU memory, which
+/// counts too.
 fn small_limits() -> SmallLimits {
     let processors = thread::available_parallelism().map_or(1, usize::from) as u64;
-    SmallLimits { memory: SMALL_MEMORY + processors * (256 << 10), processes: 24 }
+    SmallLimits { memory: SMALL_MEMORY_BYTES + processors * (256 << 10), processes: 24 }
 }
 
 /// herma's namespaces that the inside must not share.
 const NAMESPACES: [&str; 4] = ["user", "ipc", "uts", "cgroup"];
 
-/// Where the probes plant what must not be reachable.
+/// Where the probes plant canaries.
 #[derive(Clone, Copy, Debug)]
-pub struct Grounds<'a> {
-    /// A directory of this run, where scratch workspaces are made. They are the caller's to remove: until the system has
-    /// taken down what was mounted there, that takes a while.
+pub struct ProbeSite<'a> {
+    /// A directory of this run for scratch workspaces. The caller removes them, because their unmounting takes a
+    /// while.
     pub scratch: &'a Path,
     /// herma's home.
     pub herma_home: &'a Path,
     /// The user's home.
     pub user_home: &'a Path,
-    /// Nobody waits for what they find any more once this is told.
+    /// Cancels the probes.
     pub cancellation: &'a CancellationToken,
 }
 
 /// The probes could not be run; that is not a pass.
 #[derive(Debug, thiserror::Error)]
 pub enum ProbeError {
-    /// Something could not be prepared or read.
+    /// Preparing or reading failed.
     #[error("the confinement probes could not be run: {what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The process did not start.
     #[error("the confinement probes could not be started: {0}")]
     Start(#[from] StartError),
-    /// The process did not answer as it should.
+    /// The process did not report valid results.
     #[error("the confinement probes gave no answer: {0}")]
     NoAnswer(String),
 }
 
-/// One of the two sandboxes that probes run in: as the engine's, or with small limits.
-struct Ground<'a> {
+/// One of the two sandboxes of the probes: like the engine's, or with small limits.
+struct ProbeSandbox<'a> {
     workspace: PathBuf,
-    /// Where the plan is laid, and where the inside looks for it.
+    /// The directory with the plan.
     engine_dir: PathBuf,
     view: View,
     job: Job,
@@ -87,30 +86,31 @@ struct Ground<'a> {
     prepared: Prepared<'a>,
 }
 
-/// The same, while the inside is at it.
-struct Asked {
+/// The same while its process runs.
+struct RunningProbe {
     workspace: PathBuf,
-    sign: String,
+    marker: String,
     process: Box<dyn Process>,
 }
 
-/// Tries, in the same destination and with the same mounts, variables and limits as `shape`, what must not be
-/// possible there. `readiness` is what the destination said of itself before.
+/// Attempts, with the same destination, mounts, variables and limits as `shape`, every access that must be denied.
+/// `readiness` is the destination's earlier report.
 pub fn probe(
     destination: &dyn Destination,
     readiness: &Readiness,
     shape: &Job,
-    grounds: Grounds<'_>,
+    site: ProbeSite<'_>,
 ) -> Result<Confinement, ProbeError> {
-    // The walls are made while the canaries are planted, first those behind which it takes longest.
-    let full = Ground::begin(destination, shape, grounds, None)?;
-    let small = Ground::begin(destination, shape, grounds, Some(small_limits()))?;
-    let canaries = Canaries::plant(shape.run_id, grounds.herma_home, grounds.user_home)?;
+    // The sandboxes boot while the canaries are planted, the slower one first.
+    let full = ProbeSandbox::begin(destination, shape, site, None)?;
+    let small = ProbeSandbox::begin(destination, shape, site, Some(small_limits()))?;
+    let canaries = Canaries::plant(shape.run_id, site.herma_home, site.user_home)?;
     for planted in canaries.planted() {
-        destination.lend(planted).map_err(io(format!("lending {}", planted.display())))?;
+        destination.chown_canary(planted).map_err(io(format!("lending {}", planted.display())))?;
     }
     let limits = destination.limits(&shape.limits);
-    let ask = |ground: Ground<'_>| ground.ask(destination, shape, &canaries)?.answers(grounds.cancellation);
+    let ask =
+        |ground: ProbeSandbox<'_>| ground.ask(destination, shape, &canaries)?.answers(site.cancellation);
     let (full, small) = if destination.capabilities().runs_jobs_in_parallel() {
         thread::scope(|scope| {
             let small = scope.spawn(|| ask(small));
@@ -134,20 +134,20 @@ pub fn probe(
     })
 }
 
-impl<'a> Ground<'a> {
+impl<'a> ProbeSandbox<'a> {
     fn begin(
         destination: &'a dyn Destination,
         shape: &Job,
-        grounds: Grounds<'_>,
+        site: ProbeSite<'_>,
         small: Option<SmallLimits>,
     ) -> Result<Self, ProbeError> {
         let kind = if small.is_some() { "small" } else { "probe" };
-        let scratch = grounds.scratch.join(format!("{kind}-{}", shape.run_id));
+        let scratch = site.scratch.join(format!("{kind}-{}", shape.run_id));
         let (workspace, engine_dir) = (scratch.join("workspace"), scratch.join("engine"));
         for dir in [&scratch, &workspace, &engine_dir] {
             fs::create_dir(dir).map_err(io(format!("making {}", dir.display())))?;
         }
-        // What the engine can call is there while the walls are tried; with small limits only those are tried.
+        // The engine's sockets exist during the probes; with small limits only those limits are probed.
         let (router, egress) = match small {
             None => (shape.paths.router.clone(), shape.paths.egress.clone()),
             Some(_) => (None, None),
@@ -162,8 +162,8 @@ impl<'a> Ground<'a> {
         let view = destination.view(&paths);
         let limits = match small {
             None => shape.limits,
-            // Not the address space of each: the C library sets some aside for each thread, and the probe would die of it
-            // before it has its answer.
+            // No address-space limit: the C library reserves some per thread, and the probe would fail before it
+            // has a result.
             Some(SmallLimits { memory, processes }) => {
                 Limits { memory: None, total_memory: Bytes(memory), processes, ..shape.limits }
             }
@@ -187,7 +187,7 @@ impl<'a> Ground<'a> {
         destination: &dyn Destination,
         shape: &Job,
         canaries: &Canaries,
-    ) -> Result<Asked, ProbeError> {
+    ) -> Result<RunningProbe, ProbeError> {
         let Self { workspace, engine_dir, view, job, small, prepared } = self;
         let plan = ProbePlan {
             run_id: shape.run_id,
@@ -195,7 +195,7 @@ impl<'a> Ground<'a> {
             read_only_devices: destination.capabilities().has_read_only_devices(),
             landlock_canary: destination.landlock_canary(),
             workspace: view.workspace.clone(),
-            sign: canaries.herma.digest.to_string(),
+            marker: canaries.herma.digest.to_string(),
             herma_canary: canaries.herma.clone(),
             home_canary: canaries.home.clone(),
             other_run: canaries.other_run().to_owned(),
@@ -214,26 +214,26 @@ impl<'a> Ground<'a> {
         };
         let text = serde_json::to_vec(&plan).map_err(|error| io("writing the plan")(error.into()))?;
         fs::write(engine_dir.join(PLAN), text).map_err(io("writing the plan"))?;
-        Ok(Asked { workspace, sign: plan.sign, process: prepared.start()? })
+        Ok(RunningProbe { workspace, marker: plan.marker, process: prepared.start()? })
     }
 }
 
-/// The names of every variable that is set for the job.
+/// The names of all variables of the job.
 fn variables(job: &Job, view: &View) -> Vec<String> {
     let set = environment::variables(job, Path::new("/"), Path::new("/"));
-    let names = set.into_iter().chain(environment::ways_out(view)).map(|(name, _)| name);
-    // The last one is bubblewrap's, with the directory that the job starts in.
+    let names = set.into_iter().chain(environment::relay_variables(view)).map(|(name, _)| name);
+    // PWD is set by bubblewrap.
     names.map(|name| name.to_string_lossy().into_owned()).chain(["PWD".to_owned()]).collect()
 }
 
-impl Asked {
-    /// What the inside says, once nothing of it is alive.
+impl RunningProbe {
+    /// The results of the inside, once all of its processes are dead.
     fn answers(mut self, cancellation: &CancellationToken) -> Result<Vec<ProbeResult>, ProbeError> {
         let (stdout, stderr) = (self.process.take_stdout(), self.process.take_stderr());
-        let ended = wait_unless(self.process.as_mut(), PATIENCE, || cancellation.is_cancelled());
-        let met = self.process.over_limit();
+        let ended = wait_unless(self.process.as_mut(), PROBE_TIMEOUT, || cancellation.is_cancelled());
+        let met = self.process.exceeded_limit();
         self.process.kill_all().map_err(io("ending the probe"))?;
-        // Read only now that nothing can write any more: the answer is far smaller than a pipe.
+        // Read only now that no process can write: the results are far smaller than a pipe buffer.
         let (mut answer, mut said) = (Vec::new(), Vec::new());
         if let (Some(mut stdout), Some(mut stderr)) = (stdout, stderr) {
             stdout.read_to_end(&mut answer).map_err(io("reading the answer"))?;
@@ -252,27 +252,27 @@ impl Asked {
                 Some(last) => answers.push(last),
                 None => return silent(format!("ended {exit}: {said}")),
             },
-            Ok(None) => return silent(format!("nothing within {} seconds: {said}", PATIENCE.as_secs())),
+            Ok(None) => return silent(format!("nothing within {} seconds: {said}", PROBE_TIMEOUT.as_secs())),
             Err(error) => return silent(format!("{error}: {said}")),
         }
-        let sign = fs::read_to_string(self.workspace.join(SIGN))
-            .map_err(io("looking for the sign in the workspace"))?;
-        if sign == self.sign {
+        let marker = fs::read_to_string(self.workspace.join(MARKER))
+            .map_err(io("looking for the marker in the workspace"))?;
+        if marker == self.marker {
             return Ok(answers);
         }
-        silent("the sign in the workspace is not the one that was asked for".to_owned())
+        silent("the marker in the workspace is not the one that was asked for".to_owned())
     }
 }
 
-/// What the last probe found where the kernel killed who made it: all before it were told of, and only it was not.
+/// The result of the last probe if the OOM killer ended it: all before it were reported, and only it is missing.
 fn killed_in_the_last(answers: &[ProbeResult]) -> Option<ProbeResult> {
-    let small: Vec<&Probe> = PROBES.iter().filter(|probe| probe.small).collect();
+    let small: Vec<&ProbeSpec> = PROBES.iter().filter(|probe| probe.small).collect();
     let (last, before) = small.split_last()?;
     let told = answers.iter().map(|answer| answer.name.as_str()).eq(before.iter().map(|probe| probe.name));
     told.then(|| last.result(true, "killed by the kernel".to_owned()))
 }
 
-/// One result for each probe of the table: what is missing or said twice was not denied.
+/// One result per probe of the table: a missing or duplicate result counts as not denied.
 fn collate(answers: &[ProbeResult]) -> Vec<ProbeResult> {
     PROBES
         .iter()
@@ -288,7 +288,7 @@ fn collate(answers: &[ProbeResult]) -> Vec<ProbeResult> {
         .collect()
 }
 
-/// What herma saw itself outweighs what the inside says.
+/// herma's own observation overrides the result of the inside.
 fn contradict(probes: &mut [ProbeResult], name: &str, observed: &str) {
     for probe in probes.iter_mut().filter(|probe| probe.name == name) {
         probe.denied = false;
@@ -296,12 +296,12 @@ fn contradict(probes: &mut [ProbeResult], name: &str, observed: &str) {
     }
 }
 
-fn own_process() -> Result<HostProcess, ProbeError> {
+fn own_process() -> Result<HermaProcess, ProbeError> {
     let own = rustix::process::getpid();
     let seen = proc::look(own)
         .ok_or_else(|| io("reading /proc")(io::Error::other("herma's own process is not shown")))?;
     let namespace = fs::read_link("/proc/self/ns/pid").map_err(io("reading the pid namespace"))?;
-    Ok(HostProcess {
+    Ok(HermaProcess {
         pid: seen.number(),
         started: seen.started,
         pid_namespace: namespace.to_string_lossy().into_owned(),
@@ -326,7 +326,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_a_double_and_an_unknown_answer_are_no_refusals() {
+    fn missing_duplicate_and_unknown_results_are_no_denials() {
         let mut answers: Vec<_> = PROBES.iter().map(|probe| probe.result(true, String::new())).collect();
         assert!(collate(&answers).iter().all(|probe| probe.denied));
 

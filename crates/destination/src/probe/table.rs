@@ -1,41 +1,41 @@
-//! The table of probes: what is tried, and which wall must deny it. Read it as data.
+//! The table of probes: each attempt, and the isolation layer that must deny it. Read it as data.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use super::attempts::{self as a, Attempt};
+use super::attempts::{self as a, ProbeOutcome};
 use super::{ProbePlan, ProbeResult};
-use crate::wall::Wall;
+use crate::isolation_layer::IsolationLayer;
 
 /// One probe.
-pub(super) struct Probe {
+pub(super) struct ProbeSpec {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
-    /// The wall that it leans on: with this one gone it must fail. Others may stand behind it.
-    pub(super) wall: Wall,
-    /// Whether it is tried beside the others in a sandbox with small limits, so that passing them costs little.
+    /// The layer under test: without it the probe must fail. Other layers may deny the attempt too.
+    pub(super) layer: IsolationLayer,
+    /// Whether it runs in the sandbox with small limits, which are cheap to exceed.
     pub(super) small: bool,
-    pub(super) attempt: fn(&ProbePlan) -> Attempt,
+    pub(super) attempt: fn(&ProbePlan) -> ProbeOutcome,
 }
 
 macro_rules! probes {
-    ($($name:ident, $wall:ident, $what:literal, $attempt:expr;)*) => {
-        &[$(Probe {
-            name: stringify!($name), what: $what, wall: Wall::$wall, small: false, attempt: $attempt,
+    ($($name:ident, $layer:ident, $what:literal, $attempt:expr;)*) => {
+        &[$(ProbeSpec {
+            name: stringify!($name), what: $what, layer: IsolationLayer::$layer, small: false, attempt: $attempt,
         },)*
-        Probe {
+        ProbeSpec {
             name: "exceed_processes", what: "start more processes than there may be at once",
-            wall: Wall::Limits, small: true, attempt: a::exceed_processes,
+            layer: IsolationLayer::Limits, small: true, attempt: a::exceed_processes,
         },
-        // The last of all: who tries it is killed for want of memory, and does not live to tell.
-        Probe {
+        // Last, because its process is killed by the OOM killer.
+        ProbeSpec {
             name: "exceed_memory", what: "fill more memory than all processes may have together",
-            wall: Wall::Limits, small: true, attempt: a::exceed_memory,
+            layer: IsolationLayer::Limits, small: true, attempt: a::exceed_memory,
         }]
     };
 }
 
-/// Every probe. All of them must answer, and each answer must be a refusal.
-pub(super) const PROBES: &[Probe] = probes! {
+/// Every probe. Each must report a result, and each result must be a denial.
+pub(super) const PROBES: &[ProbeSpec] = probes! {
     write_root, Mounts, "write in /", |plan| a::write_in(&plan.run_id, "/");
     write_usr, Mounts, "write in /usr", |plan| a::write_in(&plan.run_id, "/usr");
     write_etc, Mounts, "write in /etc", |plan| a::write_in(&plan.run_id, "/etc");
@@ -93,29 +93,29 @@ pub(super) const PROBES: &[Probe] = probes! {
     share_session, Session, "be in the caller's session", |_| a::session();
     outlive_herma, Parent, "go on when who started it dies", |_| a::outlive();
     limits, Limits, "find a limit that is not set", a::read_back;
-    // The last of its sandbox: who succeeds is somebody else afterwards.
+    // The last of its sandbox: if it succeeds, the process has another user.
     make_user_namespace, Seccomp, "make a user namespace", |_| a::user_namespace();
 };
 
-/// One row of the table, for people.
+/// One row of the table, for readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ProbeRow {
     /// The probe's name.
     pub name: &'static str,
-    /// What it tries.
+    /// The attempt.
     pub what: &'static str,
-    /// The wall that it leans on.
-    pub wall: Wall,
+    /// The layer under test.
+    pub layer: IsolationLayer,
 }
 
 /// All probes, in their fixed order.
-pub fn rows() -> impl Iterator<Item = Row> {
-    PROBES.iter().map(|Probe { name, what, wall, .. }| Row { name, what, wall: *wall })
+pub fn rows() -> impl Iterator<Item = ProbeRow> {
+    PROBES.iter().map(|ProbeSpec { name, what, layer, .. }| ProbeRow { name, what, layer: *layer })
 }
 
-impl Probe {
+impl ProbeSpec {
     pub(super) fn result(&self, denied: bool, observed: String) -> ProbeResult {
-        let Self { name, what, wall, .. } = self;
-        ProbeResult { name: (*name).to_owned(), what: (*what).to_owned(), wall: *wall, denied, observed }
+        let Self { name, what, layer, .. } = self;
+        ProbeResult { name: (*name).to_owned(), what: (*what).to_owned(), wall: *layer, denied, observed }
     }
 }

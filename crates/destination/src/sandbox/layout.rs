@@ -1,4 +1,4 @@
-//! The file system, the user and the variables inside the sandbox, as bubblewrap's words.
+//! The file system, user and environment inside the sandbox, as bubblewrap arguments.
 
 use std::ffi::OsString;
 use std::fs;
@@ -8,38 +8,38 @@ use herma_core::RunId;
 use herma_core::units::Bytes;
 
 use super::quota;
+use crate::enabled_layers::EnabledLayers;
 use crate::environment;
+use crate::isolation_layer::IsolationLayer;
 use crate::job::{BadJob, Job, JobPaths, Mount, View};
 use crate::limits::{Held, HeldBy, LimitName, Limits};
-use crate::standing::Standing;
-use crate::wall::Wall;
 
-/// A file that is there in every sandbox and nowhere else; it holds the run's name.
+/// A file that exists in every sandbox and nowhere else; it holds the run's id.
 pub const INSIDE_MARKER: &str = "/herma/inside";
 
-/// Where herma's own binary appears inside.
+/// herma's own binary inside.
 pub(crate) const HERMA: &str = "/herma/herma";
-/// Where the router's socket appears inside, for jobs that may ask a model.
+/// The router's socket inside, for jobs that may call a model.
 pub(crate) const ROUTER: &str = "/herma/router.sock";
-/// Where the egress proxy's socket appears inside, for jobs that have a way out.
+/// The egress proxy's socket inside, for jobs with egress.
 pub(crate) const EGRESS: &str = "/herma/egress.sock";
-/// Where the socket appears inside at which tool calls are judged.
+/// The socket of the tool-call policy service inside.
 pub(crate) const GOVERNANCE: &str = "/herma/governance.sock";
-/// Where the workspace appears inside.
+/// The workspace inside.
 pub(crate) const WORKSPACE: &str = "/workspace";
-/// Where the engine's own directory appears inside.
+/// The engine's own directory inside.
 pub(crate) const ENGINE: &str = "/engine";
 
 pub(crate) const HOME: &str = "/home/agent";
 pub(crate) const TMP: &str = "/tmp";
 
-/// A file that the mounts would let be written, and the second wall does not: by it the wall is seen to stand. In a
+/// A file that the mounts leave writable and Landlock protects, so that a probe can test Landlock alone. In a
 /// container it is a directory.
-pub(crate) const SECOND_WALL: &str = "/herma/second-wall";
+pub(crate) const LANDLOCK_CANARY_PATH: &str = "/herma/second-wall";
 
-/// Directories that the second wall lets be written, besides the rooms.
-const OWN_PLACES: [&str; 3] = [HOME, TMP, SHARED_MEMORY];
-/// Devices that it lets be written.
+/// Directories that Landlock leaves writable, besides those of the job.
+const PRIVATE_DIRS: [&str; 3] = [HOME, TMP, SHARED_MEMORY];
+/// Devices that Landlock leaves writable.
 const DEVICES: [&str; 8] = [
     "/dev/null",
     "/dev/zero",
@@ -52,38 +52,38 @@ const DEVICES: [&str; 8] = [
 ];
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// Namespaces, user and session: each wall and its words.
-const WALLS: &[(Wall, &[&str])] = &[
-    // No further user namespace inside: each one would hand out capabilities over its own mounts and networks.
-    (Wall::UserNamespace, &["--disable-userns"]),
-    (Wall::PidNamespace, &["--unshare-pid"]),
-    (Wall::NetworkNamespace, &["--unshare-net"]),
-    (Wall::IpcNamespace, &["--unshare-ipc"]),
-    (Wall::UtsNamespace, &["--unshare-uts", "--hostname", "herma"]),
-    (Wall::CgroupNamespace, &["--unshare-cgroup"]),
-    (Wall::Parent, &["--die-with-parent"]),
-    (Wall::Session, &["--new-session"]),
-    (Wall::Environment, &["--clearenv"]),
-    (Wall::Capabilities, &["--cap-drop", "ALL"]),
+/// Namespaces, user and session: each layer and its arguments.
+const LAYERS: &[(IsolationLayer, &[&str])] = &[
+    // No nested user namespace: each one would grant capabilities over its own mounts and networks.
+    (IsolationLayer::UserNamespace, &["--disable-userns"]),
+    (IsolationLayer::PidNamespace, &["--unshare-pid"]),
+    (IsolationLayer::NetworkNamespace, &["--unshare-net"]),
+    (IsolationLayer::IpcNamespace, &["--unshare-ipc"]),
+    (IsolationLayer::UtsNamespace, &["--unshare-uts", "--hostname", "herma"]),
+    (IsolationLayer::CgroupNamespace, &["--unshare-cgroup"]),
+    (IsolationLayer::Parent, &["--die-with-parent"]),
+    (IsolationLayer::Session, &["--new-session"]),
+    (IsolationLayer::Environment, &["--clearenv"]),
+    (IsolationLayer::Capabilities, &["--cap-drop", "ALL"]),
 ];
 
-/// The user, and that bubblewrap itself tries whether a further user namespace can be made: under the filter of system
-/// calls nothing inside could tell.
+/// The user. bubblewrap itself checks that a nested user namespace fails: behind the seccomp filter no probe could
+/// tell.
 const USER: [&str; 6] = ["--unshare-user", "--assert-userns-disabled", "--uid", "1000", "--gid", "1000"];
 
-/// Top-level names that are links into /usr on most systems and directories of their own on others.
+/// Top-level names that are symlinks into /usr on most systems and directories on others.
 const SYSTEM: [&str; 6] = ["/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32"];
 
-/// What programs need from /etc to start at all. Each mount costs every start some time.
+/// The files of /etc that programs need to start. Each mount slows every start.
 const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/alternatives"];
 
-/// Whom programs trust that speak TLS, for jobs that have a way out: on Debian and its kin, and on Fedora and its kin. What
-/// lies beside them may be private keys.
+/// The CA certificates for jobs with egress, on Debian and Fedora derivatives. Their parent directories may hold
+/// private keys.
 const CERTIFICATES: [&str; 3] = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 
-/// What the kernel lists of the whole machine: the first, which keys the user has; the others, which only root may read,
-/// where memory lies and who waits for what. The user inside is the one that herma runs as.
-pub(crate) const KERNEL_LISTS: [&str; 8] = [
+/// Files with information about the whole machine: the first lists the user's keys; the others, readable by root
+/// only, show memory layout and timers. The user inside is herma's own.
+pub(crate) const KERNEL_INFO_FILES: [&str; 8] = [
     "/proc/keys",
     "/proc/kpagecgroup",
     "/proc/kpagecount",
@@ -94,21 +94,21 @@ pub(crate) const KERNEL_LISTS: [&str; 8] = [
     "/proc/vmallocinfo",
 ];
 
-/// Places that no mount may cover or lie in.
-const TAKEN: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
+/// Paths that no mount may cover or be inside of.
+const RESERVED_PATHS: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
 
-/// The words that are the same for every job: walls, system, and the private places. `quotas` are settings of the user
-/// namespace, each with the number of the open file that holds its value.
-pub(super) fn walls(
-    standing: Standing<Wall>,
+/// The arguments that are the same for every job: isolation layers, system directories, private directories.
+/// `quotas` are sysctls of the user namespace, each with the descriptor that holds its value.
+pub(super) fn isolation_args(
+    enabled: EnabledLayers<IsolationLayer>,
     limits: &Limits,
     quotas: Vec<(&str, OsString)>,
 ) -> Vec<OsString> {
-    let mut words = Words(USER.iter().map(OsString::from).collect());
-    for (_, of_wall) in WALLS.iter().filter(|(wall, _)| standing.has(*wall)) {
-        words.0.extend(of_wall.iter().map(OsString::from));
+    let mut words = BwrapArgs(USER.iter().map(OsString::from).collect());
+    for (_, args) in LAYERS.iter().filter(|(layer, _)| enabled.has(*layer)) {
+        words.0.extend(args.iter().map(OsString::from));
     }
-    if !standing.has(Wall::Capabilities) {
+    if !enabled.has(IsolationLayer::Capabilities) {
         words.two("--cap-add", "ALL");
     }
     words.three("--ro-bind", "/usr", "/usr");
@@ -125,17 +125,18 @@ pub(super) fn walls(
     words.two("--dev", "/dev");
     words.sized(SHARED_MEMORY, limits.shared_memory);
     if !quotas.is_empty() {
-        // bubblewrap writes them while it has capabilities over the namespace. The mount is below the next one, for good.
+        // bubblewrap writes them while it has capabilities over the namespace. The next mount covers this one for
+        // good.
         words.three("--bind", quota::SETTINGS, "/proc");
         for (setting, value) in quotas {
             words.three("--file", value, format!("/proc/{setting}"));
         }
     }
     words.two("--proc", "/proc");
-    if standing.has(Wall::Mounts) {
-        // What herma cannot read, the inside cannot either; each mount costs every start some time. On a mount without
-        // devices /dev/null cannot be opened.
-        for name in KERNEL_LISTS.into_iter().filter(|name| fs::File::open(name).is_ok()) {
+    if enabled.has(IsolationLayer::Mounts) {
+        // Files that herma cannot read, the inside cannot read either; each mount slows every start. /dev/null
+        // cannot be opened on a nodev mount.
+        for name in KERNEL_INFO_FILES.into_iter().filter(|name| fs::File::open(name).is_ok()) {
             words.three("--ro-bind", "/dev/null", name);
         }
         words.sized(TMP, limits.tmp);
@@ -148,21 +149,21 @@ pub(super) fn walls(
     words.0
 }
 
-/// What lies over a directory that is hidden holds nothing. A size of zero would mean without limit.
-pub(crate) const NOTHING: Bytes = Bytes(4096);
+/// The size of the tmpfs over a hidden directory; zero would mean unlimited.
+pub(crate) const EMPTY_TMPFS_BYTES: Bytes = Bytes(4096);
 
-/// Where something at the top of the workspace is seen inside.
+/// The path inside of a name at the top of the workspace.
 pub(crate) fn inside_workspace(name: &str) -> String {
     format!("{WORKSPACE}/{name}")
 }
 
-/// Where the second wall lets be written.
+/// The paths that Landlock leaves writable.
 pub(crate) fn writable(paths: &JobPaths) -> Vec<PathBuf> {
     let engine = paths.engine_dir.as_ref().map(|_| ENGINE);
-    [WORKSPACE].into_iter().chain(engine).chain(OWN_PLACES).chain(DEVICES).map(PathBuf::from).collect()
+    [WORKSPACE].into_iter().chain(engine).chain(PRIVATE_DIRS).chain(DEVICES).map(PathBuf::from).collect()
 }
 
-/// What the sizes of the private places hold.
+/// The limits enforced by the tmpfs sizes.
 pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     let sized = |name, Bytes(size)| Held::new(name, size, HeldBy::Tmpfs);
     [
@@ -172,7 +173,7 @@ pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     ]
 }
 
-/// Where the place lies whose size a limit is.
+/// The mount point whose size a limit is.
 pub(crate) fn sized_place(name: LimitName) -> Option<&'static str> {
     match name {
         LimitName::Tmp => Some(TMP),
@@ -182,7 +183,7 @@ pub(crate) fn sized_place(name: LimitName) -> Option<&'static str> {
     }
 }
 
-/// Small files that herma writes itself: a user for git and python, a name for loopback, the marker.
+/// Small generated files: a user for git and Python, a name for the loopback, the marker.
 pub(super) fn texts(run_id: RunId) -> [(&'static str, String); 4] {
     [
         ("/etc/passwd", format!("agent:x:1000:1000:agent:{HOME}:/bin/sh\n")),
@@ -192,14 +193,14 @@ pub(super) fn texts(run_id: RunId) -> [(&'static str, String); 4] {
     ]
 }
 
-/// The words of one job: its mounts, its rooms, its variables.
+/// The arguments of one job: its mounts, paths and variables.
 pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
-    let mut words = Words(Vec::new());
+    let mut words = BwrapArgs(Vec::new());
     for Mount { host, inside } in &job.mounts {
         words.three("--ro-bind", host, inside);
     }
     words.three("--ro-bind", herma, HERMA);
-    // A socket can be called through a mount that cannot be written. To the egress proxy leads its port alone.
+    // A socket can be connected to through a read-only mount. The egress proxy is reached through its port only.
     if let Some(socket) = &job.paths.router {
         words.three("--ro-bind", socket, ROUTER);
     }
@@ -212,19 +213,19 @@ pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     words.three("--bind", &job.paths.workspace, WORKSPACE);
     for name in &job.hidden {
         let place = inside_workspace(name);
-        words.sized(&place, NOTHING);
+        words.sized(&place, EMPTY_TMPFS_BYTES);
         words.two("--remount-ro", &place);
     }
     if let Some(dir) = &job.paths.engine_dir {
         words.three("--bind", dir, ENGINE);
     }
-    // Last, because until here bubblewrap itself makes directories in them. In /proc the kernel takes orders: the user
-    // inside is the one that herma runs as, and root may write there.
+    // Last, because until here bubblewrap creates directories in them. The user inside is herma's own, and root
+    // could write kernel settings in /proc.
     for place in ["/proc", "/dev", "/"] {
         words.two("--remount-ro", place);
     }
     words.two("--chdir", WORKSPACE);
-    for (name, value) in environment::ways_out(view) {
+    for (name, value) in environment::relay_variables(view) {
         words.three("--setenv", name, value);
     }
     for (name, value) in environment::variables(job, Path::new(HOME), Path::new(TMP)) {
@@ -233,11 +234,12 @@ pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     words.0
 }
 
-/// Refuses mounts that would cover what herma lays out, or be covered by it.
+/// Rejects mounts that would cover herma's own layout, or be covered by it.
 pub(crate) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
     for Mount { inside, .. } in mounts {
-        let clash =
-            TAKEN.into_iter().find(|taken| inside.starts_with(taken) || Path::new(taken).starts_with(inside));
+        let clash = RESERVED_PATHS
+            .into_iter()
+            .find(|taken| inside.starts_with(taken) || Path::new(taken).starts_with(inside));
         if let Some(taken) = clash {
             return Err(BadJob::Taken { inside: inside.clone(), taken });
         }
@@ -245,10 +247,10 @@ pub(crate) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
     Ok(())
 }
 
-struct Words(Vec<OsString>);
+struct BwrapArgs(Vec<OsString>);
 
-impl Words {
-    /// A file system in memory of at most this size.
+impl BwrapArgs {
+    /// A tmpfs of at most this size.
     fn sized(&mut self, place: &str, Bytes(size): Bytes) {
         self.two("--size", &size.to_string());
         self.two("--tmpfs", place);

@@ -1,7 +1,8 @@
 //! A process inside bubblewrap.
 //!
-//! bubblewrap is two processes: the one that herma started, and the first process of the new pid namespace. When
-//! the second dies the kernel kills everything in the namespace and ends it last, so its end is the end of all.
+//! bubblewrap is two processes: the one that herma started, and the init process of the new pid namespace. When
+//! init dies the kernel kills everything in the namespace and reaps init last, so its exit is the end of all
+//! processes.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -12,88 +13,90 @@ use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, pidfd_send_signal};
 use serde::Deserialize;
 
-use super::watch::{Opened, Watch};
-use crate::cgroup::Group;
+use super::usage_monitor::{UsageMonitor, WatchedDirs};
+use crate::cgroup::Cgroup;
+use crate::child_process::ChildProcess;
 use crate::destination::{Exit, Process, StartError};
-use crate::doors::Doors;
 use crate::limits::{LimitName, Limits};
-use crate::proc::{self, Seen};
-use crate::running::Running;
+use crate::loopback_relay::LoopbackRelay;
+use crate::proc::{self, ProcessInfo};
 
-/// A namespace that is not dead by then holds a process that hangs in the kernel.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// A namespace that outlives this timeout holds a process that hangs in the kernel.
+const KILL_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What bubblewrap says of itself: one object when the namespaces stand, one when the command has ended.
+/// bubblewrap's status output: one object when the namespaces exist, one when the command has exited.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-struct Status {
+struct BwrapStatus {
     child_pid: Option<i32>,
     exit_code: Option<i32>,
 }
 
 pub(super) struct SandboxProcess {
     bwrap: Bwrap,
-    /// The first process of the namespace, and the handle on it.
-    first: (Seen, OwnedFd),
+    /// The init process of the namespace, and its pidfd.
+    first: (ProcessInfo, OwnedFd),
     status: File,
     report: File,
     said: Vec<u8>,
     gone: bool,
-    watch: Option<Watch>,
-    /// By which the launcher knows that herma is alive.
+    watch: Option<UsageMonitor>,
+    /// The write end of the start pipe, by which the launcher knows that herma is alive.
     life: Option<File>,
-    /// The way out, until everything inside is dead.
-    pub(super) doors: Option<Doors>,
-    /// What its group counted before that was taken away.
+    /// The loopback relay, until every process inside is dead.
+    pub(super) relay: Option<LoopbackRelay>,
+    /// The exceeded limit, read before the cgroup is removed.
     met: Option<LimitName>,
-    /// Goes last: a group can be removed only when everything in it is dead.
-    group: Option<Group>,
+    /// Dropped last: a cgroup can be removed only when every process in it is dead.
+    group: Option<Cgroup>,
 }
 
-/// herma's ends of the pipes into a sandbox.
-pub(super) struct Pipes {
-    /// What bubblewrap says of itself.
+/// herma's ends of the pipes from a sandbox.
+pub(super) struct StatusPipes {
+    /// bubblewrap's status output.
     pub(super) status: OwnedFd,
-    /// Why the launcher could not become the command; nothing if it could.
+    /// The reason why the launcher could not execute the command; empty if it could.
     pub(super) report: OwnedFd,
 }
 
-/// What keeps the command from starting: herma's ends of two pipes, at which somebody waits.
-pub(super) struct Gates {
-    /// bubblewrap waits there, where its first process has to be brought into a group before it starts anything. It goes on as
-    /// well where this is closed.
-    pub(super) outer: Option<File>,
-    /// The launcher waits there, and ends where this is closed.
-    pub(super) inner: File,
+/// The pipes that hold the command back until herma writes to them.
+pub(super) struct StartPipes {
+    /// bubblewrap waits on it if its init process must join a cgroup before it starts anything. Closing it also
+    /// continues.
+    pub(super) bwrap: Option<File>,
+    /// The launcher waits on it, and exits when it is closed.
+    pub(super) launcher: File,
 }
 
-/// Walls that are being made, nobody has looked how far.
-pub(super) struct Rising {
+/// A sandbox that bubblewrap is setting up.
+pub(super) struct BootingSandbox {
     pub(super) bwrap: Bwrap,
-    pub(super) pipes: Pipes,
-    /// Goes last: a group can be removed only when everything in it is dead.
-    pub(super) group: Option<Group>,
+    pub(super) pipes: StatusPipes,
+    /// Dropped last: a cgroup can be removed only when every process in it is dead.
+    pub(super) group: Option<Cgroup>,
 }
 
-/// The bubblewrap that herma started. Dropping it ends it with what it has started so far.
-pub(super) struct Bwrap(pub(super) Running);
+/// The bubblewrap process. Dropping it kills it and its descendants.
+pub(super) struct Bwrap(pub(super) ChildProcess);
 
 impl SandboxProcess {
-    /// Waits for the namespaces and takes hold of their first process: from its first instruction on the command can be
-    /// killed with all that it starts.
-    /// One that has not made them within `patience` is ended, and there is nothing.
-    pub(super) fn take_hold(mut walls: Rising, patience: Duration) -> Result<Option<Self>, StartError> {
+    /// Waits for the namespaces and opens a pidfd of their init process, so that the command can be killed with its
+    /// descendants from its first instruction on. After `patience` bubblewrap is killed, and the result is `None`.
+    pub(super) fn attach(
+        mut booting: BootingSandbox,
+        patience: Duration,
+    ) -> Result<Option<Self>, StartError> {
         let mut said = Vec::new();
-        let first = match first_process(&walls.bwrap, &walls.pipes.status, patience, &mut said) {
-            Ok(First::There(first)) => first,
-            Ok(First::Late) => return Ok(None),
-            Ok(First::Gone) => {
-                walls.bwrap.end();
-                return Err(gave_up(&mut walls.bwrap));
+        let first = match first_process(&booting.bwrap, &booting.pipes.status, patience, &mut said) {
+            Ok(InitProcess::Found(first)) => first,
+            Ok(InitProcess::TimedOut) => return Ok(None),
+            Ok(InitProcess::Exited) => {
+                booting.bwrap.end();
+                return Err(gave_up(&mut booting.bwrap));
             }
             Err(error) => return Err(StartError::io("cannot hear from bubblewrap")(error)),
         };
-        let Rising { bwrap, pipes, group } = walls;
+        let BootingSandbox { bwrap, pipes, group } = booting;
         Ok(Some(Self {
             bwrap,
             first,
@@ -103,38 +106,42 @@ impl SandboxProcess {
             gone: false,
             watch: None,
             life: None,
-            doors: None,
+            relay: None,
             met: None,
             group,
         }))
     }
 
-    /// Opens the gates to the command.
-    pub(super) fn admit(mut self, Gates { outer, mut inner }: Gates) -> Result<Self, StartError> {
+    /// Signals the command to start.
+    pub(super) fn admit(
+        mut self,
+        StartPipes { bwrap, mut launcher }: StartPipes,
+    ) -> Result<Self, StartError> {
         let pid = self.first.0.pid;
         let admitted = self.group.as_ref().map_or(Ok(()), |group| group.admit(pid));
         let opened = admitted
             .and_then(|()| nonblocking(&self.status))
-            .and_then(|()| inner.write_all(b"."))
-            .and_then(|()| outer.as_ref().map_or(Ok(()), |mut outer| outer.write_all(b".")));
+            .and_then(|()| launcher.write_all(b"."))
+            .and_then(|()| bwrap.as_ref().map_or(Ok(()), |mut bwrap| bwrap.write_all(b".")));
         let Err(error) = opened else {
-            self.life = Some(inner);
+            self.life = Some(launcher);
             return Ok(self);
         };
-        // Before the outer gate is closed, which would open it.
+        // Before the pipe to bubblewrap is closed, which would continue it.
         self.kill_all().map_err(StartError::io("cannot end a sandbox that failed"))?;
-        if nobody_there(&error) {
-            // The walls failed after the namespaces stood.
+        if is_dead(&error) {
+            // The setup failed after the namespaces existed.
             return Err(gave_up(&mut self.bwrap));
         }
         Err(StartError::io("cannot let the command into the sandbox")(error))
     }
 
-    /// Looks from now on whether what it writes stays within the limits.
-    pub(super) fn watched(mut self, paths: Opened, limits: &Limits) -> Result<Self, StartError> {
+    /// Starts the usage monitor.
+    pub(super) fn watched(mut self, paths: WatchedDirs, limits: &Limits) -> Result<Self, StartError> {
         let failed = StartError::io("cannot watch the workspace");
         let number = self.first.0.number();
-        let watch = self.first.1.try_clone().and_then(|first| Watch::start(paths, limits, first, number));
+        let watch =
+            self.first.1.try_clone().and_then(|first| UsageMonitor::start(paths, limits, first, number));
         self.watch = Some(watch.map_err(failed)?);
         Ok(self)
     }
@@ -148,28 +155,28 @@ impl SandboxProcess {
     }
 }
 
-/// Whether the process behind the gate is dead: it reads no more, and cannot be brought into a group.
-fn nobody_there(error: &io::Error) -> bool {
+/// Whether the waiting process is dead: its pipe is broken, or it cannot be moved into a cgroup.
+fn is_dead(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::BrokenPipe || error.raw_os_error() == Some(libc::ESRCH)
 }
 
-/// The first process of a namespace.
-enum First {
-    /// It is there: who it is, and the handle on it.
-    There((Seen, OwnedFd)),
-    /// bubblewrap has not made the namespaces in time.
-    Late,
-    /// bubblewrap ended without it.
-    Gone,
+/// The init process of the namespace.
+enum InitProcess {
+    /// Its process information and pidfd.
+    Found((ProcessInfo, OwnedFd)),
+    /// bubblewrap did not create the namespaces in time.
+    TimedOut,
+    /// bubblewrap exited before.
+    Exited,
 }
 
-/// The first process of the namespace, which bubblewrap names.
+/// Waits for the pid of the init process in bubblewrap's status output.
 fn first_process(
     Bwrap(running): &Bwrap,
     status: &OwnedFd,
     patience: Duration,
     said: &mut Vec<u8>,
-) -> io::Result<First> {
+) -> io::Result<InitProcess> {
     let mut buffer = [0; 4096];
     let began = Instant::now();
     let child = loop {
@@ -177,22 +184,22 @@ fn first_process(
             break child;
         }
         if !proc::readable(status, patience.saturating_sub(began.elapsed()))? {
-            return Ok(First::Late);
+            return Ok(InitProcess::TimedOut);
         }
         match rustix::io::retry_on_intr(|| rustix::io::read(status, &mut buffer))? {
-            0 => return Ok(First::Gone),
+            0 => return Ok(InitProcess::Exited),
             count => said.extend_from_slice(&buffer[..count]),
         }
     };
     let seen = Pid::from_raw(child).and_then(proc::look);
-    // It waits at the gate, so it is alive and bubblewrap's child, unless bubblewrap gave up in between.
+    // It waits for the start signal, so it is alive and bubblewrap's child, unless bubblewrap failed meanwhile.
     let seen = seen.filter(|seen| seen.parent == running.pid().as_raw_nonzero().get());
     let held = seen.and_then(|seen| seen.handle().map(|handle| (seen, handle)));
-    Ok(held.map_or(First::Gone, First::There))
+    Ok(held.map_or(InitProcess::Exited, InitProcess::Found))
 }
 
 impl Bwrap {
-    /// Ends it where its first process is not known.
+    /// Kills it with its descendants while its init process is unknown.
     fn end(&mut self) {
         if self.0.exit().is_some() {
             return;
@@ -213,8 +220,8 @@ impl Drop for Bwrap {
     }
 }
 
-/// Every whole object so far.
-fn parse(said: &[u8]) -> Vec<Status> {
+/// Every complete object so far.
+fn parse(said: &[u8]) -> Vec<BwrapStatus> {
     serde_json::Deserializer::from_slice(said).into_iter().map_while(Result::ok).collect()
 }
 
@@ -223,7 +230,7 @@ fn nonblocking(file: &File) -> io::Result<()> {
     Ok(rustix::fs::fcntl_setfl(file, flags | OFlags::NONBLOCK)?)
 }
 
-/// The error of a bubblewrap that is dead, with what it wrote to its standard error.
+/// The error of an exited bubblewrap, with its stderr.
 fn gave_up(Bwrap(running): &mut Bwrap) -> StartError {
     let mut text = Vec::new();
     if let Some(stream) = running.take_stderr() {
@@ -231,7 +238,7 @@ fn gave_up(Bwrap(running): &mut Bwrap) -> StartError {
     }
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     let said = if text.is_empty() { "it said nothing".to_owned() } else { text };
-    StartError::Walls { program: "bubblewrap".to_owned(), said }
+    StartError::Isolation { program: "bubblewrap".to_owned(), said }
 }
 
 impl Process for SandboxProcess {
@@ -249,11 +256,12 @@ impl Process for SandboxProcess {
 
     fn wait(&mut self, at_most: Duration) -> io::Result<Option<Exit>> {
         let Some(exit) = self.bwrap.0.wait(at_most)? else { return Ok(None) };
-        if self.watch.as_ref().and_then(Watch::over).is_some() {
-            // herma killed it, whatever bubblewrap makes of that.
+        if self.watch.as_ref().and_then(UsageMonitor::over).is_some() {
+            // herma killed it, whatever status bubblewrap derives from that.
             return Ok(Some(Exit { code: None, signal: Some(Signal::KILL.as_raw()) }));
         }
-        // bubblewrap exits with 1 also when it could not start the command: that must not look like the command's 1.
+        // bubblewrap also exits with 1 if it could not start the command: that must not look like the command's own
+        // 1.
         if exit.signal.is_none() && self.reported()?.is_none() {
             return Err(io::Error::other(
                 "bubblewrap could not start the command: its standard error says why",
@@ -267,9 +275,9 @@ impl Process for SandboxProcess {
         Ok(Some(exit))
     }
 
-    fn over_limit(&self) -> Option<LimitName> {
-        let counted = || self.group.as_ref().map_or(self.met, Group::met);
-        self.watch.as_ref().and_then(Watch::over).or_else(counted)
+    fn exceeded_limit(&self) -> Option<LimitName> {
+        let counted = || self.group.as_ref().map_or(self.met, Cgroup::met);
+        self.watch.as_ref().and_then(UsageMonitor::over).or_else(counted)
     }
 
     fn terminate(&mut self) {
@@ -284,16 +292,16 @@ impl Process for SandboxProcess {
 
     fn kill_all(&mut self) -> io::Result<Exit> {
         if !self.gone {
-            // The outer one first: if the inner one died under it, it would report that as the command's own exit.
+            // The outer process first: if init died under it, it would report that as the command's exit.
             self.bwrap.0.kill()?;
-            // An error says that it is dead already.
+            // An error means that it is already dead.
             let _ = pidfd_send_signal(&self.first.1, Signal::KILL);
-            if !proc::ended(&self.first.1, PATIENCE)? {
+            if !proc::ended(&self.first.1, KILL_TIMEOUT)? {
                 return Err(io::Error::new(io::ErrorKind::TimedOut, "a process in the sandbox does not die"));
             }
             self.gone = true;
-            self.doors = None;
-            self.met = self.group.as_ref().and_then(Group::met);
+            self.relay = None;
+            self.met = self.group.as_ref().and_then(Cgroup::met);
             self.group = None;
         }
         self.bwrap.0.kill()

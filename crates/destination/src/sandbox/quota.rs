@@ -1,9 +1,9 @@
-//! Quotas that the kernel counts per user. In a user namespace of its own a sandbox gets a part of each, so that what it uses
-//! leaves the rest to the user outside.
+//! Per-user kernel quotas. A sandbox gets a share of each in its own user namespace, so that it cannot exhaust the
+//! quota of the user outside.
 //!
-//! The kernel charges every instance and watch of inotify to the namespace and to all above it, each with a maximum of its
-//! own. The maximum is set in the namespace that bubblewrap makes first; the command runs in one below, which has no
-//! capability over it.
+//! The kernel charges every inotify instance and watch to the namespace and to all of its ancestors, each with its
+//! own maximum. The maximum is set in the namespace that bubblewrap creates first; the command runs in a nested one
+//! without capabilities over it.
 
 use std::fs;
 use std::path::Path;
@@ -11,13 +11,13 @@ use std::sync::OnceLock;
 
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
-/// Which part of the user's quota one sandbox gets: so many can be busy at once before the user outside runs short.
-const PART: u64 = 8;
+/// One sandbox gets this fraction of the user's quota, so that many can be busy at once.
+const USER_SHARE_DIVISOR: u64 = 8;
 
-/// One quota: the limit, its setting in a user namespace, and the setting of the whole machine.
+/// One quota: the limit, its sysctl in a user namespace, and the sysctl of the whole machine.
 struct Quota {
     name: LimitName,
-    /// Below `/proc/sys/user`.
+    /// The file name below `/proc/sys/user`.
     setting: &'static str,
     machine: &'static str,
 }
@@ -35,17 +35,17 @@ const QUOTAS: [Quota; 2] = [
     },
 ];
 
-/// The directory whose files are the quotas of the user namespace of whoever opens them.
+/// The quotas of the user namespace of the process that opens them.
 pub(super) const SETTINGS: &str = "/proc/sys/user";
 
-/// What the namespace holds. A kernel without these settings (before 4.11) holds nothing.
+/// The limits that the namespace enforces; none on kernels before 4.11.
 pub(super) fn held(limits: &Limits) -> Vec<Held> {
-    let most = |name| match name {
+    let max = |name| match name {
         LimitName::InotifyInstances => limits.inotify_instances,
         _ => limits.inotify_watches,
     };
     let part =
-        |(name, part): &(LimitName, u64)| Held::new(*name, (*part).min(most(*name)), HeldBy::UserNamespace);
+        |(name, part): &(LimitName, u64)| Held::new(*name, (*part).min(max(*name)), HeldBy::UserNamespace);
     parts().iter().map(part).collect()
 }
 
@@ -54,14 +54,14 @@ pub(super) fn setting(name: LimitName) -> Option<&'static str> {
     QUOTAS.iter().find(|quota| quota.name == name).map(|quota| quota.setting)
 }
 
-/// One sandbox's part of each quota that this user has here. Read once: a run asks for it at every start.
+/// One sandbox's share of each quota of this user. Cached: every start of a run asks for it.
 fn parts() -> &'static [(LimitName, u64)] {
     static PARTS: OnceLock<Vec<(LimitName, u64)>> = OnceLock::new();
     PARTS.get_or_init(|| {
         let part = |quota: &Quota| {
             let own = number(&Path::new(SETTINGS).join(quota.setting))?;
             let whole = number(Path::new(quota.machine)).map_or(own, |machine| machine.min(own));
-            Some((quota.name, (whole / PART).max(1)))
+            Some((quota.name, (whole / USER_SHARE_DIVISOR).max(1)))
         };
         QUOTAS.iter().filter_map(part).collect()
     })
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sandbox_gets_a_part_of_what_the_user_has_and_no_more_than_the_limit() {
+    fn a_sandbox_gets_a_share_of_the_user_quota_within_the_limit() {
         let whole = number(Path::new(QUOTAS[0].machine)).unwrap();
         let value = |limits: &Limits| {
             let all = held(limits);
@@ -84,7 +84,7 @@ mod tests {
             all.iter().find(named).map(|held| held.value).unwrap()
         };
         let default = value(&Limits::default());
-        assert!(default >= 1 && default <= whole / PART + 1, "{default} of {whole}");
+        assert!(default >= 1 && default <= whole / USER_SHARE_DIVISOR + 1, "{default} of {whole}");
         assert_eq!(value(&Limits { inotify_instances: 1, ..Limits::default() }), 1);
     }
 }

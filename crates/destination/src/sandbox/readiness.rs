@@ -1,4 +1,4 @@
-//! Whether bubblewrap is there, new enough, and able to make its namespaces on this machine.
+//! Checks that bubblewrap is installed, recent enough, and able to create namespaces on this machine.
 
 use std::ffi::OsString;
 use std::os::unix::fs::MetadataExt as _;
@@ -7,17 +7,17 @@ use std::path::Path;
 use super::layout;
 use crate::cgroup;
 use crate::destination::{Readiness, Unready};
-use crate::launcher::landlock::Version;
+use crate::enabled_layers::EnabledLayers;
+use crate::isolation_layer::IsolationLayer;
+use crate::launcher::landlock::LandlockAbi;
 use crate::limits::{HeldBy, Limits};
-use crate::standing::Standing;
 use crate::tool::Tool;
-use crate::wall::Wall;
 
-/// The first release that can forbid further user namespaces inside.
+/// The first release that can forbid nested user namespaces.
 const OLDEST: (u32, u32) = (0, 8);
 
-/// The walls, one line each, as the report names them. What depends on the kernel comes after them.
-const WALLS: [&str; 7] = [
+/// The isolation layers as the report names them. Those that depend on the kernel follow.
+const LAYERS: [&str; 7] = [
     "own user, mount, pid, ipc, uts, network and cgroup namespaces; no further user namespace",
     "no capabilities, no new privileges",
     "read-only system; own /tmp and home; only the workspace and the engine's directory are writable",
@@ -34,7 +34,7 @@ pub(super) fn not_installed() -> Unready {
     }
 }
 
-/// Whether bubblewrap is there and new enough.
+/// Checks that bubblewrap is installed and recent enough.
 pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
     let unready = |what: String, next_step: &str| Unready { what, next_step: next_step.to_owned() };
     if !herma.is_file() {
@@ -46,7 +46,7 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
     if let Some(why) = whose(bwrap) {
         return Err(unready(
             format!("{} is not the system's own: {why}", bwrap.display()),
-            "put the directory of the system's bubblewrap first in PATH: who makes the walls must be nobody's to change",
+            "put the directory of the system's bubblewrap first in PATH: only root may be able to change the program that isolates",
         ));
     }
     let tool = Tool::at("bwrap", bwrap.to_owned());
@@ -63,14 +63,14 @@ pub(super) fn check(bwrap: &Path, herma: &Path) -> Result<Readiness, Unready> {
         }
     }
     Ok(Readiness {
-        walls: WALLS.map(str::to_owned).into_iter().chain([second_wall(), limits()]).collect(),
+        walls: LAYERS.map(str::to_owned).into_iter().chain([second_wall(), limits()]).collect(),
         detail,
     })
 }
 
-/// What Landlock does here. A kernel without it is no reason to refuse: it says once more what the mounts say.
+/// The line for Landlock. A kernel without it is accepted, because Landlock only repeats the mounts' restrictions.
 fn second_wall() -> String {
-    match Version::of_this_kernel() {
+    match LandlockAbi::of_this_kernel() {
         Some(version) => {
             let scope = if version.keeps_signals() { ", signals and abstract sockets" } else { "" };
             format!("Landlock {} around files{scope}", version.number())
@@ -79,7 +79,7 @@ fn second_wall() -> String {
     }
 }
 
-/// What holds the limits of all processes together.
+/// The line for the enforcement of limits over all processes.
 fn limits() -> String {
     let by: Vec<String> = cgroup::will_hold(&Limits::default())
         .iter()
@@ -97,8 +97,8 @@ fn limits() -> String {
     }
 }
 
-/// Why somebody other than the system's owner could have put this program there. A wrapper around bubblewrap that lies
-/// early in PATH could take a wall away, or a verification, and nothing inside would see it.
+/// Why another user than root could have installed this program. A wrapper in PATH could disable a layer, and
+/// nothing inside would see it.
 fn whose(bwrap: &Path) -> Option<String> {
     let real = match bwrap.canonicalize() {
         Ok(real) => real,
@@ -106,7 +106,7 @@ fn whose(bwrap: &Path) -> Option<String> {
     };
     real.ancestors().find_map(|path| {
         let meta = path.symlink_metadata().ok()?;
-        // In a directory with the sticky bit nobody can replace what is another's.
+        // In a directory with the sticky bit, other users cannot replace the file.
         let others_write = meta.mode() & 0o022 != 0 && meta.mode() & 0o1000 == 0;
         let what = path.display();
         if meta.uid() != 0 {
@@ -117,9 +117,9 @@ fn whose(bwrap: &Path) -> Option<String> {
     })
 }
 
-/// Makes the walls once, around a command that does nothing.
-pub(super) fn rehearse(bwrap: &Path, standing: Standing<Wall>) -> Result<(), Unready> {
-    let mut words: Vec<OsString> = layout::walls(standing, &Limits::default(), Vec::new());
+/// Sets up the isolation once, around a command that does nothing.
+pub(super) fn rehearse(bwrap: &Path, enabled: EnabledLayers<IsolationLayer>) -> Result<(), Unready> {
+    let mut words: Vec<OsString> = layout::isolation_args(enabled, &Limits::default(), Vec::new());
     words.extend(["--setenv", "PATH", "/usr/bin:/bin", "--", "true"].map(OsString::from));
     let tried = Tool::at("bwrap", bwrap.to_owned()).call().args(words).checked();
     tried.map(drop).map_err(|error| Unready {
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrapper_that_somebody_else_could_have_put_there_makes_no_walls() {
+    fn a_bubblewrap_that_another_user_could_replace_is_rejected() {
         let dir = tempfile::tempdir().unwrap();
         let wrapper = dir.path().join("bwrap");
         fs::write(&wrapper, "#!/bin/sh\n").unwrap();

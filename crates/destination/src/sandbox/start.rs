@@ -1,79 +1,81 @@
-//! Starts a job whose walls are being made, and makes them anew where bubblewrap does not get that far.
+//! Starts a paused sandbox, and retries with a new one if bubblewrap times out.
 
 use std::io;
 use std::time::{Duration, Instant};
 
 use super::Sandbox;
-use super::process::{Gates, Rising, SandboxProcess};
-use super::watch::Opened;
+use super::process::{BootingSandbox, SandboxProcess, StartPipes};
+use super::usage_monitor::WatchedDirs;
 use crate::destination::{Process, StartError, Waiting};
-use crate::doors::Doors;
 use crate::job::Job;
+use crate::loopback_relay::LoopbackRelay;
 
-/// How the time for a start is shared out: each attempt has twice the time of the one before, and the last all that is
-/// left. bubblewrap takes milliseconds to make its namespaces; on a machine under load, or while the kernel takes many
-/// namespaces down, it takes seconds, and sometimes another one gets there first.
-const FIRST_SHARE: u32 = 6;
-/// How long a start that was called off is waited for, to take everything back.
-const CALLED_OFF: Duration = Duration::from_secs(20);
+/// Each attempt has twice the time of the one before, and the last all that is left. bubblewrap takes milliseconds;
+/// on a loaded machine, or while the kernel tears down many namespaces, it takes seconds, and a second attempt can
+/// succeed sooner.
+const FIRST_ATTEMPT_DIVISOR: u32 = 6;
+/// The time to wait for an abandoned start, to undo it.
+const CLEANUP_TIMEOUT: Duration = Duration::from_secs(20);
 
-/// A job that waits for its start, and what is needed to make its walls once more.
-pub(super) struct Starting {
+/// A job with its first paused sandbox, and what is needed for another attempt.
+pub(super) struct PendingStart {
     pub(super) sandbox: Sandbox,
     pub(super) job: Job,
-    pub(super) first: WalledIn,
+    pub(super) first: PausedSandbox,
 }
 
-impl Waiting for Starting {
+impl Waiting for PendingStart {
     fn start(self: Box<Self>) -> Result<Box<dyn Process>, StartError> {
-        self.carry_out()
+        self.run()
     }
 }
 
-impl Starting {
+impl PendingStart {
     /// Starts the job, in as many attempts as its time allows.
-    pub(super) fn carry_out(self) -> Result<Box<dyn Process>, StartError> {
+    pub(super) fn run(self) -> Result<Box<dyn Process>, StartError> {
         let Self { sandbox, job, first } = self;
         let (began, within) = (Instant::now(), job.limits.start);
-        let mut patience = within / FIRST_SHARE;
+        let mut patience = within / FIRST_ATTEMPT_DIVISOR;
         let (mut waiting, mut attempts) = (first, 1);
         loop {
             let left = within.saturating_sub(began.elapsed());
             let last = left < patience * 2;
-            if let Some(mut process) = waiting.take_hold(if last { left } else { patience })? {
-                process.doors = waiting.doors.take();
-                let paths = Opened::of(&job.paths).map_err(StartError::io("cannot watch the workspace"))?;
-                let gates = waiting.gates.take().ok_or_else(lost)?;
-                return Ok(Box::new(process.admit(gates)?.watched(paths, &job.limits)?));
+            if let Some(mut process) = waiting.attach(if last { left } else { patience })? {
+                process.relay = waiting.relay.take();
+                let paths =
+                    WatchedDirs::of(&job.paths).map_err(StartError::io("cannot watch the workspace"))?;
+                let start_pipes = waiting.start_pipes.take().ok_or_else(lost)?;
+                return Ok(Box::new(process.admit(start_pipes)?.watched(paths, &job.limits)?));
             }
             if last {
                 return Err(StartError::Slow { program: "bubblewrap".to_owned(), within, attempts });
             }
-            waiting = sandbox.wall_in(&job)?;
+            waiting = sandbox.spawn_paused(&job)?;
             (patience, attempts) = (patience * 2, attempts + 1);
         }
     }
 }
 
-/// Walls that stand or are being made. The launcher of the job waits behind them.
-pub(super) struct WalledIn {
-    /// Until it is started.
-    pub(super) walls: Option<Rising>,
-    pub(super) gates: Option<Gates>,
-    pub(super) doors: Option<Doors>,
+/// A sandbox whose launcher waits for the start signal. It may still be booting.
+pub(super) struct PausedSandbox {
+    /// `None` after the start.
+    pub(super) booting: Option<BootingSandbox>,
+    pub(super) start_pipes: Option<StartPipes>,
+    pub(super) relay: Option<LoopbackRelay>,
 }
 
-impl WalledIn {
-    /// Waits for the walls; nothing where they do not stand in time, and then they are taken back.
-    fn take_hold(&mut self, patience: Duration) -> Result<Option<SandboxProcess>, StartError> {
-        SandboxProcess::take_hold(self.walls.take().ok_or_else(lost)?, patience)
+impl PausedSandbox {
+    /// Waits for the sandbox; `None` after `patience`, when it is killed.
+    fn attach(&mut self, patience: Duration) -> Result<Option<SandboxProcess>, StartError> {
+        SandboxProcess::attach(self.booting.take().ok_or_else(lost)?, patience)
     }
 }
 
-impl Drop for WalledIn {
+impl Drop for PausedSandbox {
     fn drop(&mut self) {
-        // By the handle on its first process, which alone reaches all that it has started; and before the gates are closed.
-        drop(self.walls.take().map(|walls| SandboxProcess::take_hold(walls, CALLED_OFF)));
+        // Through the pidfd of its init process, which alone reaches all descendants; and before the start pipes
+        // are closed.
+        drop(self.booting.take().map(|booting| SandboxProcess::attach(booting, CLEANUP_TIMEOUT)));
     }
 }
 

@@ -4,4 +4,4 @@ mod daemon;
 mod diagnoses;
 mod endings;
 mod jobs;
-mod pieces;
+mod restrictions;

@@ -1,4 +1,4 @@
-//! How processes end, and that nothing of them stays.
+//! How processes end, and that none of them survives.
 
 use std::fs;
 use std::time::{Duration, Instant};
@@ -7,8 +7,8 @@ use herma_destination::{Destination as _, Exit, Mount, StartError, leftovers};
 
 use crate::support::{Ground, LONG, both, processes_with, run_id, sandbox, streams, tell, until};
 
-/// Starts a daemon the classical way: fork, setsid, fork; the daemon does not carry the caller's environment if
-/// `forget`, ignores TERM, and writes that it is there.
+/// Starts a classical daemon (fork, setsid, fork) that clears its environment if `forget`, ignores SIGTERM and
+/// reports that it runs.
 fn daemon(mark: &str, forget: bool) -> String {
     format!(
         "import os, signal, sys, time
@@ -83,7 +83,7 @@ fn terminate_lets_a_process_clean_up() {
 }
 
 #[test]
-fn one_that_ignores_term_is_killed_after_the_grace() {
+fn a_process_that_ignores_term_is_killed_after_the_grace_period() {
     for destination in both() {
         let ground = Ground::new();
         let job = ground.shell("trap '' TERM; touch ready; while :; do sleep 0.05; done");
@@ -100,11 +100,12 @@ fn one_that_ignores_term_is_killed_after_the_grace() {
 fn wait_returns_when_its_time_is_over() {
     for destination in both() {
         let ground = Ground::new();
-        let mut process = destination.start(&ground.shell("sleep 600")).unwrap();
+        let job = ground.shell("sleep 600");
+        let mut process = destination.start(&job).unwrap();
         let begun = Instant::now();
         assert_eq!(process.wait(Duration::from_millis(150)).unwrap(), None);
-        let took = begun.elapsed();
-        assert!(took >= Duration::from_millis(150) && took < Duration::from_secs(10), "{took:?}");
+        assert!(begun.elapsed() >= Duration::from_millis(150));
+        assert!(leftovers::count(job.run_id).unwrap() > 0, "it returned before the process ended");
     }
 }
 
@@ -136,14 +137,14 @@ fn a_command_that_is_not_there_is_no_exit_code_of_the_command() {
 }
 
 #[test]
-fn walls_that_cannot_be_made_are_an_error_and_leave_nothing() {
+fn isolation_that_cannot_be_set_up_is_an_error_and_leaves_nothing() {
     let ground = Ground::new();
     let mut job = ground.shell("true");
     job.mounts = vec![Mount { host: ground.dir.path().join("missing"), inside: "/opt/x".into() }];
     match sandbox().start(&job) {
-        Err(StartError::Walls { said, .. }) => assert!(said.contains("missing"), "{said}"),
+        Err(StartError::Isolation { said, .. }) => assert!(said.contains("missing"), "{said}"),
         Err(error) => panic!("{error}"),
-        // bubblewrap may find out only behind the gate.
+        // bubblewrap may fail only after the start signal.
         Ok(mut process) => assert!(process.wait(LONG).is_err()),
     }
     assert_eq!(leftovers::count(job.run_id).unwrap(), 0);

@@ -1,12 +1,12 @@
-//! The filter of system calls: what it refuses, and that programs do not notice.
+//! The seccomp filter: what it denies, and that programs work under it.
 
 use std::fs;
 
-use herma_destination::{Job, Mount, Wall};
+use herma_destination::{IsolationLayer, Job, Mount};
 
 use crate::support::{Ground, sandbox, tell};
 
-/// Calls the kernel by number, as a program does that goes around its C library.
+/// Makes system calls by number, bypassing the C library.
 const CALL: &str = "
 import ctypes, errno, os, platform
 libc = ctypes.CDLL(None, use_errno=True)
@@ -25,7 +25,7 @@ fn python(ground: &Ground, script: &str) -> Job {
 }
 
 #[test]
-fn what_the_table_refuses_is_refused_by_number_too() {
+fn denied_calls_are_denied_by_number_too() {
     let ground = Ground::new();
     let script = "
 open('own', 'w').close()
@@ -110,12 +110,12 @@ except OSError as error: print(errno.errorcode[error.errno])";
     let mut job = python(&ground, script);
     job.mounts = vec![Mount { host: tool, inside: "/opt/tool".into() }];
     assert_eq!(tell(&sandbox(), &job).stdout, "EPERM\n");
-    // The file is the user's own, and nothing but the filter is in the way.
-    assert_eq!(tell(&sandbox().without(Wall::Seccomp), &job).stdout, "taken\n");
+    // The user owns the file, and only the filter denies the lease.
+    assert_eq!(tell(&sandbox().without(IsolationLayer::Seccomp), &job).stdout, "taken\n");
 }
 
 #[test]
-fn what_programs_need_is_not_refused() {
+fn calls_that_programs_need_are_allowed() {
     let ground = Ground::new();
     let script = "
 import socket, threading, subprocess, pty, multiprocessing

@@ -1,4 +1,4 @@
-//! Limits: that each holds, that what holds it is said, and that nothing of it stays.
+//! Limits: each is enforced, its enforcer is reported, and nothing is left behind.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -22,7 +22,7 @@ fn with(job: Job, change: impl FnOnce(&mut Limits)) -> Job {
     Job { limits, ..job }
 }
 
-/// The groups of a run, wherever they are.
+/// The cgroups of a run, in every hierarchy.
 fn groups(run: RunId) -> Vec<PathBuf> {
     fn walk(dir: &Path, name: &str, found: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
@@ -39,14 +39,14 @@ fn groups(run: RunId) -> Vec<PathBuf> {
     found
 }
 
-/// Whether limits of all processes together are held here by groups.
+/// Whether cgroups enforce limits here.
 fn by_groups() -> bool {
     let held = sandbox().limits(&Limits::default());
     held.iter().any(|held| matches!(held.by, HeldBy::CgroupV1 | HeldBy::CgroupV2))
 }
 
 #[test]
-fn every_limit_is_said_once_and_by_what() {
+fn every_limit_is_reported_once_with_its_enforcer() {
     let held = sandbox().limits(&Limits::default());
     let by = |name: LimitName| -> Vec<HeldBy> {
         held.iter().filter(|held| held.name == name).map(|held| held.by).collect()
@@ -112,7 +112,7 @@ print(os.wait()[1] != 0)";
 }
 
 #[test]
-fn files_are_limited_in_number_size_and_room() {
+fn files_are_limited_in_number_size_and_total() {
     let ground = Ground::new();
     let script = "import os, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -141,7 +141,7 @@ print(attempt(lambda: fill('/workspace')))";
 }
 
 #[test]
-fn who_fills_the_workspace_is_killed_and_the_limit_is_said() {
+fn a_job_that_fills_the_workspace_is_killed_and_the_limit_is_reported() {
     for (script, limit) in [
         ("for i in range(64): open(f'f{i}', 'wb').write(b'x' * (1 << 20))", LimitName::Disk),
         ("for i in range(3000): open(f'f{i}', 'wb').close()", LimitName::Files),
@@ -153,16 +153,16 @@ fn who_fills_the_workspace_is_killed_and_the_limit_is_said() {
         });
         let mut process = sandbox().start(&job).unwrap();
         assert_eq!(process.wait(LONG).unwrap(), Some(Exit { code: None, signal: Some(9) }));
-        assert_eq!(process.over_limit(), Some(limit));
+        assert_eq!(process.exceeded_limit(), Some(limit));
         process.kill_all().unwrap();
     }
     let ground = Ground::new();
     let mut process = sandbox().start(&ground.shell("echo fine > file")).unwrap();
     assert!(process.wait(LONG).unwrap().unwrap().success());
-    assert_eq!(process.over_limit(), None);
+    assert_eq!(process.exceeded_limit(), None);
 }
 
-/// For a normal user, who cannot read what has such a mode.
+/// For a normal user, who cannot read entries with such a mode.
 #[test]
 fn modes_do_not_hide_files_from_the_limits() {
     let many = "for i in range(3000): open(f'{place}/f{i}', 'wb').close()";
@@ -170,7 +170,7 @@ fn modes_do_not_hide_files_from_the_limits() {
     let modes = ["0o333", "0o444", "0o111", "0o000"];
     let cases = [(".", many, LimitName::Files), ("h", many, LimitName::Files), ("h", large, LimitName::Disk)];
     for ((place, fill, limit), mode) in cases.iter().flat_map(|case| modes.map(|mode| (case, mode))) {
-        // What cannot be read is judged by the whole file system: one that others do not use.
+        // Unreadable directories are judged by the whole file system, so take one that nothing else uses.
         let ground = Ground::below(Path::new("/dev/shm"));
         let script = format!(
             "import os, time\nplace = '{place}'\nos.makedirs(place, exist_ok=True)\nos.chmod(place, 0o333)\n{fill}
@@ -187,7 +187,7 @@ os.chmod(place, {mode})\ntime.sleep(60)"
         let place = if *place == "." { ground.workspace() } else { ground.workspace().join(place) };
         fs::set_permissions(&place, fs::Permissions::from_mode(0o700)).unwrap();
         assert_eq!(exit, Some(Exit { code: None, signal: Some(9) }), "{mode} {}", place.display());
-        assert_eq!(process.over_limit(), Some(*limit), "{mode} {}", place.display());
+        assert_eq!(process.exceeded_limit(), Some(*limit), "{mode} {}", place.display());
     }
 }
 
@@ -200,11 +200,11 @@ fn a_directory_that_cannot_be_read_is_no_passed_limit_and_keeps_its_mode() {
 }
 
 #[test]
-fn callers_cannot_take_the_file_descriptors_that_the_watch_needs() {
+fn connections_leave_descriptors_for_the_usage_monitor() {
     let few = 512;
     if getrlimit(Resource::Nofile).maximum.is_none_or(|most| most > few) {
-        // Once more, in a process that may not open more.
-        let name = "limits::callers_cannot_take_the_file_descriptors_that_the_watch_needs";
+        // Once more, in a process with a low descriptor limit.
+        let name = "limits::connections_leave_descriptors_for_the_usage_monitor";
         let output = Command::new("prlimit")
             .arg(format!("--nofile={few}:{few}"))
             .arg(std::env::current_exe().unwrap())
@@ -241,11 +241,11 @@ time.sleep(60)";
     });
     let mut process = sandbox().start(&job).unwrap();
     assert_eq!(process.wait(LONG).unwrap(), Some(Exit { code: None, signal: Some(9) }));
-    assert_eq!(process.over_limit(), Some(LimitName::Files));
+    assert_eq!(process.exceeded_limit(), Some(LimitName::Files));
 }
 
 #[test]
-fn a_job_that_opens_too_many_terminals_is_killed_and_the_limit_is_said() {
+fn a_job_that_opens_too_many_terminals_is_killed_and_the_limit_is_reported() {
     for (count, over) in [(8, None), (30, Some(LimitName::Terminals))] {
         let ground = Ground::new();
         let script =
@@ -289,7 +289,7 @@ os.wait()";
 }
 
 #[test]
-fn what_the_kernel_counts_per_user_is_limited_inside() {
+fn per_user_kernel_quotas_are_limited_inside() {
     let ground = Ground::new();
     let script = "import resource
 names = ('MSGQUEUE', 'SIGPENDING', 'MEMLOCK', 'RTPRIO', 'NICE')
@@ -299,7 +299,7 @@ print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in n
         limits.pending_signals = 33;
     });
     assert_eq!(tell(&sandbox(), &job).stdout, "4096 33 8192 0 0\n");
-    // Another sandbox of the same user has a count of its own.
+    // Another sandbox of the same user has its own count.
     let queue = "import ctypes, signal, os
 signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGRTMIN])
 libc = ctypes.CDLL(None, use_errno=True)
@@ -319,7 +319,7 @@ fn a_group_is_there_while_the_job_is_and_gone_afterwards() {
     assert_eq!(!groups(job.run_id).is_empty(), by_groups());
     for group in groups(job.run_id) {
         let inside = fs::read_to_string(group.join("cgroup.procs")).unwrap();
-        // The first process of the sandbox and the shell; its sleep may be about to start.
+        // Init and the shell; its sleep may not have started yet.
         assert!(inside.lines().count() >= 2, "{}: {inside}", group.display());
     }
     process.kill_all().unwrap();

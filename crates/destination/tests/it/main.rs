@@ -1,4 +1,4 @@
-//! Starts real processes on the host and in bubblewrap, and looks at what they can do and what is left of them.
+//! Starts real processes on the host and in bubblewrap, and checks what they can do and what is left of them.
 
 #![allow(clippy::disallowed_types, reason = "the tests look at processes from outside")]
 #![allow(
@@ -13,7 +13,9 @@ mod docs;
 mod ending;
 mod filter;
 mod house;
+mod isolation;
 mod limits;
+mod loopback_relay;
 mod outer;
 mod probes;
 mod slow;
@@ -23,5 +25,3 @@ mod teeth;
 mod toolchains;
 mod tools;
 mod waiting;
-mod walls;
-mod way_out;

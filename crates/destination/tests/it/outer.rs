@@ -1,4 +1,4 @@
-//! What must be seen from another process: herma is killed, or herma is a normal user.
+//! Properties that only another process can observe: herma is killed, or herma runs as a normal user.
 
 use std::fs;
 use std::process::{Child, Command};
@@ -30,7 +30,7 @@ fn nothing_in_the_sandbox_survives_a_herma_that_was_killed() {
     assert!(processes_with(&mark) >= 3);
     herma.kill().unwrap();
     herma.wait().unwrap();
-    // What it started dies by itself, one after the other.
+    // Its processes die by themselves, one after the other.
     until("everything is dead", || processes_with(&mark) == 0 && leftovers::count(run).unwrap() == 0);
     // Its cgroup is left, which this removes.
     assert_eq!(leftovers::kill(run).unwrap(), 0);
@@ -61,7 +61,7 @@ fn leftovers_find_a_whole_sandbox_too() {
     until("all of it is there", || leftovers::count(run).unwrap() == 6);
     assert!(leftovers::kill(run).unwrap() >= 1);
     assert_eq!(leftovers::count(run).unwrap(), 0);
-    // The starting process only waits for what is now dead.
+    // The starting process only waits for the dead job.
     herma.wait().unwrap();
     assert_eq!(processes_with(&mark), 0);
 }
@@ -69,10 +69,10 @@ fn leftovers_find_a_whole_sandbox_too() {
 #[test]
 fn everything_holds_for_a_normal_user_too() {
     if !rustix::process::geteuid().is_root() {
-        // Then every other test here is already that test.
+        // Then every other test already runs as a normal user.
         return;
     }
-    // The same tests once more as nobody, from a place that nobody can reach.
+    // The same tests once more as the user `nobody`, in a directory that it can reach.
     let place = Ground::new();
     let root = place.dir.path();
     fs::set_permissions(root, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
@@ -84,7 +84,7 @@ fn everything_holds_for_a_normal_user_too() {
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .arg(root.join("deps/it"))
-        .args(["walls::", "ending::", "probes::", "filter::", "limits::", "way_out::", "teeth::"])
+        .args(["isolation::", "ending::", "probes::", "filter::", "limits::", "loopback_relay::", "teeth::"])
         .args(["outer::nothing", "outer::on_the_host", "outer::leftovers"])
         .current_dir("/")
         .output()

@@ -1,4 +1,4 @@
-//! A bubblewrap that does not make its namespaces in time is started anew, and starts succeed beside busy loops.
+//! A bubblewrap that times out is started again, and starts succeed beside busy loops.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -11,7 +11,7 @@ use herma_destination::{Destination as _, Job, Limits, Sandbox, StartError};
 
 use crate::support::{Ground, LONG, helper, run_id, sandbox, tell};
 
-/// A sandbox whose bubblewrap hangs for so many starts before it does its work.
+/// A sandbox whose bubblewrap hangs in its first starts.
 fn hanging(dir: &Path, starts: u32) -> Sandbox {
     let bwrap = dir.join("bwrap");
     let dir_text = dir.display();
@@ -33,7 +33,7 @@ fn starts(dir: &Path) -> usize {
 fn a_bubblewrap_that_hangs_is_ended_and_started_anew() {
     let (ground, dir) = (Ground::new(), tempfile::tempdir().unwrap());
     let sandbox = hanging(dir.path(), 1);
-    let limits = Limits { start: LONG, ..Limits::default() };
+    let limits = Limits { start: Duration::from_secs(30), ..Limits::default() };
     let told = tell(&sandbox, &Job { limits, ..ground.shell("echo started") });
     assert_eq!((told.exit.code, told.stdout.as_str()), (Some(0), "started\n"), "{told:?}");
     assert_eq!(starts(dir.path()), 2);
@@ -53,7 +53,7 @@ fn a_bubblewrap_that_never_gets_there_is_reported_with_a_cause_and_nothing_is_le
     assert_eq!(processes_of(&job.run_id.to_string()), [""; 0]);
 }
 
-/// The command lines of the processes that carry the name of a run.
+/// The command lines of the processes that carry a run's id.
 fn processes_of(run: &str) -> Vec<String> {
     let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     let read = |path: &Path, name: &str| {
@@ -64,7 +64,7 @@ fn processes_of(run: &str) -> Vec<String> {
     all.filter(|path| read(path, "environ").contains(run)).map(|path| read(&path, "cmdline")).collect()
 }
 
-/// How many starts: `scripts/long starts` asks for 2,000.
+/// The number of starts: `scripts/long starts` asks for 2,000.
 #[allow(clippy::disallowed_methods, reason = "`scripts/long` asks for more than CI has time for")]
 fn how_many() -> u32 {
     std::env::var("SANDBOX_STARTS").map_or(100, |text| text.parse().unwrap())

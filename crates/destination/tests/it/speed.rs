@@ -1,4 +1,4 @@
-//! How long a start takes, beside a bare bubblewrap with the same namespaces.
+//! The time of a start, compared to a bare bubblewrap with the same namespaces.
 
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -7,11 +7,11 @@ use herma_destination::Destination as _;
 
 use crate::support::{Ground, LONG, sandbox};
 
-/// A busy machine needs many rounds to show its best.
+/// A busy machine needs many rounds to show its best time.
 const ROUNDS: usize = 200;
-/// How many times as long as the bare one. On a quiet machine it is about two; a busy one takes more from whoever starts
-/// more processes, and this is to find what makes a start twice as slow.
-const MOST: f64 = 5.0;
+/// The maximum ratio to the bare start. It is about two on a quiet machine; a busy one slows whoever starts more
+/// processes.
+const MAX_RATIO: f64 = 5.0;
 
 /// The namespaces and mounts that any sandbox needs, and nothing of herma's.
 const BARE: &str = "--unshare-all --unshare-user --disable-userns --die-with-parent --new-session --clearenv \
@@ -41,12 +41,12 @@ fn a_start_takes_a_few_times_as_long_as_a_bare_bubblewrap() {
         command.args(["/workspace", "--chdir", "/workspace", "--", "/bin/true"]);
         assert!(command.stdout(Stdio::null()).status().unwrap().success());
     };
-    // In turns, so that what else the machine does meets both; the best of each, as the rest of it is the machine's.
+    // Alternating, so that other load affects both; the best of each.
     let (mut best, mut best_bare) = (Duration::MAX, Duration::MAX);
     for round in 1..=ROUNDS {
         best = best.min(timed(ours));
         best_bare = best_bare.min(timed(bare));
-        if round >= ROUNDS / 10 && best.as_secs_f64() <= best_bare.as_secs_f64() * MOST {
+        if round >= ROUNDS / 10 && best.as_secs_f64() <= best_bare.as_secs_f64() * MAX_RATIO {
             return;
         }
     }

@@ -1,4 +1,4 @@
-//! Rooms, jobs and the two destinations, ready to use.
+//! Directories, jobs and the two destinations, ready to use.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -12,7 +12,8 @@ use herma_destination::{
 };
 use tempfile::TempDir;
 
-pub(crate) const LONG: Duration = Duration::from_secs(30);
+/// A generous timeout for conditions that hold at once on an idle machine.
+pub(crate) const LONG: Duration = Duration::from_mins(2);
 pub(crate) const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The stand-in for the herma binary, which cargo builds next to the tests.
@@ -35,7 +36,7 @@ pub(crate) fn both() -> [Box<dyn Destination>; 2] {
     [Box::new(host()), Box::new(sandbox())]
 }
 
-/// A workspace and an engine directory that vanish with the test.
+/// A workspace and an engine directory, removed with the test.
 pub(crate) struct Ground {
     pub(crate) dir: TempDir,
 }
@@ -71,18 +72,18 @@ impl Ground {
     }
 }
 
-/// A run's name that no other test has, nor one in another process: on the host its processes are found by it.
+/// A run id that no other test has: on the host the processes of a run are found by it.
 pub(crate) fn run_id() -> RunId {
     let mut entropy = [0; 10];
     rustix::rand::getrandom(&mut entropy, rustix::rand::GetRandomFlags::empty()).unwrap();
     RunId::new(herma_core::Timestamp::UNIX_EPOCH, entropy)
 }
 
-/// What a process said and how it ended.
+/// The output and exit of a process.
 #[derive(Debug)]
 pub(crate) struct Told {
     pub(crate) exit: Exit,
-    /// The limit that it met.
+    /// The exceeded limit.
     pub(crate) over: Option<LimitName>,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
@@ -97,7 +98,7 @@ fn to_the_end(mut process: Box<dyn Process>) -> Told {
     let mut read = streams(process.as_mut());
     let exit = process.wait(LONG).map(|exit| exit.expect("it ends in time"));
     process.kill_all().unwrap();
-    let over = process.over_limit();
+    let over = process.exceeded_limit();
     let (stdout, stderr) = (read.remove(0).join().unwrap(), read.remove(0).join().unwrap());
     let exit = exit.unwrap_or_else(|error| panic!("{error}: {stderr}"));
     Told { exit, over, stdout, stderr }
@@ -116,7 +117,7 @@ pub(crate) fn streams(process: &mut dyn Process) -> Vec<thread::JoinHandle<Strin
     streams.into_iter().map(read).collect()
 }
 
-/// Waits until the condition holds; panics if it does not within half a minute.
+/// Waits until the condition holds; panics after `LONG`.
 pub(crate) fn until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + LONG;
     while !condition() {
@@ -136,8 +137,8 @@ pub(crate) fn processes_with(text: &str) -> usize {
     std::fs::read_dir("/proc").unwrap().flatten().filter(|entry| is_one(&entry.path())).count()
 }
 
-/// A directory of the workspace that is hidden: from inside it is empty, and nobody there can fill it, replace it or get
-/// behind it; outside it is what it was.
+/// A hidden directory: it is empty inside, and cannot be filled, replaced or uncovered there; outside it is
+/// unchanged.
 pub(crate) fn hides(destination: &dyn Destination, ground: &Ground) {
     let (dir, file) = (ground.workspace().join(".own"), ground.workspace().join(".own/plugins/x.js"));
     std::fs::create_dir(&dir).unwrap();
@@ -151,7 +152,7 @@ for attempt in (lambda: open('.own/plugins/x.js'), lambda: open('.own/new', 'w')
     except OSError: pass
 print(sorted(os.listdir('.')), os.listdir('.own'))";
     let job = Job { hidden: vec![".own".to_owned()], ..ground.python(script) };
-    // As for a run: it is made ready first, and its files come then.
+    // As in a run: the job is prepared first, and its files follow.
     let prepared = Prepared::begin(destination, job).unwrap();
     std::fs::create_dir(dir.join("plugins")).unwrap();
     std::fs::write(&file, "theirs").unwrap();
@@ -160,7 +161,7 @@ print(sorted(os.listdir('.')), os.listdir('.own'))";
     assert_eq!(std::fs::read_to_string(&file).unwrap(), "theirs");
     std::fs::remove_dir(ground.workspace().join("new")).unwrap();
 
-    // A link is not followed, and what is not there is not made.
+    // A link is not followed, and a missing directory is not created.
     std::os::unix::fs::symlink(".own", ground.workspace().join("link")).unwrap();
     for name in ["link", "nothing", ".own/plugins", "../engine"] {
         let job = Job { hidden: vec![name.to_owned()], ..ground.shell("true") };
@@ -169,7 +170,7 @@ print(sorted(os.listdir('.')), os.listdir('.own'))";
     assert!(!ground.workspace().join("nothing").exists());
 }
 
-/// A dialogue line by line; then the end of the input, which ends the process.
+/// A dialogue line by line; then stdin closes, which ends the process.
 pub(crate) fn talks(destination: &dyn Destination, ground: &Ground) {
     let job = Job {
         stdin: Stdin::Pipe,
@@ -191,15 +192,15 @@ pub(crate) fn talks(destination: &dyn Destination, ground: &Ground) {
     assert_eq!(rest, "bye\n");
     assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(0));
 
-    // One that does not read cannot keep herma from ending it.
+    // A process that does not read stdin can still be ended.
     let mut process =
         destination.start(&Job { stdin: Stdin::Pipe, ..ground.job(&["sleep", "600"]) }).unwrap();
     let mut to = process.take_stdin().unwrap();
     let writer = thread::spawn(move || (0..1024).try_for_each(|_| to.write_all(&[b'x'; 4 << 10])).is_err());
     process.kill_all().unwrap();
     let stopped = writer.join().unwrap();
-    assert!(stopped || destination.kind() == DestinationKind::Docker, "the keeper takes what nobody reads");
+    assert!(stopped || destination.kind() == DestinationKind::Docker, "the keeper queues unread input");
 
     let mut without = destination.start(&ground.job(&["true"])).unwrap();
-    assert!(without.take_stdin().is_none(), "nobody asked for one");
+    assert!(without.take_stdin().is_none(), "none was requested");
 }

@@ -1,39 +1,39 @@
-//! The proof has teeth: with any wall left out, a probe that leans on it fails.
+//! The probes detect missing isolation: with any layer disabled, its probe fails.
 
-use herma_destination::{Sandbox, Wall};
+use herma_destination::{IsolationLayer, Sandbox};
 
 use crate::probes::try_probed;
 use crate::support::{Ground, sandbox};
 
-/// bubblewrap always sets it, so it cannot be left out; where it is not set, as on the host, its probe fails.
-const ALWAYS_THERE: Wall = Wall::NoNewPrivileges;
+/// bubblewrap always sets it, so it cannot be disabled; without it, as on the host, its probe fails.
+const ALWAYS_THERE: IsolationLayer = IsolationLayer::NoNewPrivileges;
 
-fn without(wall: Wall) -> Sandbox {
-    sandbox().without(wall)
+fn without(layer: IsolationLayer) -> Sandbox {
+    sandbox().without(layer)
 }
 
 #[test]
-fn with_any_wall_left_out_a_probe_that_leans_on_it_fails() {
+fn with_any_layer_disabled_its_probe_fails() {
     let mut toothless = Vec::new();
-    for wall in Wall::ALL.into_iter().filter(|wall| *wall != ALWAYS_THERE) {
+    for layer in IsolationLayer::ALL.into_iter().filter(|layer| *layer != ALWAYS_THERE) {
         let ground = Ground::new();
-        match try_probed(&without(wall), &ground, &ground.job(&["x"])) {
+        match try_probed(&without(layer), &ground, &ground.job(&["x"])) {
             Ok(found) => {
                 let broken = found.broken();
-                if !broken.iter().any(|probe| probe.wall == wall) {
-                    toothless.push(format!("{wall}: {broken:?}"));
+                if !broken.iter().any(|probe| probe.wall == layer) {
+                    toothless.push(format!("{layer}: {broken:?}"));
                 }
             }
-            // bubblewrap itself tries this one, and makes no walls at all where it is missing.
-            Err(error) => assert_eq!(wall, Wall::UserNamespace, "{error}"),
+            // bubblewrap itself checks this layer, and starts nothing without it.
+            Err(error) => assert_eq!(layer, IsolationLayer::UserNamespace, "{error}"),
         }
     }
     assert_eq!(toothless, Vec::<String>::new());
 }
 
 #[test]
-fn every_wall_has_a_probe() {
-    for wall in Wall::ALL {
-        assert!(herma_destination::probe::rows().any(|row| row.wall == wall), "{wall}");
+fn every_isolation_layer_has_a_probe() {
+    for layer in IsolationLayer::ALL {
+        assert!(herma_destination::probe::rows().any(|row| row.layer == layer), "{layer}");
     }
 }

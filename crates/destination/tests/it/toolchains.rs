@@ -1,4 +1,4 @@
-//! A toolchain of the user's own, mounted, under the filter and the second wall.
+//! A toolchain of the user's own, mounted, under seccomp and Landlock.
 
 use std::path::Path;
 

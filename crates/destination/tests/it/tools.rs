@@ -31,7 +31,7 @@ fn a_tool_is_found_by_absolute_directories_only() {
 }
 
 #[test]
-fn a_failure_names_program_arguments_code_and_last_words() {
+fn a_failure_names_program_arguments_code_and_stderr() {
     let error = sh().call().args(["-c", "seq 20 >&2; exit 9", "secret"]).checked().unwrap_err().to_string();
     assert!(error.starts_with("`sh -c seq 20 >&2; exit 9` ended with exit status: 9: 13\n14"), "{error}");
     assert!(error.ends_with("20") && !error.contains("secret"), "{error}");
@@ -78,7 +78,7 @@ fn the_systems_python_needs_no_mount() {
 }
 
 #[test]
-fn a_toolchain_that_lies_or_is_not_there_is_not_ready() {
+fn a_toolchain_with_a_wrong_prefix_or_none_is_not_ready() {
     let ground = Ground::new();
     let home = ground.dir.path().join("home");
     let missing = toolchain::find(Toolchain::Rust, "/nonexistent".as_ref(), &home).unwrap_err();
@@ -86,9 +86,9 @@ fn a_toolchain_that_lies_or_is_not_there_is_not_ready() {
     let bin = ground.dir.path().join("bin");
     std::fs::create_dir(&bin).unwrap();
     for (says, said) in [
-        ("relative".to_owned(), "does not"),
-        ("/nonexistent".to_owned(), "does not"),
-        (ground.dir.path().display().to_string(), "holds the user's home"),
+        ("relative".to_owned(), "is not there"),
+        ("/nonexistent".to_owned(), "is not there"),
+        (ground.dir.path().display().to_string(), "contains the user's home"),
     ] {
         std::fs::write(bin.join("rustc"), format!("#!/bin/sh\necho {says}\n")).unwrap();
         std::fs::set_permissions(bin.join("rustc"), std::os::unix::fs::PermissionsExt::from_mode(0o755))
@@ -101,7 +101,7 @@ fn a_toolchain_that_lies_or_is_not_there_is_not_ready() {
 #[test]
 fn rust_works_inside_once_it_is_mounted() {
     let ground = Ground::new();
-    // The tests are run by cargo, which lies in the toolchain's own directory or behind rustup.
+    // cargo runs the tests, from the toolchain's own directory or through rustup.
     let cargo = Path::new(env!("CARGO"));
     let found =
         toolchain::find(Toolchain::Rust, cargo.parent().unwrap().as_os_str(), Path::new("/nonexistent"))

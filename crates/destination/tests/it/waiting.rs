@@ -1,4 +1,4 @@
-//! A job whose walls are made ahead.
+//! A job whose sandbox is set up in advance.
 
 use std::fs;
 use std::io::Read as _;
@@ -13,7 +13,7 @@ use herma_destination::{Destination as _, Prepared, leftovers};
 use crate::support::{Ground, helper, run_id, sandbox, until};
 
 #[test]
-fn what_waits_has_not_begun_and_sees_what_was_put_into_its_rooms_meanwhile() {
+fn a_prepared_job_has_not_started_and_sees_files_written_meanwhile() {
     let (ground, sandbox) = (Ground::new(), sandbox());
     let waiting = Prepared::begin(&sandbox, ground.shell("echo begun > begun; cat late")).unwrap();
     fs::write(ground.workspace().join("late"), "put there later").unwrap();
@@ -28,7 +28,7 @@ fn what_waits_has_not_begun_and_sees_what_was_put_into_its_rooms_meanwhile() {
 }
 
 #[test]
-fn what_is_no_longer_wanted_never_begins_and_leaves_no_process() {
+fn a_dropped_preparation_never_starts_and_leaves_no_process() {
     let (ground, sandbox) = (Ground::new(), sandbox());
     let job = ground.shell("echo begun > begun");
     assert!(sandbox.prepare(&job).unwrap().is_some());
@@ -38,8 +38,8 @@ fn what_is_no_longer_wanted_never_begins_and_leaves_no_process() {
 }
 
 #[test]
-fn what_waits_never_begins_when_herma_is_killed() {
-    // At any moment of the making of the walls: bubblewrap itself goes on where nobody holds its gates any more.
+fn a_prepared_job_never_starts_when_herma_is_killed() {
+    // At any moment of the setup: bubblewrap itself continues when its start pipes are closed.
     let runs: Vec<RunId> = std::iter::repeat_with(run_id).take(40).collect();
     for (half_milliseconds, &run) in (0..).zip(&runs) {
         let ground = Ground::new();
@@ -53,8 +53,8 @@ fn what_waits_never_begins_when_herma_is_killed() {
         thread::sleep(Duration::from_micros(500 * half_milliseconds));
         herma.kill().unwrap();
         herma.wait().unwrap();
-        // A bubblewrap that is killed before its child asked to die with it leaves that child waiting for it; the next herma
-        // ends it. Nothing else may wait.
+        // A bubblewrap that is killed before its child has set PR_SET_PDEATHSIG leaves that child waiting; the next
+        // herma ends it. Nothing else may remain.
         let mut asked = 0;
         until("nothing is left but bubblewrap", || {
             asked += 1;
@@ -71,7 +71,7 @@ fn what_waits_never_begins_when_herma_is_killed() {
     }
 }
 
-/// The names of the programs that carry the run's name.
+/// The names of the programs that carry the run's id.
 fn commands_of(run: RunId) -> Vec<String> {
     let mark = format!("HERMA_RUN={run}");
     let name = |dir: PathBuf| {

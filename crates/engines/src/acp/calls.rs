@@ -1,5 +1,5 @@
-//! The tool calls of a session. An agent may name a call first and say later what it is about; it is told when that is
-//! known, and again where it changes.
+//! The tool calls of a session. An agent may announce a call first and send its input later; the call is reported
+//! when its subject is known, and again when that changes.
 
 use std::collections::VecDeque;
 
@@ -7,27 +7,27 @@ use herma_core::Digest;
 use herma_core::tool::{LONGEST_SUBJECT, ToolAction};
 use serde_json::Value;
 
-use super::wire::Call;
-use crate::engine::Said;
+use super::wire::AcpToolCall;
+use crate::engine::AgentEvent;
 use crate::subject::{is_command, stated};
 
-/// How many calls are remembered; of more the oldest is forgotten, and told again if it is heard of again.
-const MOST: usize = 256;
+/// The number of remembered calls; the oldest is dropped, and reported again if it recurs.
+const MAX_CALLS: usize = 256;
 
-/// The tool of whatever runs a command.
+/// The tool name of every call that runs a command.
 const SHELL: &str = "shell";
 
-/// What is remembered of a call. It is the agent's, and can be as long as a line: a digest of it, or no more than is judged.
+/// A remembered call. The agent controls its size: it is kept as a digest, or as the part that is judged.
 #[derive(Debug)]
-struct Known {
+struct AcpKnownCall {
     id: Digest,
     name: Option<String>,
     kind: Option<String>,
-    /// Whether its input, or what it shows, is a command.
+    /// Whether its input, or its displayed content, is a command.
     is_command: bool,
-    /// What it is about, by its input.
+    /// Its subject, from its input.
     about: Option<String>,
-    /// The same by what is shown to people, while its input does not say.
+    /// Its subject from the displayed content, while the input does not state it.
     shown: Option<String>,
     title: String,
     told: Option<Digest>,
@@ -35,13 +35,13 @@ struct Known {
 
 /// The calls of one session.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    known: VecDeque<Known>,
+pub(super) struct AcpCallLog {
+    known: VecDeque<AcpKnownCall>,
 }
 
-impl Calls {
-    /// Hears of a call, and says what is to be told of it.
-    pub(super) fn hear(&mut self, call: Call) -> Option<Said> {
+impl AcpCallLog {
+    /// Records a call, and returns the event to report.
+    pub(super) fn hear(&mut self, call: AcpToolCall) -> Option<AgentEvent> {
         let begun = !matches!(call.status.as_deref(), None | Some("pending"));
         let known = self.know(call);
         let command = match known.about() {
@@ -54,29 +54,29 @@ impl Calls {
             return None;
         }
         known.told = digest;
-        Some(Said::Tool { name: known.name(), command })
+        Some(AgentEvent::Tool { name: known.name(), command })
     }
 
-    /// The tool and the command of a call that herma is asked about. That it was asked is told by who answers.
-    pub(super) fn asked(&mut self, call: Call) -> (String, String) {
+    /// The tool and the command of a permission request. The caller reports the request.
+    pub(super) fn asked(&mut self, call: AcpToolCall) -> (String, String) {
         let known = self.know(call);
         let command = known.about().unwrap_or(&known.title).to_owned();
         known.told = Some(Digest::of(command.as_bytes()));
         (known.name(), command)
     }
 
-    /// The calls of which nothing was told: the turn is over, and nothing more will be said of them.
-    pub(super) fn rest(&mut self) -> Vec<Said> {
+    /// The calls that were not reported before the end of the turn.
+    pub(super) fn rest(&mut self) -> Vec<AgentEvent> {
         let untold = self.known.drain(..).filter(|known| known.told.is_none());
-        untold.map(|known| Said::Tool { name: known.name(), command: known.title }).collect()
+        untold.map(|known| AgentEvent::Tool { name: known.name(), command: known.title }).collect()
     }
 
-    fn know(&mut self, call: Call) -> &mut Known {
+    fn know(&mut self, call: AcpToolCall) -> &mut AcpKnownCall {
         let id = Digest::of(call.tool_call_id.as_bytes());
         let at = self.known.iter().rposition(|known| known.id == id);
-        let mut known = at.and_then(|at| self.known.remove(at)).unwrap_or_else(|| Known::new(id));
+        let mut known = at.and_then(|at| self.known.remove(at)).unwrap_or_else(|| AcpKnownCall::new(id));
         known.learn(call);
-        if self.known.len() == MOST {
+        if self.known.len() == MAX_CALLS {
             self.known.pop_front();
         }
         self.known.push_back(known);
@@ -85,7 +85,7 @@ impl Calls {
     }
 }
 
-impl Known {
+impl AcpKnownCall {
     fn new(id: Digest) -> Self {
         Self {
             id,
@@ -99,7 +99,7 @@ impl Known {
         }
     }
 
-    fn learn(&mut self, call: Call) {
+    fn learn(&mut self, call: AcpToolCall) {
         self.name = call.name.map(cut).or(self.name.take());
         self.kind = call.kind.map(cut).or(self.kind.take());
         let said_to_be = ToolAction::of_tool(&self.said_name());
@@ -117,7 +117,7 @@ impl Known {
         }
     }
 
-    /// What it is about, where more is known of that than its title.
+    /// Its subject, if more than its title is known.
     fn about(&self) -> Option<&str> {
         self.about.as_deref().or(self.shown.as_deref())
     }
@@ -126,7 +126,7 @@ impl Known {
         if self.is_command { SHELL.to_owned() } else { self.said_name() }
     }
 
-    /// The tool as the agent has it.
+    /// The agent's name of the tool.
     fn said_name(&self) -> String {
         match (self.kind.as_deref(), &self.name) {
             (Some("execute"), _) => SHELL.to_owned(),
@@ -137,14 +137,14 @@ impl Known {
     }
 }
 
-/// The first of a text, still too long to be judged where the whole is.
+/// The start of a text, still too long to be judged if the whole is.
 fn cut(mut text: String) -> String {
     text.truncate(text.ceil_char_boundary(LONGEST_SUBJECT + 1));
     text.shrink_to_fit();
     text
 }
 
-/// The command line in what is shown: a text that begins with a prompt.
+/// The command line in displayed content: a text that begins with a prompt.
 fn shown(content: &Value) -> Option<String> {
     let mut texts = content.as_array()?.iter().filter_map(|part| part["content"]["text"].as_str());
     texts.find_map(|text| text.strip_prefix("$ ")).map(ToOwned::to_owned)
@@ -156,7 +156,7 @@ mod tests {
 
     use super::*;
 
-    fn call(id: &str, more: &Value) -> Call {
+    fn call(id: &str, more: &Value) -> AcpToolCall {
         let mut call = json!({ "toolCallId": id });
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         serde_json::from_value(call).unwrap()
@@ -194,27 +194,27 @@ mod tests {
             (json!({ "kind": "execute", "title": "ls", "rawInput": { "cwd": "/" } }), "shell", "ls"),
             (json!({ "kind": "execute" }), "shell", ""),
         ] {
-            let found = Calls::default().asked(call("c", &asked));
+            let found = AcpCallLog::default().asked(call("c", &asked));
             assert_eq!(found, (tool.to_owned(), command.to_owned()), "{asked}");
         }
     }
 
     #[test]
-    fn what_was_put_in_stays_what_a_call_is_about() {
-        let mut calls = Calls::default();
+    fn every_argument_stays_part_of_the_subject() {
+        let mut calls = AcpCallLog::default();
         let told = calls.hear(call("c", &json!({ "kind": "execute", "rawInput": { "cmd": "git push" } })));
         let (name, command) = ("shell".to_owned(), "git push".to_owned());
-        assert_eq!(told, Some(Said::Tool { name: name.clone(), command: command.clone() }));
+        assert_eq!(told, Some(AgentEvent::Tool { name: name.clone(), command: command.clone() }));
         let later = json!({ "title": "ls", "content": shows("$ ls"), "status": "completed" });
         assert_eq!(calls.hear(call("c", &later)), None);
         assert_eq!(calls.asked(call("c", &later)), (name, command));
     }
 
     #[test]
-    fn of_what_is_too_long_to_be_judged_no_more_is_held_and_it_stays_too_long() {
-        // Of several bytes, so that a cut may fall into one.
+    fn an_overlong_subject_is_cut_and_stays_overlong() {
+        // A multi-byte character, so that a cut may fall into it.
         let long = "\u{1f642}".repeat(LONGEST_SUBJECT);
-        let mut calls = Calls::default();
+        let mut calls = AcpCallLog::default();
         for at in 0..8 {
             let input = json!({ "kind": "execute", "title": long, "rawInput": { "command": long } });
             let (_, command) = calls.asked(call(&format!("{at}{long}"), &input));

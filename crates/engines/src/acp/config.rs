@@ -55,7 +55,7 @@ fn version_flag() -> Vec<String> {
     vec!["--version".to_owned()]
 }
 
-/// What no agent is given by configuration: herma's own, and what every program is loaded or found with.
+/// Variables that a configuration cannot set: herma's own, and those of the dynamic loader and PATH.
 const HERMAS_OWN: [&str; 2] = ["HERMA_", "LD_"];
 
 impl AcpAgent {
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_filled_in_is_not_read_again_and_other_braces_stay() {
+    fn placeholders_are_replaced_once_and_other_braces_stay() {
         let words = [("model", "{router}"), ("router", "R")];
         assert_eq!(filled(r#"{"m":"{model}","r":"{router}/v1"}"#, &words), r#"{"m":"{router}","r":"R/v1"}"#);
         for same in ["", "{", "{}", "{{model", "{env:X}", "ü{ü"] {
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_have_places_of_their_own_and_what_is_hidden_lies_at_the_top() {
+    fn sessions_have_their_own_paths_and_hidden_directories_are_top_level() {
         let with = |sessions: &[&str], files: &[&str], hides: &[&str]| {
             let all = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
             let files = files.iter().map(|&name| (name.to_owned(), String::new())).collect();
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_leads_elsewhere_or_is_hermas_own_is_refused() {
+    fn escaping_paths_and_reserved_names_are_refused() {
         assert_eq!(agent().check(), Ok(()));
         for path in ["", "/etc/passwd", "../x", "a/../../x", "./x", "a\0"] {
             assert!(AcpAgent { program: Some(path.to_owned()), ..agent() }.check().is_err(), "{path:?}");

@@ -1,4 +1,4 @@
-//! The dialogue with an agent that speaks the Agent Client Protocol: one session, one prompt, one answer.
+//! The dialogue with an ACP agent: one session, one prompt, one result.
 
 use std::mem;
 
@@ -6,20 +6,20 @@ use herma_core::engine::EngineResult;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::calls::Calls;
-use super::wire::{self, Incoming, Initialized, NewSession, Notified, Permission, Prompted, Update};
-use crate::conversation::{Asking, Conversation, Question, Refusal, Turn};
-use crate::engine::Said;
+use super::calls::AcpCallLog;
+use super::wire::{self, AcpMessage, Initialized, NewSession, Notified, Permission, Prompted, Update};
+use crate::conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
+use crate::engine::AgentEvent;
 use crate::json_lines::malformed;
 
-/// How much of a message is gathered before it is told: agents say theirs in pieces of a word.
-const MOST_TEXT: usize = 64 << 10;
+/// The amount of text that is buffered before it is reported: agents stream fragments of words.
+const MAX_TEXT_BYTES: usize = 64 << 10;
 
-/// What is told of an agent that is to go on and cannot.
+/// The error for an agent that cannot resume a session.
 const CANNOT_LOAD: &str = "error: it does not offer `loadSession`, so that it cannot go on with a session: begin anew with \
                            `herma run`";
 
-/// How far the dialogue is. The number is that of the request whose answer is awaited.
+/// The state of the dialogue. The number is the id of the pending request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Awaited {
     Nothing = 0,
@@ -34,25 +34,25 @@ enum Awaited {
 pub struct AcpConversation {
     prompt: String,
     workspace: String,
-    /// The session that it goes on with, where it does not begin a new one.
+    /// The session to resume, if any.
     earlier: Option<String>,
-    /// Whether it offers to go on with this one later.
+    /// Whether the agent can resume this session later.
     loads: bool,
     awaited: Awaited,
-    /// The message that the agent is saying.
+    /// The message that the agent is streaming.
     message: String,
-    calls: Calls,
+    calls: AcpCallLog,
 }
 
-/// What comes of a line.
+/// The outcome of a line.
 #[derive(Default)]
-struct Outcome {
-    said: Vec<Said>,
-    turns: Vec<Turn>,
+struct PromptOutcome {
+    said: Vec<AgentEvent>,
+    turns: Vec<DialogueAction>,
 }
 
 impl AcpConversation {
-    /// A dialogue in which the agent is told this, to work in this directory.
+    /// A dialogue with this prompt, in this working directory.
     #[must_use]
     pub fn new(prompt: String, workspace: String) -> Self {
         Self {
@@ -62,46 +62,46 @@ impl AcpConversation {
             loads: false,
             awaited: Awaited::Nothing,
             message: String::new(),
-            calls: Calls::default(),
+            calls: AcpCallLog::default(),
         }
     }
 
-    /// The same in a session that the agent has from an earlier run.
+    /// The same in a session of an earlier run.
     #[must_use]
     pub fn going_on(self, session: String) -> Self {
         Self { earlier: Some(session), ..self }
     }
 
-    fn read(&mut self, message: Incoming) -> Result<Outcome, String> {
-        let Incoming { id, method, params, result, error } = message;
+    fn read(&mut self, message: AcpMessage) -> Result<PromptOutcome, String> {
+        let AcpMessage { id, method, params, result, error } = message;
         match (method.as_deref(), id) {
             (Some("session/update"), _) => self.notified(params),
             (Some("session/request_permission"), Some(id)) => self.asked(&id, params),
-            (Some(_), Some(id)) => Ok(Outcome::of_turn(Turn::Say(wire::not_offered(&id)))),
+            (Some(_), Some(id)) => Ok(PromptOutcome::of_turn(DialogueAction::Say(wire::not_offered(&id)))),
             // Agents have notifications of their own.
-            (Some(_), None) => Ok(Outcome::default()),
+            (Some(_), None) => Ok(PromptOutcome::default()),
             (None, Some(id)) => self.answered(&id, result, error),
             (None, None) => Err("a message has neither a method nor an id".to_owned()),
         }
     }
 
-    /// Hears the answer to a request of herma's.
+    /// Handles the response to a request of herma's.
     fn answered(
         &mut self,
         id: &Value,
         result: Option<Value>,
-        error: Option<wire::Problem>,
-    ) -> Result<Outcome, String> {
+        error: Option<wire::AcpError>,
+    ) -> Result<PromptOutcome, String> {
         match id.as_u64() {
             Some(number) if number == self.awaited as u64 && self.awaited < Awaited::Over => {}
-            // It was answered before: once more says nothing more.
-            Some(number) if number < self.awaited as u64 && number > 0 => return Ok(Outcome::default()),
+            // A duplicate response adds nothing.
+            Some(number) if number < self.awaited as u64 && number > 0 => return Ok(PromptOutcome::default()),
             _ => return Err("the agent answers what it was not asked".to_owned()),
         }
         if let Some(problem) = error {
             return Ok(self.failed(problem.in_words()));
         }
-        // Who goes on with a session has nothing to say of it.
+        // The response of `session/load` has no session id.
         let loaded = self.awaited == Awaited::Session && self.earlier.is_some();
         let nothing = loaded.then_some(Value::Null);
         let result = result.or(nothing).ok_or("an answer has neither a result nor an error")?;
@@ -120,7 +120,7 @@ impl AcpConversation {
                     Some(_) => return Ok(self.failed(CANNOT_LOAD.to_owned())),
                 };
                 self.awaited = Awaited::Session;
-                Ok(Outcome { said: vec![Said::Hello], turns: vec![Turn::Say(ask)] })
+                Ok(PromptOutcome { said: vec![AgentEvent::Hello], turns: vec![DialogueAction::Say(ask)] })
             }
             Awaited::Session => {
                 let session_id = match self.earlier.take() {
@@ -130,36 +130,36 @@ impl AcpConversation {
                 self.awaited = Awaited::Prompted;
                 let prompt = mem::take(&mut self.prompt);
                 let turns = vec![
-                    Turn::Farewell(wire::cancel(&session_id)),
-                    Turn::Say(wire::prompt(Awaited::Prompted as u64, &session_id, &prompt)),
+                    DialogueAction::ShutdownMessage(wire::cancel(&session_id)),
+                    DialogueAction::Say(wire::prompt(Awaited::Prompted as u64, &session_id, &prompt)),
                 ];
-                let mut said = vec![Said::Session(session_id)];
-                said.extend((!self.loads).then_some(Said::NoWayBack));
-                Ok(Outcome { said, turns })
+                let mut said = vec![AgentEvent::Session(session_id)];
+                said.extend((!self.loads).then_some(AgentEvent::NoWayBack));
+                Ok(PromptOutcome { said, turns })
             }
             _ => {
                 let Prompted { stop_reason, usage } = parse(result)?;
                 let mut outcome = self.over();
-                let used =
-                    usage.map(|usage| Said::Used { input: usage.input_tokens, output: usage.output_tokens });
+                let used = usage
+                    .map(|usage| AgentEvent::Used { input: usage.input_tokens, output: usage.output_tokens });
                 outcome.said.extend(used);
-                outcome.said.push(Said::Result(result_of(&stop_reason)));
+                outcome.said.push(AgentEvent::Result(result_of(&stop_reason)));
                 Ok(outcome)
             }
         }
     }
 
-    fn notified(&mut self, params: Value) -> Result<Outcome, String> {
+    fn notified(&mut self, params: Value) -> Result<PromptOutcome, String> {
         let Notified { update } = parse(params)?;
         if self.awaited == Awaited::Session && self.earlier.is_some() {
-            // It tells again what was said and done before.
-            return Ok(Outcome::default());
+            // It replays the history.
+            return Ok(PromptOutcome::default());
         }
         let mut said = Vec::new();
         match update {
             Update::AgentMessageChunk { content } => {
                 self.message.push_str(&content.text);
-                if self.message.len() >= MOST_TEXT {
+                if self.message.len() >= MAX_TEXT_BYTES {
                     said.extend(self.whole_message());
                 }
             }
@@ -169,84 +169,84 @@ impl AcpConversation {
             }
             Update::Plan { entries } => {
                 said.extend(self.whole_message());
-                said.push(Said::Plan(entries.into_iter().map(|entry| entry.content).collect()));
+                said.push(AgentEvent::Plan(entries.into_iter().map(|entry| entry.content).collect()));
             }
             Update::Other => {}
         }
-        Ok(Outcome { said, turns: Vec::new() })
+        Ok(PromptOutcome { said, turns: Vec::new() })
     }
 
-    /// Hears that the agent asks for a permission. Only a yes for this once is one: herma wants to be asked again.
-    fn asked(&mut self, id: &Value, params: Value) -> Result<Outcome, String> {
+    /// Handles a permission request. Only "allow once" allows: herma decides each call.
+    fn asked(&mut self, id: &Value, params: Value) -> Result<PromptOutcome, String> {
         let Permission { tool_call, options } = parse(params)?;
         let of = |kind: &str| {
             options.iter().find(|option| option.kind == kind).map(|option| option.option_id.as_str())
         };
         let yes = of("allow_once").map(|choice| wire::chosen(id, Some(choice)));
-        let no = Refusal::Bare(wire::chosen(id, of("reject_once").or_else(|| of("reject_always"))));
+        let no = DenialReply::Bare(wire::chosen(id, of("reject_once").or_else(|| of("reject_always"))));
         let said = self.whole_message().into_iter().collect();
         let (tool, command) = self.calls.asked(tool_call);
-        let question = Question { tool, command, by: Asking::Agent, yes, no };
-        Ok(Outcome { said, turns: vec![Turn::Answer(question)] })
+        let question = PermissionRequest { tool, command, by: PermissionSource::Agent, yes, no };
+        Ok(PromptOutcome { said, turns: vec![DialogueAction::Answer(question)] })
     }
 
-    fn failed(&mut self, why: String) -> Outcome {
+    fn failed(&mut self, why: String) -> PromptOutcome {
         let mut outcome = self.over();
-        outcome.said.extend([Said::Message(why), Said::Result(EngineResult::Failed)]);
+        outcome.said.extend([AgentEvent::Message(why), AgentEvent::Result(EngineResult::Failed)]);
         outcome
     }
 
-    fn over(&mut self) -> Outcome {
+    fn over(&mut self) -> PromptOutcome {
         self.awaited = Awaited::Over;
-        let mut said: Vec<Said> = self.whole_message().into_iter().collect();
+        let mut said: Vec<AgentEvent> = self.whole_message().into_iter().collect();
         said.extend(self.calls.rest());
-        Outcome { said, turns: vec![Turn::End] }
+        PromptOutcome { said, turns: vec![DialogueAction::End] }
     }
 
-    fn whole_message(&mut self) -> Option<Said> {
+    fn whole_message(&mut self) -> Option<AgentEvent> {
         let text = mem::take(&mut self.message);
-        (!text.trim().is_empty()).then_some(Said::Message(text))
+        (!text.trim().is_empty()).then_some(AgentEvent::Message(text))
     }
 }
 
 impl Conversation for AcpConversation {
-    fn open(&mut self) -> Vec<Turn> {
+    fn open(&mut self) -> Vec<DialogueAction> {
         self.awaited = Awaited::Initialized;
-        vec![Turn::Say(wire::initialize(Awaited::Initialized as u64))]
+        vec![DialogueAction::Say(wire::initialize(Awaited::Initialized as u64))]
     }
 
-    fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>) {
+    fn hear(&mut self, line: &[u8]) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         let text = String::from_utf8_lossy(line.trim_ascii());
         let Ok(value) = serde_json::from_str::<Value>(&text) else { return (None, Vec::new()) };
         if value["jsonrpc"] != "2.0" {
             return (None, Vec::new());
         }
-        // Who asked waits for an answer, also to what herma cannot read.
+        // The agent waits for a response, also to a request that herma cannot parse.
         let asked = (value["method"].is_string() && !value["id"].is_null()).then(|| value["id"].clone());
         match parse(value).and_then(|message| self.read(message)) {
-            Ok(Outcome { said, turns }) => (Some(Said::All(said)), turns),
+            Ok(PromptOutcome { said, turns }) => (Some(AgentEvent::All(said)), turns),
             Err(why) => {
-                let answer = asked.map(|id| Turn::Say(wire::not_offered(&id)));
-                (Some(Said::Malformed(why)), answer.into_iter().collect())
+                let answer = asked.map(|id| DialogueAction::Say(wire::not_offered(&id)));
+                (Some(AgentEvent::Malformed(why)), answer.into_iter().collect())
             }
         }
     }
 }
 
-impl Outcome {
-    fn of_turn(turn: Turn) -> Self {
+impl PromptOutcome {
+    fn of_turn(turn: DialogueAction) -> Self {
         Self { said: Vec::new(), turns: vec![turn] }
     }
 }
 
-/// Only a turn that the agent ended by itself is a completed one: not one that met a limit, was refused or cancelled.
+/// Only `end_turn` counts as completed: not a limit, refusal or cancellation.
 fn result_of(stop_reason: &str) -> EngineResult {
     if stop_reason == "end_turn" { EngineResult::Completed } else { EngineResult::Failed }
 }
 
 fn parse<T: DeserializeOwned>(value: Value) -> Result<T, String> {
     serde_json::from_value(value).map_err(|error| match malformed(&error) {
-        Said::Malformed(why) => why,
+        AgentEvent::Malformed(why) => why,
         _ => String::new(),
     })
 }

@@ -15,7 +15,7 @@ pub struct AcpPackage {
     origin: Origin,
     name: String,
     version: String,
-    /// What is fetched beside it, as the registry wants it named.
+    /// Further packages to fetch, in the registry's syntax.
     beside: Vec<String>,
 }
 
@@ -37,7 +37,7 @@ pub(super) struct Described {
 }
 
 impl AcpPackage {
-    /// What is to be installed, where this is the program of it that runs.
+    /// The installation source, with this program.
     pub(super) fn source<'a>(&'a self, program: &'a str) -> Source<'a> {
         Source {
             origin: self.origin,

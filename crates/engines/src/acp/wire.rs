@@ -1,34 +1,34 @@
-//! The messages of the Agent Client Protocol, as far as herma reads and writes them: JSON-RPC, one object a line.
+//! The messages of the Agent Client Protocol that herma uses: JSON-RPC, one object per line.
 //!
-//! Fields that are not needed are not read, so that an agent of another version is understood as far as it can be.
+//! Unused fields are ignored, so that agents of other versions are understood as far as possible.
 
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-/// The version of the protocol that herma speaks.
+/// The protocol version.
 pub(super) const VERSION: u64 = 1;
 
-/// JSON-RPC's word for a method that is not offered.
+/// The JSON-RPC error code for an unsupported method.
 const METHOD_NOT_FOUND: i64 = -32601;
 
-/// Any message of the agent: a request has a method and an id, a notification a method, an answer an id.
+/// Any message of the agent: a request has a method and an id, a notification a method, a response an id.
 #[derive(Deserialize)]
-pub(super) struct Incoming {
+pub(super) struct AcpMessage {
     pub(super) id: Option<Value>,
     pub(super) method: Option<String>,
     #[serde(default)]
     pub(super) params: Value,
     pub(super) result: Option<Value>,
-    pub(super) error: Option<Problem>,
+    pub(super) error: Option<AcpError>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Problem {
+pub(super) struct AcpError {
     #[serde(default)]
     pub(super) code: i64,
     #[serde(default)]
     pub(super) message: String,
-    /// Where some agents say what is really wrong.
+    /// Some agents put the real cause here.
     #[serde(default)]
     pub(super) data: Value,
 }
@@ -38,14 +38,14 @@ pub(super) struct Problem {
 pub(super) struct Initialized {
     pub(super) protocol_version: u64,
     #[serde(default)]
-    pub(super) agent_capabilities: Capabilities,
+    pub(super) agent_capabilities: AcpCapabilities,
 }
 
-/// What it offers.
+/// The agent's capabilities.
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Capabilities {
-    /// To go on with an earlier session.
+pub(super) struct AcpCapabilities {
+    /// Resuming an earlier session.
     #[serde(default)]
     pub(super) load_session: bool,
 }
@@ -60,12 +60,12 @@ pub(super) struct NewSession {
 #[serde(rename_all = "camelCase")]
 pub(super) struct Prompted {
     pub(super) stop_reason: String,
-    pub(super) usage: Option<Usage>,
+    pub(super) usage: Option<AcpUsage>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Usage {
+pub(super) struct AcpUsage {
     #[serde(default)]
     pub(super) input_tokens: u64,
     #[serde(default)]
@@ -81,34 +81,34 @@ pub(super) struct Notified {
 #[serde(tag = "sessionUpdate", rename_all = "snake_case")]
 pub(super) enum Update {
     AgentMessageChunk {
-        content: Content,
+        content: AcpContent,
     },
-    ToolCall(Call),
+    ToolCall(AcpToolCall),
     #[serde(rename = "tool_call_update")]
-    ToolCallChanged(Call),
+    ToolCallChanged(AcpToolCall),
     Plan {
-        entries: Vec<Entry>,
+        entries: Vec<AcpPlanEntry>,
     },
     #[serde(other)]
     Other,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Content {
-    /// Pictures and the like have none.
+pub(super) struct AcpContent {
+    /// Images and other content have none.
     #[serde(default)]
     pub(super) text: String,
 }
 
 #[derive(Deserialize)]
-pub(super) struct Entry {
+pub(super) struct AcpPlanEntry {
     pub(super) content: String,
 }
 
-/// A tool call, or what has changed of one.
+/// A tool call, or an update of one.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Call {
+pub(super) struct AcpToolCall {
     pub(super) tool_call_id: String,
     pub(super) name: Option<String>,
     pub(super) title: Option<String>,
@@ -123,19 +123,19 @@ pub(super) struct Call {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Permission {
-    pub(super) tool_call: Call,
-    pub(super) options: Vec<Choice>,
+    pub(super) tool_call: AcpToolCall,
+    pub(super) options: Vec<AcpPermissionOption>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct Choice {
+pub(super) struct AcpPermissionOption {
     pub(super) option_id: String,
     #[serde(default)]
     pub(super) kind: String,
 }
 
-/// The first word. Of files and terminals nothing is offered: the agent has its own behind the walls.
+/// The first request. It offers neither files nor terminals: the agent has its own in the sandbox.
 pub(super) fn initialize(id: u64) -> String {
     let capabilities = json!({ "fs": { "readTextFile": false, "writeTextFile": false }, "terminal": false });
     request(
@@ -167,7 +167,7 @@ pub(super) fn cancel(session: &str) -> String {
     json!({ "jsonrpc": "2.0", "method": "session/cancel", "params": { "sessionId": session } }).to_string()
 }
 
-/// The answer to a question: one of its choices, or none of them.
+/// The response to a permission request: one of its options, or none.
 pub(super) fn chosen(id: &Value, choice: Option<&str>) -> String {
     let outcome = match choice {
         Some(choice) => json!({ "outcome": "selected", "optionId": choice }),
@@ -185,8 +185,8 @@ fn request(id: u64, method: &str, params: &Value) -> String {
     json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
-impl Problem {
-    /// What a person reads of it.
+impl AcpError {
+    /// The error as a readable text.
     pub(super) fn in_words(&self) -> String {
         let detail = if self.data.is_null() { String::new() } else { format!(": {}", self.data) };
         format!("error {}: {}{detail}", self.code, self.message)

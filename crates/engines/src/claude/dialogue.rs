@@ -9,37 +9,37 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::ClaudeReader;
-use crate::conversation::{Asking, Conversation, Question, Refusal, Turn};
-use crate::engine::{OutputReader as _, Said};
-use crate::hook::{HOOK_SECONDS, Told};
+use crate::conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
+use crate::engine::{AgentEvent, OutputReader as _};
+use crate::hook::{HOOK_SECONDS, HookInput};
 use crate::json_lines::{malformed, typed};
 use crate::lines::MAX_SAID;
 
-/// The event before a call, by its own name.
+/// The name of the event before a tool call.
 const BEFORE_A_CALL: &str = "PreToolUse";
-/// What herma calls its hook, and its own request.
+/// The id of herma's hook and of its own request.
 const HOOK: &str = "herma";
-/// Where the reason stands in a refusal.
+/// The JSON pointer of the reason in a denial.
 const REASON: &str = "/response/response/hookSpecificOutput/permissionDecisionReason";
 
 /// The dialogue of one run.
 #[derive(Debug)]
 pub struct ClaudeDialogue {
-    /// What it is told, until it has been.
+    /// The prompt, until it is sent.
     prompt: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Asked<'a> {
+struct ClaudeRequest<'a> {
     request_id: String,
-    /// Read by itself: who asked waits for an answer, also to what herma cannot read.
+    /// Parsed separately: the agent waits for a response, also to a request that herma cannot parse.
     #[serde(borrow)]
     request: &'a RawValue,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-enum Request {
+enum ClaudeRequestKind {
     HookCallback {
         callback_id: String,
         input: Hooked,
@@ -52,46 +52,47 @@ enum Request {
 struct Hooked {
     hook_event_name: String,
     #[serde(flatten)]
-    told: Told,
+    told: HookInput,
 }
 
 #[derive(Deserialize)]
-struct Answered {
-    response: Answer,
+struct ClaudeResponse {
+    response: ClaudeResponseKind,
 }
 
 #[derive(Deserialize)]
 #[serde(tag = "subtype", rename_all = "snake_case")]
-enum Answer {
+enum ClaudeResponseKind {
     Success { request_id: String, response: Taken },
     Error { request_id: String, error: String },
 }
 
-/// What it made of herma's hook.
+/// The result of registering herma's hook.
 #[derive(Deserialize)]
 struct Taken {
     #[serde(default)]
     hooks_applied: bool,
-    /// Whether what fails is a no.
+    /// Whether a failing hook denies.
     #[serde(default)]
     hook_on_failure_supported: bool,
 }
 
 impl ClaudeDialogue {
-    /// A dialogue in which the agent is told this.
+    /// A dialogue with this prompt.
     #[must_use]
     pub fn new(prompt: String) -> Self {
         Self { prompt: Some(prompt) }
     }
 
-    /// Hears the answer to herma's own request. The prompt waits for it: nothing may be done before the hook is there.
-    fn answered(&mut self, text: &str) -> (Option<Said>, Vec<Turn>) {
+    /// Handles the response to herma's own request. The prompt waits for it: no tool may run before the hook is
+    /// registered.
+    fn answered(&mut self, text: &str) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         let answer = match serde_json::from_str(text) {
-            Ok(Answered { response }) => response,
+            Ok(ClaudeResponse { response }) => response,
             Err(error) => return (Some(malformed(&error)), Vec::new()),
         };
         match answer {
-            Answer::Success { request_id, response } if request_id == HOOK => {
+            ClaudeResponseKind::Success { request_id, response } if request_id == HOOK => {
                 let Some(prompt) = self.prompt.take() else {
                     return broken_off("its hooks were set once more, and not by herma");
                 };
@@ -100,48 +101,54 @@ impl ClaudeDialogue {
                 }
                 let message = json!({ "role": "user", "content": prompt });
                 let told = json!({ "type": "user", "message": message }).to_string();
-                (Some(Said::Hello), vec![Turn::Say(told)])
+                (Some(AgentEvent::Hello), vec![DialogueAction::Say(told)])
             }
-            Answer::Error { request_id, error } if request_id == HOOK => {
+            ClaudeResponseKind::Error { request_id, error } if request_id == HOOK => {
                 broken_off(&format!("it does not take herma's hook: {error}"))
             }
-            Answer::Success { .. } | Answer::Error { .. } => {
-                (Some(Said::Malformed("it answers what it was not asked".to_owned())), Vec::new())
+            ClaudeResponseKind::Success { .. } | ClaudeResponseKind::Error { .. } => {
+                (Some(AgentEvent::Malformed("it answers what it was not asked".to_owned())), Vec::new())
             }
         }
     }
 }
 
-/// Nothing more is said to it, and the run is no pass.
-fn broken_off(why: &str) -> (Option<Said>, Vec<Turn>) {
-    (Some(Said::Malformed(why.chars().take(200).collect())), vec![Turn::End])
+/// Ends the dialogue; the run is no pass.
+fn broken_off(why: &str) -> (Option<AgentEvent>, Vec<DialogueAction>) {
+    (Some(AgentEvent::Malformed(why.chars().take(200).collect())), vec![DialogueAction::End])
 }
 
-/// What it asks, and how herma answers.
-fn asked(text: &str) -> (Option<Said>, Vec<Turn>) {
-    let Ok(Asked { request_id, request }) = serde_json::from_str(text) else {
-        return (Some(Said::Malformed("it asks without a number".to_owned())), Vec::new());
+/// Handles a request of the agent.
+fn asked(text: &str) -> (Option<AgentEvent>, Vec<DialogueAction>) {
+    let Ok(ClaudeRequest { request_id, request }) = serde_json::from_str(text) else {
+        return (Some(AgentEvent::Malformed("it asks without a number".to_owned())), Vec::new());
     };
-    let refused = |why: &str| vec![Turn::Say(failed(&request_id, why))];
+    let refused = |why: &str| vec![DialogueAction::Say(failed(&request_id, why))];
     match serde_json::from_str(request.get()) {
-        Ok(Request::HookCallback { callback_id, input: Hooked { hook_event_name, told } })
+        Ok(ClaudeRequestKind::HookCallback { callback_id, input: Hooked { hook_event_name, told } })
             if callback_id == HOOK && hook_event_name == BEFORE_A_CALL =>
         {
-            (Some(Said::NOTHING), vec![Turn::Answer(question(&request_id, told))])
+            (Some(AgentEvent::NOTHING), vec![DialogueAction::Answer(question(&request_id, told))])
         }
-        Ok(_) => (Some(Said::NOTHING), refused("herma offers no such thing")),
-        // What cannot be read is asked about all the same, so that it is written down, and answered with no.
+        Ok(_) => (Some(AgentEvent::NOTHING), refused("herma offers no such thing")),
+        // A request that cannot be parsed is denied like any other, so that it is recorded.
         Err(error) => {
             let why = format!("herma does not understand the call: {error}");
             let command = request.get().chars().take(LONGEST_SUBJECT).collect();
-            let no = Refusal::Bare(failed(&request_id, &why));
-            let question = Question { tool: "unknown".to_owned(), command, by: Asking::Hook, yes: None, no };
-            (Some(Said::NOTHING), vec![Turn::Answer(question)])
+            let no = DenialReply::Bare(failed(&request_id, &why));
+            let question = PermissionRequest {
+                tool: "unknown".to_owned(),
+                command,
+                by: PermissionSource::Hook,
+                yes: None,
+                no,
+            };
+            (Some(AgentEvent::NOTHING), vec![DialogueAction::Answer(question)])
         }
     }
 }
 
-fn question(request_id: &str, told: Told) -> Question {
+fn question(request_id: &str, told: HookInput) -> PermissionRequest {
     let call = told.call();
     let yes = decided(request_id, &json!({ "hookEventName": BEFORE_A_CALL, "permissionDecision": "allow" }));
     let no = json!({
@@ -149,12 +156,12 @@ fn question(request_id: &str, told: Told) -> Question {
         "permissionDecision": "deny",
         "permissionDecisionReason": "",
     });
-    Question {
+    PermissionRequest {
         tool: call.tool,
         command: call.subject,
-        by: Asking::Hook,
+        by: PermissionSource::Hook,
         yes: Some(yes.to_string()),
-        no: Refusal::Reasoned { line: decided(request_id, &no), at: REASON },
+        no: DenialReply::Reasoned { line: decided(request_id, &no), at: REASON },
     }
 }
 
@@ -166,7 +173,7 @@ fn decided(request_id: &str, decision: &Value) -> Value {
     })
 }
 
-/// An answer that is none: of a hook that counts as a no.
+/// An error response, which a hook treats as a denial.
 fn failed(request_id: &str, why: &str) -> String {
     json!({
         "type": "control_response",
@@ -176,27 +183,27 @@ fn failed(request_id: &str, why: &str) -> String {
 }
 
 impl Conversation for ClaudeDialogue {
-    fn open(&mut self) -> Vec<Turn> {
-        // Every tool; and what fails is a no.
+    fn open(&mut self) -> Vec<DialogueAction> {
+        // Every tool; and a failure denies.
         let hook = json!({ "hookCallbackIds": [HOOK], "timeout": HOOK_SECONDS, "onFailure": "block" });
         let request = json!({ "subtype": "initialize", "hooks": { BEFORE_A_CALL: [hook] } });
         let asked = json!({ "type": "control_request", "request_id": HOOK, "request": request });
-        vec![Turn::Say(asked.to_string())]
+        vec![DialogueAction::Say(asked.to_string())]
     }
 
-    fn hear(&mut self, line: &[u8]) -> (Option<Said>, Vec<Turn>) {
+    fn hear(&mut self, line: &[u8]) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         if line.len() >= MAX_SAID {
-            // What it asked is not known, or that it has ended: who waits for an answer that does not come gets none.
+            // The request, or the result, is unknown: an agent that waits for a response never gets one.
             return broken_off("a line is longer than herma reads");
         }
         let Some((kind, text)) = typed(line) else { return (None, Vec::new()) };
         match kind.as_str() {
             "control_request" => asked(&text),
             "control_response" => self.answered(&text),
-            // It waits no longer for what it asked.
-            "control_cancel_request" => (Some(Said::NOTHING), Vec::new()),
-            // Its last word: it ends when nothing more can be said to it.
-            "result" => (ClaudeReader.line(line), vec![Turn::End]),
+            // It no longer waits for the response.
+            "control_cancel_request" => (Some(AgentEvent::NOTHING), Vec::new()),
+            // The last message: it exits when its stdin is closed.
+            "result" => (ClaudeReader.line(line), vec![DialogueAction::End]),
             _ => (ClaudeReader.line(line), Vec::new()),
         }
     }

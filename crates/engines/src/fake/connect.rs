@@ -9,10 +9,10 @@ use serde::Deserialize;
 /// The variable by which programs find the egress proxy.
 pub const PROXY_VARIABLE: &str = "HTTPS_PROXY";
 
-/// How long the proxy has for its answer: longer than it gives itself.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// The most of an answer that is read.
-const MOST: u64 = 4 << 10;
+/// The timeout for the proxy's answer: longer than the proxy's own.
+const CONNECT_TIMEOUT: Duration = Duration::from_mins(1);
+/// The largest answer that is read.
+const MAX_ANSWER_BYTES: u64 = 4 << 10;
 
 /// The step `connect`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -26,17 +26,17 @@ pub struct Connect {
 }
 
 impl Connect {
-    /// Asks for the tunnel and leaves it at that; gives what the proxy answered.
+    /// Requests the tunnel and closes it; returns the proxy's answer.
     pub(super) fn put(&self, proxy: Option<SocketAddr>) -> Result<String, String> {
         let proxy = proxy.ok_or("there is no egress proxy here")?;
         let ask = || {
             let mut stream = TcpStream::connect(proxy)?;
-            stream.set_read_timeout(Some(PATIENCE))?;
+            stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
             write!(stream, "CONNECT {0} HTTP/1.1\r\nHost: {0}\r\n\r\n", self.to)?;
             let mut answer = Vec::new();
             let mut part = [0; 512];
-            // Of a tunnel only the head comes; a refusal is read to its end.
-            while answer.len() as u64 <= MOST && !is_established(&answer) {
+            // An established tunnel sends only a head; a denial is read to its end.
+            while answer.len() as u64 <= MAX_ANSWER_BYTES && !is_established(&answer) {
                 match stream.read(&mut part)? {
                     0 => break,
                     count => answer.extend_from_slice(part.get(..count).unwrap_or_default()),

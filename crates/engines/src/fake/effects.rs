@@ -1,5 +1,5 @@
-//! What the steps of a script do to files. Paths that lead out of the workspace are taken as they are: what holds an
-//! engine in is the destination, not the engine.
+//! The file operations of a script. Paths that lead out of the workspace are used as they are: the destination
+//! confines an engine, not the engine itself.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};

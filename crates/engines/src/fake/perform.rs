@@ -15,26 +15,26 @@ use super::ask::Router;
 use super::script::{ResultWord, Script, Step};
 use super::values::ScriptPath;
 use super::{effects, shell};
-use crate::protocol::Line;
+use crate::protocol::ProtocolLine;
 
-/// The exit code where a `shell` step that must succeed did not, or where nobody listens any more.
+/// The exit code if a `shell` step with `must` failed, or the output is closed.
 const FAILED: u8 = 1;
 
-/// The exit code where there is no script to play.
+/// The exit code if there is no script to play.
 const NO_SCRIPT: u8 = 2;
 
-/// Who plays a script: what the hello and the result say, and who answers what it asks.
+/// The player of a script: its identity in the protocol, and its access to router and proxy.
 #[derive(Clone, Copy, Debug)]
 pub struct Speaker<'a> {
     /// The engine's name.
     pub engine: &'a str,
     /// The program's version.
     pub version: &'a str,
-    /// The contract that a result names; none where results come without an envelope.
+    /// The contract that a result names; none for results without an envelope.
     pub contract: Option<Digest>,
-    /// Whom it can ask; none where the contract names no model.
+    /// The router; none if the contract names no model.
     pub router: Option<&'a Router>,
-    /// Where the run's egress proxy answers; none where there is none.
+    /// The address of the run's egress proxy, if any.
     pub proxy: Option<SocketAddr>,
 }
 
@@ -44,7 +44,7 @@ impl Speaker<'static> {
         Self { engine: EngineName::DEFAULT, version: VERSION, contract: None, router: None, proxy: None };
 }
 
-/// Plays the script in this file on standard output; gives the exit code that the process should end with.
+/// Plays the script in this file on stdout; returns the exit code.
 #[must_use]
 pub fn run(script: &Path, workspace: &Path, speaker: Speaker<'_>) -> u8 {
     let Ok(output) = io::stdout().as_fd().try_clone_to_owned() else {
@@ -53,7 +53,7 @@ pub fn run(script: &Path, workspace: &Path, speaker: Speaker<'_>) -> u8 {
     play_file(script, workspace, speaker, File::from(output))
 }
 
-/// Plays the script in this file and says everything on `output`; gives the exit code.
+/// Plays the script in this file on `output`; returns the exit code.
 #[must_use]
 pub fn play_file(script: &Path, workspace: &Path, speaker: Speaker<'_>, mut output: File) -> u8 {
     let read = fs::read(script)
@@ -62,19 +62,19 @@ pub fn play_file(script: &Path, workspace: &Path, speaker: Speaker<'_>, mut outp
     match read {
         Ok(script) => perform(&script, speaker, workspace, output),
         Err(why) => {
-            // If this cannot be said either, the exit code still says it.
+            // If this cannot be written either, the exit code tells.
             let text = format!("the script cannot be played: {why}");
-            let _ = Line::Message { text }.write_to(&mut output);
+            let _ = ProtocolLine::Message { text }.write_to(&mut output);
             NO_SCRIPT
         }
     }
 }
 
-/// Plays a script in `workspace` and says everything on `output`; gives the exit code.
+/// Plays a script in `workspace` on `output`; returns the exit code.
 #[must_use]
 pub fn perform(script: &Script, speaker: Speaker<'_>, workspace: &Path, output: File) -> u8 {
     let mut performance = Performance { speaker, workspace, output, greeted: false, result_given: false };
-    // An error here is one of the output: nobody listens, so there is nothing left to play for.
+    // Only writing the output can fail here, and then there is no reader left.
     performance.play(script).unwrap_or(FAILED)
 }
 
@@ -86,15 +86,15 @@ struct Performance<'a> {
     result_given: bool,
 }
 
-/// Whether the script goes on after a step.
-enum Next {
+/// Whether the script continues after a step.
+enum AfterStep {
     Step,
     End(u8),
 }
 
 impl Performance<'_> {
     fn play(&mut self, script: &Script) -> io::Result<u8> {
-        if let Next::End(code) = self.steps(&script.steps)? {
+        if let AfterStep::End(code) = self.steps(&script.steps)? {
             return Ok(code);
         }
         self.greet()?;
@@ -104,16 +104,16 @@ impl Performance<'_> {
         Ok(0)
     }
 
-    fn steps(&mut self, steps: &[Step]) -> io::Result<Next> {
+    fn steps(&mut self, steps: &[Step]) -> io::Result<AfterStep> {
         for step in steps {
-            if let Next::End(code) = self.step(step)? {
-                return Ok(Next::End(code));
+            if let AfterStep::End(code) = self.step(step)? {
+                return Ok(AfterStep::End(code));
             }
         }
-        Ok(Next::Step)
+        Ok(AfterStep::Step)
     }
 
-    fn step(&mut self, step: &Step) -> io::Result<Next> {
+    fn step(&mut self, step: &Step) -> io::Result<AfterStep> {
         if !matches!(step, Step::Sleep(_) | Step::Repeat(_)) {
             self.greet()?;
         }
@@ -135,7 +135,7 @@ impl Performance<'_> {
                 let ended = shell::run(&s.command, self.workspace, &self.output);
                 if !self.succeeded(&s.command, ended)? && s.must {
                     self.result(EngineResult::Failed)?;
-                    return Ok(Next::End(FAILED));
+                    return Ok(AfterStep::End(FAILED));
                 }
             }
             Step::Ask(s) => return self.called("ask", s.put(self.speaker.router), s.must),
@@ -145,9 +145,9 @@ impl Performance<'_> {
                 self.succeeded(command, ended)?;
             }
             Step::Say(text) => self.message(text.clone())?,
-            Step::Plan(items) => self.say(&Line::Plan { items: items.clone() })?,
+            Step::Plan(items) => self.say(&ProtocolLine::Plan { items: items.clone() })?,
             Step::Tool(s) => {
-                self.say(&Line::Tool { name: s.name.clone(), command: s.command.clone() })?;
+                self.say(&ProtocolLine::Tool { name: s.name.clone(), command: s.command.clone() })?;
             }
             Step::Print(text) => self.output.write_all(format!("{text}\n").as_bytes())?,
             Step::Flood(s) => {
@@ -157,30 +157,30 @@ impl Performance<'_> {
             Step::Sleep(span) => thread::sleep(span.duration()),
             Step::Repeat(s) => {
                 for _ in 0..s.times {
-                    if let Next::End(code) = self.steps(&s.steps)? {
-                        return Ok(Next::End(code));
+                    if let AfterStep::End(code) = self.steps(&s.steps)? {
+                        return Ok(AfterStep::End(code));
                     }
                 }
             }
-            Step::Exit(code) => return Ok(Next::End(*code)),
+            Step::Exit(code) => return Ok(AfterStep::End(*code)),
             Step::Result(word) => self.give_result(*word)?,
         }
-        Ok(Next::Step)
+        Ok(AfterStep::Step)
     }
 
-    /// Says what came of a call. Where it must succeed and did not, the script ends.
-    fn called(&mut self, step: &str, came: Result<String, String>, must: bool) -> io::Result<Next> {
+    /// Reports the result of a call. If it must succeed and did not, the script ends.
+    fn called(&mut self, step: &str, came: Result<String, String>, must: bool) -> io::Result<AfterStep> {
         match came {
             Ok(said) => self.message(said)?,
             Err(why) => {
                 self.message(format!("`{step}` failed: {why}"))?;
                 if must {
                     self.result(EngineResult::Failed)?;
-                    return Ok(Next::End(FAILED));
+                    return Ok(AfterStep::End(FAILED));
                 }
             }
         }
-        Ok(Next::Step)
+        Ok(AfterStep::Step)
     }
 
     fn greet(&mut self) -> io::Result<()> {
@@ -189,19 +189,19 @@ impl Performance<'_> {
         }
         self.greeted = true;
         let Speaker { engine, version, .. } = self.speaker;
-        self.say(&Line::Hello { engine: engine.to_owned(), version: version.to_owned() })
+        self.say(&ProtocolLine::Hello { engine: engine.to_owned(), version: version.to_owned() })
     }
 
-    fn say(&mut self, line: &Line) -> io::Result<()> {
+    fn say(&mut self, line: &ProtocolLine) -> io::Result<()> {
         line.write_to(&mut self.output)
     }
 
     fn message(&mut self, text: String) -> io::Result<()> {
-        self.say(&Line::Message { text })
+        self.say(&ProtocolLine::Message { text })
     }
 
     fn result(&mut self, status: EngineResult) -> io::Result<()> {
-        self.say(&Line::Result { status, contract_digest: self.speaker.contract })
+        self.say(&ProtocolLine::Result { status, contract_digest: self.speaker.contract })
     }
 
     fn give_result(&mut self, word: ResultWord) -> io::Result<()> {
@@ -215,7 +215,7 @@ impl Performance<'_> {
         }
     }
 
-    /// Does something to a file; if that fails, says so and goes on.
+    /// Runs a file operation; reports a failure and continues.
     fn effect(
         &mut self,
         verb: &str,
@@ -228,7 +228,7 @@ impl Performance<'_> {
         }
     }
 
-    /// Whether the command ended well; if not, says so.
+    /// Whether the command succeeded; reports a failure.
     fn succeeded(&mut self, command: &str, ended: io::Result<ExitStatus>) -> io::Result<bool> {
         let why = match ended {
             Ok(status) if status.success() => return Ok(true),

@@ -19,7 +19,7 @@ use super::ask::Ask;
 use super::connect::Connect;
 use super::values::{Permissions, ScriptPath, base64_bytes};
 
-/// What `fake` does, step by step.
+/// The steps of `fake`.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Script {
@@ -84,9 +84,9 @@ pub enum Step {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "WriteFields")]
 pub struct Write {
-    /// Where.
+    /// The path.
     pub path: ScriptPath,
-    /// What.
+    /// The content.
     pub bytes: Vec<u8>,
 }
 
@@ -117,7 +117,7 @@ impl TryFrom<WriteFields> for Write {
 pub struct Append {
     /// To which file.
     pub path: ScriptPath,
-    /// What.
+    /// The text.
     pub text: String,
 }
 
@@ -145,16 +145,16 @@ pub struct Chmod {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Symlink {
-    /// Where the link is.
+    /// The path of the link.
     pub path: ScriptPath,
-    /// Where it leads.
+    /// Its target.
     pub target: ScriptPath,
 }
 
 /// The step `shell`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shell {
-    /// What is run.
+    /// The command.
     pub command: String,
     /// Whether the script ends where it fails.
     pub must: bool,
@@ -218,11 +218,11 @@ pub struct Flood {
 pub struct Repeat {
     /// How often.
     pub times: u32,
-    /// What.
+    /// The steps.
     pub steps: Vec<Step>,
 }
 
-/// What the step `result` can say.
+/// The values of the step `result`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ResultWord {

@@ -1,4 +1,4 @@
-//! Starts what a script tells `fake` to start.
+//! Starts the commands of a script.
 #![allow(
     clippy::disallowed_types,
     reason = "fake is the agent: what it starts lives and dies inside the destination"
@@ -14,7 +14,7 @@ pub(super) fn run(command: &str, workspace: &Path, output: &File) -> io::Result<
     start("/bin/sh", &["-c", command], workspace, output)
 }
 
-/// Starts the command in a session of its own, with no parent that waits for it, and leaves it running.
+/// Starts the command in a session of its own without a waiting parent, and leaves it running.
 pub(super) fn leave_behind(command: &str, workspace: &Path, output: &File) -> io::Result<ExitStatus> {
     start("setsid", &["--fork", "/bin/sh", "-c", command], workspace, output)
 }

@@ -1,4 +1,4 @@
-//! What `stub` reads on its standard input: the contract, and how it should behave.
+//! The stdin of `stub`: the contract, and how it should behave.
 
 use std::io;
 
@@ -23,7 +23,7 @@ pub struct StubAssignment {
     pub contract_digest: Digest,
     /// The contract's body: what the program is told to do.
     pub brief: String,
-    /// What it does, in the script language of `fake`; none means that it is left to itself.
+    /// The steps, in the script language of `fake`; none means that it does nothing.
     pub script: Option<String>,
 }
 
@@ -35,7 +35,7 @@ pub enum AssignmentSchema {
     V1,
 }
 
-/// Why some bytes are not an assignment.
+/// Why bytes are not an assignment.
 #[derive(Debug, thiserror::Error)]
 pub enum BadAssignment {
     /// There are too many of them.
@@ -47,15 +47,15 @@ pub enum BadAssignment {
     /// They contradict themselves.
     #[error("`contract_digest` is {named}, and contract and brief give {found}")]
     Digest {
-        /// What it says.
+        /// The stated digest.
         named: Digest,
-        /// What it should say.
+        /// The computed digest.
         found: Digest,
     },
 }
 
 impl StubAssignment {
-    /// What the program is given for this assignment.
+    /// The assignment for the program.
     pub fn of(assignment: &Assignment<'_>) -> io::Result<Self> {
         Ok(Self {
             schema: AssignmentSchema::V1,
@@ -66,7 +66,7 @@ impl StubAssignment {
         })
     }
 
-    /// Reads an assignment and holds it to its own digest.
+    /// Parses an assignment and checks its digest.
     pub fn parse(bytes: &[u8]) -> Result<Self, BadAssignment> {
         if bytes.len() > MAX_BYTES {
             return Err(BadAssignment::TooLarge);
@@ -81,7 +81,7 @@ impl StubAssignment {
     }
 }
 
-/// The error may repeat any amount of what it was given.
+/// Shortens an error, which may repeat any amount of its input.
 fn shortened(error: &serde_json::Error) -> String {
     error.to_string().chars().take(200).collect()
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_written_is_what_is_read_for_every_fixture() {
+    fn assignments_survive_a_round_trip_for_every_fixture() {
         for fixture in herma_fixtures::all() {
             let contract = contract(fixture.name);
             let written =
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn what_contradicts_itself_or_is_not_of_the_form_is_refused() {
+    fn contradictory_or_malformed_values_are_refused() {
         let error = |change: fn(&mut serde_json::Value)| {
             let mut value = serde_json::from_slice(&written()).unwrap();
             change(&mut value);

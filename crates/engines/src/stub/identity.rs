@@ -1,4 +1,4 @@
-//! What `herma-stub --identity` prints.
+//! The output of `herma-stub --identity`.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The longest version: it goes into messages and reports.
 const MAX_VERSION: usize = 64;
 
-/// Who a program says that it is: `{"engine":"stub","version":"0.1.0"}`.
+/// The identity of a program: `{"engine":"stub","version":"0.1.0"}`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StubIdentity {
@@ -19,7 +19,7 @@ pub struct StubIdentity {
 }
 
 impl StubIdentity {
-    /// Reads what a program printed; `None` if it is anything but one identity.
+    /// Parses a program's output; `None` if it is anything but one identity.
     #[must_use]
     pub fn read(output: &[u8]) -> Option<Self> {
         let read: Self = serde_json::from_slice(output).ok()?;

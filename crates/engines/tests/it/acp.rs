@@ -1,4 +1,4 @@
-//! The engine `acp`: what recorded dialogues with real agents come to, and what an agent can say at the wrong time.
+//! The engine `acp`: recorded dialogues with real agents, and messages at the wrong time.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,11 +11,14 @@ use herma_core::engine::EngineResult;
 use herma_core::model_call::Door;
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
-use herma_engines::{Assignment, Conversation, Engine, EngineError, Question, Refusal, Registry, Said, Turn};
+use herma_engines::{
+    AgentEvent, Assignment, Conversation, DenialReply, DialogueAction, Engine, EngineError,
+    PermissionRequest, Registry,
+};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// Dialogues with real agents, recorded line by line with who said it.
+/// Recorded dialogues with real agents, line by line with their direction.
 const DIALOGUES: [(&str, &str); 4] = [
     ("acp-claude", include_str!("streams/acp-claude.jsonl")),
     ("acp-codex", include_str!("streams/acp-codex.jsonl")),
@@ -23,7 +26,7 @@ const DIALOGUES: [(&str, &str); 4] = [
     ("acp-opencode", include_str!("streams/acp-opencode.jsonl")),
 ];
 
-/// What one side said in a dialogue.
+/// One direction of a dialogue.
 fn side(text: &str, dir: &str) -> Vec<Value> {
     let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     lines.filter(|line| line["dir"] == dir).map(|line| line["msg"].clone()).collect()
@@ -36,23 +39,23 @@ fn stream(text: &str) -> Vec<u8> {
 
 #[derive(Debug, Default)]
 struct Heard {
-    said: Vec<Said>,
-    turns: Vec<Turn>,
-    /// How many lines were not understood.
+    said: Vec<AgentEvent>,
+    turns: Vec<DialogueAction>,
+    /// The number of unknown lines.
     unknown: usize,
 }
 
 impl Heard {
     fn results(&self) -> Vec<EngineResult> {
         let results = self.said.iter().filter_map(|said| match said {
-            Said::Result(result) => Some(*result),
+            AgentEvent::Result(result) => Some(*result),
             _ => None,
         });
         results.collect()
     }
 
     fn malformed(&self) -> usize {
-        self.said.iter().filter(|said| matches!(said, Said::Malformed(_))).count()
+        self.said.iter().filter(|said| matches!(said, AgentEvent::Malformed(_))).count()
     }
 }
 
@@ -65,14 +68,14 @@ fn dialogue() -> (AcpConversation, Heard) {
 fn hear(dialogue: &mut AcpConversation, line: &[u8], heard: &mut Heard) {
     let (said, turns) = dialogue.hear(line);
     match said {
-        Some(Said::All(several)) => heard.said.extend(several),
+        Some(AgentEvent::All(several)) => heard.said.extend(several),
         Some(said) => heard.said.push(said),
         None => heard.unknown += 1,
     }
     heard.turns.extend(turns);
 }
 
-/// All that comes of a stream.
+/// Everything that is parsed from a stream.
 fn heard(stream: &[u8]) -> Heard {
     let (mut dialogue, mut all) = dialogue();
     for line in stream.split(|b| *b == b'\n').filter(|line| !line.is_empty()) {
@@ -123,7 +126,7 @@ fn a_dialogue_with_a_real_agent_is_led_to_its_end() {
             "{name}"
         );
         insta::assert_debug_snapshot!(name, (&all.said, &all.turns));
-        // What herma says is what was said when the dialogue was recorded, but for who says it, where, and what.
+        // herma sends the recorded requests, except for client info, paths and prompt.
         let said: Vec<String> = all.turns.iter().filter_map(method_of).collect();
         let recorded = side(text, "->");
         let recorded: Vec<&str> = recorded.iter().filter_map(|message| message["method"].as_str()).collect();
@@ -131,8 +134,8 @@ fn a_dialogue_with_a_real_agent_is_led_to_its_end() {
     }
 }
 
-fn method_of(turn: &Turn) -> Option<String> {
-    let Turn::Say(line) = turn else { return None };
+fn method_of(turn: &DialogueAction) -> Option<String> {
+    let DialogueAction::Say(line) = turn else { return None };
     let message: Value = serde_json::from_str(line).unwrap();
     message["method"].as_str().map(ToOwned::to_owned)
 }
@@ -143,12 +146,12 @@ fn only_a_turn_that_the_agent_ended_by_itself_is_a_completed_one() {
     for reason in ["max_tokens", "max_turn_requests", "refusal", "cancelled", "", "END_TURN", "tomorrow"] {
         let all = told(&[hello(), session(), ends(reason)]);
         assert_eq!(all.results(), [EngineResult::Failed], "{reason}");
-        assert_eq!(all.turns.last(), Some(&Turn::End));
+        assert_eq!(all.turns.last(), Some(&DialogueAction::End));
     }
 }
 
 #[test]
-fn an_agent_that_refuses_anything_has_failed_and_is_told_nothing_more() {
+fn an_agent_that_rejects_a_request_has_failed_and_gets_no_more() {
     let error = |id: u64| {
         let error =
             json!({ "code": -32000, "message": "Authentication required", "data": { "why": "no key" } });
@@ -160,19 +163,19 @@ fn an_agent_that_refuses_anything_has_failed_and_is_told_nothing_more() {
     {
         let all = told(&messages);
         assert_eq!((all.results(), all.malformed()), (vec![EngineResult::Failed], 0), "{messages:?}");
-        assert_eq!(all.turns.last(), Some(&Turn::End));
+        assert_eq!(all.turns.last(), Some(&DialogueAction::End));
     }
-    let words = Said::Message(r#"error -32000: Authentication required: {"why":"no key"}"#.to_owned());
+    let words = AgentEvent::Message(r#"error -32000: Authentication required: {"why":"no key"}"#.to_owned());
     assert!(told(&[error(1)]).said.contains(&words));
 }
 
 #[test]
-fn nobody_is_done_before_he_was_asked() {
+fn no_result_counts_before_the_prompt() {
     for messages in [vec![ends("end_turn")], vec![hello(), ends("end_turn")], vec![session()]] {
         let all = told(&messages);
         assert!(all.results().is_empty() && all.malformed() == 1, "{all:?}");
     }
-    // What was answered is answered: once more says nothing more, and opens no second session.
+    // A duplicate response adds nothing and opens no second session.
     let all =
         told(&[hello(), hello(), session(), session(), ends("end_turn"), ends("end_turn"), ends("refusal")]);
     assert_eq!((all.results(), all.malformed()), (vec![EngineResult::Completed], 0));
@@ -181,10 +184,10 @@ fn nobody_is_done_before_he_was_asked() {
 
 #[test]
 fn a_question_has_two_answers_and_a_yes_is_for_this_once() {
-    let question = |kinds: &[&str]| -> Question {
+    let question = |kinds: &[&str]| -> PermissionRequest {
         let all = told(&[hello(), session(), asks("git push", kinds)]);
         match all.turns.last() {
-            Some(Turn::Answer(question)) => question.clone(),
+            Some(DialogueAction::Answer(question)) => question.clone(),
             other => panic!("{other:?}"),
         }
     };
@@ -195,31 +198,31 @@ fn a_question_has_two_answers_and_a_yes_is_for_this_once() {
             r#"{{"jsonrpc":"2.0","id":"q-7","result":{{"outcome":{{"outcome":"selected","optionId":"{choice}"}}}}}}"#
         )
     };
-    assert_eq!((all.yes, all.no), (Some(answer("o-allow_once")), Refusal::Bare(answer("o-reject_once"))));
+    assert_eq!((all.yes, all.no), (Some(answer("o-allow_once")), DenialReply::Bare(answer("o-reject_once"))));
     let always = question(&["allow_always", "reject_always"]);
-    assert_eq!((always.yes, always.no), (None, Refusal::Bare(answer("o-reject_always"))));
+    assert_eq!((always.yes, always.no), (None, DenialReply::Bare(answer("o-reject_always"))));
     let none = question(&[]);
     let cancelled = r#"{"jsonrpc":"2.0","id":"q-7","result":{"outcome":{"outcome":"cancelled"}}}"#;
-    assert_eq!((none.yes, none.no), (None, Refusal::Bare(cancelled.to_owned())));
+    assert_eq!((none.yes, none.no), (None, DenialReply::Bare(cancelled.to_owned())));
 }
 
 #[test]
-fn what_herma_does_not_offer_is_refused_and_never_left_without_an_answer() {
+fn unsupported_requests_get_an_error_response() {
     for method in ["fs/read_text_file", "fs/write_text_file", "terminal/create", "_own/thing"] {
         let request = json!({ "jsonrpc": "2.0", "id": 9, "method": method, "params": {} });
         let all = told(&[hello(), session(), request]);
-        let Some(Turn::Say(answer)) = all.turns.last() else { panic!("{all:?}") };
+        let Some(DialogueAction::Say(answer)) = all.turns.last() else { panic!("{all:?}") };
         let answer: Value = serde_json::from_str(answer).unwrap();
         assert_eq!((&answer["id"], &answer["error"]["code"]), (&json!(9), &json!(-32601)), "{method}");
         assert_eq!(all.malformed(), 0);
     }
     let broken = json!({ "jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": {} });
     let all = told(&[hello(), session(), broken]);
-    assert!(all.malformed() == 1 && matches!(all.turns.last(), Some(Turn::Say(_))), "{all:?}");
+    assert!(all.malformed() == 1 && matches!(all.turns.last(), Some(DialogueAction::Say(_))), "{all:?}");
 }
 
 #[test]
-fn a_call_is_told_when_it_is_known_what_it_is_and_again_where_that_changes() {
+fn a_call_is_reported_when_its_subject_is_known_and_again_when_it_changes() {
     let call = |kind: &str, more: Value| {
         let mut call = json!({ "sessionUpdate": kind, "toolCallId": "c", "kind": "execute" });
         call.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -228,7 +231,7 @@ fn a_call_is_told_when_it_is_known_what_it_is_and_again_where_that_changes() {
     let tools = |messages: &[Value]| -> Vec<String> {
         let all = told(messages);
         let tools = all.said.into_iter().filter_map(|said| match said {
-            Said::Tool { name, command } => Some(format!("{name}: {command}")),
+            AgentEvent::Tool { name, command } => Some(format!("{name}: {command}")),
             _ => None,
         });
         tools.collect()
@@ -251,7 +254,7 @@ fn a_call_is_told_when_it_is_known_what_it_is_and_again_where_that_changes() {
 }
 
 #[test]
-fn whatever_it_says_what_is_held_of_it_is_bounded() {
+fn buffered_output_is_bounded() {
     let (mut dialogue, mut all) = dialogue();
     let chunk = update(&json!({
         "sessionUpdate": "agent_message_chunk", "content": { "type": "text", "text": "x".repeat(1000) },
@@ -291,7 +294,7 @@ proptest! {
         bytes[at] = byte;
         bytes.truncate(cut.index(bytes.len() + 1));
         bytes.extend(&noise);
-        // Before the agent was prompted it can have done nothing, whatever its stream holds.
+        // No result counts before the prompt, whatever the stream contains.
         let prompted = |all: &Heard| all.turns.iter().filter_map(method_of).any(|method| method == "session/prompt");
         let all = heard(&bytes);
         prop_assert!(all.results().is_empty() || prompted(&all) || all.results() == [EngineResult::Failed]);
@@ -426,7 +429,7 @@ fn the_same_program_with_another_configuration_is_another_engine() {
     ] {
         assert_ne!(digest(&other), before, "{other:?}");
     }
-    // Where it comes from, or what is to be installed next, changes nothing of what runs.
+    // The origin of the program, or its next version, is not part of the digest.
     let package = |text: &str| Some(serde_json::from_str(text).unwrap());
     for text in [r#"{"npm":"some","version":"1.2.3"}"#, r#"{"pypi":"some","version":"1.2"}"#] {
         let named = AcpAgent { package: package(text), ..file.clone() };
@@ -470,7 +473,7 @@ fn an_agent_whose_package_is_named_is_installed_from_there() {
     assert_eq!(get(&there).digest_over(digest), get(&there).digest().unwrap());
     assert!(get(&there).identify(&view()).unwrap().env.is_empty());
 
-    // The interpreter that lies in a tree of Python's finds its library there, whatever is written of the package.
+    // A Python interpreter in a tree finds its library there, whatever the package's settings are.
     fs::create_dir_all(tree.path().join("python/lib")).unwrap();
     let pypi = registry(Some(agent()), Some(tree.path()));
     let library = ("LD_LIBRARY_PATH".to_owned(), "/opt/herma-engine/python/lib".to_owned());

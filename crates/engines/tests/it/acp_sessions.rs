@@ -2,7 +2,7 @@
 
 use herma_core::engine::EngineResult;
 use herma_engines::acp::AcpConversation;
-use herma_engines::{Conversation as _, Said, Turn};
+use herma_engines::{AgentEvent, Conversation as _, DialogueAction};
 use serde_json::{Value, json};
 
 fn hello(loads: &Value) -> Value {
@@ -25,8 +25,8 @@ fn answers(id: u64, result: &Value) -> Value {
     json!({ "jsonrpc": "2.0", "id": id, "result": result })
 }
 
-/// What comes of these messages: what was said, and the methods that herma called with their parameters.
-fn told(session: Option<&str>, messages: &[Value]) -> (Vec<Said>, Vec<(String, Value)>) {
+/// The events and herma's requests for these messages.
+fn told(session: Option<&str>, messages: &[Value]) -> (Vec<AgentEvent>, Vec<(String, Value)>) {
     let mut dialogue = AcpConversation::new("Go on.".to_owned(), "/workspace".to_owned());
     if let Some(session) = session {
         dialogue = dialogue.going_on(session.to_owned());
@@ -36,12 +36,12 @@ fn told(session: Option<&str>, messages: &[Value]) -> (Vec<Said>, Vec<(String, V
         let (heard, more) = dialogue.hear(message.to_string().as_bytes());
         turns.extend(more);
         match heard {
-            Some(Said::All(all)) => said.extend(all),
+            Some(AgentEvent::All(all)) => said.extend(all),
             other => panic!("{other:?}"),
         }
     }
     let calls = turns.iter().filter_map(|turn| match turn {
-        Turn::Say(line) => {
+        DialogueAction::Say(line) => {
             let message: Value = serde_json::from_str(line).unwrap();
             Some((message["method"].as_str()?.to_owned(), message["params"].clone()))
         }
@@ -51,7 +51,7 @@ fn told(session: Option<&str>, messages: &[Value]) -> (Vec<Said>, Vec<(String, V
 }
 
 #[test]
-fn an_agent_goes_on_with_its_session_and_what_it_tells_again_is_not_told_twice() {
+fn a_resumed_agent_replays_history_that_is_not_reported_twice() {
     let offers = json!({ "loadSession": true });
     // Some answer with nothing, some with an object.
     for loaded in [Value::Null, json!({}), json!({ "modes": null })] {
@@ -65,10 +65,10 @@ fn an_agent_goes_on_with_its_session_and_what_it_tells_again_is_not_told_twice()
         ];
         let (said, calls) = told(Some("s-1"), &messages);
         let expected = [
-            Said::Hello,
-            Said::Session("s-1".to_owned()),
-            Said::Message("of now".to_owned()),
-            Said::Result(EngineResult::Completed),
+            AgentEvent::Hello,
+            AgentEvent::Session("s-1".to_owned()),
+            AgentEvent::Message("of now".to_owned()),
+            AgentEvent::Result(EngineResult::Completed),
         ];
         assert_eq!(said, expected);
         let methods: Vec<&str> = calls.iter().map(|(method, _)| method.as_str()).collect();
@@ -83,17 +83,20 @@ fn an_agent_that_cannot_go_on_is_not_asked_to_and_begins_nothing_else() {
     for offers in [json!({}), json!({ "loadSession": false })] {
         let (said, calls) = told(Some("s-1"), &[hello(&offers)]);
         assert!(
-            matches!(&said[..], [Said::Message(why), Said::Result(EngineResult::Failed)] if why.contains("loadSession")),
+            matches!(&said[..], [AgentEvent::Message(why), AgentEvent::Result(EngineResult::Failed)] if why.contains("loadSession")),
             "{said:?}"
         );
         assert_eq!(calls.len(), 1, "{calls:?}");
-        // That it could not is known before somebody asks for it.
+        // That an agent cannot resume is known before a resume is requested.
         let (said, _) = told(None, &[hello(&offers), answers(2, &json!({ "sessionId": "s-1" }))]);
-        assert_eq!(said, [Said::Hello, Said::Session("s-1".to_owned()), Said::NoWayBack]);
+        assert_eq!(said, [AgentEvent::Hello, AgentEvent::Session("s-1".to_owned()), AgentEvent::NoWayBack]);
     }
     // One that refuses its session has failed.
     let refused =
         json!({ "jsonrpc": "2.0", "id": 2, "error": { "code": -32602, "message": "no such session" } });
     let (said, calls) = told(Some("s-1"), &[hello(&json!({ "loadSession": true })), refused]);
-    assert!(said.contains(&Said::Result(EngineResult::Failed)) && calls.len() == 2, "{said:?} {calls:?}");
+    assert!(
+        said.contains(&AgentEvent::Result(EngineResult::Failed)) && calls.len() == 2,
+        "{said:?} {calls:?}"
+    );
 }

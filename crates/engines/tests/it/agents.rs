@@ -1,4 +1,4 @@
-//! The engines of real agents through the seam, and what their recorded streams say.
+//! The engines of real agents, and their recorded streams.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,7 +9,7 @@ use crate::view::view;
 use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
-use herma_engines::{Assignment, EngineError, Launch, Registry, Said};
+use herma_engines::{AgentEvent, Assignment, EngineError, Launch, Registry};
 use proptest::prelude::*;
 
 const AGENTS: [&str; 5] = ["codex", "claude", "opencode", "pi", "hermes"];
@@ -68,7 +68,7 @@ fn tree(package: &str, version: &str) -> tempfile::TempDir {
 }
 
 /// All that a reader understands of a stream, and how many lines it does not.
-fn heard(engine: &str, stream: &[u8]) -> (Vec<Said>, usize) {
+fn heard(engine: &str, stream: &[u8]) -> (Vec<AgentEvent>, usize) {
     let registry = registry(engine, None);
     let mut reader = registry.get(&name(engine)).unwrap().reader(Digest::of(b"contract"));
     let (mut all, mut unknown) = (Vec::new(), 0);
@@ -81,21 +81,21 @@ fn heard(engine: &str, stream: &[u8]) -> (Vec<Said>, usize) {
     (all, unknown)
 }
 
-fn flatten(said: Said, all: &mut Vec<Said>) {
+fn flatten(said: AgentEvent, all: &mut Vec<AgentEvent>) {
     match said {
-        Said::All(several) => several.into_iter().for_each(|said| flatten(said, all)),
+        AgentEvent::All(several) => several.into_iter().for_each(|said| flatten(said, all)),
         said => all.push(said),
     }
 }
 
-fn results(said: &[Said]) -> Vec<EngineResult> {
+fn results(said: &[AgentEvent]) -> Vec<EngineResult> {
     said.iter()
-        .filter_map(|said| if let Said::Result(result) = said { Some(*result) } else { None })
+        .filter_map(|said| if let AgentEvent::Result(result) = said { Some(*result) } else { None })
         .collect()
 }
 
 #[test]
-fn what_real_agents_said_is_understood() {
+fn recorded_streams_of_real_agents_are_parsed() {
     for (engine, stream, text) in STREAMS {
         let (said, unknown) = heard(engine, text.as_bytes());
         // The last line ends with a newline; what follows it is no line.
@@ -170,7 +170,7 @@ fn without_a_tree_nothing_can_be_started_and_the_message_says_what_to_do() {
 }
 
 #[test]
-fn who_it_says_it_is_is_one_line() {
+fn the_identity_is_one_line() {
     for engine in AGENTS {
         let registry = registry(engine, None);
         let agent = registry.get(&name(engine)).unwrap();
@@ -185,7 +185,7 @@ fn who_it_says_it_is_is_one_line() {
     }
 }
 
-/// What is written for a run, file by file, and how the agent is started.
+/// The files of a run, and the command of the agent.
 fn prepared(engine: &str) -> (String, Launch) {
     let tree = tree("none", "1");
     let registry = registry(engine, Some(tree.path()));
@@ -244,7 +244,7 @@ fn without_a_model_or_a_way_to_it_nothing_is_prepared() {
 }
 
 #[test]
-fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed() {
+fn unknown_types_are_ignored_and_broken_lines_are_malformed() {
     for (engine, unknown, broken) in [
         ("codex", r#"{"type":"thread.compacted"}"#, r#"{"type":"turn.completed"}"#),
         ("claude", r#"{"type":"stream_event"}"#, r#"{"type":"result","subtype":"success"}"#),
@@ -257,7 +257,7 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
             assert_eq!(heard(engine, other.as_bytes()), (vec![], 1), "{other}");
         }
         let (said, _) = heard(engine, broken.as_bytes());
-        assert!(matches!(said[..], [Said::Malformed(_)]), "{said:?}");
+        assert!(matches!(said[..], [AgentEvent::Malformed(_)]), "{said:?}");
     }
     // One whose model never answered, or did not end by itself, has not completed anything.
     assert_eq!(results(&heard("pi", br#"{"type":"agent_settled"}"#).0), [EngineResult::Failed]);
@@ -266,8 +266,8 @@ fn what_another_version_says_is_not_understood_and_what_is_broken_is_malformed()
     let lies = br#"{"type":"result","completed":true,"error":"HTTP 500"}"#;
     assert_eq!(results(&heard("hermes", lies).0), [EngineResult::Failed]);
     let other = br#"{"type":"text","sessionID":"s","part":{"type":"step-finish","reason":"stop"}}"#;
-    assert!(matches!(heard("opencode", other).0[..], [Said::Malformed(_)]), "a text is no end");
-    // An agent's word for success does not outweigh its word for an error.
+    assert!(matches!(heard("opencode", other).0[..], [AgentEvent::Malformed(_)]), "a text is no end");
+    // A reported success does not outweigh a reported error.
     let lies = br#"{"type":"result","subtype":"success","is_error":true}"#;
     assert_eq!(results(&heard("claude", lies).0), [EngineResult::Failed]);
     let turns = br#"{"type":"result","subtype":"error_max_turns","is_error":false}"#;
@@ -304,7 +304,7 @@ proptest! {
             bytes.extend(text.as_bytes());
         }
         for result in results(&heard(engine, &bytes).0) {
-            // A failure may come of a damaged stream; a success only of a stream that has one.
+            // A damaged stream may yield a failure, but no success that the whole one lacks.
             prop_assert!(result == EngineResult::Failed || whole.contains(&result));
         }
     }

@@ -1,4 +1,4 @@
-//! The step `ask`: what goes to the router, what comes of each answer, and what happens where there is none.
+//! The step `ask`: the request to the router, the result of each response, and a missing response.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -20,7 +20,7 @@ struct Got {
     body: Value,
 }
 
-/// Plays the script while one answer waits at a socket; gives the exit code, what was said, and what was asked.
+/// Plays the script while one response waits at a socket; returns the exit code, the output, and the request.
 fn ask(script: &str, answer: &str) -> (u8, String, Got) {
     let place = Place::empty();
     ask_at(&place, &place.path("router.sock"), script, answer)
@@ -61,7 +61,7 @@ fn ok(body: &str) -> String {
 }
 
 #[test]
-fn each_dialect_is_asked_at_its_door_and_its_text_is_said() {
+fn each_dialect_uses_its_endpoint_and_its_text_is_reported() {
     let cases = [
         (
             "chat",
@@ -143,7 +143,7 @@ fn another_status_than_the_expected_one_is_a_failed_step() {
 }
 
 #[test]
-fn no_router_nobody_at_the_socket_and_half_an_answer_are_failed_steps() {
+fn a_missing_router_a_dead_socket_and_half_a_response_are_failed_steps() {
     let place = Place::empty();
     let played = place.play("steps: [{ ask: { prompt: hi } }]");
     let said = String::from_utf8(played.output).unwrap();

@@ -1,4 +1,4 @@
-//! What a script cannot say, and the error that tells its author.
+//! Invalid scripts and their error messages.
 
 use herma_engines::fake::{MAX_BYTES, Script};
 
@@ -57,7 +57,7 @@ fn values_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn what_a_model_cannot_be_asked_is_refused() {
+fn an_unusable_model_name_is_refused() {
     insta::assert_snapshot!(errors(&[
         "steps:\n  - ask: hi\n",
         "steps:\n  - ask: { dialect: chat }\n",
@@ -70,7 +70,7 @@ fn what_a_model_cannot_be_asked_is_refused() {
 }
 
 #[test]
-fn what_is_not_a_text_of_bearable_size_is_refused() {
+fn oversized_and_non_text_input_is_refused() {
     let error = |bytes: &[u8]| Script::parse(bytes).unwrap_err().to_string();
     insta::assert_snapshot!(error(b"steps:\n  - say: \xff"), @"line 2, column 10: the file is not UTF-8");
     insta::assert_snapshot!(error(&vec![b'#'; MAX_BYTES + 1]), @"the file has 8388609 bytes; expected at most 8388608");

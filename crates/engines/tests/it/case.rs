@@ -1,4 +1,4 @@
-//! The engine `case`: what it is given, who it must be, and what its words come to.
+//! The engine `case`: its files, its identity, and the parsing of its output.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,18 +12,18 @@ use herma_core::Contract;
 use herma_core::engine::EngineResult;
 use herma_destination::View;
 use herma_engines::case::CaseReader;
-use herma_engines::{Assignment, EngineError, OutputReader as _, Registry, Said};
+use herma_engines::{AgentEvent, Assignment, EngineError, OutputReader as _, Registry};
 use proptest::prelude::*;
 
 fn results(output: &str) -> Vec<EngineResult> {
     let (mut reader, mut results) = (CaseReader::default(), Vec::new());
     for line in output.split('\n') {
         let all = match reader.line(line.as_bytes()) {
-            Some(Said::All(all)) => all,
+            Some(AgentEvent::All(all)) => all,
             said => said.into_iter().collect(),
         };
         results.extend(all.into_iter().filter_map(|said| match said {
-            Said::Result(result) => Some(result),
+            AgentEvent::Result(result) => Some(result),
             _ => None,
         }));
     }
@@ -95,7 +95,7 @@ proptest! {
     fn any_bytes_are_read_without_harm_and_are_no_result(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
         let mut reader = CaseReader::default();
         for line in bytes.split(|b| *b == b'\n') {
-            prop_assert!(!matches!(reader.line(line), Some(Said::Result(_))));
+            prop_assert!(!matches!(reader.line(line), Some(AgentEvent::Result(_))));
         }
     }
 }
@@ -105,7 +105,7 @@ fn a_result_without_end_is_not_held_for_ever() {
     let mut reader = CaseReader::default();
     assert_eq!(reader.line(b"<<<AGENT_RESULT"), None);
     let line = [b'x'; 4096];
-    assert!((0..1000).any(|_| matches!(reader.line(&line), Some(Said::Malformed(_)))));
+    assert!((0..1000).any(|_| matches!(reader.line(&line), Some(AgentEvent::Malformed(_)))));
     assert!(format!("{reader:?}").len() < 1 << 20);
 }
 
@@ -141,7 +141,7 @@ fn the_task_goes_by_file_and_the_model_by_configuration() {
     ));
 }
 
-/// What is printed where this is run in the place of the program, in a workspace that brings files of Case.
+/// The output of this script in place of the program, in a workspace with files of an earlier Case run.
 fn printed(program: &str) -> String {
     let dir = tempfile::tempdir().unwrap();
     let [workspace, task, ca] = ["workspace", "task", "ca"].map(|name| dir.path().join(name));
@@ -168,7 +168,7 @@ fn printed(program: &str) -> String {
 }
 
 #[test]
-fn what_the_target_brings_of_another_run_says_nothing_of_this_one() {
+fn files_of_an_earlier_case_run_do_not_count() {
     assert_eq!(printed("test -f \"$3\""), "");
     let end = r#"{"type":"pipeline_end","outcome":"failed"}"#;
     let fails = format!("mkdir -p .case/contract/events && echo '{end}' > .case/contract/events/run-1.jsonl");
@@ -176,7 +176,7 @@ fn what_the_target_brings_of_another_run_says_nothing_of_this_one() {
 }
 
 #[test]
-fn who_it_is_is_read_from_its_help_and_its_version_is_never_asked() {
+fn identity_is_read_from_the_help_and_the_version_is_never_queried() {
     let registry = registry(Some(Path::new("/programs/ca")));
     let case = registry.get(&"case".parse().unwrap()).unwrap();
     assert_eq!(case.identify(&view()).unwrap().argv, ["/opt/herma-engine/ca", "--help"]);

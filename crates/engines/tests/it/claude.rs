@@ -1,18 +1,18 @@
-//! The dialogue with Claude Code: what it is told and when, what it asks, and how that is answered.
+//! The dialogue with Claude Code: its prompt and when it is sent, its requests, and the replies.
 
 use herma_core::engine::EngineResult;
 use herma_engines::claude::ClaudeDialogue;
-use herma_engines::{Asking, Conversation as _, Question, Said, Turn};
+use herma_engines::{AgentEvent, Conversation as _, DialogueAction, PermissionRequest, PermissionSource};
 use serde_json::{Value, json};
 
 const TAKEN: &str = r#"{"type":"control_response","response":{"subtype":"success","request_id":"herma","response":{"commands":[],"hooks_applied":true,"hook_on_failure_supported":true}}}"#;
 
-fn said(turn: &Turn) -> Value {
-    let Turn::Say(line) = turn else { panic!("{turn:?}") };
+fn said(turn: &DialogueAction) -> Value {
+    let DialogueAction::Say(line) = turn else { panic!("{turn:?}") };
     serde_json::from_str(line).unwrap()
 }
 
-/// What the agent asks, as the real one does.
+/// A request of the agent, in the format of the real one.
 fn question(callback: &str, input: &Value) -> String {
     let request = json!({
         "subtype": "hook_callback", "callback_id": callback, "input": input, "tool_use_id": "toolu_1",
@@ -28,12 +28,12 @@ fn before(tool: &str, arguments: &Value) -> Value {
     })
 }
 
-/// What herma does about this line.
-fn heard(line: &str) -> Vec<Turn> {
+/// herma's actions for this line.
+fn heard(line: &str) -> Vec<DialogueAction> {
     ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes()).1
 }
 
-/// That herma has no answer to it, which is a no.
+/// herma's error reply, which denies.
 fn refused(line: &str) -> String {
     let [turn] = &heard(line)[..] else { panic!("{line}") };
     let answer = said(turn);
@@ -46,7 +46,7 @@ fn refused(line: &str) -> String {
 }
 
 #[test]
-fn it_is_told_its_task_once_its_hook_is_there_and_not_before() {
+fn the_prompt_is_sent_only_after_the_hook_is_registered() {
     let mut dialogue = ClaudeDialogue::new("Mend \"it\".\n".to_owned());
     let opened = dialogue.open();
     assert_eq!(
@@ -63,42 +63,44 @@ fn it_is_told_its_task_once_its_hook_is_there_and_not_before() {
     let other = TAKEN.replace("herma", "other");
     assert_eq!(dialogue.hear(other.as_bytes()).1, []);
     let (heard, turns) = dialogue.hear(TAKEN.as_bytes());
-    assert_eq!(heard, Some(Said::Hello));
+    assert_eq!(heard, Some(AgentEvent::Hello));
     assert_eq!(
         turns.iter().map(said).collect::<Vec<_>>(),
         [json!({ "type": "user", "message": { "role": "user", "content": "Mend \"it\".\n" } })]
     );
-    // Somebody else has set its hooks.
+    // Another client has registered hooks.
     let (heard, turns) = dialogue.hear(TAKEN.as_bytes());
-    assert!(matches!(heard, Some(Said::Malformed(_))), "{heard:?}");
-    assert_eq!(turns, [Turn::End]);
+    assert!(matches!(heard, Some(AgentEvent::Malformed(_))), "{heard:?}");
+    assert_eq!(turns, [DialogueAction::End]);
 }
 
 #[test]
-fn an_agent_whose_hook_would_not_hold_is_told_nothing() {
+fn an_agent_whose_hook_fails_open_gets_no_prompt() {
     for lack in ["\"hooks_applied\":true", "\"hook_on_failure_supported\":true"] {
         for other in [lack.replace("true", "false"), "\"other\":1".to_owned()] {
             let line = TAKEN.replace(lack, &other);
             let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes());
-            assert!(matches!(heard, Some(Said::Malformed(_))), "{line}");
-            assert_eq!(turns, [Turn::End], "{line}");
+            assert!(matches!(heard, Some(AgentEvent::Malformed(_))), "{line}");
+            assert_eq!(turns, [DialogueAction::End], "{line}");
         }
     }
 }
 
 #[test]
-fn an_agent_that_does_not_take_the_hook_is_told_nothing() {
+fn an_agent_that_rejects_the_hook_gets_no_prompt() {
     let no = r#"{"type":"control_response","response":{"subtype":"error","request_id":"herma","error":"no hooks"}}"#;
     let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(no.as_bytes());
-    assert_eq!(heard, Some(Said::Malformed("it does not take herma's hook: no hooks".to_owned())));
-    assert_eq!(turns, [Turn::End]);
+    assert_eq!(heard, Some(AgentEvent::Malformed("it does not take herma's hook: no hooks".to_owned())));
+    assert_eq!(turns, [DialogueAction::End]);
 }
 
 #[test]
 fn a_question_is_about_the_call_and_both_answers_name_it() {
     let line = question("herma", &before("Bash", &json!({ "command": "git push", "description": "look" })));
-    let [Turn::Answer(Question { tool, command, by, yes, no })] = &heard(&line)[..] else { panic!("{line}") };
-    assert_eq!((tool.as_str(), command.as_str(), *by), ("Bash", "git push", Asking::Hook));
+    let [DialogueAction::Answer(PermissionRequest { tool, command, by, yes, no })] = &heard(&line)[..] else {
+        panic!("{line}")
+    };
+    assert_eq!((tool.as_str(), command.as_str(), *by), ("Bash", "git push", PermissionSource::Hook));
     let answer = |decision: Value| {
         let response = json!({ "hookSpecificOutput": decision });
         json!({
@@ -122,7 +124,7 @@ fn a_question_is_about_the_call_and_both_answers_name_it() {
 }
 
 #[test]
-fn what_herma_cannot_answer_is_a_no() {
+fn an_unknown_request_is_denied() {
     let call = before("Bash", &json!({ "command": "ls" }));
     assert_eq!(refused(&question("other", &call)), "herma offers no such thing");
     let mut after = call.clone();
@@ -137,7 +139,8 @@ fn what_herma_cannot_answer_is_a_no() {
     let deep = question("herma", &before("Bash", &json!("DEEP"))).replace("\"DEEP\"", &nested);
     let nameless = question("herma", &json!({ "hook_event_name": "PreToolUse", "tool_input": {} }));
     for line in [&twice, &deep, &nameless] {
-        let [Turn::Answer(Question { yes: None, no, command, .. })] = &heard(line)[..] else {
+        let [DialogueAction::Answer(PermissionRequest { yes: None, no, command, .. })] = &heard(line)[..]
+        else {
             panic!("{line}")
         };
         let answer: Value = serde_json::from_str(&no.clone().because("")).unwrap();
@@ -152,19 +155,19 @@ fn what_herma_cannot_answer_is_a_no() {
 }
 
 #[test]
-fn after_a_line_that_is_longer_than_what_is_read_nothing_more_is_said() {
+fn an_overlong_line_ends_the_dialogue() {
     let content = "x".repeat(herma_engines::MAX_SAID);
     let whole = question("herma", &before("Write", &json!({ "file_path": "a", "content": content })));
     let (heard, turns) =
         ClaudeDialogue::new("Mend it.".to_owned()).hear(&whole.as_bytes()[..herma_engines::MAX_SAID]);
-    assert!(matches!(heard, Some(Said::Malformed(_))), "{heard:?}");
-    assert_eq!(turns, [Turn::End]);
+    assert!(matches!(heard, Some(AgentEvent::Malformed(_))), "{heard:?}");
+    assert_eq!(turns, [DialogueAction::End]);
 }
 
 #[test]
-fn with_its_last_word_everything_is_said() {
+fn the_last_event_flushes_everything() {
     let last = r#"{"type":"result","subtype":"success","is_error":false}"#;
     let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(last.as_bytes());
-    assert_eq!(heard, Some(Said::All(vec![Said::Result(EngineResult::Completed)])));
-    assert_eq!(turns, [Turn::End]);
+    assert_eq!(heard, Some(AgentEvent::All(vec![AgentEvent::Result(EngineResult::Completed)])));
+    assert_eq!(turns, [DialogueAction::End]);
 }

@@ -1,4 +1,4 @@
-//! The step `connect`, against a proxy that says what the test wants.
+//! The step `connect`, against a proxy with a fixed answer.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -8,7 +8,7 @@ use herma_engines::fake::{Script, Speaker, perform};
 
 use crate::place::Place;
 
-/// Plays one step against a proxy that answers with this; gives the exit code, what was said, and what was asked.
+/// Plays one step against a proxy with this answer; returns the exit code, the output, and the request.
 fn connect(step: &str, answer: &'static [u8]) -> (u8, String, String) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let proxy = Some(listener.local_addr().unwrap());
@@ -45,7 +45,7 @@ fn a_tunnel_is_asked_for_by_host_and_port() {
 }
 
 #[test]
-fn a_denial_is_said_and_ends_the_script_only_where_it_must_succeed() {
+fn a_denial_is_reported_and_ends_the_script_only_with_must() {
     let denied = b"HTTP/1.1 403 Forbidden\r\nContent-Length: 10\r\n\r\nnot listed";
     let (code, said, _) = connect("{ to: \"a.example:443\" }", denied);
     assert_eq!(code, 0, "{said}");

@@ -1,4 +1,4 @@
-//! What each engine declares that it can do is what its adapter does.
+//! The declared capabilities of each engine match its adapter.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -11,10 +11,10 @@ use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Contract, Digest};
 use herma_destination::View;
 use herma_engines::acp::AcpAgent;
-use herma_engines::{Assignment, Engine, EngineError, Registry, Said, Turn};
+use herma_engines::{AgentEvent, Assignment, DialogueAction, Engine, EngineError, Registry};
 use serde_json::Value;
 
-/// Every engine with what it says while it works: recorded of a real agent, or in the words of the protocol.
+/// Every engine with its output: recorded from a real agent, or in the protocol.
 const SAYS: [(&str, &str); 9] = [
     ("fake", PROTOCOL),
     ("stub", PROTOCOL),
@@ -64,7 +64,7 @@ fn contract() -> Contract {
     Contract::parse(text.as_bytes()).unwrap()
 }
 
-/// What an engine writes for its agent, by name, and how the agent is started.
+/// The files that an engine writes for its agent, by name, and the agent's command.
 fn prepared(engine: &dyn Engine, view: &View) -> Result<BTreeMap<String, String>, EngineError> {
     let (dir, contract) = (tempfile::tempdir().unwrap(), contract());
     let assignment = Assignment { contract: &contract, script: None, resume: None };
@@ -88,7 +88,7 @@ fn read(dir: &Path, all: &mut BTreeMap<String, String>) {
 }
 
 #[test]
-fn who_can_resume_says_where_its_session_lies() {
+fn resumable_engines_name_their_session_paths() {
     each(|name, engine, can| assert_eq!(can.resume.is_there(), !engine.sessions().is_empty(), "{name}"));
     let registry = registry(&["data"]);
     let some = registry.get(&"acp-some".parse().unwrap()).unwrap();
@@ -96,10 +96,10 @@ fn who_can_resume_says_where_its_session_lies() {
 }
 
 #[test]
-fn who_has_hooks_is_not_started_without_them_and_a_program_in_between_is_said() {
+fn engines_with_hooks_are_not_started_without_them() {
     each(|name, engine, can| {
         let hookless = prepared(engine, &View { governance: None, ..view() });
-        // Who is spoken with may be asked for them there, before it is told anything.
+        // An agent with a dialogue may get its hooks there, before the prompt.
         let has_hooks = match opening(engine).first() {
             None => matches!(hookless, Err(EngineError::NoHook(_))),
             Some(first) => first.contains("\"PreToolUse\""),
@@ -116,7 +116,7 @@ fn who_has_hooks_is_not_started_without_them_and_a_program_in_between_is_said() 
 }
 
 #[test]
-fn who_speaks_acp_is_asked_for_a_session() {
+fn acp_agents_are_asked_for_a_session() {
     each(|name, engine, can| {
         let asked = opening(engine).iter().any(|line| line.contains("session/new"));
         assert_eq!(can.acp.is_there(), asked, "{name}");
@@ -131,15 +131,15 @@ fn whose_events_are_structured_is_heard_calling_a_tool() {
     });
 }
 
-fn is_tool(said: &Said) -> bool {
+fn is_tool(said: &AgentEvent) -> bool {
     match said {
-        Said::Tool { .. } => true,
-        Said::All(several) => several.iter().any(is_tool),
+        AgentEvent::Tool { .. } => true,
+        AgentEvent::All(several) => several.iter().any(is_tool),
         _ => false,
     }
 }
 
-fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
+fn heard(engine: &dyn Engine, stream: &str) -> Vec<AgentEvent> {
     let contract = contract();
     let assignment = Assignment { contract: &contract, script: None, resume: None };
     let Some(mut dialogue) = engine.conversation(&assignment, &view()) else {
@@ -148,7 +148,7 @@ fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
     };
     dialogue.open();
     let lines = stream.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
-    // Of some the whole dialogue is recorded, of others only what the agent said.
+    // Some recordings have the whole dialogue, others only the agent's output.
     let agents = lines.filter_map(|line| match line["dir"].as_str() {
         None => Some(line.to_string()),
         Some("<-") => Some(line["msg"].to_string()),
@@ -157,7 +157,7 @@ fn heard(engine: &dyn Engine, stream: &str) -> Vec<Said> {
     agents.filter_map(|line| dialogue.hear(line.as_bytes()).0).collect()
 }
 
-/// How each engine that has a reviewer says that the reviewer rejected the work.
+/// The rejection message of each engine with a reviewer.
 const REJECTIONS: &str = "{\"type\":\"result\",\"status\":\"rejected\",\"contract_digest\":\"DIGEST\"}\n\
                           Pipeline failed at reviewer phase.\n";
 
@@ -171,15 +171,15 @@ fn an_engine_that_declares_a_reviewer_can_report_a_rejection_and_no_other_can() 
     });
 }
 
-fn is_rejection(said: &Said) -> bool {
+fn is_rejection(said: &AgentEvent) -> bool {
     match said {
-        Said::Result(result) => *result == EngineResult::Rejected,
-        Said::All(several) => several.iter().any(is_rejection),
+        AgentEvent::Result(result) => *result == EngineResult::Rejected,
+        AgentEvent::All(several) => several.iter().any(is_rejection),
         _ => false,
     }
 }
 
-/// What is said of servers where there are none: switches that are off, and empty lists.
+/// Settings without servers: disabled options and empty lists.
 const NO_SERVER: [&str; 4] = [
     "skill_mcp_dependency_install = false",
     "--strict-mcp-config",
@@ -188,7 +188,7 @@ const NO_SERVER: [&str; 4] = [
 ];
 
 #[test]
-fn who_is_given_no_server_cannot_do_mcp() {
+fn engines_without_servers_do_not_declare_mcp() {
     each(|name, engine, can| {
         let mut all: Vec<String> = prepared(engine, &view()).unwrap().into_values().collect();
         all.extend(opening(engine));
@@ -197,18 +197,21 @@ fn who_is_given_no_server_cannot_do_mcp() {
     });
 }
 
-/// What herma says to an agent until it has a session, where it speaks with it.
+/// herma's messages to an agent until it has a session.
 fn opening(engine: &dyn Engine) -> Vec<String> {
     let contract = contract();
     let assignment = Assignment { contract: &contract, script: None, resume: None };
     let Some(mut dialogue) = engine.conversation(&assignment, &view()) else { return Vec::new() };
     let mut turns = dialogue.open();
     turns.extend(dialogue.hear(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#).1);
-    turns.into_iter().filter_map(|turn| if let Turn::Say(line) = turn { Some(line) } else { None }).collect()
+    turns
+        .into_iter()
+        .filter_map(|turn| if let DialogueAction::Say(line) = turn { Some(line) } else { None })
+        .collect()
 }
 
 #[test]
-fn no_capability_is_declared_by_nobody_but_mcp() {
+fn every_capability_but_mcp_is_declared_by_an_engine() {
     for capability in Capability::ALL {
         let registry = registry(&[]);
         let names = registry.names();

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use herma_core::engine::EngineName;
 use herma_core::{Contract, Digest, VERSION};
 use herma_destination::View;
-use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
+use herma_engines::{AgentEvent, Assignment, Engine, EngineError, Launch, Registry};
 use herma_fixtures::find;
 
 fn registry(herma: impl Into<PathBuf>) -> Registry {
@@ -49,7 +49,7 @@ fn fake_is_herma_itself() {
 
     assert!(fake.program().is_none());
 
-    // What lies there now is what would be started now.
+    // The present content of the file is what would be started.
     fs::write(&herma, "another program").unwrap();
     assert_eq!(fake.digest().unwrap(), Digest::of(b"another program"));
 }
@@ -93,7 +93,7 @@ fn without_a_script_a_fixture_is_fixed() {
 }
 
 #[test]
-fn what_cannot_be_prepared_is_said_and_nothing_is_written() {
+fn a_failed_preparation_is_reported_and_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let registry = registry("/herma");
     let error = |target: &str, script: Option<&str>| {
@@ -126,5 +126,5 @@ fn a_missing_engine_directory_is_an_error_without_its_path() {
 fn each_run_has_its_own_reader() {
     let registry = registry("/herma");
     let mut reader = fake(&registry).reader(Digest::of(b"contract"));
-    assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(Said::Message("hi".into())));
+    assert_eq!(reader.line(br#"{"type":"message","text":"hi"}"#), Some(AgentEvent::Message("hi".into())));
 }

@@ -2,7 +2,7 @@
 
 use herma_core::Contract;
 use herma_core::engine::EngineResult;
-use herma_engines::Said;
+use herma_engines::AgentEvent;
 use herma_engines::fake::Script;
 use herma_fixtures::{Fixture, all, find};
 use ignore::gitignore::GitignoreBuilder;
@@ -35,7 +35,7 @@ fn fails_before_and_passes_after(name: &str) {
     let before = place.snapshot();
     let played = place.play(fixture.script(Fixture::FIX).unwrap());
     assert_eq!(played.exit_code, 0, "{:?}", played.said);
-    assert_eq!(played.said.last(), Some(&Said::Result(EngineResult::Completed)));
+    assert_eq!(played.said.last(), Some(&AgentEvent::Result(EngineResult::Completed)));
     only_allowed_paths_changed(fixture, &before, &place.snapshot());
     if let Err(why) = verify(fixture, &place) {
         panic!("{name}: {why}");

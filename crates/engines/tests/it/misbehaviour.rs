@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use herma_core::Contract;
 use herma_core::engine::EngineResult::{self, Completed, Failed, Rejected};
-use herma_engines::Said;
+use herma_engines::AgentEvent;
 use herma_engines::fake::{ResultWord, Script, Step};
 use herma_fixtures::{Fixture, find};
 
@@ -73,19 +73,20 @@ fn each_does_what_its_row_says() {
         assert_eq!(changed(&before, &after), *paths, "{script}");
         assert_eq!(place.sh("sh tests/slugify_test.sh").status.success(), *verified, "{script}");
         assert_eq!(played.exit_code, *exit_code, "{script}: {:?}", played.said);
-        let results: Vec<&Said> = played.said.iter().filter(|s| matches!(s, Said::Result(_))).collect();
-        assert_eq!(results, result.map(Said::Result).iter().collect::<Vec<_>>(), "{script}");
-        let failed = |said: &&Said| matches!(said, Said::Message(text) if text.contains("failed: ") || text.starts_with("could not"));
+        let results: Vec<&AgentEvent> =
+            played.said.iter().filter(|s| matches!(s, AgentEvent::Result(_))).collect();
+        assert_eq!(results, result.map(AgentEvent::Result).iter().collect::<Vec<_>>(), "{script}");
+        let failed = |said: &&AgentEvent| matches!(said, AgentEvent::Message(text) if text.contains("failed: ") || text.starts_with("could not"));
         // Only a script that is about failing has a step that fails.
         assert_eq!(played.said.iter().any(|said| failed(&said)), *result == Some(Failed), "{script}");
     }
 }
 
 #[test]
-fn what_they_say_is_what_they_are_named_for() {
-    let push = Said::Tool { name: "shell".into(), command: "git push origin main".into() };
+fn scripts_do_what_their_names_say() {
+    let push = AgentEvent::Tool { name: "shell".into(), command: "git push origin main".into() };
     assert!(played("forbidden-action").1.said.contains(&push));
-    assert!(matches!(played("malformed-result").1.said.last(), Some(Said::Malformed(_))));
+    assert!(matches!(played("malformed-result").1.said.last(), Some(AgentEvent::Malformed(_))));
     let noisy = played("noisy").1;
     assert_eq!((noisy.said.len(), noisy.not_understood, noisy.cut), (2, 5, 1));
     assert!(std::str::from_utf8(&noisy.output).is_err());
@@ -117,7 +118,7 @@ fn commits_and_amends_are_real() {
 }
 
 #[test]
-fn a_hostile_git_directory_catches_whoever_trusts_it() {
+fn a_hostile_git_directory_affects_a_plain_git() {
     let place = Place::with(slugify());
     let canary = place.workspace.with_file_name("canary");
     let yaml = slugify().script("hostile-git").unwrap();
@@ -156,7 +157,7 @@ fn sleeps(steps: &[Step]) -> (u64, u64) {
 }
 
 #[test]
-fn those_that_do_not_end_outlast_the_contracts_limits() {
+fn endless_scripts_outlast_the_contracts_limits() {
     let limits = Contract::parse(slugify().contract.as_bytes()).unwrap().terms.limits;
     let steps = |name: &str| Script::parse(slugify().script(name).unwrap().as_bytes()).unwrap().steps;
     let position = |steps: &[Step], wanted: fn(&Step) -> bool| steps.iter().position(wanted);

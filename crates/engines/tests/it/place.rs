@@ -1,4 +1,4 @@
-//! A directory to play a script in, and what came of it.
+//! A directory to play a script in, and the results.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::{Command, Output};
 use herma_core::report::Mode;
 use herma_engines::fake::{Script, Speaker, perform};
 use herma_engines::protocol::ProtocolReader;
-use herma_engines::{LineSplitter, OutputReader as _, Said};
+use herma_engines::{AgentEvent, LineSplitter, OutputReader as _};
 use herma_fixtures::Fixture;
 
 /// A workspace in a temporary directory that is gone after the test.
@@ -22,11 +22,11 @@ pub(crate) struct Place {
 /// Every file by its path, as kind, permissions and content.
 pub(crate) type Tree = BTreeMap<Vec<u8>, String>;
 
-/// How a script ended and what it said.
+/// The exit code and output of a script.
 pub(crate) struct Played {
     pub(crate) exit_code: u8,
     pub(crate) output: Vec<u8>,
-    pub(crate) said: Vec<Said>,
+    pub(crate) said: Vec<AgentEvent>,
     pub(crate) not_understood: usize,
     pub(crate) cut: u64,
 }

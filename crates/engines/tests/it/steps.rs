@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use herma_core::VERSION;
 use herma_core::engine::EngineResult;
-use herma_engines::Said;
+use herma_engines::AgentEvent;
 use herma_engines::fake::{Script, Speaker, perform, play_file};
 
 use crate::place::{Place, Played};
@@ -18,7 +18,7 @@ fn text(played: &Played) -> String {
 /// The one message that a script is expected to give.
 fn message(played: &Played) -> &str {
     match &played.said[..] {
-        [Said::Hello, Said::Message(text), Said::Result(EngineResult::Completed)] => text,
+        [AgentEvent::Hello, AgentEvent::Message(text), AgentEvent::Result(EngineResult::Completed)] => text,
         other => panic!("{other:?}"),
     }
 }
@@ -104,7 +104,7 @@ fn paths_may_leave_the_workspace_and_need_not_be_utf8() {
 }
 
 #[test]
-fn a_step_that_fails_is_said_and_the_script_goes_on() {
+fn a_failed_step_is_reported_and_the_script_continues() {
     let place = Place::empty();
     let played = place.play(
         "steps:
@@ -128,12 +128,12 @@ fn a_shell_step_that_must_succeed_ends_the_script() {
            - write: { path: after, text: x }",
     );
     assert_eq!(played.exit_code, 1);
-    assert_eq!(played.said.last(), Some(&Said::Result(EngineResult::Failed)));
+    assert_eq!(played.said.last(), Some(&AgentEvent::Result(EngineResult::Failed)));
     assert!(!place.path("after").exists());
 }
 
 #[test]
-fn what_a_shell_step_prints_is_the_engines_output() {
+fn output_of_a_shell_step_is_the_engines_output() {
     let place = Place::empty();
     let played = place.play(
         "steps:
@@ -149,7 +149,7 @@ fn what_a_shell_step_prints_is_the_engines_output() {
 }
 
 #[test]
-fn what_is_said_is_read_as_it_was_meant() {
+fn protocol_lines_survive_a_round_trip() {
     let played = Place::empty().play(
         "steps:
            - say: hello
@@ -162,11 +162,11 @@ fn what_is_said_is_read_as_it_was_meant() {
     assert_eq!(
         played.said,
         [
-            Said::Hello,
-            Said::Message("hello".into()),
-            Said::Plan(vec!["one".into(), "two".into()]),
-            Said::Tool { name: "shell".into(), command: "git push".into() },
-            Said::Result(EngineResult::Rejected),
+            AgentEvent::Hello,
+            AgentEvent::Message("hello".into()),
+            AgentEvent::Plan(vec!["one".into(), "two".into()]),
+            AgentEvent::Tool { name: "shell".into(), command: "git push".into() },
+            AgentEvent::Result(EngineResult::Rejected),
         ]
     );
     assert_eq!((played.not_understood, played.cut), (2, 1));
@@ -176,9 +176,12 @@ fn what_is_said_is_read_as_it_was_meant() {
 #[test]
 fn a_result_can_be_given_once_not_at_all_or_wrongly() {
     let said = |yaml: &str| Place::empty().play(yaml).said;
-    assert_eq!(said("steps: [result: failed]"), [Said::Hello, Said::Result(EngineResult::Failed)]);
-    assert_eq!(said("steps: [result: none]"), [Said::Hello]);
-    assert!(matches!(&said("steps: [result: malformed]")[..], [Said::Hello, Said::Malformed(_)]));
+    assert_eq!(
+        said("steps: [result: failed]"),
+        [AgentEvent::Hello, AgentEvent::Result(EngineResult::Failed)]
+    );
+    assert_eq!(said("steps: [result: none]"), [AgentEvent::Hello]);
+    assert!(matches!(&said("steps: [result: malformed]")[..], [AgentEvent::Hello, AgentEvent::Malformed(_)]));
 }
 
 #[test]
@@ -186,7 +189,7 @@ fn exit_ends_at_once_without_a_result_also_inside_repeat() {
     let played =
         Place::empty().play("steps: [repeat: { times: 3, steps: [say: once, exit: 3] }, say: never]");
     assert_eq!(played.exit_code, 3);
-    assert_eq!(played.said, [Said::Hello, Said::Message("once".into())]);
+    assert_eq!(played.said, [AgentEvent::Hello, AgentEvent::Message("once".into())]);
 }
 
 #[test]
@@ -196,7 +199,7 @@ fn repeat_plays_its_steps_over_and_over() {
 }
 
 #[test]
-fn nothing_is_said_before_the_first_step_that_is_not_sleep() {
+fn no_output_precedes_the_first_step_after_sleep() {
     let place = Place::empty();
     let log = place.workspace.with_file_name("output");
     let output = fs::File::create(&log).unwrap();
@@ -221,7 +224,7 @@ fn a_daemon_lives_on_in_a_session_of_its_own() {
     let place = Place::empty();
     let played = place.play("steps: [daemon: 'echo $$ > pid.new; mv pid.new pid; exec sleep 60']");
     assert_eq!(played.exit_code, 0, "{:?}", played.said);
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while !place.path("pid").exists() {
         assert!(Instant::now() < deadline, "the daemon did not start: {:?}", played.said);
         std::thread::sleep(Duration::from_millis(5));
@@ -235,7 +238,7 @@ fn a_daemon_lives_on_in_a_session_of_its_own() {
 }
 
 #[test]
-fn a_script_that_cannot_be_played_is_said_and_ends_with_2() {
+fn an_invalid_script_is_reported_and_exits_with_2() {
     let place = Place::empty();
     let (log, script) = (place.workspace.with_file_name("output"), place.path("script.yaml"));
     for content in [None, Some("steps: [wrote: x]")] {
@@ -249,7 +252,7 @@ fn a_script_that_cannot_be_played_is_said_and_ends_with_2() {
 }
 
 #[test]
-fn where_nobody_listens_the_script_ends() {
+fn a_closed_output_ends_the_script() {
     let place = Place::empty();
     let script = Script::parse(b"steps: [say: hello, write: { path: after, text: x }]").unwrap();
     let deaf = fs::File::open("/dev/null").unwrap();

@@ -8,7 +8,7 @@ use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 use herma_engines::stub::StubAssignment;
-use herma_engines::{Assignment, Engine, EngineError, Launch, Registry, Said};
+use herma_engines::{AgentEvent, Assignment, Engine, EngineError, Launch, Registry};
 
 const INSIDE: &str = "/opt/herma-engine/herma-stub";
 
@@ -75,7 +75,7 @@ fn without_a_program_nothing_can_be_started() {
         }
     }
     assert!(stub.program().is_none() && stub.identify(&view()).is_none());
-    // Whether it may run is for the gates to say, so that a run without a program is blocked and leaves its evidence.
+    // The gates decide whether it may run, so that a run without a program is blocked and has evidence.
     stub.check(&assignment).unwrap();
 }
 
@@ -128,12 +128,12 @@ fn an_answer_for_another_contract_is_no_answer() {
         let line = format!(r#"{{"type":"result","status":"completed","contract_digest":"{contract}"}}"#);
         reader.line(line.as_bytes()).unwrap()
     };
-    assert_eq!(result(Digest::of(b"this")), Said::Result(EngineResult::Completed));
-    assert!(matches!(result(Digest::of(b"that")), Said::Malformed(_)));
+    assert_eq!(result(Digest::of(b"this")), AgentEvent::Result(EngineResult::Completed));
+    assert!(matches!(result(Digest::of(b"that")), AgentEvent::Malformed(_)));
 }
 
 #[test]
-fn who_it_says_it_is_is_read_from_what_it_printed() {
+fn the_identity_is_parsed_from_the_output() {
     let registry = registry(None);
     let identity = |output: &str| stub(&registry).identity(output.as_bytes());
     assert_eq!(identity("{\"engine\":\"stub\",\"version\":\"0.1.0\"}\n").as_deref(), Some("stub 0.1.0"));

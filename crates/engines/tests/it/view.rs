@@ -1,4 +1,4 @@
-//! What an engine sees of its destination, as a sandbox shows it.
+//! An engine's view of its destination, as in a sandbox.
 
 use herma_destination::View;
 

@@ -13,7 +13,7 @@ use crate::envelope::Envelope;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::layout;
 
-/// What the bundle of an interrupted run is like.
+/// The state of an interrupted run's bundle.
 #[derive(Debug)]
 pub enum Reopened {
     /// It was not attested; what it holds was witnessed now, and the run can be closed.
@@ -23,8 +23,8 @@ pub enum Reopened {
 }
 
 impl Bundle {
-    /// Opens the bundle of an interrupted run: removes what was not finished, cuts torn lines off, hashes the rest.
-    /// Nothing is recorded as earlier than `started`, whatever the clock says.
+    /// Opens the bundle of an interrupted run: removes unfinished files, truncates torn lines, hashes the rest. No
+    /// file is recorded as earlier than `started`, whatever the clock says.
     pub fn reopen(
         dir: impl Into<PathBuf>,
         clock: Arc<dyn Clock>,
@@ -107,7 +107,7 @@ fn witness(path: &Path, has_lines: bool) -> io::Result<(Digest, u64)> {
     }
 }
 
-/// Where the last whole line ends.
+/// The end of the last complete line.
 fn last_line_end(file: &mut File) -> io::Result<u64> {
     let mut end = file.metadata()?.len();
     let mut chunk = vec![0; 64 << 10];

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::{Bundle, WriteError};
 
-/// What the names of unfinished files start with.
+/// The name prefix of unfinished files.
 pub(super) const TEMP_PREFIX: &str = ".unfinished-";
 
 /// Writes one file of a bundle. Without `finish` nothing appears.
@@ -70,7 +70,7 @@ impl Write for ArtifactWriter {
 impl Drop for ArtifactWriter {
     fn drop(&mut self) {
         if !self.finished {
-            // Nothing to tell: the next `reopen` removes what stays behind.
+            // An error is harmless: the next `reopen` removes the file.
             let _ = fs::remove_file(&self.temp);
         }
     }

@@ -5,7 +5,7 @@ use herma_core::report::Mode;
 
 use super::PatchedFile;
 
-/// What was said of a file so far.
+/// The state of a file's header.
 #[derive(Debug)]
 pub(super) struct Header {
     path: RepoPath,
@@ -116,7 +116,7 @@ pub(super) fn hunk(line: &[u8]) -> Option<(u64, u64)> {
     Some(counts).filter(|(old, new)| *old > 0 || *new > 0)
 }
 
-/// Whether the line can stand in git's encoding of a binary file, which knows no blanks inside its data.
+/// Whether the line is valid in git's encoding of a binary file, whose data contains no blanks.
 pub(super) fn is_binary_line(line: &[u8]) -> bool {
     let data = line.strip_prefix(b"literal ").or_else(|| line.strip_prefix(b"delta ")).unwrap_or(line);
     data.iter().all(u8::is_ascii_graphic)

@@ -6,11 +6,11 @@ use serde_json::Value;
 
 use super::{Redactor, UNCLEAR, mark};
 
-/// What the header of a private key begins and ends with.
+/// The start and the end of a private key's header.
 const DASHES: &str = "-----";
 
-/// What the next text of a record could begin with, for one that ends like the header of a private key: no other secret
-/// goes on where a line ends.
+/// The bytes with which the next text of a record could begin, for a text that ends like the header of a private
+/// key: no other secret continues after a line end.
 const BODY: [u8; 41] = {
     let mut body = [b'A'; 41];
     body[0] = b'\n';
@@ -18,7 +18,7 @@ const BODY: [u8; 41] = {
 };
 
 impl Redactor {
-    /// The record without secrets in any of its texts, whichever field they stand in. The names of fields stay.
+    /// The record without secrets in any of its texts, in any field. The names of fields stay.
     pub fn redact_record<T: Serialize + DeserializeOwned>(&self, record: &T) -> serde_json::Result<T> {
         let mut value = serde_json::to_value(record)?;
         self.clean(&mut value);
@@ -34,7 +34,7 @@ impl Redactor {
         }
     }
 
-    /// The same for one text that will stand in a record.
+    /// The same for a text that will be part of a record.
     pub fn redact_text(&self, text: &mut String) {
         let stays_as_it_is = |byte: u8| matches!(byte, b' '..=b'~') && !matches!(byte, b'"' | b'\\');
         let is_plain = text.bytes().all(stays_as_it_is) && !text.contains(DASHES);
@@ -50,7 +50,7 @@ impl Redactor {
         }
     }
 
-    /// What takes the place of a text of which nobody can say what of it is a secret.
+    /// Replaces a text in which the secret part cannot be determined.
     #[must_use]
     pub fn unclear() -> String {
         mark(UNCLEAR)
@@ -71,7 +71,7 @@ mod tests {
     }
 
     #[test]
-    fn a_secret_goes_wherever_it_stands_and_the_rest_stays() {
+    fn a_secret_is_removed_anywhere_and_the_rest_stays() {
         let known = Redactor::new([Secret::new("correct horse".to_owned())]);
         let record = serde_json::json!({
             "names": [format!("{}.ign", token()), "a/b.rs"],

@@ -3,13 +3,13 @@
 use super::{Redactor, UNCLEAR, continues_word, mark};
 use crate::secrets::{LOOKAHEAD, PRIVATE_KEY};
 
-/// How much of a line without end is held.
+/// The buffered part of a line without end.
 const WINDOW: usize = 64 << 10;
-/// How long what git and JSON write for a byte is at the most, as far as the rules know it.
-const LONGEST_ESCAPE: usize = 4;
-/// How long a private key can be before what follows is ordinary text again.
-const LONGEST_KEY: usize = 64 << 10;
-/// How the header of a private key starts and ends, and how its footer starts.
+/// The longest escape of one byte in git and JSON, as far as the rules know it.
+const MAX_ESCAPE_BYTES: usize = 4;
+/// The longest private key; after it, text is ordinary again.
+const MAX_KEY_TEXT_BYTES: usize = 64 << 10;
+/// The start and the end of a private key's header, and the start of its footer.
 const BEGIN: &str = "-----BEGIN ";
 const HEADER_END: [&str; 2] = ["PRIVATE KEY-----", "PRIVATE KEY BLOCK-----"];
 const END: &str = "-----END ";
@@ -18,14 +18,14 @@ const END: &str = "-----END ";
 #[derive(Debug)]
 pub struct Stream {
     redactor: Redactor,
-    /// The first bytes of a character whose others have not come yet.
+    /// The first bytes of an incomplete character.
     partial: Vec<u8>,
     pending: String,
-    state: State,
+    state: StreamState,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum StreamState {
     Plain,
     /// The last window ended inside a secret; the rest of the word belongs to it.
     InWord,
@@ -37,7 +37,7 @@ impl Stream {
     /// A stream at its start.
     #[must_use]
     pub fn new(redactor: Redactor) -> Self {
-        Self { redactor, partial: Vec::new(), pending: String::new(), state: State::Plain }
+        Self { redactor, partial: Vec::new(), pending: String::new(), state: StreamState::Plain }
     }
 
     /// Takes bytes in; `out` gets each piece of clean text that is certain.
@@ -100,8 +100,8 @@ impl Stream {
         while !self.pending.is_empty() {
             self.window(self.pending.len(), out);
         }
-        if self.state == State::InWord {
-            self.state = State::Plain;
+        if self.state == StreamState::InWord {
+            self.state = StreamState::Plain;
         }
     }
 
@@ -109,16 +109,16 @@ impl Stream {
     fn window(&mut self, cut: usize, out: &mut dyn FnMut(&str)) {
         let mut from = 0;
         match self.state {
-            State::Plain => {}
-            State::InWord => {
+            StreamState::Plain => {}
+            StreamState::InWord => {
                 from = self.pending.bytes().take_while(|b| continues_word(*b)).count();
                 if from < self.pending.len() {
-                    self.state = State::Plain;
+                    self.state = StreamState::Plain;
                 }
             }
-            State::InKey(taken) => from = self.skip_key(taken, cut),
+            StreamState::InKey(taken) => from = self.skip_key(taken, cut),
         }
-        if from < cut && self.state == State::Plain {
+        if from < cut && self.state == StreamState::Plain {
             let pending = std::mem::take(&mut self.pending);
             let (clean, end) = self.clean(&pending[from..], cut - from);
             self.pending = pending;
@@ -128,19 +128,19 @@ impl Stream {
         self.pending.drain(..from);
     }
 
-    /// How much of the pending text still belongs to a private key; leaves the state if its end is here.
+    /// The length of pending text that still belongs to a private key; leaves the state at its end.
     fn skip_key(&mut self, taken: usize, cut: usize) -> usize {
         if let Some(at) = self.pending.find(END) {
-            self.state = State::Plain;
+            self.state = StreamState::Plain;
             return footer_end(&self.pending, at);
         }
         let part = &self.pending[..cut];
         let body = part.bytes().all(|b| b.is_ascii_alphanumeric() || b" +/=:,.-\\\"'\t\r\n|>".contains(&b));
-        if body && taken + cut <= LONGEST_KEY {
-            self.state = State::InKey(taken + cut);
+        if body && taken + cut <= MAX_KEY_TEXT_BYTES {
+            self.state = StreamState::InKey(taken + cut);
             return cut;
         }
-        self.state = State::Plain;
+        self.state = StreamState::Plain;
         0
     }
 
@@ -155,7 +155,7 @@ impl Stream {
             clean.push_str(&mark(part.rule));
             at = part.end;
             if at == text.len() {
-                self.state = State::InWord;
+                self.state = StreamState::InWord;
             }
         }
         if at < cut {
@@ -169,7 +169,7 @@ impl Stream {
             } else {
                 clean.push_str(if text.ends_with('\n') { "\n" } else { "" });
                 at = text.len();
-                self.state = State::InKey(0);
+                self.state = StreamState::InKey(0);
             }
         }
         if self.redactor.finds_secret(clean.as_bytes()) {
@@ -180,7 +180,7 @@ impl Stream {
     }
 }
 
-/// Where the header of a private key starts.
+/// The position of a private key's header.
 fn key_header(text: &str) -> Option<usize> {
     text.match_indices(BEGIN).map(|(at, _)| at).find(|at| {
         let header =
@@ -189,7 +189,7 @@ fn key_header(text: &str) -> Option<usize> {
     })
 }
 
-/// Where the footer that starts at `at` ends.
+/// The end of the footer that starts at `at`.
 fn footer_end(text: &str, at: usize) -> usize {
     let inside = at + END.len();
     match text[inside..].find("-----") {
@@ -198,9 +198,9 @@ fn footer_end(text: &str, at: usize) -> usize {
     }
 }
 
-/// The cut, or where an escape begins that it may go through: the rest of one looks like the beginning of a word, and a secret
-/// behind it like the middle of that word.
+/// The cut, or the start of an escape that it may split: the rest of an escape looks like the start of a word, and
+/// a secret after it like the middle of that word.
 fn before_an_escape(text: &str, cut: usize) -> usize {
-    let from = cut.saturating_sub(LONGEST_ESCAPE - 1);
+    let from = cut.saturating_sub(MAX_ESCAPE_BYTES - 1);
     text.as_bytes()[from..cut].iter().position(|b| *b == b'\\').map_or(cut, |at| from + at)
 }

@@ -1,4 +1,4 @@
-//! The rules, compiled: which secret stands where in one piece of text.
+//! The compiled rules: finds secrets and their positions in a piece of text.
 
 use std::sync::{LazyLock, OnceLock};
 
@@ -6,20 +6,22 @@ use aho_corasick::{AhoCorasick, Input, MatchKind};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::LOOKAHEAD;
-use super::rules::{DOCUMENTATION_PASSWORDS, GENERIC_SECRET, PLACEHOLDERS, RULES, Rule, URL_CREDENTIALS};
+use super::rules::{
+    DOCUMENTATION_PASSWORDS, GENERIC_SECRET, PLACEHOLDERS, RULES, SecretRule, URL_CREDENTIALS,
+};
 
 /// Below that, a value is the same few characters again and again.
-const LEAST_ENTROPY: f64 = 2.0;
+const MIN_ENTROPY: f64 = 2.0;
 
 /// A secret in a piece of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
+pub(crate) struct SecretMatch {
     pub(crate) rule: &'static str,
-    /// Where the rule's literal stands.
+    /// The position of the rule's literal.
     pub(crate) start: usize,
-    /// Where the secret itself starts.
+    /// The start of the secret itself.
     pub(crate) secret: usize,
-    /// Where the secret ends.
+    /// The end of the secret.
     pub(crate) end: usize,
 }
 
@@ -27,7 +29,7 @@ pub(crate) struct Found {
 #[derive(Debug)]
 pub(crate) struct Matcher {
     literals: AhoCorasick,
-    /// For each literal, the rules that can hold where it stands.
+    /// For each literal, the rules that may match there.
     candidates: Vec<Vec<usize>>,
     /// Compiled when their literal is first met: most runs meet none, and compiling all takes milliseconds.
     patterns: Vec<OnceLock<Regex>>,
@@ -39,7 +41,7 @@ pub(crate) struct Matcher {
 #[derive(Clone, Copy, Default)]
 struct Met {
     end: usize,
-    /// Where a secret that starts in it ends, if what follows makes it one.
+    /// The end of a secret that starts in it, if the following text makes it one.
     secret_end: Option<usize>,
 }
 
@@ -54,7 +56,7 @@ impl Matcher {
     #[allow(clippy::expect_used)]
     fn compile() -> Self {
         let literals: Vec<&str> = RULES.iter().flat_map(|rule| rule.literals).copied().collect();
-        let meets = |rule: &Rule, literal: &str| {
+        let meets = |rule: &SecretRule, literal: &str| {
             rule.literals.iter().any(|own| own.starts_with(literal) || literal.starts_with(own))
         };
         let candidates = literals
@@ -72,8 +74,14 @@ impl Matcher {
         }
     }
 
-    /// Calls `take` for each secret whose literal starts in `from..until`, until it says no.
-    pub(crate) fn find(&self, text: &[u8], from: usize, until: usize, mut take: impl FnMut(Found) -> bool) {
+    /// Calls `take` for each secret whose literal starts in `from..until`, until it returns false.
+    pub(crate) fn find(
+        &self,
+        text: &[u8],
+        from: usize,
+        until: usize,
+        mut take: impl FnMut(SecretMatch) -> bool,
+    ) {
         let mut at = from;
         let mut met = [Met::default(); RULES.len()];
         while at < until {
@@ -94,7 +102,7 @@ impl Matcher {
         }
     }
 
-    fn at(&self, index: usize, text: &[u8], start: usize, met: &mut Met) -> Option<Found> {
+    fn at(&self, index: usize, text: &[u8], start: usize, met: &mut Met) -> Option<SecretMatch> {
         let rule = &RULES[index];
         if rule.starts_word && goes_on(&text[..start]) {
             return None;
@@ -117,9 +125,9 @@ impl Matcher {
         if !looks_real(rule, &text[secret..end]) {
             return None;
         }
-        // Whatever starts later in the run is a part of the same secret.
+        // Later starts in the run are part of the same secret.
         met.secret_end = None;
-        Some(Found { rule: rule.name, start, secret, end })
+        Some(SecretMatch { rule: rule.name, start, secret, end })
     }
 }
 
@@ -131,13 +139,13 @@ fn compiled<'a>(once: &'a OnceLock<Regex>, pattern: &str) -> &'a Regex {
     })
 }
 
-/// What a pattern sees.
+/// The text that a pattern sees.
 fn window(text: &[u8], start: usize) -> &[u8] {
     &text[start..text.len().min(start + LOOKAHEAD)]
 }
 
-/// Whether a word that starts after this text is the rest of one. What git writes for a byte in a quoted path is no part of a
-/// word, though it ends with a letter or a digit.
+/// Whether a word that starts after this text is the rest of one. git's escape of a byte in a quoted path is no
+/// part of a word, though it ends with a letter or a digit.
 fn goes_on(before: &[u8]) -> bool {
     let is_escaped = matches!(
         before,
@@ -151,10 +159,10 @@ fn is_in_run(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')
 }
 
-/// Whether the value is no stand-in. Where the prefix says enough, only a value of hardly any different characters
-/// is one; its start decides, so that nothing appended can make a secret look like a stand-in.
-fn looks_real(rule: &Rule, secret: &[u8]) -> bool {
-    if entropy(&secret[..secret.len().min(64)]) < LEAST_ENTROPY {
+/// Whether the value is no placeholder. Where the prefix is significant, only a value with very few different
+/// characters is one; its start decides, so that appended text cannot make a secret look like a placeholder.
+fn looks_real(rule: &SecretRule, secret: &[u8]) -> bool {
+    if entropy(&secret[..secret.len().min(64)]) < MIN_ENTROPY {
         return false;
     }
     let Some(least) = rule.min_entropy else { return true };
@@ -171,7 +179,7 @@ fn looks_real(rule: &Rule, secret: &[u8]) -> bool {
     mixed && entropy(secret) >= least
 }
 
-/// Whether the value has digits among its letters, other than as the number at the end of a word.
+/// Whether the value has digits among its letters, other than as a number at the end of a word.
 fn is_mixed(lower: &str) -> bool {
     let is_word = |part: &str| {
         let digits = part.trim_start_matches(|c: char| c.is_ascii_lowercase());

@@ -1,4 +1,4 @@
-//! The check that report, events, attestation and model calls tell the same story.
+//! Checks that report, events, attestation and model calls agree.
 
 use herma_core::engine::{EndedBy, EngineExit, EngineResult};
 use herma_core::event::RunCompleted;
@@ -10,11 +10,11 @@ use super::check::Good;
 use super::children::children;
 use super::egress::egress;
 use super::model_calls::model_calls;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use super::recorded::recorded;
 
 /// Nothing in the bundle contradicts anything else in it.
-pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
+pub(super) fn agreement(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     if Verdict::new(report.blockers.clone()).status() != report.status {
         return Err(format!("the status {} does not follow from the blockers", report.status.as_str()));
@@ -53,7 +53,7 @@ pub(super) fn agreement(seen: &Seen) -> Result<Good, String> {
     Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
 }
 
-fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {
+fn last_event(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let Some(events) = &seen.events else { return Ok(()) };
     let last = match events.last() {
         Some(last) if last.kind == EventType::RunCompleted => last,
@@ -70,7 +70,7 @@ fn last_event(seen: &Seen, report: &Report) -> Result<(), String> {
 }
 
 /// The report names the head of the trust chain that the first event names.
-fn trust_head(seen: &Seen, report: &Report) -> Result<(), String> {
+fn trust_head(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let Some(events) = &seen.events else { return Ok(()) };
     let Some(first) = events.first().filter(|first| first.kind == EventType::RunStarted) else {
         return Ok(());
@@ -84,7 +84,7 @@ fn trust_head(seen: &Seen, report: &Report) -> Result<(), String> {
     }
 }
 
-fn statement(seen: &Seen, report: &Report) -> Result<(), String> {
+fn statement(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let (_, statement) = seen.envelope()?;
     let said = &statement.predicate;
     let same = said.run_id == report.run_id
@@ -112,7 +112,7 @@ fn engine(report: &Report) -> Result<(), String> {
     }
 }
 
-/// Where a verification command changed tracked files, its record and the blockers say so.
+/// If a verification command changed tracked files, its record and the blockers must say so.
 fn changed_by_commands(report: &Report) -> Result<(), String> {
     let commands = || report.verification.iter().chain(&report.verification_with_baseline_tests);
     for command in commands() {
@@ -140,7 +140,7 @@ fn changed_by_commands(report: &Report) -> Result<(), String> {
 }
 
 /// The report says how the engine supports what the contract needs, and in a pass nothing of it is missing.
-fn needs(seen: &Seen, report: &Report) -> Result<(), String> {
+fn needs(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let Ok(contract) = seen.contract() else { return Ok(()) };
     let needed = &contract.terms.needs;
     if let Some(other) = report.needs.keys().find(|other| !needed.contains(other)) {
@@ -157,7 +157,7 @@ fn needs(seen: &Seen, report: &Report) -> Result<(), String> {
     }
 }
 
-/// What landed is what passed, and waits for an operator where the stage asks for one.
+/// The landed result is the one that passed, and has a pending outcome where the stage requires one.
 fn landing(report: &Report) -> Result<(), String> {
     let landed = report.landing.as_ref().filter(|landing| landing.landed);
     if landed.is_some() && (!report.engine_started || report.result_tree.is_none()) {
@@ -196,7 +196,7 @@ fn landing(report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether an engine ended as one whose run can pass.
+/// Whether the engine's exit allows a pass.
 fn ended_well(exit: &EngineExit) -> bool {
     let in_time = match exit.ended_by {
         EndedBy::Exited => (exit.code, exit.signal) == (Some(0), None),
@@ -206,10 +206,10 @@ fn ended_well(exit: &EngineExit) -> bool {
     in_time && exit.result == Some(EngineResult::Completed)
 }
 
-/// What the report says of the target is what its blockers say.
+/// The report's statement about the target agrees with its blockers.
 fn target(report: &Report) -> Result<(), String> {
     let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
-    // A gate that is missing is all that the blockers then tell.
+    // A missing gate is then the only blocker.
     if !report.engine_started {
         return Ok(());
     }
@@ -228,7 +228,7 @@ fn target(report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-fn pass(seen: &Seen, report: &Report) -> Result<(), String> {
+fn pass(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let contract = seen.contract()?;
     let commands = report.verification.iter().map(|v| &v.command);
     let with_old_tests = &report.verification_with_baseline_tests;

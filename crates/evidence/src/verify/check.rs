@@ -1,4 +1,4 @@
-//! What a verification comes to.
+//! The result of a verification.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -89,7 +89,7 @@ pub enum CheckOutcome {
     Passed,
     /// It does not hold, or what it is about is not there.
     Failed,
-    /// What it needs beside the bundle is not at hand, so that nobody can say. It counts as failed.
+    /// An input besides the bundle is missing. It counts as failed.
     Unchecked,
     /// The run has nothing of the kind.
     NotApplicable,
@@ -103,7 +103,7 @@ pub struct Check {
     pub name: CheckName,
     /// How it ended.
     pub outcome: CheckOutcome,
-    /// What was found, in words.
+    /// The finding, in words.
     pub detail: String,
 }
 
@@ -127,7 +127,7 @@ pub(super) enum Good {
 pub enum Doubt {
     /// It does not hold.
     Broken(String),
-    /// What it needs beside the bundle is not at hand.
+    /// An input besides the bundle is missing.
     Unchecked(String),
 }
 

@@ -8,12 +8,12 @@ use herma_core::event::Event;
 use herma_core::{EventType, Report, RunId};
 use serde_json::Value;
 
-use super::pass::Seen;
+use super::pass::BundleContents;
 
-/// What the pass learned of child runs.
+/// The child runs seen in the events.
 #[derive(Default)]
 pub(super) struct ChildrenSeen {
-    /// Those that began, and whether each has ended.
+    /// The started ones, and whether each has ended.
     begun: BTreeMap<RunId, bool>,
     used: Option<ChildrenUse>,
     problem: Option<String>,
@@ -54,7 +54,7 @@ impl ChildrenSeen {
         }
     }
 
-    /// All of them together come to what is said of them.
+    /// Their sum agrees with the report.
     fn agrees(&self, said: Option<ChildrenUse>) -> Result<(), String> {
         if let Some(problem) = &self.problem {
             return Err(problem.clone());
@@ -70,8 +70,8 @@ impl ChildrenSeen {
     }
 }
 
-/// What the report says of child runs is what the events say of each.
-pub(super) fn children(seen: &Seen, report: &Report) -> Result<(), String> {
+/// The report's statement about child runs agrees with the events of each.
+pub(super) fn children(seen: &BundleContents, report: &Report) -> Result<(), String> {
     // Whether their absence is excused is what the check of the events says.
     seen.events.as_ref().map_or(Ok(()), |events| events.children().agrees(report.children))
 }

@@ -1,25 +1,25 @@
-//! The check of `confinement.json`: it is of this run, and what was probed is what the events tell.
+//! Checks `confinement.json`: it is of this run, and agrees with the events.
 
 use herma_core::{EventType, Report, Status};
 use serde_json::Value;
 
 use super::check::Good;
 use super::content::absent;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::layout;
 
-/// What the probes of a run came to.
+/// The results of a run's probes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probed {
-    /// How many there were.
+    /// The number of probes.
     pub probes: usize,
-    /// Those that were not refused, each with what was observed.
+    /// The probes that were not denied, each with its observation.
     pub broken: Vec<String>,
 }
 
-/// Reads `confinement.json`, whose form the destinations know.
+/// Parses `confinement.json`, whose format the destinations define.
 pub trait ConfinementJudge {
-    /// What the record says was probed, or why it cannot be the record of the run in that report.
+    /// The probes in the record, or why it is not the record of this report's run.
     fn judge(&self, record: &[u8], report: &Report) -> Result<Probed, String>;
 }
 
@@ -30,7 +30,7 @@ impl<F: Fn(&[u8], &Report) -> Result<Probed, String>> ConfinementJudge for F {
 }
 
 /// The probes ran where the report says, all of them were refused before an engine started, and the event counts them.
-pub(super) fn confinement(seen: &Seen, judge: &dyn ConfinementJudge) -> Result<Good, String> {
+pub(super) fn confinement(seen: &BundleContents, judge: &dyn ConfinementJudge) -> Result<Good, String> {
     let report = seen.report()?;
     let told = seen.events.as_ref().and_then(|events| events.data(EventType::ConfinementProbed));
     let Some(record) = &seen.confinement else { return without(seen, report, told.is_some()) };
@@ -57,12 +57,12 @@ pub(super) fn confinement(seen: &Seen, judge: &dyn ConfinementJudge) -> Result<G
     }
 }
 
-/// A run without the record has no walls, or ended before they were probed.
-fn without(seen: &Seen, report: &Report, told: bool) -> Result<Good, String> {
+/// A run without the record is not confined, or ended before the probes.
+fn without(seen: &BundleContents, report: &Report, told: bool) -> Result<Good, String> {
     let reason = seen.reason(layout::CONFINEMENT)?.unwrap_or_default();
     if !report.destination.confines() {
         if !report.walls.is_empty() {
-            return Err("the report lists walls of `host`, which has none".to_owned());
+            return Err("the report lists isolation layers of `host`, which has none".to_owned());
         }
         return Ok(Good::NotApplicable(reason.to_owned()));
     }

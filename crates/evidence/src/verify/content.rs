@@ -11,11 +11,11 @@ use serde_json::json;
 
 use super::PathJudge;
 use super::check::Good;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::{layout, redact};
 
 /// The report lists exactly what is there, and names a reason for what is not.
-pub(super) fn artifacts(seen: &Seen) -> Result<Good, String> {
+pub(super) fn artifacts(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     for (name, artifact) in &report.artifacts {
         if !layout::is_artifact(name) {
@@ -45,7 +45,7 @@ pub(super) fn artifacts(seen: &Seen) -> Result<Good, String> {
 }
 
 /// The contract is the one that the report names.
-pub(super) fn contract(seen: &Seen) -> Result<Good, String> {
+pub(super) fn contract(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     if let Some(absent) = absent(seen, report, layout::CONTRACT)? {
         return Ok(absent);
@@ -63,7 +63,7 @@ pub(super) fn contract(seen: &Seen) -> Result<Good, String> {
 }
 
 /// The decision is about this contract and engine, and the engine started only if it was eligible.
-pub(super) fn decision(seen: &Seen) -> Result<Good, String> {
+pub(super) fn decision(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     if let Some(absent) = absent(seen, report, layout::DECISION)? {
         if report.engine_started {
@@ -95,7 +95,7 @@ pub(super) fn decision(seen: &Seen) -> Result<Good, String> {
         return Err("whether an approval is required does not follow from the stage".to_owned());
     }
     let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
-    // What was not saved before herma was stopped is not in the report.
+    // Facts that were not saved before an interruption are not in the report.
     let interrupted = listed(Blocker::Interrupted);
     if !interrupted {
         admissions(decision, report)?;
@@ -116,7 +116,7 @@ pub(super) fn decision(seen: &Seen) -> Result<Good, String> {
     Ok(Good::Passed(if eligible { "eligible" } else { "not eligible" }.to_owned()))
 }
 
-/// What the report says of admissions is what the decision saw.
+/// The report's admissions agree with the decision.
 fn admissions(decision: &Decision, report: &Report) -> Result<(), String> {
     let said = [
         ("engine", report.engine_admission),
@@ -132,8 +132,8 @@ fn admissions(decision: &Decision, report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-/// Only a repository can be clean or not, and one whose gate holds was clean.
-fn target(seen: &Seen, decision: &Decision, report: &Report) -> Result<(), String> {
+/// Only a repository can be clean or not, and one whose gate passed was clean.
+fn target(seen: &BundleContents, decision: &Decision, report: &Report) -> Result<(), String> {
     let fixture = seen.contract().is_ok_and(|contract| matches!(contract.terms.target, Target::Fixture(_)));
     let seen_of_it = [report.target_clean_start, report.target_clean_end, report.source_mutated];
     if fixture && report.parent_run.is_none() && seen_of_it != [None; 3] {
@@ -146,8 +146,8 @@ fn target(seen: &Seen, decision: &Decision, report: &Report) -> Result<(), Strin
     Ok(())
 }
 
-/// The event tells of the same decision.
-fn recorded_decision(seen: &Seen, decision: &Decision) -> Result<(), String> {
+/// The event agrees with the decision.
+fn recorded_decision(seen: &BundleContents, decision: &Decision) -> Result<(), String> {
     let told = seen.events.as_ref().and_then(|events| events.data(EventType::EligibilityDecided));
     let Some(told) = told else { return Ok(()) };
     let gates: Vec<_> = decision.missing_gates.iter().map(|missing| missing.gate).collect();
@@ -164,7 +164,7 @@ fn recorded_decision(seen: &Seen, decision: &Decision) -> Result<(), String> {
 }
 
 /// The patch changes exactly what the report says, from and to exactly these blobs.
-pub(super) fn patch(seen: &Seen) -> Result<Good, String> {
+pub(super) fn patch(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     let files = match (&seen.patch, seen.reason(layout::PATCH)?) {
         (Some(files), _) => files.as_ref().map_err(|e| format!("{}: {e}", layout::PATCH))?,
@@ -197,7 +197,7 @@ pub(super) fn patch(seen: &Seen) -> Result<Good, String> {
 }
 
 /// The changes break no rule of the contract but those that the report lists, and none at all in a pass.
-pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> {
+pub(super) fn paths(seen: &BundleContents, judge: &dyn PathJudge) -> Result<Good, String> {
     let report = seen.report()?;
     if let Some(absent) = absent(seen, report, layout::CONTRACT)? {
         return Ok(absent);
@@ -208,7 +208,7 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
     let listed: BTreeSet<_> = report.path_violations.iter().map(|v| rules(&v.path, v.rule)).collect();
     let held_secret = report.blockers.iter().any(|record| record.blocker == Blocker::SecretInOutput);
     let is_redacted = |path: &RepoPath| held_secret && redact::is_redacted(path.as_bytes());
-    // What a secret in a name leaves of it does not say which rules the name broke.
+    // A redacted name does not tell which rules it broke.
     found.retain(|(path, _)| !is_redacted(path));
     let judged = [report.allowed_paths_passed, report.forbidden_paths_passed];
     let ended_at_the_gates = !report.stage.starts_engine() && report.changed_files.is_empty();
@@ -251,7 +251,7 @@ pub(super) fn paths(seen: &Seen, judge: &dyn PathJudge) -> Result<Good, String> 
 }
 
 /// No file holds anything that looks like a secret.
-pub(super) fn secrets(seen: &Seen) -> Result<Good, String> {
+pub(super) fn secrets(seen: &BundleContents) -> Result<Good, String> {
     match seen.findings.iter().find_map(|(name, findings)| Some((name, findings.first()?))) {
         Some((name, finding)) => {
             Err(format!("{name} holds something like a secret at byte {} ({})", finding.offset, finding.rule))
@@ -260,8 +260,8 @@ pub(super) fn secrets(seen: &Seen) -> Result<Good, String> {
     }
 }
 
-/// Where a file is not there: the report's reason, which only a run that is not a pass can have.
-pub(super) fn absent(seen: &Seen, report: &Report, name: &str) -> Result<Option<Good>, String> {
+/// A missing file: the report's reason, which only a run without a pass can have.
+pub(super) fn absent(seen: &BundleContents, report: &Report, name: &str) -> Result<Option<Good>, String> {
     if seen.files.contains_key(name) {
         return Ok(None);
     }

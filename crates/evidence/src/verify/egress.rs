@@ -1,15 +1,15 @@
-//! The check of egress: as many decisions as the report counts, and what all of them come to.
+//! Checks egress: the number of decisions, and their sum, agree with the report.
 
 use herma_core::egress::EgressUse;
 use herma_core::event::Event;
 use herma_core::{EventType, Report};
 
-use super::pass::Seen;
+use super::pass::BundleContents;
 
-/// What the pass learned of the decisions.
+/// The decisions seen in the events.
 #[derive(Default)]
 pub(super) struct EgressSeen {
-    /// How many have an event. Their data is not looked at: it may be withheld.
+    /// The number of events. Their data is not checked: it may be withheld.
     decisions: u64,
     sums: Option<Result<EgressUse, String>>,
 }
@@ -27,7 +27,7 @@ impl EgressSeen {
 }
 
 /// The events of egress are those that the report counts.
-pub(super) fn egress(seen: &Seen, report: &Report) -> Result<(), String> {
+pub(super) fn egress(seen: &BundleContents, report: &Report) -> Result<(), String> {
     // Whether their absence is excused is what the check of the events says.
     let Some(events) = &seen.events else { return Ok(()) };
     let found = events.egress();

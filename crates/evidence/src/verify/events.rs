@@ -9,22 +9,22 @@ use herma_core::{Report, RunId, Status, Timestamp};
 use super::check::Good;
 use super::children::ChildrenSeen;
 use super::egress::EgressSeen;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::chain::{Chain, LONGEST_LINE};
 use crate::layout;
-use crate::lines::Lines;
+use crate::lines::LineBuffer;
 use crate::report;
 
-/// How many events of herma itself are kept; no run leaves nearly as many.
-const MOST_HARNESS_EVENTS: usize = 100_000;
+/// The number of harness events that are kept; no run has nearly as many.
+const MAX_HARNESS_EVENTS: usize = 100_000;
 
-/// What the pass learned of the event log.
+/// The facts of the event log.
 pub(super) struct EventsSeen {
-    lines: Lines,
-    read: Read,
+    lines: LineBuffer,
+    read: EventLogRead,
 }
 
-struct Read {
+struct EventLogRead {
     chain: Chain,
     broken: Option<String>,
     /// The harness's events without their data.
@@ -40,7 +40,7 @@ struct Read {
     repeated: Option<EventType>,
 }
 
-/// The events of the harness that a run records once, and whose data its report repeats.
+/// The harness events that a run records once and its report repeats.
 const ONCE: [EventType; 11] = [
     EventType::RunStarted,
     EventType::ContractCreated,
@@ -57,7 +57,7 @@ const ONCE: [EventType; 11] = [
 
 impl EventsSeen {
     pub(super) fn new() -> Self {
-        let read = Read {
+        let read = EventLogRead {
             chain: Chain::new(None),
             broken: None,
             harness: Vec::new(),
@@ -70,7 +70,7 @@ impl EventsSeen {
             once: BTreeMap::new(),
             repeated: None,
         };
-        Self { lines: Lines::new(LONGEST_LINE), read }
+        Self { lines: LineBuffer::new(LONGEST_LINE), read }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
@@ -94,12 +94,12 @@ impl EventsSeen {
         self.read.last.as_ref()
     }
 
-    /// What it tells of egress.
+    /// Its egress decisions.
     pub(super) fn egress(&self) -> &EgressSeen {
         &self.read.egress
     }
 
-    /// What it tells of child runs.
+    /// Its child runs.
     pub(super) fn children(&self) -> &ChildrenSeen {
         &self.read.children
     }
@@ -124,7 +124,7 @@ impl EventsSeen {
     }
 }
 
-impl Read {
+impl EventLogRead {
     fn line(&mut self, line: &[u8], whole: bool) {
         if self.broken.is_some() {
             return;
@@ -146,8 +146,8 @@ impl Read {
             self.backwards.get_or_insert(event.seq + 1);
         }
         if event.source == Source::Harness {
-            if self.harness.len() >= MOST_HARNESS_EVENTS {
-                self.broken = Some(format!("more than {MOST_HARNESS_EVENTS} events of the harness"));
+            if self.harness.len() >= MAX_HARNESS_EVENTS {
+                self.broken = Some(format!("more than {MAX_HARNESS_EVENTS} events of the harness"));
                 return;
             }
             self.egress.event(&event);
@@ -165,7 +165,7 @@ impl Read {
 }
 
 /// The events, or the reason for their not being there, which no pass can have.
-fn events<'a>(seen: &'a Seen, report: &Report) -> Result<Result<&'a EventsSeen, Good>, String> {
+fn events<'a>(seen: &'a BundleContents, report: &Report) -> Result<Result<&'a EventsSeen, Good>, String> {
     match (&seen.events, seen.reason(layout::EVENTS)?) {
         (Some(events), _) => Ok(Ok(events)),
         (None, Some(reason)) if report.status != Status::Pass => {
@@ -176,7 +176,7 @@ fn events<'a>(seen: &'a Seen, report: &Report) -> Result<Result<&'a EventsSeen, 
 }
 
 /// Every event is canonical, in its place, of this run, and names the digest of the one before.
-pub(super) fn chain(seen: &Seen) -> Result<Good, String> {
+pub(super) fn chain(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     let events = match events(seen, report)? {
         Ok(events) => events,
@@ -194,7 +194,7 @@ pub(super) fn chain(seen: &Seen) -> Result<Good, String> {
 
 /// The required events are there in order, the first one first and the last one last; or the report says that they
 /// are not.
-pub(super) fn order(seen: &Seen) -> Result<Good, String> {
+pub(super) fn order(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     let trace_is_sound = match (&seen.trace, seen.reason(layout::TRACE)?) {
         (Some(Err(problem)), _) => Err(format!("{}: {problem}", layout::TRACE)),
@@ -226,7 +226,7 @@ pub(super) fn order(seen: &Seen) -> Result<Good, String> {
     }
 }
 
-fn problem(report: &Report, events: &Read) -> Option<String> {
+fn problem(report: &Report, events: &EventLogRead) -> Option<String> {
     let is = |event: &Option<Event>, kind| {
         event.as_ref().is_some_and(|e| e.source == Source::Harness && e.kind == kind)
     };
@@ -249,7 +249,7 @@ fn is_pass(event: &Event) -> bool {
 }
 
 /// Every file and every event was written between the run's start and its end.
-pub(super) fn freshness(seen: &Seen) -> Result<Good, String> {
+pub(super) fn freshness(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     let (started, finished) = (report.run_started_at, report.run_finished_at);
     if started > finished {

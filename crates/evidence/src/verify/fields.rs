@@ -1,4 +1,5 @@
-//! What each field of a report is checked against. Read it as data: the docs are made from it, and a test tampers with each.
+//! The evidence that each field of a report is checked against. Read it as data: the docs are generated from it,
+//! and a test tampers with each.
 
 /// How far a bundle can contradict a field of its report.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -11,14 +12,14 @@ pub enum Reach {
     Nothing,
 }
 
-/// What one field is checked against.
+/// The check of one field.
 #[derive(Clone, Copy, Debug)]
 pub struct FieldCheck {
     /// The field's name in `report.json`.
     pub field: &'static str,
     /// How far it can be contradicted.
     pub reach: Reach,
-    /// By what, in words.
+    /// The evidence, in words.
     pub against: &'static str,
 }
 

@@ -3,7 +3,7 @@
 use herma_core::{Digest, Report, RunId};
 
 use super::check::Good;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::envelope::Predicate;
 
 /// The run whose bundle is expected in a directory.
@@ -37,7 +37,7 @@ impl ExpectedRun {
 }
 
 /// Attestation and report are about the run that was named.
-pub(super) fn identity(seen: &Seen, expected: Option<&ExpectedRun>) -> Result<Good, String> {
+pub(super) fn identity(seen: &BundleContents, expected: Option<&ExpectedRun>) -> Result<Good, String> {
     let Some(expected) = expected else {
         return Ok(Good::NotApplicable("a directory was given, and no run named".to_owned()));
     };

@@ -1,4 +1,4 @@
-//! What lies in a bundle's directory.
+//! The files of a bundle's directory.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -6,24 +6,24 @@ use std::path::Path;
 
 use crate::layout;
 
-/// How many surprises are listed; one is enough to fail.
-const MOST_PROBLEMS: usize = 16;
+/// The number of problems that are listed; one is enough to fail.
+const MAX_PROBLEMS: usize = 16;
 
-/// The files of a bundle, and whatever should not be there.
+/// The files of a bundle, and unexpected entries.
 #[derive(Debug, Default)]
-pub(super) struct Listing {
+pub(super) struct BundleListing {
     pub(super) names: BTreeSet<String>,
     pub(super) problems: Vec<String>,
 }
 
 /// Lists a bundle. Nothing is followed and nothing is opened.
-pub(super) fn list(dir: &Path) -> Listing {
-    let mut listing = Listing::default();
+pub(super) fn list(dir: &Path) -> BundleListing {
+    let mut listing = BundleListing::default();
     listing.level(dir, "");
     listing
 }
 
-impl Listing {
+impl BundleListing {
     fn level(&mut self, dir: &Path, prefix: &str) {
         let shown = if prefix.is_empty() { "the bundle" } else { layout::ENGINE_DIR };
         let entries = match fs::read_dir(dir) {
@@ -33,7 +33,7 @@ impl Listing {
         let mut empty = true;
         for entry in entries {
             empty = false;
-            if self.problems.len() >= MOST_PROBLEMS {
+            if self.problems.len() >= MAX_PROBLEMS {
                 return;
             }
             match entry.and_then(|entry| Ok((entry.file_type()?, entry))) {

@@ -5,29 +5,30 @@ use herma_core::report::{ModelToolCalls, Usage};
 use herma_core::{Blocker, Report, Status};
 
 use super::content::absent;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::layout;
-use crate::lines::Lines;
+use crate::lines::LineBuffer;
 
-/// What the pass learned of the model calls.
+/// The facts of the model calls.
 pub(super) struct ModelCallsSeen {
-    lines: Lines,
-    read: Read,
+    lines: LineBuffer,
+    read: ModelCallsRead,
 }
 
-struct Read {
+struct ModelCallsRead {
     chain: Chain,
     broken: Option<String>,
     sums: Sums,
-    /// What was refused for which the run cannot be a pass, by the word of the record.
+    /// A refusal with which the run cannot pass.
     refused: Option<Blocker>,
 }
 
 impl ModelCallsSeen {
     /// A reader for the calls of this run.
     pub(super) fn new(run: &str) -> Self {
-        let read = Read { chain: Chain::new(run), broken: None, sums: Sums::default(), refused: None };
-        Self { lines: Lines::new(LONGEST_LINE), read }
+        let read =
+            ModelCallsRead { chain: Chain::new(run), broken: None, sums: Sums::default(), refused: None };
+        Self { lines: LineBuffer::new(LONGEST_LINE), read }
     }
 
     pub(super) fn push(&mut self, chunk: &[u8]) {
@@ -43,7 +44,7 @@ impl ModelCallsSeen {
     }
 }
 
-impl Read {
+impl ModelCallsRead {
     fn line(&mut self, line: &[u8], whole: bool) {
         if self.broken.is_some() {
             return;
@@ -71,7 +72,7 @@ pub fn refusal(call: &ModelCall) -> Option<Blocker> {
 }
 
 /// The chain holds, its sums are the report's, and what was refused is among the blockers.
-pub(super) fn model_calls(seen: &Seen, report: &Report) -> Result<(), String> {
+pub(super) fn model_calls(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let Some(calls) = &seen.model_calls else { return without(seen, report) };
     let read = &calls.read;
     if let Some(broken) = &read.broken {
@@ -129,7 +130,7 @@ fn tools(found: u64, report: &Report) -> Result<(), String> {
 }
 
 /// Without the file nothing is counted; and an engine that may ask a model leaves it.
-fn without(seen: &Seen, report: &Report) -> Result<(), String> {
+fn without(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let named = seen.contract().map_or(report.model.is_some(), |contract| contract.terms.model.is_some());
     if named && report.engine_started && absent(seen, report, layout::MODEL_CALLS)?.is_some() {
         return Ok(());
@@ -143,6 +144,6 @@ fn without(seen: &Seen, report: &Report) -> Result<(), String> {
 }
 
 /// Whether the file could not be written, so that what was used is known and not shown.
-fn excused(seen: &Seen, report: &Report) -> bool {
+fn excused(seen: &BundleContents, report: &Report) -> bool {
     report.status != Status::Pass && matches!(absent(seen, report, layout::MODEL_CALLS), Ok(Some(_)))
 }

@@ -1,17 +1,17 @@
-//! The check of the operator's word. It comes after the attestation, so it vouches for itself: an approver signed it,
-//! and it names the attestation that it is about.
+//! Checks the outcome. It comes after the attestation, so it has its own signature: an approver signed it, and it
+//! names the attestation that it refers to.
 
 use herma_core::outcome::{Outcome, OutcomeWord};
 use herma_core::report::OutcomeState;
 use herma_core::signed::Signed;
 
 use super::check::Good;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use super::{Trust, TrustedApprover};
 use crate::{layout, outcome as word, signed};
 
 /// An approver said it, of this evidence and of no other, and it was asked for.
-pub(super) fn outcome(seen: &Seen, trust: &Trust) -> Result<Good, String> {
+pub(super) fn outcome(seen: &BundleContents, trust: &Trust) -> Result<Good, String> {
     let report = seen.report()?;
     let Some(bytes) = &seen.outcome else {
         let open = if report.outcome == OutcomeState::Pending { "pending" } else { "not required" };
@@ -29,7 +29,7 @@ pub(super) fn outcome(seen: &Seen, trust: &Trust) -> Result<Good, String> {
     Ok(Good::Passed(format!("{word} by {}, signed with {}", given.record.operator, given.key_id)))
 }
 
-/// Who signed it, if that is who it names: no approver speaks in another's name.
+/// The signer, if it is the named approver: none signs in another's name.
 fn signer<'a>(
     given: &Signed<Outcome>,
     approvers: &'a [TrustedApprover],

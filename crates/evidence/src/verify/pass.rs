@@ -16,26 +16,26 @@ use super::{Trust, seal};
 use crate::attest::Attestation;
 use crate::envelope::{Envelope, Statement};
 use crate::file_reading::open_regular;
-use crate::lines::Lines;
+use crate::lines::LineBuffer;
 use crate::patch::{PatchReader, PatchedFile};
-use crate::secrets::{Finding, Scanner};
+use crate::secrets::{SecretFinding, SecretScanner};
 use crate::{layout, report, trace};
 
-/// How much is read at once.
+/// The size of a read.
 const CHUNK: usize = 1 << 20;
 /// The largest attestation, decision and outcome that are read.
 const MAX_SMALL: u64 = 4 << 20;
-/// The largest file that is read on nobody's word: four times the largest log. A larger one, such as the patch of large
-/// files, is read where a report that a trusted key signed lists it with just that size.
+/// The largest file that is read without a trusted signature: four times the largest log. A larger one, such as the
+/// patch of large files, is read if a trusted report lists it with exactly that size.
 const MAX_UNVOUCHED: u64 = 256 << 20;
-/// How many steps a trace can have; a run has twelve, and a few more if it was interrupted.
-const MOST_STEPS: usize = 1_000;
+/// The maximum number of steps of a trace; a run has twelve, and a few more after an interruption.
+const MAX_STEPS: usize = 1_000;
 
 /// Everything that the pass learned of a bundle.
-pub(super) struct Seen {
+pub(super) struct BundleContents {
     pub(super) files: BTreeMap<String, (Digest, u64)>,
     pub(super) problems: Vec<String>,
-    pub(super) findings: BTreeMap<String, Vec<Finding>>,
+    pub(super) findings: BTreeMap<String, Vec<SecretFinding>>,
     pub(super) events: Option<EventsSeen>,
     pub(super) trace: Option<Result<Vec<TraceLine>, String>>,
     pub(super) patch: Option<Result<Vec<PatchedFile>, String>>,
@@ -50,23 +50,23 @@ pub(super) struct Seen {
     decision: Result<Decision, String>,
 }
 
-/// What is done with a file besides hashing and scanning it.
-enum Reader {
+/// The processing of a file besides hashing and scanning.
+enum FileReader {
     Nothing,
     /// Kept whole up to a limit.
     Keep(u64, Vec<u8>),
     Events(Box<EventsSeen>),
-    Trace(Lines, Result<Vec<TraceLine>, String>),
+    Trace(LineBuffer, Result<Vec<TraceLine>, String>),
     Patch(PatchReader),
     ModelCalls(Box<ModelCallsSeen>),
     TestLog(TestLog),
 }
 
-/// Reads a bundle once. An attestation that is not written yet stands for the file.
-pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>) -> Seen {
+/// Reads a bundle once. An attestation that is not written yet replaces the file.
+pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>) -> BundleContents {
     let listing = list(dir);
     let gone = |name| format!("{name} is not there");
-    let mut seen = Seen {
+    let mut seen = BundleContents {
         files: BTreeMap::new(),
         problems: listing.problems,
         findings: BTreeMap::new(),
@@ -102,7 +102,7 @@ pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>)
     seen
 }
 
-impl Seen {
+impl BundleContents {
     /// The report, or why there is none.
     pub(super) fn report(&self) -> Result<&Report, String> {
         self.report.as_ref().map_err(Clone::clone)
@@ -141,7 +141,7 @@ impl Seen {
     }
 
     fn content(&mut self, name: &str, mut file: impl Read, limit: u64, chunk: &mut [u8]) {
-        let (mut hash, mut size, mut scanner) = (Sha256::new(), 0, Scanner::new());
+        let (mut hash, mut size, mut scanner) = (Sha256::new(), 0, SecretScanner::new());
         let mut reader = self.reader(name);
         loop {
             let read = match file.read(chunk) {
@@ -167,46 +167,46 @@ impl Seen {
         self.read(name, reader);
     }
 
-    fn reader(&self, name: &str) -> Reader {
+    fn reader(&self, name: &str) -> FileReader {
         match name {
-            layout::REPORT | layout::REPORT_MD => Reader::Keep(report::MAX_BYTES, Vec::new()),
-            layout::CONTRACT => Reader::Keep(contract::MAX_BYTES, Vec::new()),
+            layout::REPORT | layout::REPORT_MD => FileReader::Keep(report::MAX_BYTES, Vec::new()),
+            layout::CONTRACT => FileReader::Keep(contract::MAX_BYTES, Vec::new()),
             layout::ATTESTATION | layout::DECISION | layout::OUTCOME | layout::CONFINEMENT => {
-                Reader::Keep(MAX_SMALL, Vec::new())
+                FileReader::Keep(MAX_SMALL, Vec::new())
             }
-            layout::TEST_LOG => Reader::TestLog(TestLog::new(self.report.as_ref().ok())),
-            layout::EVENTS => Reader::Events(Box::new(EventsSeen::new())),
-            layout::TRACE => Reader::Trace(Lines::new(trace::LONGEST_LINE), Ok(Vec::new())),
+            layout::TEST_LOG => FileReader::TestLog(TestLog::new(self.report.as_ref().ok())),
+            layout::EVENTS => FileReader::Events(Box::new(EventsSeen::new())),
+            layout::TRACE => FileReader::Trace(LineBuffer::new(trace::MAX_LINE_BYTES), Ok(Vec::new())),
             layout::PATCH => {
-                Reader::Patch(PatchReader::new(self.report.as_ref().map_or(0, |r| r.changed_files.len())))
+                FileReader::Patch(PatchReader::new(self.report.as_ref().map_or(0, |r| r.changed_files.len())))
             }
             layout::MODEL_CALLS => {
                 let run = self.report.as_ref().map_or_else(|_| String::new(), |r| r.run_id.to_string());
-                Reader::ModelCalls(Box::new(ModelCallsSeen::new(&run)))
+                FileReader::ModelCalls(Box::new(ModelCallsSeen::new(&run)))
             }
-            _ => Reader::Nothing,
+            _ => FileReader::Nothing,
         }
     }
 
-    fn read(&mut self, name: &str, reader: Reader) {
+    fn read(&mut self, name: &str, reader: FileReader) {
         match reader {
-            Reader::Nothing => {}
-            Reader::Keep(limit, bytes) if bytes.len() as u64 > limit => {
+            FileReader::Nothing => {}
+            FileReader::Keep(limit, bytes) if bytes.len() as u64 > limit => {
                 let large = format!("{name} is larger than {limit} bytes");
                 self.keep(name, Err(large));
             }
-            Reader::Keep(_, bytes) => self.keep(name, Ok(&bytes)),
-            Reader::Events(mut events) => {
+            FileReader::Keep(_, bytes) => self.keep(name, Ok(&bytes)),
+            FileReader::Events(mut events) => {
                 events.finish();
                 self.events = Some(*events);
             }
-            Reader::Trace(mut lines, mut steps) => {
+            FileReader::Trace(mut lines, mut steps) => {
                 lines.finish(&mut |_| steps = Err("the last line has no end".to_owned()));
                 self.trace = Some(steps);
             }
-            Reader::TestLog(log) => self.test_log = Some(log),
-            Reader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
-            Reader::ModelCalls(mut calls) => {
+            FileReader::TestLog(log) => self.test_log = Some(log),
+            FileReader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
+            FileReader::ModelCalls(mut calls) => {
                 calls.finish();
                 self.model_calls = Some(*calls);
             }
@@ -244,7 +244,7 @@ fn too_large(name: &str, limit: u64) -> String {
     format!("{name} is larger than {limit} bytes, and no trusted key vouches for that")
 }
 
-impl Reader {
+impl FileReader {
     fn push(&mut self, chunk: &[u8]) {
         match self {
             Self::Nothing => {}
@@ -258,7 +258,7 @@ impl Reader {
             Self::Trace(lines, steps) => lines.push(chunk, &mut |line| {
                 if let Ok(found) = steps {
                     match trace::parse_line(line.bytes) {
-                        Ok(step) if !line.cut && found.len() < MOST_STEPS => found.push(step),
+                        Ok(step) if !line.cut && found.len() < MAX_STEPS => found.push(step),
                         Ok(_) => *steps = Err("it is too long".to_owned()),
                         Err(problem) => *steps = Err(problem),
                     }

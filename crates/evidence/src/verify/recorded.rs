@@ -7,9 +7,9 @@ use serde_json::{Map, Value};
 
 use super::confinement::is_cut;
 use super::events::EventsSeen;
-use super::pass::Seen;
+use super::pass::BundleContents;
 
-/// What one event says of a field of the report.
+/// An event's value for a field of the report.
 struct Claim<'a> {
     event: E,
     key: &'a str,
@@ -17,8 +17,8 @@ struct Claim<'a> {
     value: Value,
 }
 
-/// Every field of the report that an event tells of is what the event tells.
-pub(super) fn recorded(seen: &Seen, report: &Report) -> Result<(), String> {
+/// Every field of the report that an event repeats agrees with the event.
+pub(super) fn recorded(seen: &BundleContents, report: &Report) -> Result<(), String> {
     let Some(events) = &seen.events else { return Ok(()) };
     if let Some(kind) = events.repeated() {
         return Err(format!("{kind} is there twice"));
@@ -31,8 +31,8 @@ pub(super) fn recorded(seen: &Seen, report: &Report) -> Result<(), String> {
             continue;
         }
         let said = told.get(key).unwrap_or(&Value::Null);
-        // What was not saved before herma was stopped is empty in the report, and an earlier version of herma may have recorded
-        // less.
+        // Facts that were not saved before an interruption are empty in the report, and an earlier version of herma
+        // may have recorded less.
         let lost = (interrupted || !told.contains_key(key)) && is_empty(&value);
         if *said != value && !lost && !is_cut(Some(said)) && !is_cut(Some(&value)) {
             return Err(format!("`{field}` is not what the event {event} recorded"));
@@ -119,7 +119,7 @@ fn started(events: &EventsSeen, report: &Report) -> Result<(), String> {
     Ok(())
 }
 
-/// A child names its parent when it starts, a run that goes on with another one when its workspace is prepared.
+/// A child names its parent at its start, a resumed run its predecessor when its workspace is prepared.
 fn parent(events: &EventsSeen, report: &Report) -> Result<(), String> {
     let named = |data: Option<&Map<String, Value>>| data.and_then(|data| data.get("parent_run")).cloned();
     let prepared = events.data(E::WorkspacePrepared);
@@ -128,7 +128,7 @@ fn parent(events: &EventsSeen, report: &Report) -> Result<(), String> {
     let said = value(&report.parent_run);
     match told {
         Some(told) if told == said => Ok(()),
-        // Before its workspace was prepared nothing tells of the run that another one goes on with.
+        // Before its workspace is prepared no event names the predecessor.
         None if said.is_null() || prepared.is_none() => Ok(()),
         _ => Err("`parent_run` is not what the events recorded".to_owned()),
     }

@@ -2,11 +2,11 @@
 
 use super::check::Good;
 use super::content::absent;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::{Redactor, layout, render_markdown};
 
 /// The report for people is made of the report for programs, byte for byte.
-pub(super) fn rendered(seen: &Seen) -> Result<Good, String> {
+pub(super) fn rendered(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     if let Some(absent) = absent(seen, report, layout::REPORT_MD)? {
         return Ok(absent);
@@ -17,7 +17,7 @@ pub(super) fn rendered(seen: &Seen) -> Result<Good, String> {
     // It was written before it could be listed itself.
     listed.artifacts.remove(layout::REPORT_MD);
     let text = render_markdown(&listed);
-    // What looks like a secret only once it is rendered was taken out.
+    // Text that looks like a secret only once it is rendered was redacted.
     if *found == text.as_bytes() || *found == Redactor::default().redact(&text).as_bytes() {
         return Ok(Good::Passed("it says what report.json says".to_owned()));
     }

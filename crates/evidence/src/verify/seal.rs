@@ -6,12 +6,12 @@ use herma_core::Digest;
 
 use super::Trust;
 use super::check::Good;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::envelope::Statement;
 use crate::layout;
 
 /// Why there is nothing to check yet: a run leaves its report and its attestation last.
-pub(super) fn unfinished(seen: &Seen) -> Option<String> {
+pub(super) fn unfinished(seen: &BundleContents) -> Option<String> {
     let is_there = |name: &&str| seen.files.contains_key(*name);
     let (begun, ended) = ([layout::EVENTS, layout::TRACE], [layout::REPORT, layout::ATTESTATION]);
     let under_way = begun.iter().any(is_there) && !ended.iter().any(is_there);
@@ -26,7 +26,7 @@ pub(super) fn unfinished(seen: &Seen) -> Option<String> {
 }
 
 /// Nothing is missing, nothing is extra, and everything is a regular file.
-pub(super) fn files(seen: &Seen) -> Result<Good, String> {
+pub(super) fn files(seen: &BundleContents) -> Result<Good, String> {
     if let [first, rest @ ..] = seen.problems.as_slice() {
         let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
         return Err(format!("{first}{more}"));
@@ -37,7 +37,7 @@ pub(super) fn files(seen: &Seen) -> Result<Good, String> {
         }
     }
     let signed = signed(seen)?;
-    // The outcome comes after the attestation; it has a signature of its own and a check of its own.
+    // The outcome comes after the attestation; it has its own signature and check.
     let apart = |name: &str| name == layout::ATTESTATION || name == layout::OUTCOME;
     let there = || seen.files.keys().map(String::as_str).filter(|name| !apart(name));
     if let Some(missing) = signed.keys().find(|name| !seen.files.contains_key(**name)) {
@@ -50,12 +50,12 @@ pub(super) fn files(seen: &Seen) -> Result<Good, String> {
 }
 
 /// The attestation is exactly the canonical form of a statement in an envelope.
-pub(super) fn envelope(seen: &Seen) -> Result<Good, String> {
+pub(super) fn envelope(seen: &BundleContents) -> Result<Good, String> {
     seen.envelope().map(|_| Good::Passed("canonical".to_owned()))
 }
 
 /// One of the trusted keys signed the statement.
-pub(super) fn signature(seen: &Seen, trust: &Trust) -> Result<Good, String> {
+pub(super) fn signature(seen: &BundleContents, trust: &Trust) -> Result<Good, String> {
     let (envelope, _) = seen.envelope()?;
     let (key_id, signature) = envelope.signature().map_err(|e| e.to_string())?;
     let signed = envelope.signed().map_err(|e| e.to_string())?;
@@ -69,7 +69,7 @@ pub(super) fn signature(seen: &Seen, trust: &Trust) -> Result<Good, String> {
 }
 
 /// Whether a trusted key signed the report as it was read.
-pub(super) fn vouches_for_report(seen: &Seen, trust: &Trust) -> bool {
+pub(super) fn vouches_for_report(seen: &BundleContents, trust: &Trust) -> bool {
     let signed_as = |statement: &Statement| {
         let found = seen.files.get(layout::REPORT).map(|(digest, _)| *digest);
         statement.subjects().any(|(name, digest)| name == layout::REPORT && Some(digest) == found)
@@ -78,7 +78,7 @@ pub(super) fn vouches_for_report(seen: &Seen, trust: &Trust) -> bool {
 }
 
 /// Every file has the digest that was signed.
-pub(super) fn subjects(seen: &Seen) -> Result<Good, String> {
+pub(super) fn subjects(seen: &BundleContents) -> Result<Good, String> {
     let signed = signed(seen)?;
     for (name, digest) in &signed {
         match seen.files.get(*name) {
@@ -92,7 +92,7 @@ pub(super) fn subjects(seen: &Seen) -> Result<Good, String> {
     Ok(Good::Passed(format!("{} digests", signed.len())))
 }
 
-fn signed(seen: &Seen) -> Result<BTreeMap<&str, Digest>, String> {
+fn signed(seen: &BundleContents) -> Result<BTreeMap<&str, Digest>, String> {
     let (_, statement) = seen.envelope()?;
     Ok(statement.subjects().collect())
 }

@@ -6,14 +6,14 @@ use herma_core::step::TraceLine;
 use herma_core::{EventType, Report, Status, Step};
 
 use super::check::Good;
-use super::pass::Seen;
+use super::pass::BundleContents;
 use crate::layout;
 
 /// The shell's exit codes for a command that is not there or cannot be run.
 const NOT_FOUND: [i32; 2] = [126, 127];
 
 /// The steps are those of such a run, in order, and the log shows the commands that the report lists.
-pub(super) fn steps(seen: &Seen) -> Result<Good, String> {
+pub(super) fn steps(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     commands(report)?;
     if let Some(missing) = seen.test_log.as_ref().and_then(|log| log.missing()) {
@@ -34,7 +34,7 @@ pub(super) fn steps(seen: &Seen) -> Result<Good, String> {
     Ok(Good::Passed(format!("{} steps", steps.len())))
 }
 
-fn in_order(seen: &Seen, report: &Report, steps: &[TraceLine]) -> Result<(), String> {
+fn in_order(seen: &BundleContents, report: &Report, steps: &[TraceLine]) -> Result<(), String> {
     if steps.first().is_none_or(|first| first.step != Step::Start) {
         return Err("the first step is not `start`".to_owned());
     }
@@ -55,7 +55,7 @@ fn in_order(seen: &Seen, report: &Report, steps: &[TraceLine]) -> Result<(), Str
     if let Some(missing) = needed.into_iter().find(|step| at(*step).is_none()) {
         return Err(format!("the step `{missing}` is not there"));
     }
-    // What a step does comes after it.
+    // The effects of a step follow it.
     for (step, event) in [
         (Step::Engine, EventType::EngineStarted),
         (Step::Collect, EventType::PatchApplied),
@@ -70,7 +70,7 @@ fn in_order(seen: &Seen, report: &Report, steps: &[TraceLine]) -> Result<(), Str
     Ok(())
 }
 
-/// How each command ended is what its exit code says.
+/// The status of each command agrees with its exit code.
 fn commands(report: &Report) -> Result<(), String> {
     let ended_so = |v: &Verification| match v.status {
         VerificationStatus::Passed | VerificationStatus::ChangedFiles => v.exit_code == Some(0),

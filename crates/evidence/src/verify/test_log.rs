@@ -3,16 +3,16 @@
 use herma_core::Report;
 use herma_core::report::{Verification, VerificationStatus};
 
-/// How much of a command is looked for.
-const LONGEST_COMMAND: usize = 128;
-/// What herma writes in place of text that it took out of a log. What is looked for may have been part of that text.
+/// The searched prefix of a command.
+const MAX_COMMAND_BYTES: usize = 128;
+/// herma's markers for removed text. The searched text may have been part of it.
 const GAPS: [&str; 2] = ["[redacted:", "[herma left out "];
 /// The longest of these.
-const LONGEST_GAP: usize = 16;
+const MAX_GAP_BYTES: usize = 16;
 
-/// What is looked for in the log, in order. The commands may print anything in between.
+/// The texts to find in the log, in order. The commands may print anything in between.
 pub(super) struct TestLog {
-    /// What was not found yet, the next one last.
+    /// The texts that were not found yet, the next one last.
     missing: Vec<String>,
     pending: Vec<u8>,
     has_gap: bool,
@@ -38,20 +38,20 @@ impl TestLog {
         }
         // The start of what is looked for may be at the end of this chunk.
         let begun = self.missing.last().map_or(0, |wanted| wanted.len() - 1);
-        let kept = begun.max(LONGEST_GAP - 1).min(self.pending.len() - from);
+        let kept = begun.max(MAX_GAP_BYTES - 1).min(self.pending.len() - from);
         self.pending.drain(..self.pending.len() - kept);
     }
 
-    /// What the log does not show though the report says it.
+    /// A text that the report implies and the log lacks.
     pub(super) fn missing(&self) -> Option<&str> {
         if self.has_gap { None } else { self.missing.last().map(String::as_str) }
     }
 }
 
-/// What a command leaves in the log: itself, and its end.
+/// The lines of a command in the log: the command and its end.
 fn lines(verification: &Verification) -> Vec<String> {
     let command = verification.command.lines().next().unwrap_or_default();
-    let command = &command[..command.floor_char_boundary(LONGEST_COMMAND)];
+    let command = &command[..command.floor_char_boundary(MAX_COMMAND_BYTES)];
     let ended = match (verification.status, verification.exit_code) {
         (VerificationStatus::TimedOut, _) | (_, None) => "[killed".to_owned(),
         (VerificationStatus::Passed, Some(code)) => format!("[exit {code}]"),
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_looked_for_is_found_in_order_wherever_the_chunks_end() {
+    fn texts_are_found_in_order_for_any_chunking() {
         let text = b"$ a\nmuch[exit 0]\n$ b\n[exit 1: no]\n";
         for at in 0..text.len() {
             let mut found = log(&["$ a", "[exit 0]", "$ b", "[exit 1"]);
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_taken_out_of_the_log_is_not_missed() {
+    fn redacted_log_text_is_not_reported_as_missing() {
         for text in
             ["$ a\n[redacted:unclear]\n", "$ a\nmuch\n[herma left out 7 bytes: this log ends at 9 bytes]\n"]
         {
@@ -109,6 +109,6 @@ mod tests {
                 assert_eq!(cut.missing(), None, "{text:?} at {at}");
             }
         }
-        assert_eq!(GAPS.iter().map(|gap| gap.len()).max(), Some(LONGEST_GAP));
+        assert_eq!(GAPS.iter().map(|gap| gap.len()).max(), Some(MAX_GAP_BYTES));
     }
 }

@@ -16,7 +16,7 @@ fn append(path: &std::path::Path, bytes: &[u8]) {
 }
 
 #[test]
-fn what_was_not_finished_is_removed_and_the_rest_is_witnessed() {
+fn unfinished_files_are_removed_and_the_rest_is_hashed() {
     let sample = pass(|_| {});
     let dir = sample.dir();
     fs::remove_file(dir.join(layout::ATTESTATION)).unwrap();

@@ -35,7 +35,7 @@ fn redacted(bytes: &[u8], cuts: &[usize]) -> String {
     out
 }
 
-/// Bytes that stand a number of times.
+/// Bytes, repeated a number of times.
 fn filler() -> impl Strategy<Value = (Vec<u8>, usize)> {
     prop_oneof![
         "[a-z \n\"=:+/-]{0,80}".prop_map(|text| (text.into_bytes(), 1)),
@@ -48,7 +48,7 @@ fn filler() -> impl Strategy<Value = (Vec<u8>, usize)> {
 #[test]
 fn a_secret_behind_an_escape_does_not_get_through_wherever_a_long_line_is_cut() {
     for escape in ["\\n", "\\344", "\\303\\244", "\\\\n"] {
-        // What is held back of a window is 8 KiB; around there it is cut.
+        // The stream holds 8 KiB of a window back; cut around there.
         for before in (56 << 10) - 12..(56 << 10) + 4 {
             let line = format!("{}{escape}{} {}", "x".repeat(before), token(), "y".repeat(20_000));
             let out = redacted(line.as_bytes(), &[]);
@@ -80,7 +80,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_not_secret_stays() {
+fn other_text_stays() {
     let text = "plain \u{e4} text\nwith lines, sk-learn, tokens: 12 and a task-force\n";
     assert_eq!(redacted(text.as_bytes(), &[3, 4]), text);
 }

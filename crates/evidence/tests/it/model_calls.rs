@@ -73,7 +73,7 @@ fn bundle(lines: &[Vec<u8>], usage: Usage, change: impl FnOnce(&mut Report)) -> 
     })
 }
 
-/// What the check of agreement says of a bundle that herma signed with these calls in it.
+/// The result of the agreement check for a signed bundle with these calls.
 fn said(lines: &[Vec<u8>], usage: Usage, change: impl FnOnce(&mut Report)) -> Result<(), String> {
     let list = bundle(lines, usage, change).verify();
     let failed: Vec<C> = list.failed().map(|check| check.name).collect();
@@ -125,7 +125,8 @@ fn every_sum_that_is_not_the_reports_is_named() {
     }
 }
 
-/// What an engine asked about, and its model asked for: all that the answers of three calls ask for, but one at the gates.
+/// The tool use of an engine and its model: everything that the responses of three calls ask for, except one at the
+/// gates.
 fn used() -> ToolUse {
     let model_calls = Some(ModelToolCalls { asked_for: 5, at_gates: 1, unreconciled: 2 });
     let (asking, policy) = (Asking::Courtesy, Digest::of(b"policy"));
@@ -217,7 +218,7 @@ fn calls_of_another_run_are_found() {
 }
 
 #[test]
-fn what_was_refused_must_be_among_the_blockers() {
+fn refusals_must_be_among_the_blockers() {
     for (reason, blocker) in
         [("model_mismatch", Blocker::ModelMismatch), ("budget_exhausted", Blocker::BudgetExhausted)]
     {

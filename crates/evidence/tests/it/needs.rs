@@ -1,4 +1,4 @@
-//! What the report says of the capabilities that the contract needs.
+//! The report's statement about the capabilities that the contract needs.
 
 use herma_core::Status;
 use herma_core::blocker::Blocker;
@@ -9,7 +9,7 @@ use herma_evidence::{layout, render_markdown};
 
 use crate::sample::{CONTRACT, Sample, failed, pass, pass_on};
 
-/// A bundle of a contract that needs two things, whose report says this of them.
+/// A bundle of a contract with two needs, whose report states this about them.
 fn needing(said: &[(Capability, Support)], status: Status) -> Sample {
     let contract = CONTRACT.replacen("stage: 2\n", "stage: 2\nneeds: [tool_hooks, resume]\n", 1);
     pass_on(&contract, None, |report| {
@@ -46,7 +46,7 @@ fn a_pass_without_what_the_contract_needs_is_a_lie() {
 }
 
 #[test]
-fn what_is_no_pass_may_lack_it_and_still_tells_of_nothing_that_nobody_needs() {
+fn a_run_without_a_pass_may_lack_needs_and_names_no_others() {
     for said in [&[][..], &[(ToolHooks, Unsupported), (Resume, Native)]] {
         let list = needing(said, Status::Fail).verify();
         assert!(list.ok(), "{list:#?}");
@@ -66,7 +66,7 @@ fn a_report_of_a_contract_without_needs_does_not_have_the_key() {
 }
 
 #[test]
-fn the_page_tells_in_words_what_is_translated() {
+fn the_page_explains_translated_capabilities() {
     let said = [(ToolHooks, Translated), (Resume, Native), (Mcp, Unsupported)];
     let page = render_markdown(&needing(&said, Status::Fail).report);
     let line = page.lines().find(|line| line.starts_with("| needs |")).unwrap();

@@ -1,4 +1,4 @@
-//! The operator's word: given by an approver, on this evidence and no other, and only where it was asked for.
+//! The outcome: signed by an approver, for this evidence and no other, and only where it was requested.
 
 use std::fs;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::sample::{Sample, check_with, failed, pass, run_id};
 
 static KEY: LazyLock<ApproverKey> = LazyLock::new(|| ApproverKey::generate().unwrap());
 
-/// A bundle that waits for its operator. It landed nothing, so the check of agreement has its own word on it.
+/// A bundle with a pending outcome. It landed nothing, so the agreement check fails for its own reason.
 fn pending() -> Sample {
     pass(|report| {
         report.outcome = OutcomeState::Pending;
@@ -64,7 +64,7 @@ fn check_trusting(sample: &Sample, approvers: Vec<TrustedApprover>) -> CheckList
     check_with(&sample.dir(), &Trust { keys: vec![sample.key.public()], approvers })
 }
 
-/// How the check of the outcome ended, and what it says.
+/// The result of the outcome check and its detail.
 fn said(sample: &Sample) -> (CheckOutcome, String) {
     said_in(check(sample))
 }
@@ -88,7 +88,7 @@ fn a_bundle_without_an_outcome_says_whether_one_is_asked_for() {
 }
 
 #[test]
-fn an_approvers_word_passes_and_breaks_nothing_else() {
+fn an_approvers_outcome_passes_and_breaks_nothing_else() {
     let sample = pending();
     let before = failed(&check(&sample));
     accept(&sample, |_| {});
@@ -101,7 +101,7 @@ fn an_approvers_word_passes_and_breaks_nothing_else() {
 }
 
 #[test]
-fn a_word_on_something_else_is_refused() {
+fn an_outcome_for_another_run_is_refused() {
     let sample = pending();
     accept(&sample, |outcome| outcome.run_id = RunId::new(at(0), [8; 10]));
     refused(&sample, "it is the outcome of run");
@@ -113,9 +113,9 @@ fn a_word_on_something_else_is_refused() {
     assert_eq!(failed(&check(&unasked)), [C::Outcome]);
 }
 
-/// The same run, attested anew after somebody changed it: the word was on the evidence as it was.
+/// The same run, attested again after a change: the outcome referred to the earlier evidence.
 #[test]
-fn a_word_does_not_follow_the_run_to_other_evidence() {
+fn an_outcome_does_not_apply_to_other_evidence_of_the_run() {
     let (sample, other) = (
         pending(),
         pass(|report: &mut Report| {
@@ -150,7 +150,7 @@ fn only_an_approver_can_say_it() {
     let renamed = Signed { key_id: KEY.key_id(), ..signed::sign(word(&sample), &stranger).unwrap() };
     give(&sample, &renamed);
     refused(&sample, "the signature is not that of");
-    // The installation signs evidence. It is within reach of whoever runs herma, so it gives no outcome.
+    // The installation key signs evidence. The user who runs herma can use it, so it signs no outcome.
     give(&sample, &signed::sign(word(&sample), &sample.key).unwrap());
     refused(&sample, "is not known as an approver");
 }
@@ -164,7 +164,7 @@ fn no_approver_speaks_in_anothers_name() {
     let (outcome, detail) = said_in(check_trusting(&sample, vec![alice.clone(), named.clone()]));
     assert_eq!(outcome, CheckOutcome::Failed, "{detail}");
     assert_eq!(detail, "it names alice as its operator, and mallory signed it");
-    // A key that a reader gave by itself has no name to compare.
+    // A key given without a name has no name to compare.
     for approvers in [vec![approver(None, &mallory)], vec![named, alice, approver(None, &mallory)]] {
         assert_eq!(said_in(check_trusting(&sample, approvers)).0, CheckOutcome::Passed);
     }

@@ -86,7 +86,7 @@ fn no_confinement(_: &[u8], _: &Report) -> Result<Probed, String> {
     Err("the sample has none".to_owned())
 }
 
-/// Stands in for the contract's path rules: only `strings.py` may change.
+/// Replaces the contract's path rules: only `strings.py` may change.
 #[allow(clippy::unnecessary_wraps, reason = "the rules of a contract may fail")]
 fn only_strings(_: &Contract, changed: &[ChangedFile]) -> Result<Vec<PathViolation>, String> {
     let outside = changed.iter().filter(|file| file.path.as_bytes() != b"strings.py");
@@ -177,7 +177,7 @@ pub(crate) fn taken() -> Vec<Step> {
     Step::ALL.into_iter().filter(|step| *step < Step::Attest && *step != Step::Land).collect()
 }
 
-/// What an event of this kind tells of a run with this report.
+/// The data of an event of this kind for a run with this report.
 fn event_data(kind: E, report: &Report, contract: &str) -> Value {
     let decision = decision(contract);
     match kind {

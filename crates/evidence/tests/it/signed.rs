@@ -1,4 +1,4 @@
-//! Signed records: whatever is changed in one, its signature no longer holds.
+//! Signed records: any change to one invalidates its signature.
 
 use std::fs;
 use std::sync::LazyLock;
@@ -157,7 +157,7 @@ fn a_short_passphrase_is_refused() {
 }
 
 #[test]
-fn what_is_no_locked_key_is_said_to_be_none() {
+fn an_invalid_locked_key_is_reported() {
     let temp = tempfile::tempdir().unwrap();
     herma_evidence::InstallationKey::load_or_create(temp.path()).unwrap();
     let open = fs::read_to_string(temp.path().join("installation.key")).unwrap();
@@ -230,7 +230,7 @@ fn a_new_lock_takes_the_memory_that_current_guidance_asks_for() {
 }
 
 #[test]
-fn a_token_is_the_key_and_is_redacted_wherever_it_stands() {
+fn a_token_is_the_key_and_is_redacted_anywhere() {
     let token = KEY.to_token();
     assert_eq!(format!("{token:?}{:?}", *KEY), format!("[secret]ApproverKey({})", KEY.key_id()));
     let text = token.expose();

@@ -1,4 +1,4 @@
-//! Whatever is changed in a bundle is found, and the check that broke is named.
+//! Any change to a bundle is detected, and the failing check is named.
 
 use std::fs::{self, File};
 use std::sync::LazyLock;
@@ -130,7 +130,7 @@ fn a_fifo_in_place_of_a_file_is_found_and_not_waited_for() {
 }
 
 #[test]
-fn a_huge_file_is_not_read_on_nobodys_word() {
+fn a_huge_file_without_a_signature_is_not_read() {
     for name in FILES {
         let sample = pass(|_| {});
         // Reading all of it would take the test as good as forever.

@@ -1,4 +1,4 @@
-//! The trust chain: whatever is removed, changed or moved in it is found.
+//! The trust chain: any removed, changed or moved record is detected.
 
 use std::sync::LazyLock;
 
@@ -75,7 +75,7 @@ impl World {
         Ok(chain)
     }
 
-    /// Whether a reader who knows the head takes these lines for the chain.
+    /// Whether a reader who knows the head accepts these lines as the chain.
     fn holds<'a>(&self, lines: impl IntoIterator<Item = &'a Vec<u8>>) -> bool {
         self.read(lines).is_ok_and(|chain| chain.contains(&self.head))
     }
@@ -154,7 +154,7 @@ fn a_record_of_the_wrong_signer_is_refused() {
     assert!(WORLD.refused(1, added(), &WORLD.bob).contains("no approver of the chain signed it"));
     assert!(WORLD.refused(8, added(), &WORLD.bob).contains("bob, who signed it, was revoked before"));
     assert!(WORLD.refused(2, revoked("bob", &WORLD.bob), &WORLD.bob).contains("it was signed with the key"));
-    // Nobody else vouches for the first, and there is one first.
+    // No other approver vouches for the first, and there is only one first.
     assert!(WORLD.refused(0, WORLD.started(), &WORLD.bob).contains("it was signed with the key"));
     assert!(WORLD.refused(3, WORLD.started(), &WORLD.alice).contains("a chain starts once"));
     assert!(WORLD.refused(0, ruled(1), &WORLD.alice).contains("does not start with its first record"));
@@ -172,7 +172,7 @@ fn the_chain_of_another_installation_is_refused() {
 }
 
 #[test]
-fn every_truncation_is_found_by_who_knows_the_head() {
+fn every_truncation_is_detected_with_the_head() {
     for end in 0..WORLD.lines.len() {
         let chain = WORLD.read(&WORLD.lines[..end]).unwrap();
         assert!(!chain.contains(&WORLD.head), "{end}");

@@ -46,7 +46,7 @@ fn a_broken_event_log_leaves_no_file() {
 }
 
 #[test]
-fn a_full_disk_is_told_apart() {
+fn a_full_disk_has_its_own_error() {
     let full = herma_evidence::WriteError { name: "x".to_owned(), source: rustix::io::Errno::NOSPC.into() };
     assert!(full.is_full());
 }
@@ -62,7 +62,7 @@ fn an_unknown_name_and_an_unfinished_file_leave_nothing() {
 }
 
 #[test]
-fn a_bundle_with_a_file_that_nobody_recorded_is_not_attested() {
+fn a_bundle_with_an_unrecorded_file_is_not_attested() {
     let sample = pass(|_| {});
     let (_temp, bundle) = bundle(None);
     herma_evidence::write_report(&bundle, &sample.report).unwrap();

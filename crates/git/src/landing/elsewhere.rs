@@ -1,4 +1,4 @@
-//! Whether the target has an object also apart from the pack that a landing brought.
+//! Checks which objects of a landing's pack the target also has elsewhere.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::object::ObjectFormat;
 use crate::source::SourceRepo;
 
 impl SourceRepo {
-    /// Those of `ids` that only `pack` has.
+    /// The `ids` that only `pack` has.
     pub(super) fn only_in(&self, pack: &Pack<'_>, ids: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, GitError> {
         let objects = self.common_dir.join("objects");
         let mut left: Vec<Vec<u8>> = ids.into_iter().filter(|id| !is_loose(&objects, id)).collect();
@@ -31,7 +31,7 @@ impl SourceRepo {
         Ok(left)
     }
 
-    /// Those of `ids` that another object directory, which the target borrows from, has not.
+    /// The `ids` that an alternate object store of the target lacks.
     fn missing_in(&self, store: &Path, ids: Vec<Vec<u8>>) -> Result<Vec<Vec<u8>>, GitError> {
         if ids.is_empty() {
             return Ok(ids);
@@ -54,7 +54,7 @@ fn is_loose(objects: &Path, id: &[u8]) -> bool {
     objects.join(&name[..2]).join(&name[2..]).exists()
 }
 
-/// The indexes of all packs beside `pack` that are complete.
+/// The indexes of all other complete packs.
 fn other_packs(pack: &Pack<'_>) -> Result<Vec<PathBuf>, GitError> {
     let fail = || GitError::file("list", pack.dir);
     let own = pack.file("idx");
@@ -69,8 +69,8 @@ fn other_packs(pack: &Pack<'_>) -> Result<Vec<PathBuf>, GitError> {
     Ok(indexes)
 }
 
-/// The object directories that this one borrows from. A line that git would have to unquote is passed over: then
-/// the objects count as ours alone, and stay.
+/// The alternate object stores of this one. A line in quotes is skipped: then the objects count as only ours, and
+/// stay.
 fn borrowed_from(objects: &Path) -> Vec<PathBuf> {
     let lines = std::fs::read_to_string(objects.join("info/alternates")).unwrap_or_default();
     let plain = |line: &&str| !line.is_empty() && !line.starts_with(['#', '"']);

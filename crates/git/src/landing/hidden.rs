@@ -1,16 +1,17 @@
-//! Links between commits that git is told to pass over. What leans on a pack by such a link leans on it all the same.
+//! Links between commits that git ignores by configuration. A commit that depends on a pack by such a link still
+//! depends on it.
 
 use crate::error::GitError;
 use crate::git_dir::is_id;
 use crate::source::SourceRepo;
 
 impl SourceRepo {
-    /// Whether somebody gave commits other parents than they have. herma's git does not believe it, but theirs does.
+    /// Whether the repository has grafts. herma's git ignores them, the owner's does not.
     pub(super) fn has_grafts(&self) -> bool {
         std::fs::symlink_metadata(self.common_dir.join("info/grafts")).is_ok()
     }
 
-    /// The real parents of the commits at which a shallow history ends, whether they are here or not.
+    /// The real parents of the commits at which a shallow history ends, whether they exist here or not.
     pub(super) fn cut_off_parents(&self) -> Result<Vec<String>, GitError> {
         let file = self.common_dir.join("shallow");
         let ends = match std::fs::read_to_string(&file) {
@@ -22,7 +23,7 @@ impl SourceRepo {
             return Ok(Vec::new());
         }
         let commits = self.reading(["cat-file", "--batch"]).stdin(ends).checked()?.stdout;
-        // A line of a message that looks the same adds a commit to look at, and that does no harm.
+        // A line of a commit message that looks the same adds a harmless extra check.
         let parents = commits.split(|b| *b == b'\n').filter_map(|line| line.strip_prefix(b"parent "));
         Ok(parents
             .filter_map(|id| std::str::from_utf8(id).ok())

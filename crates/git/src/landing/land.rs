@@ -11,10 +11,10 @@ use crate::plain::has_plain_places;
 use crate::source::SourceRepo;
 
 impl SourceRepo {
-    /// Brings the objects into the target and makes the ref, if the base still stands and nobody has a ref of that
-    /// name. Otherwise the target is left, or put back, as it was.
+    /// Copies the objects into the target and creates the ref, if the base has not moved and no ref of that name
+    /// exists. Otherwise the target is left, or restored, as it was.
     ///
-    /// A process that dies on the way leaves at most a pack that no ref names; [`SourceRepo::unland`] removes it.
+    /// A process that dies midway leaves at most a pack that no ref names; [`SourceRepo::unland`] removes it.
     pub fn land(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
         landing.check()?;
         self.refuse(landing)?;
@@ -24,12 +24,12 @@ impl SourceRepo {
             .and_then(|()| self.create_ref(git_dir, landing));
         let Err(error) = landed else { return Ok(()) };
         self.remove_pack(landing).map_err(|e| self.unplaced(e))?;
-        // git says why only in words; what is there now says it too.
+        // git tells the reason only in text; the present state tells it too.
         self.refuse(landing)?;
         Err(self.unplaced(error).into())
     }
 
-    /// What speaks against the landing, as far as looking can tell.
+    /// The reasons against the landing, as far as reading can tell.
     fn refuse(&self, landing: &Landing) -> Result<(), LandError> {
         has_plain_places(&self.common_dir).map_err(|what| LandError::NotPlain { what })?;
         if let Some(reference) = self.in_the_way(landing).map_err(|e| self.unplaced(e))? {
@@ -43,13 +43,13 @@ impl SourceRepo {
         }
     }
 
-    /// The compare-and-swap: the base stands where it stood, and the ref is new, or nothing happens.
+    /// The compare-and-swap: the base has not moved and the ref is new, or nothing happens.
     fn create_ref(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), GitError> {
         let base = landing.base_ref.iter();
         let mut commands: Vec<String> =
             base.clone().map(|base| format!("option no-deref\nverify {} {}", base.name, base.id)).collect();
         commands.push(format!("create {} {}", landing.reference, landing.commit));
-        // To lock a packed ref git makes the directories of its name and leaves them.
+        // To lock a packed ref git creates the directories of its name and leaves them.
         let names = base.map(|base| &base.name).chain([&landing.reference]);
         let made: Vec<PathBuf> = names.flat_map(|name| self.missing_parents(name)).collect();
         let done = match &landing.base_ref {
@@ -57,7 +57,7 @@ impl SourceRepo {
             _ => self.view(git_dir).and_then(|view| self.transaction(&view, &commands)),
         };
         for dir in made {
-            // One that is not empty is in use.
+            // A directory that is not empty is in use.
             let _ = std::fs::remove_dir(dir);
         }
         done
@@ -77,7 +77,7 @@ impl SourceRepo {
         Ok(view)
     }
 
-    /// The directories of a ref's name that are not there, the innermost first.
+    /// The missing directories of a ref's name, the innermost first.
     fn missing_parents(&self, name: &str) -> Vec<PathBuf> {
         let path = self.common_dir.join(name);
         let inside = path.ancestors().skip(1).take_while(|dir| *dir != self.common_dir);

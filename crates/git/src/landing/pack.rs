@@ -1,4 +1,4 @@
-//! One pack, brought into a directory of packs and taken out again.
+//! A pack, copied into a directory of packs and removed again.
 
 use std::fs::{self, File, OpenOptions, Permissions};
 use std::io;
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use crate::error::GitError;
 
-/// In this order: git sees a pack when its index is there, and then all of it must be.
+/// In this order: git sees a pack once its index exists, and then the pack must be complete.
 const BROUGHT: [&str; 2] = ["pack", "idx"];
-/// In this order: a pack whose index is gone is looked for no more. The others are what git adds in time.
+/// In this order: git ignores a pack without an index. The others are added by git later.
 const REMOVED: [&str; 4] = ["idx", "pack", "rev", "bitmap"];
 
 /// A pack of the target that a landing brought, or is about to.
@@ -24,15 +24,15 @@ impl Pack<'_> {
         self.dir.join(format!("{}.{extension}", self.name))
     }
 
-    /// A file that is not complete yet. git passes over such names, and clears them away when they are old.
+    /// An incomplete file. git ignores such names, and removes old ones.
     fn unfinished(&self, extension: &str) -> PathBuf {
         self.dir.join(format!("tmp_herma_{}.{extension}", self.name))
     }
 
-    /// Copies the pack of that name from `waiting`, each file in full or not at all.
+    /// Copies the pack of that name from `waiting`, each file atomically.
     pub(super) fn bring_in(&self, waiting: &Path) -> Result<(), GitError> {
         let dir = |e| GitError::file("write to", self.dir)(e);
-        // Whoever may read the directory may read what is in it, as git has it in a shared repository.
+        // As readable as its directory, as git does in a shared repository.
         let readable = fs::metadata(self.dir).map_err(dir)?.permissions().mode() & 0o444;
         for extension in BROUGHT {
             let from = waiting.join(format!("{}.{extension}", self.name));
@@ -55,7 +55,7 @@ impl Pack<'_> {
         File::open(self.dir).and_then(|dir| dir.sync_all()).map_err(dir)
     }
 
-    /// Removes every file of it, also those of a copy that was cut off.
+    /// Removes every file of it, also those of an interrupted copy.
     pub(super) fn take_out(&self) -> Result<(), GitError> {
         for extension in REMOVED {
             remove(&self.file(extension))?;
@@ -71,8 +71,8 @@ impl Pack<'_> {
         self.file("idx").exists() && self.file("pack").exists()
     }
 
-    /// Whether somebody asked git to keep it, or wrote an object that it has: git then marks the pack with the
-    /// time rather than write the object again. A brought pack is never younger than its index.
+    /// Whether the pack is marked to be kept, or another user wrote an object that it has: git then updates the
+    /// pack's time instead of writing the object again. A copied pack is never newer than its index.
     pub(super) fn is_wanted(&self) -> Result<bool, GitError> {
         let written = |extension| {
             let path = self.file(extension);

@@ -1,4 +1,4 @@
-//! What can be done without the target: the commit, and the pack that carries it.
+//! The preparation without the target: the commit, and the pack that carries it.
 
 use std::path::{Path, PathBuf};
 
@@ -9,14 +9,14 @@ use crate::error::GitError;
 use crate::git_dir::{GitDir, is_id, one_id};
 use crate::source::SourceRepo;
 
-/// Where in herma's own git directory the pack of a landing waits.
+/// The directory of a landing's pack in herma's own git directory.
 pub(super) fn waiting_packs(git_dir: &GitDir) -> PathBuf {
     git_dir.dir().join("landing")
 }
 
 impl SourceRepo {
-    /// Makes, in herma's own git directory, the one commit that is to land and the pack of what the base does not
-    /// have. The target is only read. The same tree, base, run and title give the same commit.
+    /// Creates, in herma's own git directory, the commit to land and the pack of the objects that the base lacks.
+    /// The target is only read. The same tree, base, run and title give the same commit.
     pub fn prepare_landing(
         &self,
         git_dir: &GitDir,
@@ -41,8 +41,8 @@ impl SourceRepo {
         prepare().map_err(|e| self.unplaced(e))
     }
 
-    /// Packs the commit and what its tree has and the base's tree has not. git checks every object and every link
-    /// of the pack, so that the target gets nothing that its own `git fsck` would complain about.
+    /// Packs the commit and the objects that its tree has and the base's tree lacks. git checks every object and
+    /// link of the pack, so that the target's own `git fsck` stays clean.
     fn pack(&self, git_dir: &GitDir, commit: &str, tree: &str) -> Result<String, GitError> {
         let waiting = waiting_packs(git_dir);
         std::fs::create_dir_all(&waiting).map_err(GitError::file("make", &waiting))?;
@@ -65,7 +65,7 @@ impl SourceRepo {
     }
 }
 
-/// The title on one line, so that nothing in it can pass for a trailer, and the run.
+/// The title on one line, so that no part of it is a trailer, and the run.
 fn message(title: &str, run: RunId) -> String {
     let line: String = title.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     let line = match line.trim() {

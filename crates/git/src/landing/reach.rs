@@ -1,4 +1,4 @@
-//! Whether anything in the target leans on the objects that a landing brought.
+//! Checks whether anything in the target depends on the objects of a landing.
 
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -13,7 +13,7 @@ use crate::object::ObjectFormat;
 use crate::plain::has_plain_places;
 use crate::source::SourceRepo;
 
-/// Everything that git itself starts from when it looks for what is in use, in all work trees.
+/// The roots of git's own reachability walk, in all work trees.
 const WALK: [&str; 9] = [
     "rev-list",
     "--objects",
@@ -26,18 +26,18 @@ const WALK: [&str; 9] = [
     "--stdin",
 ];
 
-/// Directories in which a rebase or a sequence of picks notes the commits that it works on.
+/// The directories in which a rebase or a sequence of picks records commits.
 const UNDER_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 
 impl SourceRepo {
-    /// Removes the pack of `landing`, unless something leans on it.
+    /// Removes the pack of `landing`, unless something depends on it.
     pub(super) fn remove_pack(&self, landing: &Landing) -> Result<(), GitError> {
         if has_plain_places(&self.common_dir).is_err() {
             return Ok(());
         }
         let dir = self.pack_dir();
         let pack = Pack { dir: &dir, name: &landing.pack };
-        // Without both git does not see a pack, so nothing leans on it.
+        // git sees no pack without both files, so nothing depends on it.
         if !pack.is_seen() {
             return pack.take_out();
         }
@@ -58,7 +58,7 @@ impl SourceRepo {
         pack.take_out()
     }
 
-    /// Whether git has written the pack or its commit into a list of its own, which would then name what is gone.
+    /// Whether git has recorded the pack or its commit in a file of its own.
     fn is_listed(&self, pack: &Pack<'_>, landing: &Landing) -> bool {
         let info = self.common_dir.join("objects/info");
         let commit = hex::decode(&landing.commit).unwrap_or_default();
@@ -106,7 +106,8 @@ impl SourceRepo {
     }
 }
 
-/// Every object that a file of `git_dir` outside of the refs names: `MERGE_HEAD` and its like, a rebase under way.
+/// Every object that a file of `git_dir` outside of the refs names: `MERGE_HEAD` and the like, a rebase in
+/// progress.
 fn noted(git_dir: &Path) -> Vec<String> {
     let below = UNDER_WAY.iter().map(|name| git_dir.join(name));
     let listed =
@@ -122,7 +123,7 @@ fn noted(git_dir: &Path) -> Vec<String> {
     ids
 }
 
-/// Whether a file, or one of those in a directory, has these bytes. What cannot be read counts as if it had.
+/// Whether a file, or one in a directory, contains these bytes. An unreadable one counts as if it did.
 fn mentions(path: &Path, wanted: &[u8]) -> bool {
     if path.is_dir() {
         return std::fs::read_dir(path)

@@ -1,4 +1,4 @@
-//! The target's refs: what stands where, and whether a landing added exactly one.
+//! The target's refs and their values, and whether a landing added exactly one.
 
 use serde::{Deserialize, Serialize};
 
@@ -18,12 +18,12 @@ struct Ref {
     id: String,
     /// The commit that an annotated tag is of.
     peeled: Option<String>,
-    /// The ref that it stands for.
+    /// The target of a symbolic ref.
     symbolic: Option<String>,
 }
 
 impl SourceRepo {
-    /// Takes down every ref and HEAD.
+    /// Reads every ref and HEAD.
     pub fn ref_list(&self) -> Result<RefList, GitError> {
         let shown = |r: Ref| match r.symbolic {
             Some(other) => format!("{} -> {other}", r.name),
@@ -36,7 +36,7 @@ impl SourceRepo {
         Ok(RefList(list))
     }
 
-    /// Whether `after` is `before` and the one ref of `landing`, and nothing else.
+    /// Whether `after` is `before` plus the ref of `landing`.
     #[must_use]
     pub fn only_landed(before: &RefList, after: &RefList, landing: &Landing) -> bool {
         let mut expected = before.0.clone();
@@ -45,7 +45,7 @@ impl SourceRepo {
         expected == after.0
     }
 
-    /// What stands under the ref of `landing`.
+    /// The state of the ref of `landing`.
     pub fn landed(&self, landing: &Landing) -> Result<LandState, GitError> {
         let found = self.refs(&[&landing.reference]).map_err(|e| self.unplaced(e))?;
         Ok(match found.into_iter().find(|r| r.name == landing.reference) {
@@ -55,7 +55,7 @@ impl SourceRepo {
         })
     }
 
-    /// A ref that git cannot keep beside the one of `landing`: the same, one above it or one below it.
+    /// A ref that git cannot keep beside the one of `landing`: the same name, a prefix of it, or one below it.
     pub(super) fn in_the_way(&self, landing: &Landing) -> Result<Option<String>, GitError> {
         let below = format!("{}/", landing.reference);
         let blocks =
@@ -63,7 +63,7 @@ impl SourceRepo {
         Ok(self.refs(&[super::REFS])?.into_iter().map(|r| r.name).find(|name| blocks(name)))
     }
 
-    /// Whether the ref that the base came from still stands where it stood.
+    /// Whether the ref of the base has not moved.
     pub(super) fn still_stands(&self, base: &BaseRef) -> Result<bool, GitError> {
         if base.name == "HEAD" {
             return Ok(self.head_commit()? == base.id);
@@ -71,7 +71,7 @@ impl SourceRepo {
         Ok(self.refs(&[&base.name])?.iter().any(|r| r.name == base.name && r.id == base.id))
     }
 
-    /// The ref that the base is, found by git's own order of names. What is no ref cannot move.
+    /// The ref of the base, resolved in git's own order. A base that is no ref cannot move.
     pub(super) fn base_ref(&self) -> Result<Option<BaseRef>, GitError> {
         if self.base == "HEAD" {
             let name = self.head_branch()?.unwrap_or_else(|| "HEAD".to_owned());
@@ -91,7 +91,7 @@ impl SourceRepo {
             return Ok(None);
         };
         let name = found.symbolic.as_ref().unwrap_or(&found.name).clone();
-        // A ref that has moved already is kept with the commit that it must stand at, so that the landing is refused.
+        // A ref that has already moved is kept with the commit that it must have, so that the landing is rejected.
         let tags_base = found.peeled.as_ref() == Some(&self.base_commit);
         Ok(Some(BaseRef { name, id: if tags_base { found.id.clone() } else { self.base_commit.clone() } }))
     }
@@ -102,7 +102,7 @@ impl SourceRepo {
         Ok(output.stdout.iter().any(|b| *b != b'\n'))
     }
 
-    /// The refs that are, or lie below, one of `names`; all if there are none.
+    /// The refs that equal or are below one of `names`; all if there are none.
     fn refs(&self, names: &[&str]) -> Result<Vec<Ref>, GitError> {
         let format = "--format=%(refname)%00%(objectname)%00%(*objectname)%00%(symref)";
         let output = self.reading(["for-each-ref", format]).args(names).checked()?;

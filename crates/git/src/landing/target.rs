@@ -1,20 +1,20 @@
-//! Calls of git in the target, and errors that do not show where it lies.
+//! Calls of git in the target, and errors without its path.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use herma_destination::tool::{Call, ToolError};
+use herma_destination::tool::{ToolError, ToolInvocation};
 
 use crate::error::GitError;
 use crate::source::SourceRepo;
 
-/// What is added where git writes to the target: no log of the ref, and durable before git says that it is done.
+/// The settings for writes to the target: no reflog, and durable before git reports success.
 const WRITING: [&str; 6] =
     ["-c", "core.logAllRefUpdates=false", "-c", "core.fsync=all", "-c", "core.fsyncMethod=fsync"];
 
 impl SourceRepo {
     /// A call that reads from the target's git directory.
-    pub(super) fn reading<I, S>(&self, args: I) -> Call<'_>
+    pub(super) fn reading<I, S>(&self, args: I) -> ToolInvocation<'_>
     where
         I: IntoIterator<Item = S>,
         S: Into<OsString>,
@@ -30,13 +30,13 @@ impl SourceRepo {
         Ok(())
     }
 
-    /// Where the target keeps its packs.
+    /// The directory of the target's packs.
     pub(super) fn pack_dir(&self) -> PathBuf {
         self.common_dir.join("objects/pack")
     }
 
-    /// The error with the target's path taken out of git's words, so that what follows the path can be shown. Whatever
-    /// other path is in them is taken out when the error is shown.
+    /// Removes the target's path from git's message, so that the rest of the path can be shown. Other absolute
+    /// paths are removed on display.
     pub(crate) fn unplaced(&self, error: GitError) -> GitError {
         let places = [&self.git_dir, &self.common_dir, &self.root];
         match error {

@@ -1,12 +1,12 @@
-//! Taking a landing back.
+//! Undoes a landing.
 
 use super::{LandState, Landing, REFS, Unlanded};
 use crate::error::GitError;
 use crate::source::SourceRepo;
 
 impl SourceRepo {
-    /// Deletes the ref if it still points to the commit of `landing`, and the objects if nothing leans on them. What
-    /// was cut off on the way, or taken back already, can be taken back again.
+    /// Deletes the ref if it still points to the commit of `landing`, and the objects if nothing depends on them.
+    /// An interrupted or repeated undo can be repeated.
     pub fn unland(&self, landing: &Landing) -> Result<Unlanded, GitError> {
         landing.check()?;
         self.take_back(landing).map_err(|e| self.unplaced(e))
@@ -28,13 +28,13 @@ impl SourceRepo {
                 }
             }
         }
-        // git removes it with its last ref; a landing that was cut off may have left it. In use it is not empty.
+        // git removes it with its last ref; an interrupted landing may have left it. In use it is not empty.
         let _ = std::fs::remove_dir(self.common_dir.join(REFS));
         self.remove_pack(landing)?;
         Ok(if self.has(&landing.commit)? { Unlanded::ObjectsKept } else { Unlanded::NoTrace })
     }
 
-    /// Whether the target has the object, wherever it keeps it.
+    /// Whether the target has the object, in any store.
     fn has(&self, id: &str) -> Result<bool, GitError> {
         let output = self.reading(["cat-file", "--batch-check"]).stdin(format!("{id}\n")).checked()?;
         Ok(!output.stdout.ends_with(b" missing\n"))

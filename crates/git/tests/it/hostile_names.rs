@@ -122,7 +122,7 @@ fn a_directory_where_the_base_has_a_link_is_not_ignored() {
 }
 
 #[test]
-fn what_is_too_deep_to_be_opened_is_named_and_the_rest_is_walked() {
+fn entries_that_are_too_deep_are_reported_and_the_rest_is_walked() {
     let scene = Scene::new();
     let workspace = scene.make("workspace");
     write(&workspace, b"beside");

@@ -1,4 +1,4 @@
-//! What a landing brings into a target, and that nothing of it is left after it was taken back.
+//! The objects and refs that a landing adds to a target, and that undoing it leaves nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -289,7 +289,7 @@ fn nothing_that_the_target_has_set_up_runs() {
 }
 
 #[test]
-fn who_may_read_the_other_packs_may_read_the_new_one() {
+fn a_new_pack_is_as_readable_as_the_others() {
     for mode in [0o755, 0o2770, 0o700] {
         let target = Target::new();
         fs::set_permissions(target.repo().join(".git/objects/pack"), fs::Permissions::from_mode(mode))
@@ -315,7 +315,7 @@ fn many_runs_land_in_one_target_at_once() {
     std::thread::scope(|scope| {
         for landing in &landings {
             scope.spawn(|| {
-                // Two processes may want git's lock of the base at the same moment; then one is told so.
+                // Two processes may need git's lock of the base at the same moment; then one gets an error.
                 let landed = (0..50).any(|_| target.source.land(&target.git_dir, landing).is_ok());
                 assert!(landed, "{}", landing.reference);
             });

@@ -7,7 +7,7 @@ use herma_git::{LandState, SourceRepo, Unlanded};
 use crate::kit::{Scene, git_in};
 use crate::landing_kit::{CHANGES, Target, files};
 
-/// A way in which somebody comes to lean on the objects, and how they let go again.
+/// A way to depend on the objects, and its reversal.
 type Use = (&'static str, fn(&Target), fn(&Target));
 
 const USES: &[Use] = &[
@@ -117,14 +117,14 @@ fn stage(work_tree: &std::path::Path, target: &Target) {
     forget_use(target);
 }
 
-/// Sets the pack's time back, so that only what can be reached tells that it is in use.
+/// Sets the pack's time back, so that only reachability shows that it is in use.
 fn forget_use(target: &Target) {
     let time = fs::metadata(target.pack_file("idx")).unwrap().modified().unwrap();
     File::open(target.pack_file("pack")).unwrap().set_modified(time).unwrap();
 }
 
 #[test]
-fn what_others_lean_on_stays_until_they_let_go() {
+fn objects_that_other_refs_need_stay_until_unreachable() {
     for (what, lean, let_go) in USES {
         let target = Target::new();
         target.land();
@@ -154,7 +154,7 @@ fn a_commit_of_somebody_else_keeps_the_contents_that_it_shares() {
 }
 
 #[test]
-fn what_a_graft_or_a_shallow_file_hides_is_kept() {
+fn objects_hidden_by_a_graft_or_shallow_file_are_kept() {
     for file in ["info/grafts", "shallow"] {
         let target = Target::new();
         target.land();
@@ -231,7 +231,7 @@ fn an_old_content_that_git_keeps_only_in_the_new_pack_is_kept() {
 }
 
 #[test]
-fn what_git_has_packed_anew_is_left_to_git() {
+fn objects_that_git_repacked_are_left_to_git() {
     let target = Target::new();
     target.land();
     target.git(&["gc", "-q"]);

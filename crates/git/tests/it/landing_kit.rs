@@ -13,7 +13,7 @@ use crate::kit::{Scene, git_in, path};
 
 pub(crate) const RUN: &str = "01890a5d-ac96-774b-bcce-b302099a8057";
 
-/// What the landed commit brings: one file changed, one new in a new directory.
+/// The changes of the landed commit: one changed file, one new in a new directory.
 pub(crate) const CHANGES: &[(&str, &str)] =
     &[("README.md", "changed by the run\n"), ("new/file", "brought\n")];
 

@@ -1,4 +1,4 @@
-//! What blocks a landing, and that nobody loses anything by it.
+//! Concurrent changes that block a landing, and that none of them is lost.
 
 use std::fs;
 
@@ -7,7 +7,8 @@ use herma_git::{LandError, LandState, Landing, Unlanded};
 use crate::kit::{Scene, git_in};
 use crate::landing_kit::{CHANGES, RUN, Target, files};
 
-/// What somebody does between the preparation and the landing, in a repository whose branch is `main` with a tag `v1`.
+/// A change by another user between the preparation and the landing, in a repository with the branch `main` and a
+/// tag `v1`.
 type Meddling = (&'static str, Option<&'static str>, fn(&Target), &'static str);
 
 const MEDDLING: &[Meddling] = &[
@@ -84,7 +85,7 @@ fn target(base: Option<&str>) -> Target {
 }
 
 #[test]
-fn what_somebody_else_did_meanwhile_blocks_and_is_not_lost() {
+fn concurrent_changes_block_the_landing_and_are_not_lost() {
     for (what, base, meddle, expected) in MEDDLING {
         let mut target = target(*base);
         meddle(&target);
@@ -107,7 +108,7 @@ fn what_somebody_else_did_meanwhile_blocks_and_is_not_lost() {
 }
 
 #[test]
-fn a_head_on_no_branch_must_stand_and_a_branch_need_not_be_checked_out() {
+fn a_detached_head_must_not_move_and_a_branch_need_not_be_checked_out() {
     let scene = Scene::with_repo();
     git_in(&scene.repo(), &["checkout", "-q", "--detach"]);
     let detached = Target::of(scene, "repo", None, CHANGES);
@@ -122,7 +123,7 @@ fn a_head_on_no_branch_must_stand_and_a_branch_need_not_be_checked_out() {
 
 #[test]
 fn a_base_that_moves_at_the_last_moment_refuses_everything() {
-    // What git itself refuses in its transaction, when looking beforehand saw nothing yet: a lock stands for it.
+    // A refusal in git's own transaction that the earlier check could not see: simulated by a lock.
     let mut target = target(None);
     fs::write(target.repo().join(".git/refs/heads/main.lock"), "").unwrap();
     target.before = files(target.scene.dir.path());

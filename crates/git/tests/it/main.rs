@@ -82,7 +82,7 @@ fn the_agent_finds_a_clean_repository_with_one_parentless_commit() {
 }
 
 #[test]
-fn what_is_hidden_from_the_agent_does_not_look_removed() {
+fn hidden_directories_do_not_look_removed() {
     for format in [ObjectFormat::Sha1, ObjectFormat::Sha256] {
         let scene = Scene::new();
         let (git_dir, baseline) = import(&scene, format);
@@ -206,7 +206,7 @@ fn every_way_to_touch_the_target_is_noticed() {
 }
 
 #[test]
-fn what_is_not_the_top_of_a_repository_is_refused_without_its_path() {
+fn a_directory_that_is_no_repository_top_is_refused_without_its_path() {
     let scene = Scene::with_repo();
     let inside = scene.repo().join("src");
     for (root, base) in [(inside, None), (scene.make("plain"), None), (scene.repo(), Some("no-such-branch"))]

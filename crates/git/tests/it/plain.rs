@@ -1,4 +1,4 @@
-//! A repository that lies partly elsewhere: it is recognised, and nothing is written through a link.
+//! A repository that is partly behind links: it is recognised, and nothing is written through a link.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use herma_git::{LandError, SourceRepo, is_plain};
 use crate::kit::{Scene, git_in};
 use crate::landing_kit::{Target, files};
 
-/// What a link could stand in the place of, so that a landing would write, or read, elsewhere.
+/// Paths that a link could replace, so that a landing would write or read elsewhere.
 const PLACES: [&str; 9] = [
     ".git/HEAD",
     ".git/config",
@@ -68,7 +68,7 @@ fn a_path_that_leads_elsewhere_is_not_plain() {
 }
 
 #[test]
-fn a_git_directory_that_lies_elsewhere_is_not_plain() {
+fn a_linked_git_directory_is_not_plain() {
     let scene = Scene::with_repo();
     let dir = real(scene.dir.path());
     git_in(&dir.join("repo"), &["worktree", "add", "-q", "../linked"]);

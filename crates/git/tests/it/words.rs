@@ -1,4 +1,4 @@
-//! What is said of a broken repository names what is broken, and never where the repository lies.
+//! Errors about a broken repository name the broken file, and never the repository's path.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -79,7 +79,7 @@ fn assert_unplaced(said: &str, what: &str) {
 }
 
 #[test]
-fn no_error_says_where_a_repository_lies() {
+fn no_error_shows_the_path_of_a_repository() {
     for (what, break_it) in BREAKS {
         let (scene, own) = (Scene::with_repo(), tempfile::tempdir().unwrap());
         let root = moved(&scene);
@@ -93,7 +93,7 @@ fn no_error_says_where_a_repository_lies() {
 }
 
 #[test]
-fn no_error_says_where_the_main_work_tree_of_a_linked_one_lies() {
+fn no_error_shows_the_path_of_the_main_work_tree() {
     for content in ["", "garbage"] {
         let (scene, own) = (Scene::with_repo(), tempfile::tempdir().unwrap());
         let root = moved(&scene);
@@ -101,7 +101,7 @@ fn no_error_says_where_the_main_work_tree_of_a_linked_one_lies() {
         git_in(&root, &["worktree", "add", "-q", linked.to_str().unwrap()]);
         fs::write(root.join(".git/worktrees/linked/index"), content).unwrap();
         let error = work(&scene.git, &linked, own.path());
-        // git takes an empty index for a new one, where it does not say that it is too small.
+        // git takes an empty index for a new one, unless it reports that it is too small.
         if let Err(error) = error {
             let said = error.to_string();
             assert_unplaced(&said, content);

@@ -4,7 +4,7 @@ use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::BadContract;
 use herma_core::egress::EgressMode;
 use herma_core::{Contract, Stage, Timestamp};
-use herma_destination::Capabilities;
+use herma_destination::DestinationCapabilities;
 use herma_egress::rules::{Allowlist, Asked, Listing, Rule};
 use herma_rules::EgressRules;
 
@@ -129,7 +129,7 @@ pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressP
     };
     let terms = &order.contract.terms;
     let learns = order.egress == EgressMode::Learn;
-    if !Capabilities::of(order.destination()).has_network_namespace() {
+    if !DestinationCapabilities::of(order.destination()).has_network_namespace() {
         if !terms.egress.is_empty() {
             return unready(
                 "the contract names egress hosts, and `host` has no walls that would keep the engine to them"

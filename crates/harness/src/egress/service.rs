@@ -6,7 +6,7 @@ use std::sync::Arc;
 use herma_core::EventType;
 use herma_core::egress::{EgressMode, EgressUse};
 use herma_core::event::EgressDecided;
-use herma_destination::Capabilities;
+use herma_destination::DestinationCapabilities;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
 use herma_net::SocketDir;
@@ -42,7 +42,7 @@ impl RunEgress {
 /// Starts the proxy of the run, also where nothing is allowed: what is denied is then known. `host` has none, because
 /// nothing there would lead to it.
 pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
-    if !Capabilities::of(run.plan.destination).has_network_namespace()
+    if !DestinationCapabilities::of(run.plan.destination).has_network_namespace()
         || !run.contract.terms.stage.starts_engine()
     {
         return Ok(());

@@ -3,7 +3,7 @@
 use herma_core::Contract;
 use herma_core::Stage;
 use herma_core::blocker::{Blocker, BlockerRecord};
-use herma_destination::toolchain::{self, Found as Toolchains};
+use herma_destination::toolchain::{self, Toolchains};
 use herma_destination::{Destination, Unready};
 
 use super::Case;

@@ -15,8 +15,8 @@ use herma_core::decision::{AdmissionSeen, Purpose};
 use herma_core::gate::{Finding, Gate};
 use herma_core::signed::Signed;
 use herma_core::{Contract, Digest};
-use herma_destination::toolchain::Found as Toolchains;
-use herma_destination::{Capabilities, Destination, inside_a_run};
+use herma_destination::toolchain::Toolchains;
+use herma_destination::{Destination, DestinationCapabilities, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
 
 pub(crate) use approval::{ApprovalSeen, used};
@@ -77,7 +77,7 @@ struct Case<'a> {
 impl Case<'_> {
     /// What the run's containers are made of; none where it has none, or where that is not known.
     fn image(&self) -> Option<String> {
-        if !Capabilities::of(self.order.destination()).needs_image() {
+        if !DestinationCapabilities::of(self.order.destination()).needs_image() {
             return None;
         }
         let options = self.installation.container_options(self.choice.as_ref().ok()?.as_ref());

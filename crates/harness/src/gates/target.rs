@@ -6,7 +6,7 @@ use herma_core::decision::AdmissionSeen;
 use herma_core::gate::Finding;
 use herma_core::{Contract, RepoPath};
 use herma_evidence::Redactor;
-use herma_git::Listed;
+use herma_git::StatusSummary;
 
 use super::{Case, Judged};
 use crate::installation::Installation;
@@ -67,7 +67,7 @@ pub(super) fn clean(contract: &Contract, target: &FoundTarget) -> Judged {
 }
 
 /// What is not clean, for a person whose own `git status` may list less. Anybody can have named these files.
-fn dirty(repo: &str, listed: &Listed) -> String {
+fn dirty(repo: &str, listed: &StatusSummary) -> String {
     let redactor = Redactor::default();
     let show = |path: &RepoPath| shortened(&redactor.redact(&path.to_string()));
     let shown: Vec<String> = listed.first.iter().map(show).collect();

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use herma_home::Home;
-use herma_policy::{Policies, PolicyFile, Problem, Problems};
+use herma_policy::{Policies, PolicyFile, PolicyProblem, Problems};
 
 use crate::file_reading::read_regular;
 
@@ -80,7 +80,7 @@ pub fn read_policy(path: &Path, name: String) -> Result<PolicyFile, PolicyError>
         .map_err(|error| PolicyError::Read { place: path.display().to_string(), why: error.to_string() })?;
     let text = String::from_utf8(bytes).map_err(|_| {
         let (file, problem) = (name.clone(), "it is not UTF-8".to_owned());
-        Problems(vec![Problem { file, line: None, column: None, problem, help: None }])
+        Problems(vec![PolicyProblem { file, line: None, column: None, problem, help: None }])
     })?;
     Ok(PolicyFile { name, text })
 }

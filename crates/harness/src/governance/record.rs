@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use herma_core::contract::Action;
 use herma_core::event::{AskedBy, Permission, ToolEvaluated};
 use herma_core::tool::{CHILD_TOOL, ToolAction, ToolCall};
-use herma_policy::{ChildRun, Decision};
+use herma_policy::{ChildRun, PolicyDecision};
 
 /// How much of one text an event holds.
 const MOST_TEXT: usize = 64 << 10;
@@ -45,7 +45,7 @@ pub(crate) struct Tally {
 /// The event of a tool call. `allowed` is the answer to an agent that asked.
 pub(crate) fn data(
     call: &ToolCall,
-    decision: &Decision,
+    decision: &PolicyDecision,
     forbidden: &BTreeSet<Action>,
     seen: Seen,
     allowed: bool,

@@ -18,7 +18,7 @@ use herma_core::event::{Source, ToolEvaluated};
 use herma_core::tool::{ToolAnswer, ToolCall};
 use herma_evidence::{EventLog, layout};
 use herma_net::SocketDir;
-use herma_policy::{Asker, ChildRun, Decision, Policies};
+use herma_policy::{ChildRun, Policies, PolicyDecision, PolicyRequester};
 use rustix::event::{PollFd, PollFlags, poll};
 
 use super::record::{self, Seen, Tally};
@@ -59,7 +59,7 @@ impl RunGovernance {
     pub fn open(
         dir: &Path,
         policies: Arc<Policies>,
-        asker: Asker,
+        asker: PolicyRequester,
         events: Arc<EventLog>,
     ) -> io::Result<Self> {
         let sockets = SocketDir::create(dir)?;
@@ -114,7 +114,7 @@ struct Desk {
     listener: UnixListener,
     stopped: UnixStream,
     policies: Arc<Policies>,
-    asker: Asker,
+    asker: PolicyRequester,
     events: Arc<EventLog>,
     children: Arc<ChildDoor>,
     tally: Mutex<Tally>,
@@ -186,7 +186,7 @@ impl Desk {
             Ok(contract) => child.contract = contract.terms.id.to_string(),
             Err(bad) => return self.refuse(Some(&child), &[], format!("its contract: {bad}")),
         }
-        let Decision { allowed, rules, reason, .. } = self.policies.decide_child(&self.asker, &child);
+        let PolicyDecision { allowed, rules, reason, .. } = self.policies.decide_child(&self.asker, &child);
         if !allowed {
             return self.refuse(Some(&child), &rules, reason);
         }

@@ -33,7 +33,7 @@ fn world_with(fault: Option<Fault>, operators: &[PolicyFile]) -> World {
     let dir = tempfile::tempdir().unwrap();
     let bundle = Bundle::create(dir.path().join("bundle"), Arc::new(SystemClock), fault).unwrap();
     let events = Arc::new(EventLog::create(&bundle, RUN.parse().unwrap(), Redactor::default()));
-    let asker = Asker {
+    let asker = PolicyRequester {
         run: None,
         engine: "claude".parse().unwrap(),
         contract: "fix-it".to_owned(),

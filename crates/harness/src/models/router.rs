@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use herma_core::RunId;
 use herma_core::secret::Secret;
-use herma_engines::fake;
+use herma_engines::env;
 use herma_evidence::{Redactor, layout};
 use herma_net::SocketDir;
 use herma_router::config::Address;
@@ -48,9 +48,9 @@ impl RunRouter {
     /// The way there, as the agent's process finds it in its environment; `socket` is where it sees the socket.
     pub(crate) fn variables(&self, socket: &Path) -> Vec<(String, String)> {
         [
-            (fake::SOCKET_VARIABLE, socket.display().to_string()),
-            (fake::TOKEN_VARIABLE, self.token.expose().clone()),
-            (fake::MODEL_VARIABLE, self.model.clone()),
+            (env::SOCKET_VARIABLE, socket.display().to_string()),
+            (env::TOKEN_VARIABLE, self.token.expose().clone()),
+            (env::MODEL_VARIABLE, self.model.clone()),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into()

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use herma_core::RunId;
-use herma_destination::probe::{Grounds, probe};
+use herma_destination::probe::{ProbeSite, probe};
 use herma_destination::{Confinement, Destination, Job, JobPaths, Unready};
 use herma_home::remove_tree;
 
@@ -26,13 +26,13 @@ pub fn probe_alone(
     dirs.create().map_err(|e| cannot(&e))?;
     let paths = JobPaths::new(dirs.workspace()).with_engine_dir(dirs.engine());
     let shape = Job::new(run_id, Vec::new(), paths).with_herma();
-    let grounds = Grounds {
+    let site = ProbeSite {
         scratch: dirs.root(),
         herma_home: home.root(),
         user_home: installation.user_home(),
         cancellation: &installation.cancellation,
     };
-    let found = probe(destination, &readiness, &shape, grounds);
+    let found = probe(destination, &readiness, &shape, site);
     remove_tree(dirs.root()).map_err(|e| cannot(&e))?;
     active.done().map_err(|e| cannot(&e))?;
     found.map_err(|why| {

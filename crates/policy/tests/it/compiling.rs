@@ -1,15 +1,15 @@
-//! What is a policy and what is not.
+//! Valid and invalid policies.
 
-use herma_policy::{Policies, PolicyFile, Problem};
+use herma_policy::{Policies, PolicyFile, PolicyProblem};
 
 use crate::kit::file;
 
-fn problems(text: &str) -> Vec<Problem> {
+fn problems(text: &str) -> Vec<PolicyProblem> {
     Policies::compile(&[file(text)]).unwrap_err().0
 }
 
 #[test]
-fn what_herma_ships_is_sound_and_every_rule_that_forbids_says_why() {
+fn shipped_policies_are_valid_and_every_forbidding_rule_has_a_reason() {
     let policies = Policies::compile(&[]).unwrap();
     let rules: Vec<_> = policies.rules().collect();
     assert_eq!(rules.len(), 9);
@@ -20,7 +20,7 @@ fn what_herma_ships_is_sound_and_every_rule_that_forbids_says_why() {
 }
 
 #[test]
-fn what_is_wrong_is_said_with_its_line_and_column() {
+fn problems_have_line_and_column() {
     let place = |text: &str| problems(text).first().map(|found| (found.line, found.column));
     let named = "@id(\"a\")\n";
     for (text, line) in [

@@ -1,8 +1,8 @@
-//! What is decided.
+//! Decisions.
 
 use herma_core::contract::Action;
 use herma_core::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction as A, ToolCall};
-use herma_policy::{Asker, ChildRun, Policies};
+use herma_policy::{ChildRun, Policies, PolicyRequester};
 use proptest::prelude::*;
 
 use crate::kit::{asker, call, decide, file};
@@ -15,7 +15,8 @@ fn each_stage_permits_what_it_is_for_and_nothing_else() {
             let work = matches!(action, A::Shell | A::Write | A::Read | A::Other);
             let decision = decide(&policies, stage, action, "x");
             assert_eq!(decision.allowed, work && stage > 1, "{action} at {stage}: {decision:?}");
-            let with_hosts = policies.decide(&Asker { network: true, ..asker(stage) }, &call(action, "x"));
+            let with_hosts =
+                policies.decide(&PolicyRequester { network: true, ..asker(stage) }, &call(action, "x"));
             let expected = (work || action == A::Fetch) && stage > 1;
             assert_eq!(with_hosts.allowed, expected, "{action} at {stage} with hosts: {with_hosts:?}");
         }
@@ -23,7 +24,7 @@ fn each_stage_permits_what_it_is_for_and_nothing_else() {
 }
 
 #[test]
-fn what_the_contract_forbids_is_denied_by_its_rule() {
+fn actions_that_the_contract_forbids_are_denied_by_its_rule() {
     let policies = Policies::compile(&[]).unwrap();
     for command in ["git push origin main", "cd x && git -C . push", "sh -c 'gh pr create'"] {
         let decision = decide(&policies, 3, A::Shell, command);
@@ -38,12 +39,12 @@ fn what_the_contract_forbids_is_denied_by_its_rule() {
     assert!(decide(&policies, 3, A::Write, "git push").allowed);
     let tag = |stage| decide(&policies, stage, A::Shell, "git tag v1").allowed;
     assert_eq!((tag(3), tag(4), tag(5)), (true, false, false));
-    let contract = Asker { forbidden: [Action::Tag].into(), ..asker(3) };
+    let contract = PolicyRequester { forbidden: [Action::Tag].into(), ..asker(3) };
     assert!(!policies.decide(&contract, &call(A::Shell, "git tag v1")).allowed);
 }
 
 #[test]
-fn what_is_forbidden_to_a_run_is_forbidden_to_all_below_it() {
+fn restrictions_of_a_run_apply_to_all_of_its_children() {
     let policies = Policies::compile(&[file(
         "@id(\"a\") forbid (principal in Contract::\"outer\", action, resource);\n\
          @id(\"b\") forbid (principal in Engine::\"codex\", action == Action::\"spawn\", resource);",
@@ -51,7 +52,7 @@ fn what_is_forbidden_to_a_run_is_forbidden_to_all_below_it() {
     .unwrap();
     let below = |engine: &str, contract: &str| {
         let above = vec![(engine.parse().unwrap(), contract.to_owned())];
-        Asker { above, ..asker(3) }
+        PolicyRequester { above, ..asker(3) }
     };
     let child = ChildRun { engine: "fake".parse().unwrap(), contract: "part".to_owned() };
     let rows =
@@ -64,7 +65,7 @@ fn what_is_forbidden_to_a_run_is_forbidden_to_all_below_it() {
 }
 
 #[test]
-fn what_is_too_long_to_be_judged_is_denied() {
+fn an_overlong_subject_is_denied() {
     let policies = Policies::compile(&[]).unwrap();
     assert!(decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT)).allowed);
     let decision = decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT + 1));
@@ -84,7 +85,7 @@ fn a_call_that_says_nothing_of_what_it_is_about_is_denied() {
 }
 
 #[test]
-fn what_is_nested_too_deeply_to_be_read_is_denied() {
+fn commands_nested_too_deeply_are_denied() {
     let policies = Policies::compile(&[]).unwrap();
     let nested = |depth| format!("echo {}ls{}", "$(".repeat(depth), ")".repeat(depth));
     assert!(decide(&policies, 3, A::Shell, &nested(3)).allowed);
@@ -93,7 +94,7 @@ fn what_is_nested_too_deeply_to_be_read_is_denied() {
         !decision.allowed && decision.rules.is_empty() && decision.reason.contains("nested"),
         "{decision:?}"
     );
-    // What is a name is not read as a command.
+    // A file name is not read as a command.
     assert!(decide(&policies, 3, A::Write, &nested(30)).allowed);
     let push = decide(&policies, 3, A::Shell, &format!("git push; {}", nested(30)));
     assert_eq!(push.reason, "the contract forbids it (rule herma.contract)");
@@ -132,7 +133,7 @@ fn an_operators_rule_names_engine_contract_tool_and_subject() {
     }
 }
 
-/// What is decided about a child run of `fake` under the contract `part`.
+/// The decision about a child run of `fake` under the contract `part`.
 fn child(policies: &Policies, stage: u8) -> (bool, Vec<String>) {
     let child = ChildRun { engine: "fake".parse().unwrap(), contract: "part".to_owned() };
     let decision = policies.decide_child(&asker(stage), &child);
@@ -183,7 +184,7 @@ fn a_child_of_the_same_engine_and_contract_is_judged_too() {
 }
 
 proptest! {
-    /// Whatever is asked, an operator's rule never allows what herma's own do not, and no text is too strange.
+    /// For any request, an operator's rule never allows more than herma's own, and no text breaks the decision.
     #[test]
     fn an_operator_only_narrows(
         stage in 1_u8..=6,

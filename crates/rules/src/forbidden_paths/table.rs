@@ -7,9 +7,9 @@ use super::Lift;
 pub struct Group {
     /// The program that reads them; empty where it is no single one.
     pub tool: &'static str,
-    /// Why nobody wants an agent to change them unasked.
+    /// Why an agent must not change them unasked.
     pub why: &'static str,
-    /// Where the tool's documentation describes them; empty where there is no tool.
+    /// The tool's documentation; empty if there is no tool.
     pub source: &'static str,
     /// Gitignore-style globs.
     pub patterns: &'static [&'static str],
@@ -36,7 +36,7 @@ const fn read_by(
     Group { tool, why, source, patterns, lift: Lift::ByContract, decides_verification: false }
 }
 
-/// What verification runs or loads as well.
+/// A group that verification runs or loads as well.
 const fn deciding(group: Group) -> Group {
     Group { decides_verification: true, ..group }
 }

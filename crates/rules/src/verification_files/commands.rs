@@ -10,7 +10,7 @@ const INTERPRETERS: &str = "sh bash dash zsh ksh ash fish pwsh python python2 py
     perl php lua luajit Rscript julia elixir escript groovy kotlinc scala swift osascript tclsh guile racket sbcl bats \
     shellspec . source";
 
-/// Options whose value is a file that decides what the program does.
+/// Options whose value is a file that influences the program.
 const OPTIONS: &str = "-c -f -p -r -s --config --config-file --config-path --configuration --file --makefile --project --require \
     --import --rcfile --settings --setup --script --rootdir --tsconfig --manifest-path --build-file --init-script --preload \
     --loader --experimental-loader --env-file --spec --suite --testsuite";
@@ -19,23 +19,23 @@ const OPTIONS: &str = "-c -f -p -r -s --config --config-file --config-path --con
 const READERS: &str = "test [ grep egrep fgrep rg cut sort uniq diff cmp cat ls stat wc head tail tr tar jq cp mv rm mkdir touch echo \
     printf";
 
-/// What follows the name of a wrapper before the command that it runs, as in `uv run` and `bundle exec`.
+/// The subcommands of a wrapper before the command that it runs, as in `uv run` and `bundle exec`.
 const SUBCOMMANDS: &str = "run exec dlx x tool";
 
-/// How deep a script inside a script is read.
-const MOST_DEPTH: usize = 8;
+/// The maximum nesting of scripts.
+const MAX_NESTING: usize = 8;
 
 /// The files that commands name, each as the end of a path.
 #[derive(Debug, Default)]
-pub(super) struct Named {
+pub(super) struct NamedFiles {
     files: Vec<String>,
 }
 
-impl Named {
+impl NamedFiles {
     pub(super) fn of<'a>(commands: impl IntoIterator<Item = &'a str>) -> Self {
         let mut named = Self::default();
         for command in commands {
-            named.read(command, MOST_DEPTH);
+            named.read(command, MAX_NESTING);
         }
         named
     }
@@ -59,7 +59,7 @@ impl Named {
 
     fn read_command(&mut self, command: &Simple, depth: usize) {
         let mut words = &command.words[..];
-        // Whatever a wrapper takes before the command that it runs cannot be told from that command: all of it is looked at.
+        // The arguments of a wrapper cannot be told from the command that it runs: all of them are checked.
         while let [first, rest @ ..] = words {
             let name = program(first);
             // Without a `/` it is looked for on the path, on which the checkout is not.
@@ -204,12 +204,12 @@ mod tests {
             (". ./env.inc && true", "env.inc"),
             ("uv run python tools/check.py", "tools/check.py"),
         ] {
-            assert!(Named::of([command]).has(&RepoPath::new(path).unwrap()), "{command}: {path}");
+            assert!(NamedFiles::of([command]).has(&RepoPath::new(path).unwrap()), "{command}: {path}");
         }
     }
 
     #[test]
-    fn what_a_command_only_reads_is_not() {
+    fn files_that_a_command_only_reads_are_not_included() {
         for (command, path) in [
             ("grep -qx 'hello, world' greeting.txt", "greeting.txt"),
             ("test -f out.txt", "out.txt"),
@@ -220,7 +220,7 @@ mod tests {
             ("make check", "tools/make"),
             ("echo \"sh check.sh\"", "check.sh"),
         ] {
-            assert!(!Named::of([command]).has(&RepoPath::new(path).unwrap()), "{command}: {path}");
+            assert!(!NamedFiles::of([command]).has(&RepoPath::new(path).unwrap()), "{command}: {path}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use herma_core::RepoPath;
 
-use crate::glob::{Kind, prefixes};
+use crate::glob::{PathKind, prefixes};
 
 /// Directories that Python looks for modules in, as `python -m`, `PYTHONPATH=src` and test runners have it.
 pub const PYTHON_ROOTS: &[&str] = &["", "src/", "lib/", "python/"];
@@ -67,8 +67,8 @@ fn ends_like_a_runner(path: &str) -> bool {
         part.strip_suffix(end.as_bytes()).is_some_and(|before| before.is_empty() || before.ends_with(b"/"))
     };
     let fits = |end: &str| match end.strip_suffix('/') {
-        Some(directory) => prefixes(path.as_bytes(), Kind::Leaf)
-            .any(|(part, kind)| kind == Kind::Directory && ends_with(part, directory)),
+        Some(directory) => prefixes(path.as_bytes(), PathKind::Leaf)
+            .any(|(part, kind)| kind == PathKind::Directory && ends_with(part, directory)),
         None => ends_with(path.as_bytes(), end),
     };
     SHADOWS.iter().flat_map(|(_, ends)| ends.iter()).any(|end| fits(end))

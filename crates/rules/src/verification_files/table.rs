@@ -5,9 +5,9 @@
 pub struct Deciding {
     /// The program that reads them.
     pub tool: &'static str,
-    /// What they decide.
+    /// Their influence.
     pub why: &'static str,
-    /// Where the tool's documentation describes them.
+    /// The tool's documentation.
     pub source: &'static str,
     /// Names of files, each with at most one `*`; directories end with `/`.
     pub patterns: &'static [&'static str],

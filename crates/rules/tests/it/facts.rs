@@ -1,4 +1,4 @@
-//! Terms and facts for the tests, in few words.
+//! Terms and facts for the tests.
 
 use std::str::FromStr;
 

@@ -157,7 +157,7 @@ fn a_directory_that_became_a_link_is_a_change_of_that_path() {
 
 #[test]
 fn a_link_is_no_other_way_to_a_forbidden_name() {
-    // Patterns for directories hold for what stands where the directory would be.
+    // Patterns for directories also match a link or file in the directory's place.
     for name in ["node_modules", "vendor", "a/terraform"] {
         breaks(new().add("pkgs/x.js").link(name, "pkgs"), &everything(), &[(name, PathRule::Forbidden)]);
     }

@@ -191,7 +191,7 @@ fn verifications() {
     case(|s| s.verification.clear(), Status::Fail, &[Blocker::VerificationFailed]);
     case(|s| s.verify_declared = 2, Status::Fail, &[Blocker::VerificationFailed]);
     case(|s| s.verify_declared = 0, Status::Fail, &[Blocker::VerificationFailed]);
-    // A command that changed tracked files fails the run whatever its exit, in either verification.
+    // A command that changed tracked files fails the run whatever its exit status, in either verification.
     let changed = |status| Verification { changed_files: Some(one_file()), ..verification(status) };
     let only = [Blocker::VerificationChangedFiles];
     case(set(VerificationStatus::ChangedFiles), Status::Fail, &only);
@@ -221,13 +221,13 @@ fn verifications() {
         s.verify_declared = 2;
     };
     case(stopped, Status::Fail, &only);
-    // What came before says why they were not run.
+    // An earlier blocker explains why they were not run.
     let not_run = |s: &mut Seen| {
         s.verification.clear();
         s.violations = vec![violation()];
     };
     case(not_run, Status::Fail, &[Blocker::DisallowedFile]);
-    // What came after does not.
+    // A later one does not.
     let not_run = |s: &mut Seen| {
         s.verification.clear();
         s.source = Some(SourceFacts { clean_end: true, mutated: true, what: "HEAD".into() });
@@ -261,7 +261,7 @@ fn engines() {
 }
 
 #[test]
-fn what_ended_an_engine_or_a_command_stands_with_how_it_ended() {
+fn the_cause_of_an_end_is_reported_with_the_end() {
     let mut seen = Seen::good();
     seen.engine_ended = Some("it met the limit `disk`".to_owned());
     assert_eq!(judge(&seen.facts()).status(), Status::Pass, "what was met and did no harm");
@@ -351,7 +351,7 @@ fn an_interrupted_run_is_blocked_and_lists_what_was_found() {
     case(with_finding, Status::Blocked, &[Blocker::Interrupted, Blocker::DisallowedFile]);
 }
 
-/// What can be found against a run.
+/// Possible findings against a run.
 const FINDINGS: &[fn(&mut Seen)] = &[
     |s| s.gate_blockers.push(Blocker::EngineDisabled.because("off")),
     |s| s.interrupted = Some("at step verify".into()),
@@ -432,7 +432,7 @@ proptest! {
 }
 
 #[test]
-fn how_an_engine_takes_it_that_herma_was_told_to_end_says_nothing_of_it() {
+fn the_reaction_of_an_interrupted_engine_does_not_count() {
     use EngineResult as R;
     for (code, result) in
         [(Some(0), Some(R::Completed)), (None, None), (Some(1), Some(R::Failed)), (None, Some(R::Rejected))]
@@ -468,13 +468,13 @@ fn a_stage_without_an_engine_passes_at_its_gates() {
 }
 
 #[test]
-fn what_could_not_land_is_no_pass() {
+fn a_failed_landing_is_no_pass() {
     let refused = |seen: &mut Seen| seen.landing_refused = Some(Blocker::SourceMutated.because("moved"));
     case(refused, Status::Fail, &[Blocker::SourceMutated]);
 }
 
 #[test]
-fn what_the_router_refused_is_no_pass_though_the_work_is_done() {
+fn a_router_refusal_is_no_pass_though_the_work_is_done() {
     for blocker in [Blocker::ModelMismatch, Blocker::BudgetExhausted] {
         case(|seen| seen.model_refusals = vec![blocker.because("refused")], Status::Blocked, &[blocker]);
     }

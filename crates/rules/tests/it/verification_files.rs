@@ -1,4 +1,4 @@
-//! Which changed files decide what verification does.
+//! Changed files that influence verification.
 
 use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_rules::VerificationFiles;

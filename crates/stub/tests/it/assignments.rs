@@ -1,4 +1,4 @@
-//! What the program does with an assignment: every kind of step, every misbehaviour that ends by itself.
+//! The program with an assignment: every kind of step, every misbehaviour that ends by itself.
 
 use std::fs::{self, File};
 use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _};
@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use herma_core::engine::EngineResult;
-use herma_engines::Said;
+use herma_engines::AgentEvent;
 use herma_engines::fake::{Script, Step};
 
 use crate::program::{Place, STUB, assignment, digest};
@@ -58,15 +58,15 @@ fn every_kind_of_step_works() {
     assert_eq!(
         ended.said(),
         [
-            Said::Hello,
-            Said::Message("`ask` failed: there is no router: the contract names no model".into()),
-            Said::Message("`connect` failed: there is no egress proxy here".into()),
-            Said::Message("hello".into()),
-            Said::Plan(vec!["one".into(), "two".into()]),
-            Said::Tool { name: "shell".into(), command: "git push".into() },
-            Said::Message("again".into()),
-            Said::Message("again".into()),
-            Said::Result(EngineResult::Rejected),
+            AgentEvent::Hello,
+            AgentEvent::Message("`ask` failed: there is no router: the contract names no model".into()),
+            AgentEvent::Message("`connect` failed: there is no egress proxy here".into()),
+            AgentEvent::Message("hello".into()),
+            AgentEvent::Plan(vec!["one".into(), "two".into()]),
+            AgentEvent::Tool { name: "shell".into(), command: "git push".into() },
+            AgentEvent::Message("again".into()),
+            AgentEvent::Message("again".into()),
+            AgentEvent::Result(EngineResult::Rejected),
         ]
     );
     let read = |name: &str| fs::read_to_string(place.path(name)).unwrap();
@@ -78,7 +78,7 @@ fn every_kind_of_step_works() {
     assert_eq!(fs::metadata(place.path("a/text")).unwrap().permissions().mode() & 0o7777, 0o750);
     assert!(place.path("empty").is_dir() && !place.path("gone").exists() && !place.path("bytes").exists());
     assert!(place.path("pipe").symlink_metadata().unwrap().file_type().is_fifo());
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + Duration::from_mins(2);
     while !place.path("daemon.txt").exists() {
         assert!(Instant::now() < deadline, "the daemon did not start");
         std::thread::sleep(Duration::from_millis(5));
@@ -110,12 +110,12 @@ fn exit_codes_are_those_of_the_script() {
 #[test]
 fn results_can_be_missing_malformed_or_without_their_envelope() {
     let said = |script: &str| Place::new().play(Some(script)).said();
-    assert_eq!(said("steps: [result: none]"), [Said::Hello]);
+    assert_eq!(said("steps: [result: none]"), [AgentEvent::Hello]);
     for script in [
         "steps: [result: malformed]",
         r#"steps: [result: none, print: '{"type":"result","status":"completed"}']"#,
     ] {
-        assert!(matches!(&said(script)[..], [Said::Hello, Said::Malformed(_)]), "{script}");
+        assert!(matches!(&said(script)[..], [AgentEvent::Hello, AgentEvent::Malformed(_)]), "{script}");
     }
 }
 
@@ -124,12 +124,15 @@ fn without_a_script_it_says_that_it_can_do_nothing() {
     let place = Place::new();
     let ended = place.play(None);
     assert_eq!(ended.code, Some(1));
-    assert!(matches!(&ended.said()[..], [Said::Hello, Said::Message(_), Said::Result(EngineResult::Failed)]));
+    assert!(matches!(
+        &ended.said()[..],
+        [AgentEvent::Hello, AgentEvent::Message(_), AgentEvent::Result(EngineResult::Failed)]
+    ));
     assert!(fs::read_dir(place.path("")).unwrap().next().is_none());
 }
 
 #[test]
-fn where_nobody_listens_it_ends_and_does_nothing_more() {
+fn a_closed_output_ends_the_program() {
     let place = Place::new();
     let input = place.path("../assignment.json");
     fs::write(&input, assignment(Some("steps: [say: hello, write: { path: after, text: x }]"))).unwrap();

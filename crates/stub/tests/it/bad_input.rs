@@ -1,4 +1,4 @@
-//! What the program cannot take: it says so, ends with 2, and has touched nothing.
+//! Invalid input: the program reports it, exits with 2, and has touched nothing.
 
 use std::fs;
 
@@ -14,7 +14,7 @@ fn refused(input: &[u8]) -> Ended {
 }
 
 #[test]
-fn what_is_no_assignment_is_refused() {
+fn an_invalid_assignment_is_refused() {
     let deep = "[".repeat(1 << 20);
     let inputs: [&[u8]; 9] = [
         b"",

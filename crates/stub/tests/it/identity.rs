@@ -1,11 +1,11 @@
-//! Who the program says that it is.
+//! The program's identity.
 
 use herma_engines::stub::StubIdentity;
 
 use crate::program::Place;
 
 #[test]
-fn it_says_who_it_is_and_reads_nothing() {
+fn it_prints_its_identity_and_reads_nothing() {
     let ended = Place::new().start(&["--identity"], b"this is no assignment");
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let version = env!("CARGO_PKG_VERSION");

@@ -1,4 +1,4 @@
-//! Starts the program in a directory of its own and collects what came of it.
+//! Starts the program in a directory of its own and collects the results.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use herma_core::{Contract, Digest};
 use herma_engines::protocol::EnvelopeReader;
 use herma_engines::stub::StubAssignment;
-use herma_engines::{Assignment, LineSplitter, OutputReader as _, Said};
+use herma_engines::{AgentEvent, Assignment, LineSplitter, OutputReader as _};
 
 /// The program under test.
 pub(crate) const STUB: &str = env!("CARGO_BIN_EXE_herma-stub");
@@ -17,7 +17,7 @@ pub(crate) struct Place {
     dir: tempfile::TempDir,
 }
 
-/// How the program ended and what it said.
+/// The program's exit and output.
 pub(crate) struct Ended {
     pub(crate) code: Option<i32>,
     pub(crate) stdout: Vec<u8>,
@@ -61,8 +61,8 @@ impl Place {
 }
 
 impl Ended {
-    /// What herma understands of it.
-    pub(crate) fn said(&self) -> Vec<Said> {
+    /// The events that herma parses from it.
+    pub(crate) fn said(&self) -> Vec<AgentEvent> {
         let mut reader = EnvelopeReader { contract: digest() };
         let (mut splitter, mut said) = (LineSplitter::new(), Vec::new());
         splitter.feed(&self.stdout, |line| said.extend(reader.line(line)));
@@ -73,7 +73,7 @@ impl Ended {
     /// The only line, a message.
     pub(crate) fn message(&self) -> String {
         match &self.said()[..] {
-            [Said::Message(text)] => text.clone(),
+            [AgentEvent::Message(text)] => text.clone(),
             other => panic!("{other:?}"),
         }
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use herma_core::engine::EngineResult;
 use herma_destination::{Destination as _, Exit, Job, JobPaths, Sandbox, Stdin};
 use herma_engines::stub::{NAME, Stub};
-use herma_engines::{Assignment, Engine as _, Launch, LineSplitter, Said};
+use herma_engines::{AgentEvent, Assignment, Engine as _, Launch, LineSplitter};
 
 use crate::program::{STUB, contract, digest};
 
@@ -44,7 +44,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
         .with_stdin(stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name))));
     let mut process = sandbox.start(&job).unwrap();
     let mut stdout = process.take_stdout().unwrap();
-    let exit = process.wait(Duration::from_secs(20)).unwrap().expect("it did not end");
+    let exit = process.wait(Duration::from_mins(2)).unwrap().expect("it did not end");
     process.kill_all().unwrap();
     let mut output = Vec::new();
     stdout.read_to_end(&mut output).unwrap();
@@ -75,11 +75,11 @@ fn it_works_in_the_workspace_and_cannot_change_its_own_program() {
     LineSplitter::new().feed(&output, |line| said.extend(reader.line(line)));
     match &said[..] {
         [
-            Said::Hello,
-            Said::Message(append),
-            Said::Message(delete),
-            Said::Message(write),
-            Said::Result(EngineResult::Completed),
+            AgentEvent::Hello,
+            AgentEvent::Message(append),
+            AgentEvent::Message(delete),
+            AgentEvent::Message(write),
+            AgentEvent::Result(EngineResult::Completed),
         ] => {
             assert!(append.starts_with("could not append to"), "{append}");
             assert!(delete.starts_with("could not delete"), "{delete}");

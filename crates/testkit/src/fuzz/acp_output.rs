@@ -1,7 +1,7 @@
 //! Fuzzes the dialogue of the engine `acp`.
 
 use herma_engines::acp::AcpConversation;
-use herma_engines::{Conversation as _, Said};
+use herma_engines::{AgentEvent, Conversation as _};
 
 use super::said_by;
 
@@ -16,16 +16,16 @@ pub fn acp_output(input: &[u8]) {
                 assert!(turns.is_empty(), "what is not understood is not answered");
                 continue;
             }
-            Some(Said::Malformed(why)) => {
+            Some(AgentEvent::Malformed(why)) => {
                 assert!((1..=200).contains(&why.chars().count()));
                 Vec::new()
             }
-            Some(Said::All(all)) => all,
+            Some(AgentEvent::All(all)) => all,
             Some(said) => vec![said],
         };
-        results += all.iter().filter(|said| matches!(said, Said::Result(_))).count();
+        results += all.iter().filter(|said| matches!(said, AgentEvent::Result(_))).count();
         asked.extend(said_by(&turns));
-        let completed = Said::Result(herma_core::engine::EngineResult::Completed);
+        let completed = AgentEvent::Result(herma_core::engine::EngineResult::Completed);
         let prompted = asked.iter().any(|line| line["method"] == "session/prompt");
         assert!(prompted || !all.contains(&completed), "nobody is done before he was asked");
         assert!(results <= 1, "there is one turn");

@@ -2,7 +2,7 @@
 
 use herma_core::engine::EngineResult;
 use herma_engines::case::CaseReader;
-use herma_engines::{OutputReader as _, Said};
+use herma_engines::{AgentEvent, OutputReader as _};
 
 /// Any output is read without harm, and only the pipeline's own words say that it completed.
 pub fn case_output(input: &[u8]) {
@@ -10,11 +10,11 @@ pub fn case_output(input: &[u8]) {
     for line in input.split(|b| *b == b'\n') {
         let all = match reader.line(line) {
             None => continue,
-            Some(Said::All(all)) => all,
+            Some(AgentEvent::All(all)) => all,
             Some(said) => vec![said],
         };
         let text = String::from_utf8_lossy(line);
         let says_so = text.contains("Pipeline completed successfully.") || text.contains("pipeline_end");
-        assert!(says_so || !all.contains(&Said::Result(EngineResult::Completed)), "{text}");
+        assert!(says_so || !all.contains(&AgentEvent::Result(EngineResult::Completed)), "{text}");
     }
 }

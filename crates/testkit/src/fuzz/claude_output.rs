@@ -1,7 +1,7 @@
 //! Fuzzes what reads the output of the engine `claude`, and the dialogue with it.
 
 use herma_engines::claude::{ClaudeDialogue, ClaudeReader};
-use herma_engines::{Conversation as _, Said};
+use herma_engines::{AgentEvent, Conversation as _};
 
 use super::{agent_output, said_by};
 
@@ -13,7 +13,7 @@ pub fn claude_output(input: &[u8]) {
     let mut said = said_by(&dialogue.open());
     for line in input.split(|b| *b == b'\n') {
         let (heard, turns) = dialogue.hear(line);
-        if let Some(Said::Malformed(why)) = heard {
+        if let Some(AgentEvent::Malformed(why)) = heard {
             assert!((1..=200).contains(&why.chars().count()));
         }
         for answer in said_by(&turns) {

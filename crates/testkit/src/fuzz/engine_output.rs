@@ -1,7 +1,7 @@
 //! Fuzzes what reads an engine's output.
 
 use herma_engines::protocol::ProtocolReader;
-use herma_engines::{LineSplitter, OutputReader as _, Said};
+use herma_engines::{AgentEvent, LineSplitter, OutputReader as _};
 
 /// Any output is split into the same lines however it arrives, and only a line that says so is a result. The first
 /// byte says how large the chunks are.
@@ -21,8 +21,8 @@ pub fn engine_output(input: &[u8]) {
     let mut reader = ProtocolReader;
     for line in &lines {
         match reader.line(line) {
-            Some(Said::Malformed(why)) => assert!((1..=200).contains(&why.chars().count())),
-            Some(Said::Result(_)) => {
+            Some(AgentEvent::Malformed(why)) => assert!((1..=200).contains(&why.chars().count())),
+            Some(AgentEvent::Result(_)) => {
                 let whole: serde_json::Value =
                     serde_json::from_slice(line.trim_ascii()).expect("a result is one JSON object");
                 assert_eq!(whole["type"], "result");

@@ -25,7 +25,7 @@ mod script;
 mod sse;
 mod usage;
 
-use herma_engines::{OutputReader, Question, Said, Turn};
+use herma_engines::{AgentEvent, DialogueAction, OutputReader, PermissionRequest};
 use herma_router::dialect::Dialect;
 use serde::Deserialize;
 use serde_json::Value;
@@ -101,11 +101,11 @@ fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
     for line in output.split(|b| *b == b'\n') {
         let all = match reader.line(line) {
             None => continue,
-            Some(Said::Malformed(why)) => {
+            Some(AgentEvent::Malformed(why)) => {
                 assert!((1..=200).contains(&why.chars().count()));
                 continue;
             }
-            Some(Said::All(all)) => all,
+            Some(AgentEvent::All(all)) => all,
             Some(said) => vec![said],
         };
         let text = String::from_utf8_lossy(line.trim_ascii());
@@ -114,19 +114,19 @@ fn agent_output(reader: &mut dyn OutputReader, output: &[u8]) {
         let Typed { kind } = serde_json::from_str(&text).expect("it is JSON, and says its type");
         let ended = ENDS.contains(&kind.as_str());
         for said in all {
-            assert!(ended || !matches!(said, Said::Result(_)), "{kind} is no end");
+            assert!(ended || !matches!(said, AgentEvent::Result(_)), "{kind} is no end");
         }
     }
 }
 
 /// What herma says with these turns.
-fn said_by(turns: &[Turn]) -> Vec<Value> {
+fn said_by(turns: &[DialogueAction]) -> Vec<Value> {
     let lines = turns.iter().flat_map(|turn| match turn {
-        Turn::Say(line) | Turn::Farewell(line) => vec![line.clone()],
-        Turn::Answer(Question { yes, no, .. }) => {
+        DialogueAction::Say(line) | DialogueAction::ShutdownMessage(line) => vec![line.clone()],
+        DialogueAction::Answer(PermissionRequest { yes, no, .. }) => {
             yes.iter().cloned().chain([no.clone().because("it is \"forbidden\"\nhere")]).collect()
         }
-        Turn::End => Vec::new(),
+        DialogueAction::End => Vec::new(),
     });
     let read = |line: String| {
         assert!(!line.contains('\n'), "a message is one line");

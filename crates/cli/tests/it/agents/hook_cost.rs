@@ -13,7 +13,7 @@ use herma_core::contract::Action;
 use herma_core::{EventType, Stage};
 use herma_evidence::{Bundle, EventLog, Redactor};
 use herma_harness::{RunGovernance, SystemClock};
-use herma_policy::{Asker, Policies};
+use herma_policy::{Policies, PolicyRequester};
 
 use crate::kit::HERMA;
 
@@ -31,7 +31,7 @@ fn every_tool_call_costs_little_for_its_hook() {
     let bundle = Bundle::create(dir.path().join("bundle"), Arc::new(SystemClock), None).unwrap();
     let run = "01890a5d-ac96-774b-bcce-b302099a8057".parse().unwrap();
     let events = Arc::new(EventLog::create(&bundle, run, Redactor::default()));
-    let asker = Asker {
+    let asker = PolicyRequester {
         run: Some(run),
         engine: "claude".parse().unwrap(),
         contract: "fix-it".to_owned(),

@@ -1,4 +1,4 @@
-//! Attempts on the kernel itself, and what it says of this process.
+//! Attempts on the kernel itself, and its view of this process.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -9,12 +9,12 @@ use nix::sched::{CloneFlags, unshare};
 use rustix::mount::FsOpenFlags;
 use rustix::process::{Signal, Uid, parent_process_death_signal};
 
-use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, FORBIDDEN, all, judge, judge_numbers};
+use super::ProbeOutcome::{Denied, NotDenied};
+use super::{FORBIDDEN, ProbeOutcome, all, judge, judge_numbers};
 use crate::probe::ProbePlan;
 use crate::sandbox::seccomp;
 
-pub(in super::super) fn open_files() -> Attempt {
+pub(in super::super) fn open_files() -> ProbeOutcome {
     let entries = match fs::read_dir("/proc/self/fd") {
         Ok(entries) => entries,
         Err(error) => return NotDenied(format!("unclear: {error}")),
@@ -36,8 +36,8 @@ pub(in super::super) fn open_files() -> Attempt {
     Denied("only the standard streams are open".to_owned())
 }
 
-/// Whether every variable is one that herma set; their values are not looked at.
-pub(in super::super) fn environment(expected: &[String]) -> Attempt {
+/// Whether every variable is one that herma set; values are not compared.
+pub(in super::super) fn environment(expected: &[String]) -> ProbeOutcome {
     let all = match fs::read("/proc/self/environ") {
         Ok(all) => all,
         Err(error) => return NotDenied(format!("unclear: {error}")),
@@ -51,7 +51,7 @@ pub(in super::super) fn environment(expected: &[String]) -> Attempt {
 }
 
 /// Whether this process is in another namespace than herma.
-pub(in super::super) fn namespace(kind: &str, of_host: &BTreeMap<String, String>) -> Attempt {
+pub(in super::super) fn namespace(kind: &str, of_host: &BTreeMap<String, String>) -> ProbeOutcome {
     match (fs::read_link(format!("/proc/self/ns/{kind}")), of_host.get(kind)) {
         (Ok(own), Some(host)) if own.as_os_str() != host.as_str() => Denied("in one of its own".to_owned()),
         (Ok(own), Some(_)) => NotDenied(format!("in that of the host: {}", own.display())),
@@ -60,9 +60,9 @@ pub(in super::super) fn namespace(kind: &str, of_host: &BTreeMap<String, String>
     }
 }
 
-/// Whether who is inside is somebody on the host. Docker makes no user namespace, so that there what such a namespace is
-/// for must hold without one: no rights of root, and no way to them.
-pub(in super::super) fn host_user(plan: &ProbePlan) -> Attempt {
+/// Whether the user inside is a user of the host. Docker creates no user namespace, so there its purpose must hold
+/// without one: no root privileges, and no way to gain them.
+pub(in super::super) fn host_user(plan: &ProbePlan) -> ProbeOutcome {
     let shared = match namespace("user", &plan.namespaces) {
         NotDenied(shared) if !plan.user_namespace => shared,
         other => return other,
@@ -78,7 +78,7 @@ pub(in super::super) fn host_user(plan: &ProbePlan) -> Attempt {
     all([capabilities(), new_privileges(), unprivileged].into_iter(), "nothing was tried")
 }
 
-/// Groups are rights on this machine too, and an image or a daemon could add some.
+/// Groups grant access to this machine too, and an image or daemon could add some.
 fn only_its_own_group() -> Result<(), String> {
     let own = rustix::process::getgid();
     let others = rustix::process::getgroups().map_err(|error| format!("unclear: {error}"))?;
@@ -88,16 +88,16 @@ fn only_its_own_group() -> Result<(), String> {
     }
 }
 
-pub(in super::super) fn mount() -> Attempt {
+pub(in super::super) fn mount() -> ProbeOutcome {
     let opened = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC).map_err(io::Error::from);
     judge(opened, FORBIDDEN, |_| "opened a tmpfs".to_owned())
 }
 
-pub(in super::super) fn io_uring() -> Attempt {
+pub(in super::super) fn io_uring() -> ProbeOutcome {
     judge_numbers(io_uring::IoUring::new(2), FORBIDDEN, &[libc::ENOSYS], |_| "made one".to_owned())
 }
 
-pub(in super::super) fn keyring() -> Attempt {
+pub(in super::super) fn keyring() -> ProbeOutcome {
     match KeyRing::from_special_id(KeyRingIdentifier::Process, true) {
         Err(error @ (KeyError::PermissionDenied | KeyError::AccessDenied)) => Denied(error.to_string()),
         Err(error) => NotDenied(format!("unclear: {error}")),
@@ -105,19 +105,19 @@ pub(in super::super) fn keyring() -> Attempt {
     }
 }
 
-pub(in super::super) fn user_namespace() -> Attempt {
+pub(in super::super) fn user_namespace() -> ProbeOutcome {
     let made = unshare(CloneFlags::CLONE_NEWUSER).map_err(io::Error::from);
-    // Where no more of them may be made, none can be.
+    // A quota of zero namespaces also denies.
     judge_numbers(made, FORBIDDEN, &[libc::ENOSPC, libc::EUSERS], |()| "made one".to_owned())
 }
 
-pub(in super::super) fn other_user() -> Attempt {
+pub(in super::super) fn other_user() -> ProbeOutcome {
     let became = rustix::thread::set_thread_uid(Uid::ROOT).map_err(io::Error::from);
-    // Where root is not mapped at all, it is no user that one could become.
+    // If root is not mapped, no process can become root.
     judge_numbers(became, FORBIDDEN, &[libc::EINVAL], |()| "became root".to_owned())
 }
 
-pub(in super::super) fn capabilities() -> Attempt {
+pub(in super::super) fn capabilities() -> ProbeOutcome {
     let sets = ["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"].map(|name| (name, status_field(name)));
     match sets.iter().find(|(_, value)| !is_zero(value.as_deref())) {
         Some((name, value)) => NotDenied(format!("{name} is {}", value.as_deref().unwrap_or("not shown"))),
@@ -125,13 +125,12 @@ pub(in super::super) fn capabilities() -> Attempt {
     }
 }
 
-pub(in super::super) fn new_privileges() -> Attempt {
+pub(in super::super) fn new_privileges() -> ProbeOutcome {
     status_is("NoNewPrivs", "1")
 }
 
-/// Whether herma's filters stand around this process, and not just some filter. Kernels before 5.9 do not say how many there
-/// are.
-pub(in super::super) fn filter() -> Attempt {
+/// Whether herma's own filters are applied, and not just some filter. Kernels before 5.9 do not report the number.
+pub(in super::super) fn filter() -> ProbeOutcome {
     let mode = status_is("Seccomp", "2");
     let count = status_field("Seccomp_filters").map(|count| match count.parse::<usize>() {
         Ok(seen) if seen >= seccomp::COUNT => Denied(format!("{seen} filters stand")),
@@ -140,8 +139,8 @@ pub(in super::super) fn filter() -> Attempt {
     all([mode].into_iter().chain(count), "nothing was tried")
 }
 
-/// Whether the session is one of this pid namespace: one of outside shows as 0.
-pub(in super::super) fn session() -> Attempt {
+/// Whether the session belongs to this pid namespace: one from outside shows as 0.
+pub(in super::super) fn session() -> ProbeOutcome {
     let stat = fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let fields = stat.rsplit_once(')').map_or("", |(_, rest)| rest).split_whitespace();
     match fields.skip(3).map(str::parse::<i32>).next() {
@@ -151,8 +150,8 @@ pub(in super::super) fn session() -> Attempt {
     }
 }
 
-/// Whether the kernel kills this process when who started it dies.
-pub(in super::super) fn outlive() -> Attempt {
+/// Whether the kernel kills this process when its parent dies.
+pub(in super::super) fn outlive() -> ProbeOutcome {
     match parent_process_death_signal() {
         Ok(Some(signal)) if signal == Signal::KILL => Denied("dies with who started it".to_owned()),
         Ok(_) => NotDenied("goes on when who started it dies".to_owned()),
@@ -160,7 +159,7 @@ pub(in super::super) fn outlive() -> Attempt {
     }
 }
 
-fn status_is(name: &str, wanted: &str) -> Attempt {
+fn status_is(name: &str, wanted: &str) -> ProbeOutcome {
     match status_field(name) {
         Some(value) if value == wanted => Denied(format!("{name} is {wanted}")),
         other => NotDenied(format!("{name} is {}", other.as_deref().unwrap_or("not shown"))),

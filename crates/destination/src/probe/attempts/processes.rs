@@ -8,12 +8,12 @@ use nix::sys::ptrace;
 use nix::unistd::Pid as NixPid;
 use rustix::process::{Pid, test_kill_process};
 
-use super::Attempt::{Denied, NotDenied};
-use super::{Attempt, judge_numbers};
-use crate::probe::{HostProcess, SUBCOMMAND, WAIT};
+use super::ProbeOutcome::{Denied, NotDenied};
+use super::{ProbeOutcome, judge_numbers};
+use crate::probe::{HermaProcess, SUBCOMMAND, WAIT};
 use crate::proc;
 
-pub(in super::super) fn see(herma: &HostProcess) -> Attempt {
+pub(in super::super) fn see(herma: &HermaProcess) -> ProbeOutcome {
     match in_its_namespace(herma) {
         Err(why) => NotDenied(why),
         Ok(true) => NotDenied("in the pid namespace of the host".to_owned()),
@@ -23,7 +23,7 @@ pub(in super::super) fn see(herma: &HostProcess) -> Attempt {
 }
 
 /// Whether a signal would reach herma; none is sent.
-pub(in super::super) fn signal(herma: &HostProcess) -> Attempt {
+pub(in super::super) fn signal(herma: &HermaProcess) -> ProbeOutcome {
     let Some(pid) = Pid::from_raw(herma.pid) else { return NotDenied("unclear: no number".to_owned()) };
     match (test_kill_process(pid), in_its_namespace(herma)) {
         (Ok(()), Ok(false)) => Denied(format!("{} is another process here", herma.pid)),
@@ -37,20 +37,20 @@ pub(in super::super) fn signal(herma: &HostProcess) -> Attempt {
     }
 }
 
-/// Takes hold of herma as a debugger does, without stopping it; what is held is let go when the probe ends.
-pub(in super::super) fn trace(herma: &HostProcess) -> Attempt {
+/// Attaches to herma with `PTRACE_SEIZE`, which does not stop it; the probe's exit detaches.
+pub(in super::super) fn trace(herma: &HermaProcess) -> ProbeOutcome {
     seize(herma.pid)
 }
 
-/// Takes hold of a process that the user owns and that is inside: only the filter refuses that.
-pub(in super::super) fn trace_sibling() -> Attempt {
+/// Attaches to another process of the same user inside: only the seccomp filter denies that.
+pub(in super::super) fn trace_sibling() -> ProbeOutcome {
     let waiting = Command::new("/proc/self/exe").args([SUBCOMMAND, WAIT]).stdin(Stdio::piped()).spawn();
     let mut sibling = match waiting {
         Ok(sibling) => sibling,
         Err(error) => return NotDenied(format!("unclear: {error}")),
     };
     let attempt = i32::try_from(sibling.id()).map_or(NotDenied("unclear: no number".to_owned()), seize);
-    // Nobody can take hold of who is dead.
+    // A dead process cannot be attached to, which proves nothing.
     let attempt = match sibling.try_wait() {
         Ok(None) => attempt,
         Ok(Some(ended)) => NotDenied(format!("unclear: it ended by itself, {ended}")),
@@ -61,18 +61,18 @@ pub(in super::super) fn trace_sibling() -> Attempt {
     attempt
 }
 
-fn seize(pid: i32) -> Attempt {
+fn seize(pid: i32) -> ProbeOutcome {
     let seized = ptrace::seize(NixPid::from_raw(pid), ptrace::Options::empty()).map_err(io::Error::from);
     judge_numbers(seized, &[], &[libc::EPERM, libc::ESRCH], |()| format!("traces process {pid}"))
 }
 
-fn in_its_namespace(herma: &HostProcess) -> Result<bool, String> {
+fn in_its_namespace(herma: &HermaProcess) -> Result<bool, String> {
     match fs::read_link("/proc/self/ns/pid") {
         Ok(namespace) => Ok(namespace.as_os_str() == herma.pid_namespace.as_str()),
         Err(error) => Err(format!("unclear: cannot read the own pid namespace: {error}")),
     }
 }
 
-fn shown(herma: &HostProcess) -> bool {
+fn shown(herma: &HermaProcess) -> bool {
     Pid::from_raw(herma.pid).and_then(proc::look).is_some_and(|seen| seen.started == herma.started)
 }

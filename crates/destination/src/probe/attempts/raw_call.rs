@@ -1,5 +1,5 @@
-//! System calls for which no crate has a safe function. Each is made by a program of a few instructions, which is put
-//! together here, written to a file and started.
+//! System calls without a safe wrapper in any crate. Each is made by a tiny ELF program, which is assembled here,
+//! written to a file and executed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
@@ -9,10 +9,10 @@ use std::process::{Child, Command, Stdio};
 
 use herma_core::RunId;
 
-use super::Attempt::{self, Denied, NotDenied, UnderWay};
+use super::ProbeOutcome::{self, Denied, NotDenied, Pending};
 use crate::sandbox::layout;
 
-/// Where the kernel maps the program: the usual place of one that is not relocated.
+/// The load address of the program, usual for non-relocatable ones.
 const BASE: u64 = 0x40_0000;
 const FILE_HEADER: u16 = 64;
 const PROGRAM_HEADER: u16 = 56;
@@ -28,15 +28,14 @@ struct RawCall {
     arguments: [i32; 3],
 }
 
-/// Takes a lease on a file that nothing else opens: that of the program itself, which is its standard input.
-pub(in super::super) fn file_lease(run_id: &RunId) -> Attempt {
+/// Takes a lease on a file that no other process has open: the program's own, which is its stdin.
+pub(in super::super) fn file_lease(run_id: &RunId) -> ProbeOutcome {
     let call = RawCall { number: libc::SYS_fcntl, arguments: [0, libc::F_SETLEASE, libc::F_RDLCK] };
     call.attempt(&program_at(run_id, "lease"), &[libc::EPERM], "took one")
 }
 
-/// Asks for a context of asynchronous I/O without a place to put it: the kernel's answer to that is EFAULT, and nothing is
-/// taken.
-pub(in super::super) fn aio_context(run_id: &RunId) -> Attempt {
+/// Requests an asynchronous I/O context with a null pointer: the kernel answers EFAULT, and nothing is allocated.
+pub(in super::super) fn aio_context(run_id: &RunId) -> ProbeOutcome {
     let call = RawCall { number: libc::SYS_io_setup, arguments: [1, 0, 0] };
     call.attempt(&program_at(run_id, "aio"), &[libc::EPERM, libc::ENOSYS], "the kernel took the call")
 }
@@ -46,10 +45,10 @@ fn program_at(run_id: &RunId, kind: &str) -> PathBuf {
 }
 
 impl RawCall {
-    fn attempt(&self, place: &Path, refusals: &'static [i32], success: &'static str) -> Attempt {
+    fn attempt(&self, place: &Path, refusals: &'static [i32], success: &'static str) -> ProbeOutcome {
         let place = place.to_owned();
         match self.start(&place) {
-            Ok(child) => UnderWay(Box::new(move || {
+            Ok(child) => Pending(Box::new(move || {
                 let ended = outcome(child);
                 let _ = fs::remove_file(&place);
                 judge(ended, refusals, success)
@@ -61,7 +60,7 @@ impl RawCall {
         }
     }
 
-    /// Writes the program and starts it with its own file as standard input.
+    /// Writes the program and starts it with its own file as stdin.
     fn start(&self, place: &Path) -> io::Result<Child> {
         OpenOptions::new()
             .write(true)
@@ -74,7 +73,7 @@ impl RawCall {
         command.spawn()
     }
 
-    /// The file of a program that makes the call and exits with the number of the error, or 0.
+    /// An ELF file that makes the call and exits with the errno, or 0.
     fn program(&self) -> Vec<u8> {
         let code = self.code();
         let headers = u64::from(FILE_HEADER + PROGRAM_HEADER);
@@ -142,7 +141,7 @@ impl RawCall {
     }
 }
 
-/// What the call answered.
+/// The result of the call.
 fn outcome(mut child: Child) -> io::Result<()> {
     let ended = child.wait()?;
     match ended.code() {
@@ -152,8 +151,8 @@ fn outcome(mut child: Child) -> io::Result<()> {
     }
 }
 
-/// EFAULT is no refusal: the kernel looked at the arguments.
-fn judge(ended: io::Result<()>, refusals: &[i32], success: &str) -> Attempt {
+/// EFAULT is no denial: the kernel looked at the arguments.
+fn judge(ended: io::Result<()>, refusals: &[i32], success: &str) -> ProbeOutcome {
     match ended {
         Err(error) if error.raw_os_error().is_some_and(|number| refusals.contains(&number)) => {
             Denied(error.to_string())
@@ -168,12 +167,18 @@ mod tests {
     use super::*;
 
     fn answer(number: i64, arguments: [i32; 3]) -> io::Result<()> {
-        let dir = tempfile::tempdir().unwrap();
-        outcome(RawCall { number, arguments }.start(&dir.path().join("program")).unwrap())
+        // A child that another test forks meanwhile may hold the new program open for writing until it executes.
+        loop {
+            let dir = tempfile::tempdir().unwrap();
+            match (RawCall { number, arguments }).start(&dir.path().join("program")) {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
+                started => return outcome(started.unwrap()),
+            }
+        }
     }
 
     #[test]
-    fn the_program_makes_the_call_with_its_arguments_and_says_what_came_of_it() {
+    fn the_program_makes_the_call_with_its_arguments_and_returns_the_errno() {
         assert!(answer(libc::SYS_fcntl, [0, libc::F_GETFD, 0]).is_ok());
         let refused = |number, arguments| answer(number, arguments).unwrap_err().raw_os_error();
         assert_eq!(refused(libc::SYS_fcntl, [99, libc::F_GETFD, 0]), Some(libc::EBADF));
@@ -182,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn where_nothing_filters_a_lease_is_taken_and_asynchronous_io_is_there() {
+    fn without_a_filter_leases_and_asynchronous_io_work() {
         assert!(answer(libc::SYS_fcntl, [0, libc::F_SETLEASE, libc::F_RDLCK]).is_ok());
         assert!(matches!(judge(answer(libc::SYS_io_setup, [1, 0, 0]), &[libc::ENOSYS], ""), NotDenied(_)));
     }

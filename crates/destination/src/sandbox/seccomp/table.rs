@@ -1,55 +1,55 @@
-//! The table of system calls that are refused inside, each with its reason. Read it as data.
+//! The table of denied system calls, each with its reason. Read it as data.
 //!
-//! What is not here is allowed: a list of everything that every toolchain needs would never be complete. What is here
-//! leads to the kernel's large and rarely used parts, to other processes, out of the namespaces, or uses up what all users
-//! of the machine share.
+//! Calls that are not listed are allowed: a list of everything that every toolchain needs would never be complete.
+//! The listed calls lead to large and rarely used parts of the kernel, to other processes, out of the namespaces,
+//! or exhaust what all users of the machine share.
 
 use Is::{Equal, Has, Not};
 
-/// One system call that is refused.
-pub(super) struct Row {
+/// One denied system call.
+pub(super) struct SyscallRow {
     #[cfg_attr(not(test), expect(dead_code, reason = "people read it"))]
     pub(super) name: &'static str,
     pub(super) number: i64,
-    /// It is refused if all checks of one of these lists hold; always, if there is no list.
-    pub(super) when: &'static [&'static [Check]],
-    pub(super) answer: Answer,
-    /// Why. For people, and for a test that wants a reason.
+    /// It is denied if all checks of one of these lists hold; always, if there is no list.
+    pub(super) when: &'static [&'static [ArgCheck]],
+    pub(super) answer: RefusalErrno,
+    /// The reason. For readers, and for a test that requires one.
     #[cfg_attr(not(test), expect(dead_code, reason = "people read it"))]
     pub(super) why: &'static str,
 }
 
-/// What the caller hears.
+/// The errno that the caller gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
-    /// EPERM: it is not allowed.
+pub(super) enum RefusalErrno {
+    /// EPERM: not permitted.
     NotPermitted,
-    /// ENOSYS: there is no such call. Callers then take the older way, whose arguments the filter can see.
+    /// ENOSYS: no such call. Callers then fall back to the older call, whose arguments the filter can see.
     NotThere,
 }
 
-/// A look at one argument.
-pub(super) struct Check {
+/// A comparison of one argument.
+pub(super) struct ArgCheck {
     pub(super) argument: u8,
     pub(super) is: Is,
 }
 
-/// All arguments looked at here are 32 bits wide in the kernel, or have their meaning in the lower 32 bits.
+/// All arguments compared here are 32 bits wide in the kernel, or only their lower 32 bits matter.
 pub(super) enum Is {
     Equal(u32),
     Not(u32),
-    /// Under this mask it is this value.
+    /// The masked argument equals this value.
     Has(u32, u32),
 }
 
-const ALWAYS: &[&[Check]] = &[];
+const ALWAYS: &[&[ArgCheck]] = &[];
 
-const fn at(argument: u8, is: Is) -> Check {
-    Check { argument, is }
+const fn at(argument: u8, is: Is) -> ArgCheck {
+    ArgCheck { argument, is }
 }
 
-/// Flags of clone that make a namespace.
-const NAMESPACES: &[&[Check]] = &[
+/// The namespace flags of clone.
+const NAMESPACES: &[&[ArgCheck]] = &[
     &[at(0, Has(0x0002_0000, 0x0002_0000))], // CLONE_NEWNS
     &[at(0, Has(0x0200_0000, 0x0200_0000))], // CLONE_NEWCGROUP
     &[at(0, Has(0x0400_0000, 0x0400_0000))], // CLONE_NEWUTS
@@ -66,18 +66,18 @@ const NETLINK: u32 = 16;
 const TYPE: u32 = 0xf;
 const RAW: u32 = 3;
 
-const SOCKETS: &[&[Check]] = &[
+const SOCKETS: &[&[ArgCheck]] = &[
     // Any family but these four.
     &[at(0, Not(UNIX)), at(0, Not(INET)), at(0, Not(INET6)), at(0, Not(NETLINK))],
-    // Of netlink only the routes, which list the own interfaces: node and getaddrinfo ask for them.
+    // Of netlink only NETLINK_ROUTE, which node and getaddrinfo use to list interfaces.
     &[at(0, Equal(NETLINK)), at(2, Not(0))],
-    // No packets made by hand.
+    // No raw sockets.
     &[at(0, Equal(INET)), at(1, Has(TYPE, RAW))],
     &[at(0, Equal(INET6)), at(1, Has(TYPE, RAW))],
 ];
 
-/// Any but: plain, 32-bit, old kernel's name, both, "which is it now?", and without random addresses (debuggers).
-const PERSONALITIES: &[&[Check]] = &[&[
+/// Any but: plain, 32-bit, old kernel's name, both, the query, and without address randomisation (debuggers).
+const PERSONALITIES: &[&[ArgCheck]] = &[&[
     at(0, Not(0)),
     at(0, Not(0x0000_0008)),
     at(0, Not(0x0002_0000)),
@@ -86,30 +86,30 @@ const PERSONALITIES: &[&[Check]] = &[&[
     at(0, Not(0xffff_ffff)),
 ]];
 
-/// Both put words into a terminal as if its user had typed them.
-const TERMINAL: &[&[Check]] = &[
+/// Both inject input into a terminal.
+const TERMINAL: &[&[ArgCheck]] = &[
     &[at(1, Equal(0x5412))], // TIOCSTI
     &[at(1, Equal(0x541c))], // TIOCLINUX
 ];
 
-/// Commands of fcntl that make others wait, or report what others do.
-const LEASES: &[&[Check]] = &[
+/// The fcntl commands for leases and directory notification.
+const LEASES: &[&[ArgCheck]] = &[
     &[at(1, Equal(1024))], // F_SETLEASE
     &[at(1, Equal(1026))], // F_NOTIFY
     &[at(1, Equal(1040))], // F_SETDELEG, since Linux 6.19
 ];
 
-/// Flags that take pages of the machine's pool of huge pages, which no cgroup for memory counts.
-const MAP_HUGETLB: &[&[Check]] = &[&[at(3, Has(0x0004_0000, 0x0004_0000))]];
-const MFD_HUGETLB: &[&[Check]] = &[&[at(1, Has(0x4, 0x4))]];
-const SHM_HUGETLB: &[&[Check]] = &[&[at(2, Has(0x800, 0x800))]];
+/// Flags that allocate huge pages, which the memory cgroup does not count.
+const MAP_HUGETLB: &[&[ArgCheck]] = &[&[at(3, Has(0x0004_0000, 0x0004_0000))]];
+const MFD_HUGETLB: &[&[ArgCheck]] = &[&[at(1, Has(0x4, 0x4))]];
+const SHM_HUGETLB: &[&[ArgCheck]] = &[&[at(2, Has(0x800, 0x800))]];
 
 macro_rules! row {
     ($name:ident, $number:expr, $why:literal) => {
-        row!($name, $number, ALWAYS, Answer::NotPermitted, $why)
+        row!($name, $number, ALWAYS, RefusalErrno::NotPermitted, $why)
     };
     ($name:ident, $number:expr, $when:expr, $answer:expr, $why:literal) => {
-        Row { name: stringify!($name), number: $number, when: $when, answer: $answer, why: $why }
+        SyscallRow { name: stringify!($name), number: $number, when: $when, answer: $answer, why: $why }
     };
 }
 
@@ -117,18 +117,18 @@ const MOUNT: &str = "the file system is as herma laid it out";
 
 macro_rules! mount {
     ($name:ident, $number:expr) => {
-        Row {
+        SyscallRow {
             name: stringify!($name),
             number: $number,
             when: ALWAYS,
-            answer: Answer::NotPermitted,
+            answer: RefusalErrno::NotPermitted,
             why: MOUNT,
         }
     };
 }
 
-/// Every call that is refused.
-pub(super) const TABLE: &[Row] = &[
+/// Every denied call.
+pub(super) const TABLE: &[SyscallRow] = &[
     mount!(mount, libc::SYS_mount),
     mount!(umount2, libc::SYS_umount2),
     mount!(pivot_root, libc::SYS_pivot_root),
@@ -147,14 +147,14 @@ pub(super) const TABLE: &[Row] = &[
         clone,
         libc::SYS_clone,
         NAMESPACES,
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "a new namespace brings capabilities over itself"
     ),
     row!(
         clone3,
         libc::SYS_clone3,
         ALWAYS,
-        Answer::NotThere,
+        RefusalErrno::NotThere,
         "its flags lie in memory, where no filter sees them; libc falls back to clone"
     ),
     row!(ptrace, libc::SYS_ptrace, "rules another process"),
@@ -185,41 +185,47 @@ pub(super) const TABLE: &[Row] = &[
         fcntl,
         libc::SYS_fcntl,
         LEASES,
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "a lease on a file that is mounted from the host makes every process that opens it wait, 45 seconds each time"
     ),
     row!(
         io_setup,
         libc::SYS_io_setup,
         ALWAYS,
-        Answer::NotThere,
+        RefusalErrno::NotThere,
         "all users of the machine share fs.aio-max-nr; libaio's callers do without, as on a kernel built without it"
     ),
     row!(
         cachestat,
         451, // the same number everywhere
         ALWAYS,
-        Answer::NotThere,
+        RefusalErrno::NotThere,
         "tells which files of the host are in use; older kernels do not have it"
     ),
     row!(
         mmap,
         libc::SYS_mmap,
         MAP_HUGETLB,
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "the machine's pool of huge pages; callers fall back to ordinary pages"
     ),
-    row!(memfd_create, libc::SYS_memfd_create, MFD_HUGETLB, Answer::NotPermitted, "as mmap with huge pages"),
-    row!(shmget, libc::SYS_shmget, SHM_HUGETLB, Answer::NotPermitted, "as mmap with huge pages"),
+    row!(
+        memfd_create,
+        libc::SYS_memfd_create,
+        MFD_HUGETLB,
+        RefusalErrno::NotPermitted,
+        "as mmap with huge pages"
+    ),
+    row!(shmget, libc::SYS_shmget, SHM_HUGETLB, RefusalErrno::NotPermitted, "as mmap with huge pages"),
     row!(
         personality,
         libc::SYS_personality,
         PERSONALITIES,
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "old behaviours switch off protections of memory"
     ),
     row!(open_by_handle_at, libc::SYS_open_by_handle_at, "opens a file by its number, past every directory"),
-    row!(memfd_secret, libc::SYS_memfd_secret, "memory that nobody else can look into"),
+    row!(memfd_secret, libc::SYS_memfd_secret, "memory that no other process can read"),
     row!(fanotify_init, libc::SYS_fanotify_init, "watches whole file systems"),
     row!(quotactl, libc::SYS_quotactl, "the machine's quotas"),
     row!(quotactl_fd, libc::SYS_quotactl_fd, "the machine's quotas"),
@@ -243,17 +249,17 @@ pub(super) const TABLE: &[Row] = &[
         socket,
         libc::SYS_socket,
         SOCKETS,
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "the rarely used families are where the holes are; raw packets could pretend to be anybody"
     ),
     row!(
         socketpair,
         libc::SYS_socketpair,
         &[&[at(0, Not(UNIX))]],
-        Answer::NotPermitted,
+        RefusalErrno::NotPermitted,
         "only Unix sockets come in pairs that anybody needs"
     ),
-    row!(ioctl, libc::SYS_ioctl, TERMINAL, Answer::NotPermitted, "types into a terminal for its user"),
+    row!(ioctl, libc::SYS_ioctl, TERMINAL, RefusalErrno::NotPermitted, "types into a terminal for its user"),
     #[cfg(target_arch = "x86_64")]
     row!(iopl, libc::SYS_iopl, "the machine's ports"),
     #[cfg(target_arch = "x86_64")]

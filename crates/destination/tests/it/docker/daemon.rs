@@ -1,5 +1,5 @@
-//! A Docker daemon of the test's own, and an image made of this machine's files. Both vanish with the test. The tests of
-//! other crates take this file too, so that it knows nothing of theirs.
+//! A Docker daemon of the test's own, and an image made of this machine's files. Both are removed with the test.
+//! Tests of other crates include this file, so that it depends on none of them.
 #![allow(
     dead_code,
     clippy::disallowed_types,
@@ -18,7 +18,7 @@ use rustix::mount::UnmountFlags;
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// What the jobs of these tests call.
+/// The programs that the jobs of these tests call.
 const PROGRAMS: [&str; 13] =
     ["sh", "cat", "env", "git", "grep", "id", "ls", "python3", "sed", "setsid", "sleep", "touch", "tr"];
 
@@ -30,7 +30,7 @@ pub(crate) struct Daemon {
 }
 
 impl Daemon {
-    /// Starts one whose image has what this binary is linked to.
+    /// Starts one whose image has the libraries that this binary is linked to.
     pub(crate) fn start(herma: PathBuf) -> Self {
         let dir = TempDir::new().unwrap();
         let process = run(dir.path());
@@ -54,15 +54,15 @@ impl Daemon {
         }
     }
 
-    /// Kills the daemon, which then can end nothing that it started.
+    /// Kills the daemon, which then cannot end its containers.
     pub(crate) fn kill(&mut self) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
     }
 
-    /// Starts it again where it was.
+    /// Starts it again with the same state.
     pub(crate) fn restart(&mut self) {
-        // What is dying, or dead and not yet reaped, is taken for alive and waited for in vain.
+        // A dying or zombie process would be taken for alive and waited for.
         for name in ["pid", "run/containerd/containerd.pid"] {
             let _ = fs::remove_file(self.path(name));
         }
@@ -99,7 +99,7 @@ impl Daemon {
         Docker::new(self.herma.clone(), DockerOptions { image: None, ..self.options() }).reap(run)
     }
 
-    /// Asks as a person would.
+    /// Calls the docker CLI.
     pub(crate) fn docker(&self, words: &[&str]) -> Output {
         Command::new("docker")
             .arg("-H")
@@ -115,7 +115,7 @@ impl Daemon {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// The containers of a run, dead or alive.
+    /// The containers of a run, running or not.
     pub(crate) fn containers(&self, run: RunId) -> Vec<String> {
         let label = format!("label=herma.run={run}");
         let said = self.say(&["ps", "--all", "--quiet", "--no-trunc", "--filter", &label]);
@@ -141,13 +141,13 @@ impl Daemon {
         String::from_utf8(output.stdout).unwrap().trim().to_owned()
     }
 
-    /// Ends the daemon as its service manager would, with all that it started.
+    /// Stops the daemon as its service manager would, with its children.
     pub(crate) fn stop(&mut self) {
         if self.process.try_wait().unwrap().is_some() {
             return;
         }
         kill_process(Pid::from_child(&self.process), Signal::TERM).unwrap();
-        let give_up = Instant::now() + Duration::from_secs(30);
+        let give_up = Instant::now() + Duration::from_mins(2);
         while self.process.try_wait().unwrap().is_none() {
             assert!(Instant::now() < give_up, "the Docker daemon does not end");
             std::thread::sleep(Duration::from_millis(20));
@@ -158,7 +158,7 @@ impl Daemon {
 impl Drop for Daemon {
     fn drop(&mut self) {
         self.stop();
-        // A daemon that was killed leaves what it had started and mounted; all of it names this directory.
+        // A killed daemon leaves processes and mounts; all of them name this directory.
         let own = self.dir.path().to_string_lossy().into_owned();
         for entry in fs::read_dir("/proc").unwrap().flatten() {
             let said = fs::read(entry.path().join("cmdline")).unwrap_or_default();
@@ -182,7 +182,7 @@ impl Drop for Daemon {
     }
 }
 
-/// The name of the group that the containers' own are made in.
+/// The name of the parent cgroup of the containers.
 fn group(dir: &Path) -> String {
     format!("docker{}", dir.file_name().unwrap().to_str().unwrap())
 }
@@ -208,7 +208,7 @@ fn run(dir: &Path) -> Child {
         .expect("setpriv and dockerd are installed: apt install docker.io")
 }
 
-/// Copies programs, what they are linked to, and Python's own library.
+/// Copies programs, their libraries, and Python's standard library.
 fn plant(tree: &Path, herma: &Path) {
     for dir in ["usr", "etc", "tmp", "root", "proc", "dev", "sys"] {
         fs::create_dir_all(tree.join(dir)).unwrap();

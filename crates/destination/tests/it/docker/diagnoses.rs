@@ -1,4 +1,4 @@
-//! Each reason why Docker cannot be used has its own words and its own next step.
+//! Each reason why Docker cannot be used has its own message and next step.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -24,7 +24,7 @@ fn options(ground: &Ground, socket: &str) -> DockerOptions {
     }
 }
 
-/// What a person reads, with the place of the test taken out.
+/// The message, with the test's directory replaced.
 fn said(ground: &Ground, options: DockerOptions) -> String {
     let docker = Docker::new(helper(), options);
     let unready = docker.readiness().unwrap_err();
@@ -49,7 +49,7 @@ fn no_socket_a_dead_daemon_and_a_wrong_socket_are_told_apart() {
     drop(UnixListener::bind(ground.dir.path().join("dead.sock")).unwrap());
     assert_eq!(
         at(&ground, "dead.sock"),
-        "the Docker daemon does not answer at HERE/dead.sock: the socket is there, and nobody listens: start it: \
+        "the Docker daemon does not answer at HERE/dead.sock: the socket exists, but nothing listens on it: start it: \
          `systemctl start docker`; if it does not stay up, `journalctl -u docker` says why"
     );
     let wrong = "name Docker's own socket: DOCKER_HOST=unix:///var/run/docker.sock (`docker context ls` lists what is \
@@ -77,7 +77,7 @@ fn no_socket_a_dead_daemon_and_a_wrong_socket_are_told_apart() {
     );
 }
 
-/// Somebody else who listens, and gives everybody the same answer.
+/// Another server, which gives every request the same response.
 fn answering(socket: &Path, answer: &'static str) {
     let listener = UnixListener::bind(socket).unwrap();
     thread::spawn(move || {
@@ -90,7 +90,7 @@ fn answering(socket: &Path, answer: &'static str) {
 }
 
 #[test]
-fn somebody_who_never_answers_is_not_docker() {
+fn a_server_that_never_answers_is_not_docker() {
     let ground = Ground::new();
     let _silent = UnixListener::bind(ground.dir.path().join("silent.sock")).unwrap();
     let unready =
@@ -100,7 +100,7 @@ fn somebody_who_never_answers_is_not_docker() {
 }
 
 #[test]
-fn a_socket_that_is_another_users_is_a_question_of_rights() {
+fn a_socket_of_another_user_is_a_permission_problem() {
     let ground = Ground::new();
     let place = ground.dir.path();
     fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
@@ -109,7 +109,7 @@ fn a_socket_that_is_another_users_is_a_question_of_rights() {
     fs::set_permissions(place.join("docker.sock"), fs::Permissions::from_mode(0o660)).unwrap();
     fs::copy(helper(), place.join("helper")).unwrap();
     let kind = format!("docker={NOWHERE},{0}/docker.sock,{0}/files", place.display());
-    // Somebody who has no right to it, also where the tests run as root.
+    // A user without access, also where the tests run as root.
     let output = Command::new("setpriv")
         .args(["--reuid", "65534", "--regid", "65534", "--clear-groups"])
         .arg(place.join("helper"))

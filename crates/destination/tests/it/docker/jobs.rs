@@ -1,4 +1,4 @@
-//! What a job in a container can do, and what it cannot.
+//! The abilities and restrictions of a job in a container.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use std::process::Command;
 
 use herma_core::CancellationToken;
 use herma_core::units::Bytes;
-use herma_destination::probe::{self, Grounds};
+use herma_destination::probe::{self, ProbeSite};
 use herma_destination::{
     Confinement, Destination as _, Docker, Exit, HeldBy, Job, LimitName, Limits, Mount, Stdin,
 };
@@ -19,15 +19,15 @@ use super::daemon::Daemon;
 use crate::support::{Ground, LONG, helper, hides, run_id, streams, talks, tell};
 
 #[test]
-fn a_job_in_a_container_has_its_rooms_and_nothing_else() {
+fn a_job_in_a_container_has_its_directories_and_nothing_else() {
     let daemon = Daemon::start(helper());
     exit_codes_and_streams_come_back(&daemon);
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
-    it_leaves_nothing_for_the_next_one(&daemon);
+    it_leaves_nothing_for_the_next_job(&daemon);
     hides(&daemon.destination(), &Ground::new());
     it_has_no_network_but_the_way_out(&daemon);
-    who_has_a_way_out_trusts_whom_the_machine_trusts(&daemon);
+    a_job_with_egress_trusts_the_host_ca_bundle(&daemon);
     its_limits_hold(&daemon);
     every_container_is_new_and_labelled(&daemon);
     what_cannot_be_started_is_an_error(&daemon);
@@ -53,7 +53,7 @@ fn every_probe_is_denied_in_a_container() {
     );
     assert_eq!(daemon.containers(job.run_id), Vec::<String>::new());
 
-    // The one mount that gives everything away.
+    // The one mount that would give everything away.
     fs::set_permissions(daemon.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     job.mounts = vec![Mount { host: daemon.socket(), inside: "/run/docker.sock".into() }];
     let found = probed(&daemon.destination(), &ground, &job);
@@ -69,9 +69,9 @@ fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
     let [herma_home, user_home, scratch] = &homes;
     let readiness = docker.readiness().unwrap();
     let cancellation = &CancellationToken::default();
-    let grounds = Grounds { scratch, herma_home, user_home, cancellation };
-    let found = probe::probe(docker, &readiness, job, grounds).unwrap();
-    // That is its caller's to remove, and can be at once.
+    let site = ProbeSite { scratch, herma_home, user_home, cancellation };
+    let found = probe::probe(docker, &readiness, job, site).unwrap();
+    // The caller removes the scratch directory, and can do so at once.
     fs::remove_dir_all(scratch).unwrap();
     for home in [herma_home, user_home] {
         assert_eq!(fs::read_dir(home).unwrap().count(), 0, "nothing is left in {}", home.display());
@@ -99,7 +99,7 @@ fn exit_codes_and_streams_come_back(daemon: &Daemon) {
 
     talks(&docker, &ground);
 
-    // More than any buffer holds, on one stream after the other, and bytes that are no text.
+    // More than any buffer holds, on one stream after the other, and bytes that are no UTF-8.
     let script = "import sys
 for stream in sys.stderr, sys.stdout:
     stream.buffer.write(b'0123456789\\0\\xff\\n' * 500000); stream.flush()";
@@ -116,7 +116,7 @@ for stream in sys.stderr, sys.stdout:
     assert!(all == expected && other.join().unwrap() == expected, "both streams are whole");
     assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(0));
 
-    // As it comes, and not when all is there.
+    // As it is written, not at the end.
     let mut process = docker.start(&ground.shell("echo first; sleep 600")).unwrap();
     let mut first = [0; 6];
     process.take_stdout().unwrap().read_exact(&mut first).unwrap();
@@ -166,7 +166,7 @@ id -u; id -un; ls /herma; cat /herma/inside; cat /etc/resolv.conf 2>/dev/null &&
         let owner = fs::metadata(ground.dir.path().join(file)).unwrap().uid();
         assert_eq!(owner, rustix::process::geteuid().as_raw(), "{file} is herma's own afterwards");
     }
-    // Lending a file with another name elsewhere would lend that one too.
+    // Changing the owner of a hard-linked file would change the other name too.
     fs::write(ground.dir.path().join("theirs"), "x").unwrap();
     fs::hard_link(ground.dir.path().join("theirs"), ground.workspace().join("linked")).unwrap();
     let refused = daemon.destination().start(&ground.shell("true")).err().map(|error| error.to_string());
@@ -176,16 +176,16 @@ id -u; id -un; ls /herma; cat /herma/inside; cat /etc/resolv.conf 2>/dev/null &&
         rustix::process::geteuid().as_raw()
     );
     fs::remove_file(ground.workspace().join("linked")).unwrap();
-    // A link that the command leaves is taken back itself, and not what it points to.
+    // The owner of a symlink is restored, not that of its target.
     std::os::unix::fs::chown(ground.dir.path().join("theirs"), Some(65534), None).unwrap();
     std::os::unix::fs::symlink(ground.dir.path().join("theirs"), ground.workspace().join("link")).unwrap();
     tell(&daemon.destination(), &ground.shell("true"));
     assert_eq!(fs::metadata(ground.dir.path().join("theirs")).unwrap().uid(), 65534);
 }
 
-/// Landlock does not cover attributes, modes, times and locks, so that nothing of the host may be mounted for writing but
-/// the rooms of the run.
-fn it_leaves_nothing_for_the_next_one(daemon: &Daemon) {
+/// Landlock does not cover attributes, modes, times and locks, so that only the job's directories may be mounted
+/// writable.
+fn it_leaves_nothing_for_the_next_job(daemon: &Daemon) {
     let script = "
 import os
 for place in ['/herma', *('/herma/' + name for name in sorted(os.listdir('/herma'))), '/etc/passwd', '/etc/group']:
@@ -210,7 +210,7 @@ print('second wall' if os.path.exists('/herma/second-wall') else 'none')";
     assert_eq!(writable, ["/engine", "/workspace"]);
 }
 
-/// Takes what a caller says until it stops, and then says it back, in capitals.
+/// Reads until the client closes its side, then echoes in capitals.
 fn echoing(ground: &Ground, name: &str) -> PathBuf {
     let path = ground.dir.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
@@ -258,8 +258,8 @@ except OSError: print('stays')";
     );
 }
 
-/// The image has no certificate at all. Who has a way out trusts whom this machine trusts, and cannot change that.
-fn who_has_a_way_out_trusts_whom_the_machine_trusts(daemon: &Daemon) {
+/// The image has no certificates. A job with egress trusts the host's CA bundle, and cannot change it.
+fn a_job_with_egress_trusts_the_host_ca_bundle(daemon: &Daemon) {
     let ground = Ground::new();
     let script = "
 import hashlib, os, ssl
@@ -330,7 +330,7 @@ except OSError as error: print(error.strerror)";
     job.limits.disk = Bytes(10 << 20);
     let mut process = docker.start(&job).unwrap();
     assert_eq!(process.wait(LONG).unwrap(), Some(Exit { code: None, signal: Some(9) }));
-    assert_eq!(process.over_limit(), Some(LimitName::Disk));
+    assert_eq!(process.exceeded_limit(), Some(LimitName::Disk));
 }
 
 fn every_container_is_new_and_labelled(daemon: &Daemon) {
@@ -382,7 +382,7 @@ fn what_cannot_be_started_is_an_error(daemon: &Daemon) {
     assert_eq!(daemon.containers(job.run_id), Vec::<String>::new());
 }
 
-/// Somebody who may use Docker and is not root: nothing is lent, and what is written is theirs.
+/// A user of Docker who is not root: no owner changes, and written files belong to that user.
 fn a_normal_user_is_the_same_user_inside(daemon: &Daemon) {
     let ground = Ground::new();
     let place = ground.dir.path();

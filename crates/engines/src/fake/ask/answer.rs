@@ -1,11 +1,11 @@
-//! What a person sees of an answer: the text in it, in whichever API it came.
+//! The readable text of a model's response, in any API.
 
 use serde_json::Value;
 
 use super::http::Answer;
 use super::{Ask, Dialect};
 
-/// The text of an answer, or of an error. What has no text is told as it is.
+/// The text of a response or an error. A response without text is returned as it is.
 pub(super) fn text(ask: &Ask, answer: &Answer) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     let whole: Option<Value> = serde_json::from_str(&body).ok();
@@ -35,7 +35,7 @@ fn whole_text(dialect: Dialect, value: &Value) -> String {
     }
 }
 
-/// What one event of a stream adds.
+/// The text that one event of a stream adds.
 fn piece(dialect: Dialect, event: &Value) -> String {
     match dialect {
         Dialect::Chat => string(event, "/choices/0/delta/content"),
@@ -45,7 +45,7 @@ fn piece(dialect: Dialect, event: &Value) -> String {
     }
 }
 
-/// The data of each event that is JSON.
+/// The data of each JSON event.
 fn events(body: &str) -> impl Iterator<Item = Value> {
     body.lines().filter_map(|line| serde_json::from_str(line.strip_prefix("data:")?).ok())
 }

@@ -1,4 +1,4 @@
-//! What is sent: the smallest request of each API.
+//! The minimal request body of each API.
 
 use serde::Serialize;
 
@@ -9,7 +9,7 @@ struct Body<'a> {
     model: &'a str,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
-    messages: Option<[Message<'a>; 1]>,
+    messages: Option<[RequestMessage<'a>; 1]>,
     #[serde(skip_serializing_if = "Option::is_none")]
     input: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -23,7 +23,7 @@ struct Body<'a> {
 }
 
 #[derive(Serialize)]
-struct Message<'a> {
+struct RequestMessage<'a> {
     role: &'a str,
     content: &'a str,
 }
@@ -35,14 +35,14 @@ pub(super) fn of(ask: &Ask, model: &str) -> Vec<u8> {
     let body = Body {
         model,
         stream: *stream,
-        messages: in_messages.then_some([Message { role: "user", content: prompt }]),
+        messages: in_messages.then_some([RequestMessage { role: "user", content: prompt }]),
         input: (!in_messages).then_some(prompt),
-        // A conversation that the provider keeps is one that herma does not see.
+        // herma could not see a conversation that the provider stores.
         store: (!in_messages).then_some(false),
         max_tokens: (*dialect == Dialect::Messages).then_some(max_output.unwrap_or(USUAL_OUTPUT)),
         max_completion_tokens: max_output.filter(|_| *dialect == Dialect::Chat),
         max_output_tokens: max_output.filter(|_| *dialect == Dialect::Responses),
     };
-    // A body of texts and numbers can always be written.
+    // A body of texts and numbers always serializes.
     serde_json::to_vec(&body).unwrap_or_default()
 }

@@ -91,7 +91,7 @@ fn turns_that_mean_nothing_are_refused() {
 }
 
 #[test]
-fn what_is_not_a_text_of_bearable_size_is_refused() {
+fn oversized_and_non_text_input_is_refused() {
     let error = |bytes: &[u8]| Scripted::parse(bytes).unwrap_err().to_string();
     insta::assert_snapshot!(error(b"name: a\nturns: \xff"), @"line 2, column 8: the file is not UTF-8");
     insta::assert_snapshot!(error(&vec![b'#'; MAX_BYTES + 1]), @"the file has 8388609 bytes; expected at most 8388608");

@@ -23,21 +23,21 @@ use serde::{Deserialize, Serialize};
 use crate::error::GitError;
 use crate::git_dir::is_id;
 
-/// Below this all refs lie that herma makes in a target.
+/// The prefix of all refs that herma creates in a target.
 const REFS: &str = "refs/heads/herma";
 
-/// What a run is about to bring into its target. It is complete before the target is touched, so whoever has it on
-/// disk can tell after a crash what was done, and undo it.
+/// The planned changes to a target. Complete before the target is touched, so that after a crash a reader of it can
+/// tell what was done, and undo it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Landing {
-    /// The ref to make: `refs/heads/herma/<run>`.
+    /// The ref to create: `refs/heads/herma/<run>`.
     pub reference: String,
     /// The one commit that it will point to.
     pub commit: String,
     /// Its parent: the target's own commit that the run started from.
     pub base: String,
-    /// The ref that must still stand there; none if the contract's base is not a ref.
+    /// The ref that must not have moved; none if the contract's base is not a ref.
     pub base_ref: Option<BaseRef>,
     /// The commit's tree, which is the tree that was collected.
     pub tree: String,
@@ -45,18 +45,18 @@ pub struct Landing {
     pub pack: String,
 }
 
-/// A ref that the base came from, and where it stood.
+/// The ref of the base, and its value.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct BaseRef {
     /// Its full name, or `HEAD` if that is on no branch.
     pub name: String,
-    /// What it held: the base commit, or an annotated tag of it.
+    /// Its value: the base commit, or an annotated tag of it.
     pub id: String,
 }
 
 impl Landing {
-    /// Names become part of paths and of git's input; what was read back from a disk is looked at before that.
+    /// Names become part of paths and of git's input, so values read from disk are checked before.
     fn check(&self) -> Result<(), GitError> {
         let plain = |text: &str| !text.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control());
         let run = self.reference.strip_prefix(REFS).and_then(|rest| rest.strip_prefix('/'));
@@ -69,15 +69,15 @@ impl Landing {
     }
 }
 
-/// Why nothing landed. The target is as it was.
+/// Why nothing landed. The target is unchanged.
 #[derive(Debug, thiserror::Error)]
 pub enum LandError {
-    /// Somebody else has a ref of that name, or one that git cannot keep beside it.
+    /// A ref with that name exists, or one that git cannot keep beside it.
     #[error(
         "the ref `{reference}` is there already and is not of this run: rename or delete it, then run again"
     )]
     RefTaken {
-        /// The ref that is in the way.
+        /// The conflicting ref.
         reference: String,
     },
     /// The base is not what the run started from.
@@ -88,10 +88,10 @@ pub enum LandError {
         /// The ref that moved.
         reference: String,
     },
-    /// Part of the target has become a link, so that what is written to it would land elsewhere.
+    /// Part of the target has become a link, so that writes would go elsewhere.
     #[error("the target does not lie in one place any more: {what}: put it back, then run again")]
     NotPlain {
-        /// What is not plain, by its name in the target.
+        /// The path inside the target.
         what: String,
     },
     /// git or the disk failed.
@@ -99,27 +99,27 @@ pub enum LandError {
     Git(#[from] GitError),
 }
 
-/// What stands under the ref of a landing.
+/// The ref of a landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LandState {
     /// Nothing.
     Absent,
     /// The commit of this landing.
     Ours,
-    /// Another commit: somebody moved it, or made it.
+    /// Another commit: another user moved or created it.
     Theirs(String),
 }
 
-/// How far a landing was taken back.
+/// The result of undoing a landing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unlanded {
     /// Nothing of it is left.
     NoTrace,
-    /// The ref is gone. The objects stay, because something of somebody else leans on them or git has put them
-    /// elsewhere meanwhile; git's own housekeeping removes them once nothing does.
+    /// The ref is deleted. The objects stay, because other refs depend on them or git has repacked them; git's own
+    /// maintenance removes them once they are unreachable.
     ObjectsKept,
-    /// Somebody moved the ref to this commit, so it is theirs now. Nothing was removed.
+    /// The ref was moved to this commit, so it belongs to another user now. Nothing was removed.
     RefMoved(String),
-    /// Somebody has the branch checked out. Nothing was removed: without its ref their HEAD would point nowhere.
+    /// The branch is checked out. Nothing was removed: without its ref HEAD would be invalid.
     CheckedOut,
 }

@@ -1,4 +1,4 @@
-//! What the probes try. Only an error that can mean nothing but a refusal counts as one.
+//! The attempts of the probes. Only an error that can mean nothing but a denial counts as one.
 
 mod files;
 mod kernel;
@@ -25,23 +25,27 @@ pub(super) use self::network::{
 pub(super) use self::processes::{see, signal, trace, trace_sibling};
 pub(super) use self::raw_call::{aio_context, file_lease};
 
-/// What came of an attempt.
-pub(super) enum Attempt {
-    /// It was refused, in these words.
+/// The outcome of an attempt.
+pub(super) enum ProbeOutcome {
+    /// It was denied, with this message.
     Denied(String),
-    /// It was not refused, or not clearly.
+    /// It was not denied, or not clearly.
     NotDenied(String),
-    /// Another program is at it, and this waits for what comes of it.
-    UnderWay(Box<dyn FnOnce() -> Attempt>),
+    /// A helper program is still running; the closure waits for its outcome.
+    Pending(Box<dyn FnOnce() -> ProbeOutcome>),
 }
 
-use Attempt::{Denied, NotDenied};
+use ProbeOutcome::{Denied, NotDenied};
 
 const ABSENT: &[ErrorKind] = &[ErrorKind::NotFound, ErrorKind::PermissionDenied, ErrorKind::NotADirectory];
 const FORBIDDEN: &[ErrorKind] = &[ErrorKind::PermissionDenied];
 
-/// A refusal if the error is one of `refusals`.
-fn judge<T>(result: io::Result<T>, refusals: &[ErrorKind], success: impl FnOnce(T) -> String) -> Attempt {
+/// Denied if the error kind is one of `refusals`.
+fn judge<T>(
+    result: io::Result<T>,
+    refusals: &[ErrorKind],
+    success: impl FnOnce(T) -> String,
+) -> ProbeOutcome {
     match result {
         Err(error) if refusals.contains(&error.kind()) => Denied(error.to_string()),
         Err(error) => NotDenied(format!("unclear: {error}")),
@@ -49,13 +53,13 @@ fn judge<T>(result: io::Result<T>, refusals: &[ErrorKind], success: impl FnOnce(
     }
 }
 
-/// The same where also some numbers of errors, which have no kind, are refusals.
+/// The same, where some errno values without a kind also mean denial.
 fn judge_numbers<T>(
     result: io::Result<T>,
     refusals: &[ErrorKind],
     numbers: &[i32],
     success: impl FnOnce(T) -> String,
-) -> Attempt {
+) -> ProbeOutcome {
     match result {
         Err(error) if error.raw_os_error().is_some_and(|number| numbers.contains(&number)) => {
             Denied(error.to_string())
@@ -64,8 +68,8 @@ fn judge_numbers<T>(
     }
 }
 
-/// The first attempt that was not refused, or the last refusal.
-fn all(attempts: impl Iterator<Item = Attempt>, none: &str) -> Attempt {
+/// The first attempt that was not denied, or the last denial.
+fn all(attempts: impl Iterator<Item = ProbeOutcome>, none: &str) -> ProbeOutcome {
     let mut last = Denied(none.to_owned());
     for attempt in attempts {
         if matches!(attempt, NotDenied(_)) {
@@ -80,12 +84,12 @@ fn all(attempts: impl Iterator<Item = Attempt>, none: &str) -> Attempt {
 mod tests {
     use super::*;
 
-    fn denied(attempt: &Attempt) -> bool {
+    fn denied(attempt: &ProbeOutcome) -> bool {
         matches!(attempt, Denied(_))
     }
 
     #[test]
-    fn only_a_clear_refusal_is_one() {
+    fn only_a_clear_denial_counts_as_one() {
         let failed =
             |kind: ErrorKind| judge(Err::<(), _>(kind.into()), network::NO_ROUTE, |()| String::new());
         assert!(denied(&failed(ErrorKind::NetworkUnreachable)));
@@ -96,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn one_success_among_refusals_is_a_success() {
+    fn one_success_among_denials_is_a_success() {
         let attempts = [Denied("a".into()), NotDenied("b".into()), Denied("c".into())];
         assert!(!denied(&all(attempts.into_iter(), "")));
     }

@@ -1,19 +1,20 @@
-//! The walls, by name: what a probe leans on.
+//! The isolation layers by name, as probes refer to them.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// One wall of a destination.
+/// One isolation layer of a destination.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Wall {
-    /// The file system that is laid out for the job: what is not in it cannot be named.
+#[schemars(rename = "Wall")]
+pub enum IsolationLayer {
+    /// The file system of the job: paths outside of it cannot be named.
     Mounts,
-    /// The user namespace, and that there is no further one inside.
+    /// The user namespace, without a nested one inside.
     UserNamespace,
-    /// The pid namespace: who is outside cannot be seen, signalled or traced.
+    /// The pid namespace: processes outside cannot be seen, signalled or traced.
     PidNamespace,
     /// The network namespace: nothing but its own loopback.
     NetworkNamespace,
@@ -25,13 +26,13 @@ pub enum Wall {
     CgroupNamespace,
     /// No capability in any set.
     Capabilities,
-    /// No program gives privileges by being started.
+    /// No program gains privileges by exec.
     NoNewPrivileges,
-    /// The filter of system calls.
+    /// The seccomp filter.
     Seccomp,
-    /// Landlock: a second wall around files, signals and abstract sockets.
+    /// Landlock: further restrictions of files, signals and abstract sockets.
     Landlock,
-    /// The limits of what may be used.
+    /// The resource limits.
     Limits,
     /// No open file of the caller.
     Files,
@@ -39,12 +40,12 @@ pub enum Wall {
     Environment,
     /// A session of its own: no terminal of the caller.
     Session,
-    /// What is inside dies with herma.
+    /// Processes inside die with herma.
     Parent,
 }
 
-impl Wall {
-    /// Every wall.
+impl IsolationLayer {
+    /// Every isolation layer.
     pub const ALL: [Self; 16] = [
         Self::Mounts,
         Self::UserNamespace,
@@ -88,7 +89,7 @@ impl Wall {
     }
 }
 
-impl fmt::Display for Wall {
+impl fmt::Display for IsolationLayer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }

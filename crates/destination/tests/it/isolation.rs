@@ -1,4 +1,4 @@
-//! What a process inside sees, and what it cannot do.
+//! The view and the restrictions of a process inside.
 
 use std::fs;
 use std::os::fd::AsFd as _;
@@ -64,7 +64,7 @@ fn an_open_file_of_the_caller_does_not_get_in() {
     rustix::io::fcntl_setfd(secret.as_fd(), rustix::io::FdFlags::empty()).unwrap();
     for destination in both() {
         let told = tell(destination.as_ref(), &ground.shell("cd /proc/self/fd && echo *"));
-        // The shell opens nothing of its own here; `echo *` lists with one descriptor more.
+        // The shell opens no descriptor of its own here; `echo *` lists with one more.
         let count =
             told.stdout.split_whitespace().filter(|number| !["0", "1", "2", "3"].contains(number)).count();
         assert_eq!(count, 0, "{:?}: {}", destination.kind(), told.stdout);
@@ -74,7 +74,7 @@ fn an_open_file_of_the_caller_does_not_get_in() {
 }
 
 #[test]
-fn only_the_rooms_and_private_places_can_be_written() {
+fn only_the_job_directories_and_private_mounts_are_writable() {
     let ground = Ground::new();
     let script = "for dir in / /usr /usr/bin /etc /herma /home /proc/sys/kernel /dev/shm /tmp /home/agent /workspace /engine; do
         if (: > $dir/probe) 2>/dev/null; then echo $dir; fi; done
@@ -154,12 +154,15 @@ fn mounts_are_readable_and_not_writable() {
 #[test]
 fn a_hidden_directory_is_empty_inside_and_as_it_was_outside() {
     hides(&sandbox(), &Ground::new());
-    // Where there are no walls nothing is hidden, so nothing is started.
+    // A destination that cannot hide a directory starts nothing.
     let ground = Ground::new();
     fs::create_dir(ground.workspace().join("dir")).unwrap();
     let job = Job { hidden: vec!["dir".to_owned()], ..ground.shell("true") };
     let refused = host().start(&job).err().map(|error| error.to_string());
-    assert_eq!(refused.as_deref(), Some("`dir` cannot be hidden from who is inside: the host has no walls"));
+    assert_eq!(
+        refused.as_deref(),
+        Some("the directory `dir` cannot be hidden: the destination `host` hides nothing")
+    );
 }
 
 #[test]
@@ -220,7 +223,7 @@ fn extra_directories_come_first_in_path() {
 }
 
 #[test]
-fn a_missing_bubblewrap_is_said_and_nothing_falls_back() {
+fn a_missing_bubblewrap_is_reported_and_nothing_falls_back() {
     let ground = Ground::new();
     let missing = Sandbox::find(helper(), ground.dir.path().as_os_str());
     let unready = missing.readiness().unwrap_err();
@@ -247,7 +250,7 @@ fn a_bubblewrap_that_does_not_work_is_not_ready() {
         fs::set_permissions(&fake, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
         let broken = Sandbox::find(helper(), ground.dir.path().as_os_str());
         let unready = broken.rehearse().unwrap_err();
-        // A program of an ordinary user makes no walls, whatever it says.
+        // A bubblewrap that belongs to a normal user is rejected.
         let said = if rustix::process::geteuid().is_root() { said } else { "is not the system's own" };
         assert!(unready.what.contains(said), "{unready}");
         assert!(broken.start(&ground.shell("true")).is_err());
@@ -256,7 +259,7 @@ fn a_bubblewrap_that_does_not_work_is_not_ready() {
     assert!(ready.detail.starts_with("bubblewrap ") && ready.walls.len() > 3, "{ready:?}");
 }
 
-/// Says `hello` to whoever calls, once.
+/// Sends `hello` to the first client.
 fn answering(path: &std::path::Path) -> std::thread::JoinHandle<()> {
     let listener = std::os::unix::net::UnixListener::bind(path).unwrap();
     std::thread::spawn(move || {
@@ -266,7 +269,7 @@ fn answering(path: &std::path::Path) -> std::thread::JoinHandle<()> {
 }
 
 #[test]
-fn the_routers_socket_can_be_called_where_the_view_says_and_not_be_replaced() {
+fn the_routers_socket_is_reachable_at_the_path_of_the_view_and_cannot_be_replaced() {
     for destination in both() {
         let ground = Ground::new();
         let socket = ground.dir.path().join("router.sock");

@@ -1,4 +1,4 @@
-//! One child that was started, its handle and its streams: what host and sandbox have in common.
+//! A child process with its pidfd and its streams, shared by the host and the sandbox.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -10,28 +10,35 @@ use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
+use crate::cgroup::InitialCgroup;
 use crate::destination::{Exit, StartError};
 use crate::job::Stdin;
 use crate::proc;
-use crate::spawner::{self, Heritage};
+use crate::spawner::{self, InheritedFds};
 
-/// A child of herma. It is reaped here and nowhere else, so its number stays its own until then.
-pub(crate) struct Running {
+/// A child of herma. Only this type waits for it, so that its pid is not reused before.
+pub(crate) struct ChildProcess {
     child: Child,
     stdin: Option<UnixStream>,
     handle: OwnedFd,
     exit: Option<Exit>,
 }
 
-impl Running {
+impl ChildProcess {
     /// Starts the command with piped output.
-    pub(crate) fn start(mut command: Command, stdin: &Stdin, heritage: Heritage) -> Result<Self, StartError> {
+    pub(crate) fn start(
+        mut command: Command,
+        stdin: &Stdin,
+        fds: InheritedFds,
+        cgroup: InitialCgroup,
+    ) -> Result<Self, StartError> {
         let program = command.get_program().to_string_lossy().into_owned();
         let mut written = None;
         match stdin {
             Stdin::Null => command.stdin(Stdio::null()),
             Stdin::Pipe => {
-                // A socket and no pipe: what a process inside could open by its name in /proc, it could write into.
+                // A socket pair, not a pipe: a process inside could open a pipe by its path in /proc and write to
+                // it.
                 let pair = UnixStream::pair().and_then(|(ours, theirs)| {
                     ours.shutdown(Shutdown::Read)?;
                     Ok((ours, theirs))
@@ -46,8 +53,8 @@ impl Running {
             }
         };
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child =
-            spawner::spawn(command, heritage).map_err(StartError::io(format!("cannot start {program}")))?;
+        let mut child = spawner::spawn(command, fds, cgroup)
+            .map_err(StartError::io(format!("cannot start {program}")))?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(handle) => Ok(Self { child, stdin: written, handle, exit: None }),
             Err(error) => {

@@ -1,7 +1,8 @@
-//! Looks again and again at how much lies in the rooms and how many terminals are open, and kills what takes too much.
+//! The usage monitor: periodically measures the disk usage and the open terminals of a job, and kills it above the
+//! limits.
 //!
-//! A quota of the file system would be better, and needs privileges that herma does not have. Between two looks much
-//! can be written; the size of one file is limited by the kernel.
+//! File system quotas would be better but need privileges that herma does not have. A job can exceed a limit
+//! between two checks; the kernel limits the size of a single file.
 
 use std::collections::HashSet;
 use std::io;
@@ -20,23 +21,23 @@ use super::terminals;
 use crate::job::JobPaths;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
 
-/// The first look, and the shortest time between two.
-const SOON: Duration = Duration::from_millis(500);
-/// Looking at the rooms takes at most this part of the time: a large tree is looked at less often.
-const SHARE: u32 = 20;
-/// Nobody nests directories deeper than this; each level keeps one file open while it is looked at.
-const DEEPEST: usize = 200;
-/// How long a count may be impossible. Then the limit counts as passed.
-const BLIND: Duration = Duration::from_secs(10);
+/// The delay before the first check, and the minimum interval.
+const CHECK_INTERVAL: Duration = Duration::from_millis(500);
+/// Checks take at most this fraction of the time: a large tree is checked less often.
+const DUTY_DIVISOR: u32 = 20;
+/// Deeper trees count as exceeding the limit; each level keeps one descriptor open.
+const MAX_DEPTH: usize = 200;
+/// A limit that could not be measured for this long counts as exceeded.
+const MAX_UNKNOWN: Duration = Duration::from_secs(10);
 
-/// A watch over the rooms of one job. It ends when it is dropped.
-pub(crate) struct Watch {
+/// The monitor of one job. It stops when it is dropped.
+pub(crate) struct UsageMonitor {
     over: Arc<OnceLock<LimitName>>,
-    /// Never written to: that it is gone tells the thread to end.
+    /// Never written to: dropping it stops the thread.
     _alive: Sender<()>,
 }
 
-/// What a watch holds.
+/// The limits that the monitor enforces.
 pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     [
         Held::new(LimitName::Disk, limits.disk.0, HeldBy::Watch),
@@ -45,57 +46,58 @@ pub(crate) fn held(limits: &Limits) -> [Held; 3] {
     ]
 }
 
-/// The rooms of a job, opened before its command can change their modes.
-pub(crate) struct Opened(Vec<Room>);
+/// The directories of a job, opened before its command can change their modes.
+pub(crate) struct WatchedDirs(Vec<WatchedDir>);
 
-struct Room {
+struct WatchedDir {
     dir: OwnedFd,
-    before: Used,
+    before: FsUsage,
 }
 
-impl Opened {
-    /// Opens the rooms. To be done before the command starts.
+impl WatchedDirs {
+    /// Opens the directories. Call it before the command starts.
     pub(crate) fn of(paths: &JobPaths) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path| {
-            // Followed here only: the rooms are herma's own, what lies in them is not.
+            // Symlinks are followed only here: the directories are herma's own, their content is not.
             let dir = openat(CWD, path, flags, Mode::empty())?;
-            let before = Used::of(&dir)?;
-            Ok(Room { dir, before })
+            let before = FsUsage::of(&dir)?;
+            Ok(WatchedDir { dir, before })
         };
         let all = [Some(&paths.workspace), paths.engine_dir.as_ref()].into_iter().flatten();
         all.map(open).collect::<io::Result<_>>().map(Self)
     }
 }
 
-/// What a look found.
+/// The result of one check.
 #[derive(Clone, Copy)]
-pub(super) enum Found {
+pub(super) enum UsageCheck {
     Within,
     Over(LimitName),
-    /// This limit could not be judged.
-    Unseen(LimitName),
+    /// The limit could not be measured.
+    Unknown(LimitName),
 }
 
-impl Watch {
-    /// Watches the rooms and the terminals, and kills the process with this number, behind `first`, when there is too much.
-    pub(crate) fn start(rooms: Opened, limits: &Limits, first: OwnedFd, number: i32) -> io::Result<Self> {
+impl UsageMonitor {
+    /// Monitors the directories and terminals of process `number`, and kills it through the pidfd `first` above a
+    /// limit.
+    pub(crate) fn start(dirs: WatchedDirs, limits: &Limits, first: OwnedFd, number: i32) -> io::Result<Self> {
         let limits = *limits;
         let over = Arc::new(OnceLock::new());
         let (alive, ended) = channel();
         let found = Arc::clone(&over);
         thread::Builder::new().name("watch".to_owned()).spawn(move || {
-            let (mut due, mut sight) = (Instant::now(), Sight::default());
-            while ended.recv_timeout(SOON) == Err(RecvTimeoutError::Timeout) {
+            let (mut due, mut sight) = (Instant::now(), UnknownTimers::default());
+            while ended.recv_timeout(CHECK_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 let begun = Instant::now();
                 let mut over = sight.terminals.judge(terminals::look(number, limits.terminals), begun);
                 if over.is_none() && begun >= due {
-                    over = sight.rooms.judge(look(&rooms.0, &limits), begun);
-                    due = Instant::now() + begun.elapsed() * SHARE;
+                    over = sight.dirs.judge(look(&dirs.0, &limits), begun);
+                    due = Instant::now() + begun.elapsed() * DUTY_DIVISOR;
                 }
                 if let Some(limit) = over {
                     let _ = found.set(limit);
-                    // An error says that it is dead already.
+                    // An error means that it is already dead.
                     let _ = pidfd_send_signal(&first, Signal::KILL);
                     return;
                 }
@@ -104,78 +106,79 @@ impl Watch {
         Ok(Self { over, _alive: alive })
     }
 
-    /// The limit that was passed, if one was.
+    /// The exceeded limit, if any.
     pub(crate) fn over(&self) -> Option<LimitName> {
         self.over.get().copied()
     }
 }
 
-/// Since when each of the counts has been impossible.
+/// Since when each measurement has been impossible.
 #[derive(Default)]
-struct Sight {
-    terminals: Blind,
-    rooms: Blind,
+struct UnknownTimers {
+    terminals: UnknownSince,
+    dirs: UnknownSince,
 }
 
 #[derive(Default)]
-struct Blind(Option<Instant>);
+struct UnknownSince(Option<Instant>);
 
-impl Blind {
-    /// The limit that counts as passed, if one does.
-    fn judge(&mut self, found: Found, now: Instant) -> Option<LimitName> {
+impl UnknownSince {
+    /// The limit that counts as exceeded, if any.
+    fn judge(&mut self, found: UsageCheck, now: Instant) -> Option<LimitName> {
         match found {
-            Found::Within => {
+            UsageCheck::Within => {
                 self.0 = None;
                 None
             }
-            Found::Over(limit) => Some(limit),
-            Found::Unseen(limit) => {
+            UsageCheck::Over(limit) => Some(limit),
+            UsageCheck::Unknown(limit) => {
                 let since = *self.0.get_or_insert(now);
-                (now.duration_since(since) >= BLIND).then_some(limit)
+                (now.duration_since(since) >= MAX_UNKNOWN).then_some(limit)
             }
         }
     }
 }
 
-/// Compares what lies in the rooms with the limits.
-fn look(rooms: &[Room], limits: &Limits) -> Found {
-    let mut sum = Sum { bytes: 0, files: 0, linked: HashSet::new(), hidden: false, short: false, limits };
-    for room in rooms {
-        if let Err(limit) = sum.add_room(room) {
-            return Found::Over(limit);
+/// Compares the content of the directories with the limits.
+fn look(dirs: &[WatchedDir], limits: &Limits) -> UsageCheck {
+    let mut sum =
+        TreeUsage { bytes: 0, files: 0, linked: HashSet::new(), hidden: false, short: false, limits };
+    for watched in dirs {
+        if let Err(limit) = sum.add_dir(watched) {
+            return UsageCheck::Over(limit);
         }
     }
     if !sum.hidden {
-        return Found::Within;
+        return UsageCheck::Within;
     }
-    // Directories that cannot be read keep their modes, as a test may have made them so on purpose and depend on it.
-    // They are judged by what the whole file system has more than before the start, whoever wrote it.
-    for room in rooms {
-        match room.before.growth(&room.dir) {
-            Ok((bytes, _)) if bytes > limits.disk.0 => return Found::Over(LimitName::Disk),
-            Ok((_, Some(files))) if files > limits.files => return Found::Over(LimitName::Files),
+    // Unreadable directories keep their modes, because a test may depend on them. Their growth is estimated by that
+    // of the whole file system since the start.
+    for watched in dirs {
+        match watched.before.growth(&watched.dir) {
+            Ok((bytes, _)) if bytes > limits.disk.0 => return UsageCheck::Over(LimitName::Disk),
+            Ok((_, Some(files))) if files > limits.files => return UsageCheck::Over(LimitName::Files),
             Ok((_, Some(_))) => {}
             Ok((_, None)) | Err(_) => sum.short = true,
         }
     }
-    if sum.short { Found::Unseen(LimitName::Files) } else { Found::Within }
+    if sum.short { UsageCheck::Unknown(LimitName::Files) } else { UsageCheck::Within }
 }
 
-/// What a file system holds.
-struct Used {
+/// The usage of a file system.
+struct FsUsage {
     bytes: u64,
-    /// Some file systems, such as btrfs, do not count.
+    /// Some file systems, such as btrfs, do not count files.
     files: Option<u64>,
 }
 
-impl Used {
+impl FsUsage {
     fn of(dir: impl AsFd) -> io::Result<Self> {
         let seen = fstatvfs(dir)?;
         let bytes = seen.f_blocks.saturating_sub(seen.f_bfree).saturating_mul(seen.f_frsize);
         Ok(Self { bytes, files: (seen.f_files > 0).then(|| seen.f_files.saturating_sub(seen.f_ffree)) })
     }
 
-    /// Bytes and files that have been added since.
+    /// Bytes and files added since.
     fn growth(&self, dir: impl AsFd) -> io::Result<(u64, Option<u64>)> {
         let now = Self::of(dir)?;
         let files = now.files.zip(self.files).map(|(now, before)| now.saturating_sub(before));
@@ -183,25 +186,25 @@ impl Used {
     }
 }
 
-struct Sum<'a> {
+struct TreeUsage<'a> {
     bytes: u64,
     files: u64,
-    /// Files with several names, so that each counts once.
+    /// Hard-linked files, so that each counts once.
     linked: HashSet<(u64, u64)>,
-    /// Whether something could not be looked at.
+    /// Whether an entry could not be read.
     hidden: bool,
-    /// Whether that was for want of file descriptors, or the file system does not count files.
+    /// Whether that was for lack of descriptors, or the file system does not count files.
     short: bool,
     limits: &'a Limits,
 }
 
-impl Sum<'_> {
-    fn add_room(&mut self, room: &Room) -> Result<(), LimitName> {
-        // Not opened anew: the agent may have taken the right to do so.
-        match rustix::io::fcntl_dupfd_cloexec(&room.dir, 0).and_then(Dir::new) {
+impl TreeUsage<'_> {
+    fn add_dir(&mut self, watched: &WatchedDir) -> Result<(), LimitName> {
+        // Not reopened: the job may have removed the permission.
+        match rustix::io::fcntl_dupfd_cloexec(&watched.dir, 0).and_then(Dir::new) {
             Ok(mut dir) => {
                 dir.rewind();
-                self.add(dir, DEEPEST)
+                self.add(dir, MAX_DEPTH)
             }
             Err(error) => {
                 self.unseen(error);
@@ -210,7 +213,7 @@ impl Sum<'_> {
         }
     }
 
-    /// Adds what lies below.
+    /// Adds the content of a directory.
     fn add(&mut self, mut dir: Dir, depth: usize) -> Result<(), LimitName> {
         let Some(below) = depth.checked_sub(1) else { return Err(LimitName::Files) };
         while let Some(entry) = dir.read() {
@@ -242,7 +245,7 @@ impl Sum<'_> {
         Ok(())
     }
 
-    /// Counts one file; whether it is a directory.
+    /// Counts one file; returns whether it is a directory.
     fn count(&mut self, seen: &rustix::fs::Stat) -> Result<bool, LimitName> {
         let is_dir = FileType::from_raw_mode(seen.st_mode) == FileType::Directory;
         if seen.st_nlink > 1 && !is_dir && !self.linked.insert((seen.st_dev, seen.st_ino)) {
@@ -261,7 +264,7 @@ impl Sum<'_> {
         Ok(is_dir)
     }
 
-    /// What is gone meanwhile needs no look; all else that cannot be seen may be anything.
+    /// A vanished entry is fine; any other unreadable entry may hide usage.
     fn unseen(&mut self, error: Errno) {
         self.hidden |= error != Errno::NOENT;
         self.short |= matches!(error, Errno::MFILE | Errno::NFILE);
@@ -279,34 +282,34 @@ mod tests {
         Limits { disk: Bytes(1 << 20), files: 10, ..Limits::default() }
     }
 
-    fn look(rooms: &[&Path], limits: &Limits) -> Option<LimitName> {
-        let engine_dir = rooms.get(1).map(|&dir| dir.to_owned());
-        let workspace = rooms[0].to_owned();
+    fn look(dirs: &[&Path], limits: &Limits) -> Option<LimitName> {
+        let engine_dir = dirs.get(1).map(|&dir| dir.to_owned());
+        let workspace = dirs[0].to_owned();
         let paths = JobPaths { workspace, engine_dir, router: None, egress: None, governance: None };
-        match super::look(&Opened::of(&paths).unwrap().0, limits) {
-            Found::Within => None,
-            Found::Over(limit) => Some(limit),
-            Found::Unseen(limit) => panic!("{limit:?} was not seen"),
+        match super::look(&WatchedDirs::of(&paths).unwrap().0, limits) {
+            UsageCheck::Within => None,
+            UsageCheck::Over(limit) => Some(limit),
+            UsageCheck::Unknown(limit) => panic!("{limit:?} was not seen"),
         }
     }
 
     #[test]
-    fn bytes_and_files_are_added_up_over_all_rooms() {
+    fn bytes_and_files_are_summed_over_all_directories() {
         let (a, b) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let rooms = [a.path(), b.path()];
+        let dirs = [a.path(), b.path()];
         fs::create_dir(a.path().join("deep")).unwrap();
         fs::write(a.path().join("deep/one"), vec![1; 600 << 10]).unwrap();
-        assert_eq!(look(&rooms, &limits()), None);
-        // Another name of the same file is not another file.
+        assert_eq!(look(&dirs, &limits()), None);
+        // Another hard link of the same file is not another file.
         fs::hard_link(a.path().join("deep/one"), a.path().join("two")).unwrap();
-        assert_eq!(look(&rooms, &limits()), None);
+        assert_eq!(look(&dirs, &limits()), None);
         fs::write(b.path().join("three"), vec![1; 600 << 10]).unwrap();
-        assert_eq!(look(&rooms, &limits()), Some(LimitName::Disk));
+        assert_eq!(look(&dirs, &limits()), Some(LimitName::Disk));
         fs::remove_file(b.path().join("three")).unwrap();
         for number in 0..10 {
             fs::write(b.path().join(number.to_string()), "").unwrap();
         }
-        assert_eq!(look(&rooms, &limits()), Some(LimitName::Files));
+        assert_eq!(look(&dirs, &limits()), Some(LimitName::Files));
     }
 
     #[test]
@@ -317,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_without_an_end_is_too_much() {
+    fn a_tree_that_is_too_deep_exceeds_the_limit() {
         let dir = tempfile::tempdir().unwrap();
         let deep: PathBuf = std::iter::repeat_n("d", 300).collect();
         fs::create_dir_all(dir.path().join(deep)).unwrap();
@@ -327,12 +330,12 @@ mod tests {
 
     #[test]
     fn a_count_that_stays_impossible_is_a_passed_limit() {
-        let (mut blind, start) = (Blind::default(), Instant::now());
-        let unseen = || Found::Unseen(LimitName::Files);
+        let (mut blind, start) = (UnknownSince::default(), Instant::now());
+        let unseen = || UsageCheck::Unknown(LimitName::Files);
         assert_eq!(blind.judge(unseen(), start), None);
-        assert_eq!(blind.judge(unseen(), start + BLIND / 2), None);
-        assert_eq!(blind.judge(Found::Within, start + BLIND / 2), None);
-        assert_eq!(blind.judge(unseen(), start + BLIND), None, "it was seen in between");
-        assert_eq!(blind.judge(unseen(), start + BLIND * 2), Some(LimitName::Files));
+        assert_eq!(blind.judge(unseen(), start + MAX_UNKNOWN / 2), None);
+        assert_eq!(blind.judge(UsageCheck::Within, start + MAX_UNKNOWN / 2), None);
+        assert_eq!(blind.judge(unseen(), start + MAX_UNKNOWN), None, "it was seen in between");
+        assert_eq!(blind.judge(unseen(), start + MAX_UNKNOWN * 2), Some(LimitName::Files));
     }
 }

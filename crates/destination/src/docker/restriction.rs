@@ -1,20 +1,20 @@
-//! The pieces that a container's walls are made of: what each is, what a test build does without it, and who notices.
-//! Read it as data.
+//! The restrictions of a container: each with its effect when left out in a test build, and what detects that. Read
+//! it as data.
 
-use crate::wall::Wall;
+use crate::isolation_layer::IsolationLayer;
 
-/// One piece of a container's walls. A build for tests can leave any one of them out.
+/// One restriction of a container. A test build can leave out any one of them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece {
-    /// The image cannot be written.
+pub enum Restriction {
+    /// The image is read-only.
     ReadOnlyImage,
-    /// What is mounted beside the rooms cannot be written.
+    /// The mounts besides the job's directories are read-only.
     ReadOnlyMounts,
-    /// The kernel's settings cannot be written.
+    /// The kernel settings are read-only.
     KernelSettings,
-    /// The kernel's lists of keys and memory are covered.
+    /// The kernel's lists of keys and memory are masked.
     KernelLists,
-    /// Nothing of the host's files has a name.
+    /// The host's files are not mounted.
     HostFiles,
     /// There is no name server.
     NameServers,
@@ -34,76 +34,76 @@ pub enum Piece {
     CgroupNamespace,
     /// No capability.
     Capabilities,
-    /// Not what Docker calls a privileged container.
+    /// Not a privileged container.
     Unprivileged,
     /// Docker's option `no-new-privileges`.
     NoNewPrivilegesOption,
-    /// The same in all three ways by which it comes about.
+    /// no-new-privileges in all three ways that set it.
     NoNewPrivileges,
-    /// herma's filter of system calls.
+    /// herma's seccomp filter.
     Filter,
-    /// Docker's own filter of system calls.
+    /// Docker's default seccomp filter.
     DockersFilter,
     /// Landlock.
     Landlock,
-    /// The limit of memory, by Docker.
+    /// The memory limit, by Docker.
     Memory,
     /// The limit of processes, by Docker.
     Processes,
-    /// The limit of processor time, by Docker.
+    /// The CPU limit, by Docker.
     Cpu,
-    /// All three, and that they are read back.
+    /// All three, and their read-back.
     Groups,
     /// The limits of each process.
     Rlimits,
-    /// The sizes of the private places.
+    /// The sizes of the private tmpfs mounts.
     Sizes,
     /// No open file of the caller.
     Files,
     /// No variable of the image.
     Environment,
-    /// The command dies with the first process.
+    /// The command dies with the init process.
     Parent,
 }
 
-/// Who notices that a piece is missing.
+/// What detects a missing restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Noticed {
+pub enum DetectedBy {
     /// This probe fails.
     ByProbe(&'static str),
-    /// herma's first process in the container refuses to start anything, in these words.
+    /// The keeper refuses to start anything, with this message.
     Inside(&'static str),
-    /// herma, which reads the kernel's state of that process from outside, refuses, in these words.
+    /// herma, which reads the kernel's state from outside, refuses with this message.
     Outside(&'static str),
 }
 
-/// One row of the table, for people.
+/// One row of the table, for readers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PieceRow {
-    /// The piece.
-    pub piece: Piece,
+pub struct RestrictionRow {
+    /// The restriction.
+    pub restriction: Restriction,
     /// Its name.
     pub name: &'static str,
-    /// The wall that it is a part of.
-    pub wall: Wall,
-    /// How a container is without it.
+    /// The isolation layer that it belongs to.
+    pub layer: IsolationLayer,
+    /// The container without it.
     pub without: &'static str,
-    /// Who notices.
-    pub noticed: Noticed,
+    /// What detects that.
+    pub detected_by: DetectedBy,
 }
 
-macro_rules! pieces {
-    ($($piece:ident, $name:literal, $wall:ident, $without:literal, $noticed:expr;)*) => {
-        /// Every piece.
-        pub const PIECES: &[PieceRow] = &[$(PieceRow {
-            piece: Piece::$piece, name: $name, wall: Wall::$wall, without: $without, noticed: $noticed,
+macro_rules! restrictions {
+    ($($restriction:ident, $name:literal, $layer:ident, $without:literal, $detected_by:expr;)*) => {
+        /// Every restriction.
+        pub const RESTRICTIONS: &[RestrictionRow] = &[$(RestrictionRow {
+            restriction: Restriction::$restriction, name: $name, layer: IsolationLayer::$layer, without: $without, detected_by: $detected_by,
         },)*];
     };
 }
 
-use Noticed::{ByProbe, Inside, Outside};
+use DetectedBy::{ByProbe, Inside, Outside};
 
-pieces! {
+restrictions! {
     ReadOnlyImage, "read_only_image", Mounts, "the image can be written", ByProbe("read_only_system");
     ReadOnlyMounts, "read_only_mounts", Mounts, "all that is mounted can be written", ByProbe("read_only_system");
     KernelSettings, "kernel_settings", Mounts, "Docker leaves /proc/sys and its kin open for writing", ByProbe("read_only_system");
@@ -120,14 +120,14 @@ pieces! {
     Capabilities, "capabilities", Capabilities, "those that Docker usually gives, to a user who has none of them yet", ByProbe("capabilities");
     Unprivileged, "unprivileged", Capabilities, "what Docker calls a privileged container: every device and capability", Outside("filters of system calls");
     NoNewPrivilegesOption, "no_new_privileges_option", NoNewPrivileges, "Docker is not asked for it", Inside("new privileges");
-    NoNewPrivileges, "no_new_privileges", NoNewPrivileges, "neither Docker, nor herma's filter, nor Landlock sets it, and nobody looks", ByProbe("new_privileges");
+    NoNewPrivileges, "no_new_privileges", NoNewPrivileges, "neither Docker, nor herma's filter, nor Landlock sets it, and nothing checks it", ByProbe("new_privileges");
     Filter, "filter", Seccomp, "Docker's own filter only", ByProbe("trace_sibling");
     DockersFilter, "dockers_filter", Seccomp, "herma's filter only", Outside("filters of system calls");
     Landlock, "landlock", Landlock, "no Landlock", ByProbe("second_wall");
     Memory, "memory", Limits, "Docker sets no such limit", Outside("`memory`");
     Processes, "processes", Limits, "Docker sets no such limit", Outside("`processes`");
     Cpu, "cpu", Limits, "Docker sets no such limit", Outside("`cpu`");
-    Groups, "groups", Limits, "Docker sets none of the three, and nobody looks", ByProbe("exceed_processes");
+    Groups, "groups", Limits, "Docker sets none of the three, and nothing checks them", ByProbe("exceed_processes");
     Rlimits, "rlimits", Limits, "no process has limits of its own", ByProbe("limits");
     Sizes, "sizes", Limits, "/tmp and the home have no size", ByProbe("limits");
     Files, "files", Files, "herma's first process leaves a file open", ByProbe("inherited_files");

@@ -1,7 +1,8 @@
-//! Which walls stand: all of them. Only a build for tests can leave one out, to see that a probe then misses it.
+//! The isolation layers that are enabled: all of them. Only a test build can disable one, to prove that a probe
+//! detects it.
 
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Standing<W> {
+pub(crate) struct EnabledLayers<W> {
     #[cfg(feature = "test-switches")]
     off: Option<W>,
     #[cfg(not(feature = "test-switches"))]
@@ -9,20 +10,20 @@ pub(crate) struct Standing<W> {
 }
 
 #[cfg(feature = "test-switches")]
-impl<W> Default for Standing<W> {
+impl<W> Default for EnabledLayers<W> {
     fn default() -> Self {
         Self { off: None }
     }
 }
 
 #[cfg(feature = "test-switches")]
-impl<W: Copy + PartialEq> Standing<W> {
-    pub(crate) fn without(wall: W) -> Self {
-        Self { off: Some(wall) }
+impl<W: Copy + PartialEq> EnabledLayers<W> {
+    pub(crate) fn without(layer: W) -> Self {
+        Self { off: Some(layer) }
     }
 
-    pub(crate) fn has(self, wall: W) -> bool {
-        self.off != Some(wall)
+    pub(crate) fn has(self, layer: W) -> bool {
+        self.off != Some(layer)
     }
 
     pub(crate) fn left_out(self) -> Option<W> {
@@ -31,16 +32,16 @@ impl<W: Copy + PartialEq> Standing<W> {
 }
 
 #[cfg(not(feature = "test-switches"))]
-impl<W> Default for Standing<W> {
+impl<W> Default for EnabledLayers<W> {
     fn default() -> Self {
         Self { all: std::marker::PhantomData }
     }
 }
 
 #[cfg(not(feature = "test-switches"))]
-impl<W> Standing<W> {
+impl<W> EnabledLayers<W> {
     #[allow(clippy::unused_self, reason = "in this build there is nothing to ask")]
-    pub(crate) fn has(self, _wall: W) -> bool {
+    pub(crate) fn has(self, _layer: W) -> bool {
         true
     }
 }

@@ -1,5 +1,5 @@
-//! The engine `stub`: an external program with a small protocol. It stands for agents that herma did not write, and goes
-//! through admission, digests and stages like them; it behaves or misbehaves as a script says.
+//! The engine `stub`: an external program with a small protocol. It stands for agents that herma did not write, and
+//! goes through admission, digests and stages like them; its script decides how it behaves.
 
 mod assignment;
 mod identity;
@@ -23,16 +23,16 @@ use crate::protocol::EnvelopeReader;
 /// The engine's name.
 pub const NAME: &str = "stub";
 
-/// The argument by which the program is asked who it is.
+/// The argument that queries the program's identity.
 pub const IDENTITY_FLAG: &str = "--identity";
 
-/// Where the program appears inside the destination.
+/// The program's path inside the destination.
 const INSIDE: &str = "/opt/herma-engine/herma-stub";
 
 /// The assignment's name in the engine directory.
 const ASSIGNMENT_FILE: &str = "assignment.json";
 
-/// The engine `stub`. What runs is the program that was admitted.
+/// The engine `stub`. It runs the admitted program.
 #[derive(Debug)]
 pub struct Stub {
     name: EngineName,
@@ -40,7 +40,7 @@ pub struct Stub {
 }
 
 impl Stub {
-    /// The engine under its name; `program` is the one that was admitted, if one was.
+    /// The engine under its name; `program` is the admitted one, if any.
     #[must_use]
     pub fn new(name: EngineName, program: Option<PathBuf>) -> Self {
         Self { name, program: program.map(ProgramDigest::of) }

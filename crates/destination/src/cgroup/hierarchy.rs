@@ -1,4 +1,4 @@
-//! Where on this machine herma can make groups, and where it may have left some.
+//! The cgroup hierarchy: where herma can create groups, and where it may have left some.
 
 use std::fs;
 use std::io;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::Access;
 
-/// How deep leftovers are looked for; systems nest their groups less than that.
-const DEPTH: usize = 12;
+/// The search depth for left-over groups; systems nest less deeply.
+const MAX_DEPTH: usize = 12;
 
-/// What a group can limit, as far as herma uses it.
+/// The controllers that herma uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Controller {
     Memory,
@@ -18,42 +18,42 @@ pub(super) enum Controller {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Version {
+pub(super) enum CgroupVersion {
     One,
     Two,
 }
 
-/// A directory in which herma can make groups, and what these can limit.
+/// A directory in which herma can create groups, and the controllers that they have.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct CgroupParent {
     pub(super) dir: PathBuf,
-    pub(super) version: Version,
+    pub(super) version: CgroupVersion,
     pub(super) controllers: Vec<Controller>,
 }
 
-/// The group of a process that holds one thing.
+/// The group of a process for one controller.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct GroupOf {
+pub(super) struct ProcessCgroup {
     pub(super) controller: Controller,
-    pub(super) version: Version,
+    pub(super) version: CgroupVersion,
     pub(super) dir: PathBuf,
 }
 
-/// One mounted tree of groups.
+/// A mounted cgroup hierarchy.
 #[derive(Debug, PartialEq, Eq)]
-struct Mounted {
-    version: Version,
-    /// What of the tree is mounted.
+struct CgroupMount {
+    version: CgroupVersion,
+    /// The root of the mount within the hierarchy.
     root: String,
     at: PathBuf,
     options: String,
 }
 
-/// Every place that can be used, at most one for each controller.
-pub(super) fn usable() -> io::Result<Vec<Place>> {
+/// Every usable parent directory, at most one per controller.
+pub(super) fn usable() -> io::Result<Vec<CgroupParent>> {
     let mounts = mounted(&fs::read_to_string("/proc/self/mountinfo")?);
     let own = fs::read_to_string("/proc/self/cgroup")?;
-    let mut found: Vec<Place> = Vec::new();
+    let mut found: Vec<CgroupParent> = Vec::new();
     for mounted in &mounts {
         let Some(mut place) = place(mounted, &own) else { continue };
         place.controllers.retain(|new| found.iter().all(|known| !known.controllers.contains(new)));
@@ -64,47 +64,48 @@ pub(super) fn usable() -> io::Result<Vec<Place>> {
     Ok(found)
 }
 
-impl Place {
-    /// Whether herma may make groups here and bring processes into them. Who moves a process in version 2 needs the right
-    /// to do so in the nearest group that holds both ends, which is the place itself.
+impl CgroupParent {
+    /// Whether herma may create groups here and move processes into them. Version 2 requires write access to
+    /// `cgroup.procs` of the common ancestor, which is this directory.
     fn is_open(&self) -> bool {
         let may_write = |path: &Path| rustix::fs::access(path, Access::WRITE_OK).is_ok();
-        may_write(&self.dir) && (self.version == Version::One || may_write(&self.dir.join("cgroup.procs")))
+        may_write(&self.dir)
+            && (self.version == CgroupVersion::One || may_write(&self.dir.join("cgroup.procs")))
     }
 }
 
-/// The groups of another process, as far as this one is shown them.
-pub(super) fn of(process: i32) -> io::Result<Vec<GroupOf>> {
+/// The groups of another process, as far as this process can see them.
+pub(super) fn of(process: i32) -> io::Result<Vec<ProcessCgroup>> {
     let own = fs::read_to_string(format!("/proc/{process}/cgroup"))?;
     Ok(groups(&mounted(&fs::read_to_string("/proc/self/mountinfo")?), &own))
 }
 
-fn groups(mounts: &[Mounted], own: &str) -> Vec<GroupOf> {
-    let of_one = |mounted: &Mounted, (word, controller): (&str, Controller)| {
+fn groups(mounts: &[CgroupMount], own: &str) -> Vec<ProcessCgroup> {
+    let of_one = |mounted: &CgroupMount, (word, controller): (&str, Controller)| {
         let version = mounted.version;
         let path = match version {
-            Version::One if !mounted.options.split(',').any(|option| option == word) => return None,
-            Version::One => path_of(own, |names| names.split(',').any(|name| name == word))?,
-            Version::Two => path_of(own, str::is_empty)?,
+            CgroupVersion::One if !mounted.options.split(',').any(|option| option == word) => return None,
+            CgroupVersion::One => path_of(own, |names| names.split(',').any(|name| name == word))?,
+            CgroupVersion::Two => path_of(own, str::is_empty)?,
         };
-        Some(GroupOf { controller, version, dir: inside(mounted, &path)? })
+        Some(ProcessCgroup { controller, version, dir: inside(mounted, &path)? })
     };
     let all = [("memory", Controller::Memory), ("pids", Controller::Pids), ("cpu", Controller::Cpu)];
     mounts.iter().flat_map(|mounted| all.into_iter().filter_map(|one| of_one(mounted, one))).collect()
 }
 
-/// Every group whose name begins like this, wherever it is.
+/// Every group with this name prefix, in every hierarchy.
 pub(super) fn named(prefix: &str) -> io::Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for mounted in mounted(&fs::read_to_string("/proc/self/mountinfo")?) {
         let mut left = vec![(mounted.at, 0)];
         while let Some((dir, depth)) = left.pop() {
-            // One that vanishes meanwhile, or that is not ours to read, holds nothing of ours.
+            // A group that vanishes meanwhile, or that is unreadable, is not one of ours.
             for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
                 if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     if entry.file_name().to_str().is_some_and(|name| name.starts_with(prefix)) {
                         found.push(entry.path());
-                    } else if depth < DEPTH {
+                    } else if depth < MAX_DEPTH {
                         left.push((entry.path(), depth + 1));
                     }
                 }
@@ -114,18 +115,19 @@ pub(super) fn named(prefix: &str) -> io::Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn place(mounted: &Mounted, own: &str) -> Option<Place> {
+fn place(mounted: &CgroupMount, own: &str) -> Option<CgroupParent> {
     match mounted.version {
-        Version::One => {
+        CgroupVersion::One => {
             let controllers: Vec<Controller> = mounted.options.split(',').filter_map(controller).collect();
             let first = mounted.options.split(',').find(|option| controller(option).is_some())?;
             let dir = inside(mounted, &path_of(own, |names| names.split(',').any(|name| name == first))?)?;
-            Some(Place { dir, version: Version::One, controllers })
+            Some(CgroupParent { dir, version: CgroupVersion::One, controllers })
         }
-        Version::Two => {
+        CgroupVersion::Two => {
             let own = inside(mounted, &path_of(own, str::is_empty)?)?;
-            // In version 2 a group that holds processes lends its children nothing, so the place is mostly the group
-            // above. Only what is switched on there already is used: switching it on would be changing another's.
+            // In version 2 a group with processes cannot delegate controllers, so this is mostly the parent group.
+            // Only controllers that are enabled already are used: enabling one would change a group of another
+            // owner.
             own.ancestors().take(2).filter(|dir| dir.starts_with(&mounted.at)).find_map(|dir| {
                 if !holds_whole_processes(dir) {
                     return None;
@@ -133,16 +135,19 @@ fn place(mounted: &Mounted, own: &str) -> Option<Place> {
                 let lent = fs::read_to_string(dir.join("cgroup.subtree_control")).ok()?;
                 let controllers: Vec<Controller> = lent.split_whitespace().filter_map(controller).collect();
                 let dir = dir.to_owned();
-                (!controllers.is_empty()).then_some(Place { dir, version: Version::Two, controllers })
+                (!controllers.is_empty()).then_some(CgroupParent {
+                    dir,
+                    version: CgroupVersion::Two,
+                    controllers,
+                })
             })
         }
     }
 }
 
-/// Whether groups made in this one can hold processes. Where threads of one process are in groups of their own, also where
-/// a group has processes and lends its children processor time all the same, they cannot.
+/// Whether groups below this one can hold whole processes; threaded subtrees cannot.
 fn holds_whole_processes(dir: &Path) -> bool {
-    // The root of the tree has no such file, and no such trouble.
+    // The root of the hierarchy has no such file and is a domain.
     fs::read_to_string(dir.join("cgroup.type")).map_or(true, |kind| kind.trim() == "domain")
 }
 
@@ -155,7 +160,7 @@ fn controller(word: &str) -> Option<Controller> {
     }
 }
 
-/// The group of this process in the tree whose controllers fit, as `/proc/self/cgroup` writes it.
+/// The group of this process in the hierarchy whose controllers match, from `/proc/self/cgroup`.
 fn path_of(own: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     own.lines().find_map(|line| {
         let mut fields = line.splitn(3, ':').skip(1);
@@ -164,14 +169,14 @@ fn path_of(own: &str, fits: impl Fn(&str) -> bool) -> Option<String> {
     })
 }
 
-/// The directory of a group; `None` if the mount does not show it.
-fn inside(mounted: &Mounted, group: &str) -> Option<PathBuf> {
+/// The directory of a group; `None` if it is outside of the mount.
+fn inside(mounted: &CgroupMount, group: &str) -> Option<PathBuf> {
     let below = Path::new(group).strip_prefix(&mounted.root).ok()?;
     let plain = below.components().all(|part| matches!(part, std::path::Component::Normal(_)));
     plain.then(|| mounted.at.join(below))
 }
 
-fn mounted(mountinfo: &str) -> Vec<Mounted> {
+fn mounted(mountinfo: &str) -> Vec<CgroupMount> {
     mountinfo
         .lines()
         .filter_map(|line| {
@@ -180,11 +185,11 @@ fn mounted(mountinfo: &str) -> Vec<Mounted> {
             let (root, at) = (left.next()?.to_owned(), PathBuf::from(left.next()?));
             let mut right = right.split(' ');
             let version = match right.next()? {
-                "cgroup" => Version::One,
-                "cgroup2" => Version::Two,
+                "cgroup" => CgroupVersion::One,
+                "cgroup2" => CgroupVersion::Two,
                 _ => return None,
             };
-            Some(Mounted { version, root, at, options: right.nth(1)?.to_owned() })
+            Some(CgroupMount { version, root, at, options: right.nth(1)?.to_owned() })
         })
         .collect()
 }
@@ -200,7 +205,7 @@ mod tests {
 33 30 0:29 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw";
 
     #[test]
-    fn of_version_one_the_own_group_is_the_place() {
+    fn in_version_one_the_own_group_is_the_parent() {
         let own = "4:memory:/service/a\n2:cpu,cpuacct:/\n0::/\n";
         let mounts = mounted(HYBRID);
         assert_eq!(mounts.len(), 3);
@@ -214,26 +219,33 @@ mod tests {
     #[test]
     fn the_groups_of_a_process_are_found_in_each_tree() {
         let of = groups(&mounted(HYBRID), "4:memory:/docker/x\n2:cpu,cpuacct:/docker/x\n0::/y\n");
-        let found = |controller: Controller, version: Version| {
+        let found = |controller: Controller, version: CgroupVersion| {
             let group = of.iter().find(|group| group.controller == controller && group.version == version);
             group.map(|group| group.dir.to_str().unwrap().to_owned())
         };
-        assert_eq!(found(Controller::Memory, Version::One).unwrap(), "/sys/fs/cgroup/memory/docker/x");
-        assert_eq!(found(Controller::Cpu, Version::One).unwrap(), "/sys/fs/cgroup/cpu,cpuacct/docker/x");
-        assert_eq!(found(Controller::Pids, Version::One), None);
-        assert_eq!(found(Controller::Pids, Version::Two).unwrap(), "/sys/fs/cgroup/unified/y");
+        assert_eq!(found(Controller::Memory, CgroupVersion::One).unwrap(), "/sys/fs/cgroup/memory/docker/x");
+        assert_eq!(
+            found(Controller::Cpu, CgroupVersion::One).unwrap(),
+            "/sys/fs/cgroup/cpu,cpuacct/docker/x"
+        );
+        assert_eq!(found(Controller::Pids, CgroupVersion::One), None);
+        assert_eq!(found(Controller::Pids, CgroupVersion::Two).unwrap(), "/sys/fs/cgroup/unified/y");
     }
 
     #[test]
-    fn of_version_two_it_is_the_nearest_that_lends_something() {
+    fn in_version_two_the_parent_is_the_nearest_group_that_delegates() {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("app.slice/own.scope");
         fs::create_dir_all(&group).unwrap();
-        let mounted =
-            Mounted { version: Version::Two, root: "/".into(), at: dir.path().into(), options: "rw".into() };
+        let mounted = CgroupMount {
+            version: CgroupVersion::Two,
+            root: "/".into(),
+            at: dir.path().into(),
+            options: "rw".into(),
+        };
         let own = "0::/app.slice/own.scope\n";
         fs::write(group.join("cgroup.subtree_control"), "\n").unwrap();
-        // Two above would be another's business.
+        // The grandparent belongs to another owner.
         fs::write(dir.path().join("cgroup.subtree_control"), "memory pids\n").unwrap();
         assert_eq!(place(&mounted, own), None);
         fs::write(dir.path().join("app.slice/cgroup.subtree_control"), "io memory pids\n").unwrap();
@@ -243,12 +255,16 @@ mod tests {
     }
 
     #[test]
-    fn a_group_whose_threads_may_be_apart_is_no_place() {
+    fn a_threaded_group_is_not_usable() {
         let dir = tempfile::tempdir().unwrap();
         let group = dir.path().join("app.slice/own.scope");
         fs::create_dir_all(&group).unwrap();
-        let mounted =
-            Mounted { version: Version::Two, root: "/".into(), at: dir.path().into(), options: "rw".into() };
+        let mounted = CgroupMount {
+            version: CgroupVersion::Two,
+            root: "/".into(),
+            at: dir.path().into(),
+            options: "rw".into(),
+        };
         let own = "0::/app.slice/own.scope\n";
         fs::write(group.join("cgroup.subtree_control"), "cpu pids\n").unwrap();
         fs::write(dir.path().join("app.slice/cgroup.subtree_control"), "memory pids\n").unwrap();
@@ -263,16 +279,17 @@ mod tests {
     }
 
     #[test]
-    fn where_no_process_may_be_brought_in_nothing_can_be_made() {
+    fn a_parent_without_write_access_to_procs_is_not_usable() {
         let dir = tempfile::tempdir().unwrap();
-        let place = |version| Place { dir: dir.path().into(), version, controllers: vec![Controller::Pids] };
-        assert!(place(Version::One).is_open() && !place(Version::Two).is_open());
+        let place =
+            |version| CgroupParent { dir: dir.path().into(), version, controllers: vec![Controller::Pids] };
+        assert!(place(CgroupVersion::One).is_open() && !place(CgroupVersion::Two).is_open());
         fs::write(dir.path().join("cgroup.procs"), "").unwrap();
-        assert!(place(Version::Two).is_open());
+        assert!(place(CgroupVersion::Two).is_open());
     }
 
     #[test]
-    fn a_group_that_the_mount_does_not_show_is_no_place() {
+    fn a_group_outside_of_the_mount_is_not_usable() {
         let line = "31 30 0:27 /docker/x /sys/fs/cgroup/memory rw - cgroup cgroup rw,memory";
         let mounts = mounted(line);
         assert_eq!(place(&mounts[0], "4:memory:/elsewhere\n"), None);

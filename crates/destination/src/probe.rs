@@ -1,5 +1,5 @@
-//! Confinement probes: before the engine starts, herma tries from inside what must not be possible there. "The
-//! sandbox was on" is then evidence, not configuration.
+//! Confinement probes: before the engine starts, herma attempts from inside every access that must be denied there.
+//! "The sandbox was on" is then evidence, not configuration.
 
 mod attempts;
 mod canaries;
@@ -15,24 +15,24 @@ use herma_core::{Digest, RunId};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::isolation_layer::IsolationLayer;
 use crate::limits::Held;
-use crate::wall::Wall;
 
 pub use canaries::clean_up;
 pub use inside::run_inside;
-pub use outside::{Grounds, ProbeError, probe};
-pub use table::{Row, rows};
+pub use outside::{ProbeError, ProbeSite, probe};
+pub use table::{ProbeRow, rows};
 
-/// The name of the hidden subcommand whose one argument is the plan's file and whose output is the results as JSON.
+/// The hidden subcommand; its argument is the path of the plan, its output are the results as JSON.
 pub const SUBCOMMAND: &str = "__probe";
 
-/// The word in place of a plan for a process that others are to take hold of: it only waits until its input ends.
+/// Given instead of a plan: the process waits until stdin closes, as a target for ptrace.
 pub const WAIT: &str = "wait";
 
 /// The branch of the planted repository that a push would delete.
 const CANARY_BRANCH: &str = "refs/heads/canary";
 
-/// What the inside is told to try.
+/// The plan of the process inside.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ProbePlan {
@@ -42,45 +42,45 @@ pub struct ProbePlan {
     pub user_namespace: bool,
     /// Whether `/dev` is mounted read-only inside.
     pub read_only_devices: bool,
-    /// What only Landlock keeps from being written.
+    /// The kind of path that only Landlock keeps from being written.
     pub landlock_canary: LandlockCanary,
-    /// The scratch workspace as seen from inside: here writing must succeed, or no denial means anything.
+    /// The scratch workspace as seen from inside. Writing there must succeed, or a denial elsewhere proves nothing.
     pub workspace: PathBuf,
-    /// What to write there.
-    pub sign: String,
+    /// The content of the marker file to write there.
+    pub marker: String,
     /// A secret in herma's home.
     pub herma_canary: Canary,
     /// A secret in the user's home.
     pub home_canary: Canary,
     /// The directory of another run.
     pub other_run: PathBuf,
-    /// The places inside that are mounted for reading only.
+    /// The paths inside that are mounted read-only.
     pub mounts: Vec<PathBuf>,
-    /// A port of the host's loopback on which herma listens meanwhile.
+    /// A loopback port of the host on which herma listens.
     pub port: u16,
-    /// A port of the host's loopback that takes datagrams meanwhile.
+    /// A UDP loopback port of the host on which herma listens.
     pub udp_port: u16,
-    /// A socket in herma's home on which herma listens meanwhile.
+    /// A socket in herma's home on which herma listens.
     pub admin_socket: PathBuf,
-    /// A socket in the host's /tmp on which herma listens meanwhile.
+    /// A socket in the host's /tmp on which herma listens.
     pub host_socket: PathBuf,
-    /// The name of an abstract socket on which herma listens meanwhile.
+    /// The name of an abstract socket on which herma listens.
     pub abstract_socket: String,
     /// A bare repository of the host.
     pub repository: PathBuf,
     /// herma itself, as a process of the host.
-    pub herma: HostProcess,
+    pub herma: HermaProcess,
     /// herma's own namespaces, as the kernel names them.
     pub namespaces: BTreeMap<String, String>,
     /// The names of the variables that herma sets.
     pub variables: Vec<String>,
-    /// The limits that are held.
+    /// The enforced limits.
     pub limits: Vec<Held>,
-    /// The limits that are to be passed, where these are small; then nothing else is tried.
+    /// Small limits to exceed; with them, nothing else is attempted.
     pub small: Option<SmallLimits>,
 }
 
-/// What the mounts would let be written inside, so that only Landlock denies it.
+/// A path that the mounts leave writable, so that only Landlock denies writing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum LandlockCanary {
@@ -90,7 +90,7 @@ pub enum LandlockCanary {
     Directory,
 }
 
-/// Limits that can be passed without harm.
+/// Limits that can be exceeded without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct SmallLimits {
@@ -100,7 +100,7 @@ pub struct SmallLimits {
     pub processes: u64,
 }
 
-/// A secret that was planted where the inside must not reach.
+/// A secret planted where the inside must not reach.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Canary {
@@ -110,11 +110,11 @@ pub struct Canary {
     pub digest: Digest,
 }
 
-/// A process of the host, so that the inside can tell it from one of its own with the same number.
+/// herma's process, described so that the inside can tell it from a process with the same pid.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct HostProcess {
-    /// Its number.
+pub struct HermaProcess {
+    /// Its pid.
     pub pid: i32,
     /// When it started, in clock ticks since boot.
     pub started: u64,
@@ -122,7 +122,7 @@ pub struct HostProcess {
     pub pid_namespace: String,
 }
 
-/// What one probe found.
+/// The result of one probe.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ProbeResult {
@@ -130,8 +130,8 @@ pub struct ProbeResult {
     pub name: String,
     /// What it tried.
     pub what: String,
-    /// The wall that must refuse it.
-    pub wall: Wall,
+    /// The isolation layer that must deny it.
+    pub wall: IsolationLayer,
     /// Whether that was refused. Everything but a clear refusal is `false`.
     pub denied: bool,
     /// What happened.
@@ -146,9 +146,9 @@ pub struct Confinement {
     pub schema: ConfinementSchema,
     /// The run.
     pub run_id: RunId,
-    /// Where the process lived.
+    /// The destination of the process.
     pub destination: DestinationKind,
-    /// The walls around it.
+    /// The isolation layers around it.
     pub walls: Vec<String>,
     /// The limits that were held, and by what.
     pub limits: Vec<Held>,
@@ -159,7 +159,7 @@ pub struct Confinement {
 /// The version of `confinement.json`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ConfinementSchema {
-    /// The second one: the first had neither limits nor the wall of each probe.
+    /// The second version: the first had neither limits nor the layer of each probe.
     #[serde(rename = "herma.confinement/v2")]
     V2,
 }

@@ -1,4 +1,4 @@
-//! The step `ask`: a call of a model through the run's router.
+//! The step `ask`: a model call through the run's router.
 
 mod answer;
 mod body;
@@ -9,24 +9,15 @@ use std::path::PathBuf;
 use herma_core::secret::Secret;
 use serde::Deserialize;
 
-/// The variable that names the router's socket, in the agent's process only.
-pub const SOCKET_VARIABLE: &str = "HERMA_ROUTER_SOCKET";
-
-/// The variable that holds the run's token, in the agent's process only. The token dies with the run.
-pub const TOKEN_VARIABLE: &str = "HERMA_ROUTER_TOKEN";
-
-/// The variable that names the contract's model, in the agent's process only.
-pub const MODEL_VARIABLE: &str = "HERMA_ROUTER_MODEL";
-
-/// The output tokens that a call of the Messages API asks for where the script names no number: that API wants one.
+/// The maximum output tokens of a Messages request if the script names none: that API requires one.
 const USUAL_OUTPUT: u64 = 1024;
 
-/// The way to a model that an agent is given.
+/// An agent's access to the run's router.
 #[derive(Clone, Debug)]
 pub struct Router {
     /// The socket.
     pub socket: PathBuf,
-    /// What the router knows the run by.
+    /// The run's token for the router.
     pub token: Secret<String>,
     /// The contract's model.
     pub model: String,
@@ -36,7 +27,7 @@ pub struct Router {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Ask {
-    /// What the model is asked.
+    /// The prompt.
     pub prompt: String,
     /// In which API.
     #[serde(default)]

@@ -1,4 +1,4 @@
-//! The filter of system calls: made of the table, in the form that bubblewrap loads.
+//! The seccomp filter: compiled from the table into the BPF that bubblewrap loads.
 
 mod table;
 
@@ -11,18 +11,18 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-use self::table::{Answer, Check, Is, Row, TABLE};
+use self::table::{ArgCheck, Is, RefusalErrno, SyscallRow, TABLE};
 
 #[cfg(target_arch = "x86_64")]
 const ARCHITECTURE: TargetArch = TargetArch::x86_64;
 #[cfg(target_arch = "aarch64")]
 const ARCHITECTURE: TargetArch = TargetArch::aarch64;
 
-/// How many programs there are.
+/// The number of BPF programs.
 pub(crate) const COUNT: usize = 2;
 
-/// Two programs, one for each answer; the kernel asks both. Calls of a foreign architecture kill who makes them: their
-/// numbers mean something else, and the table would not fit.
+/// Two programs, one per errno; the kernel evaluates both. A system call of a foreign architecture kills the
+/// process: its numbers mean other calls, and the table would not match.
 pub(super) fn programs() -> io::Result<&'static [Vec<u8>; COUNT]> {
     static MADE: OnceLock<Result<[Vec<u8>; COUNT], BackendError>> = OnceLock::new();
     MADE.get_or_init(make)
@@ -30,7 +30,7 @@ pub(super) fn programs() -> io::Result<&'static [Vec<u8>; COUNT]> {
         .map_err(|error| io::Error::other(format!("the filter of system calls: {error}")))
 }
 
-/// Puts the same filter around this process and all that it starts, where no bubblewrap does so.
+/// Applies the same filter to this process and its children, where bubblewrap does not.
 pub(crate) fn enforce() -> io::Result<()> {
     let failed =
         |error: &dyn std::error::Error| io::Error::other(format!("the filter of system calls: {error}"));
@@ -45,47 +45,47 @@ fn make() -> Result<[Vec<u8>; COUNT], BackendError> {
 }
 
 fn both() -> Result<[BpfProgram; COUNT], BackendError> {
-    let mut refusing = compile(Answer::NotPermitted)?;
+    let mut refusing = compile(RefusalErrno::NotPermitted)?;
     refusing.splice(0..0, refuse_x32());
-    Ok([refusing, compile(Answer::NotThere)?])
+    Ok([refusing, compile(RefusalErrno::NotThere)?])
 }
 
-fn compile(answer: Answer) -> Result<BpfProgram, BackendError> {
+fn compile(answer: RefusalErrno) -> Result<BpfProgram, BackendError> {
     let mut rules: BTreeMap<i64, Vec<SeccompRule>> = BTreeMap::new();
     for row in TABLE.iter().filter(|row| row.answer == answer) {
         rules.insert(row.number, chain(row)?);
     }
     let refusal = match answer {
-        Answer::NotPermitted => libc::EPERM,
-        Answer::NotThere => libc::ENOSYS,
+        RefusalErrno::NotPermitted => libc::EPERM,
+        RefusalErrno::NotThere => libc::ENOSYS,
     };
     let action = SeccompAction::Errno(refusal.unsigned_abs());
     SeccompFilter::new(rules, SeccompAction::Allow, action, ARCHITECTURE)?.try_into()
 }
 
-fn chain(row: &Row) -> Result<Vec<SeccompRule>, BackendError> {
-    let all = |checks: &&[Check]| {
+fn chain(row: &SyscallRow) -> Result<Vec<SeccompRule>, BackendError> {
+    let all = |checks: &&[ArgCheck]| {
         let conditions: Result<_, BackendError> = checks.iter().map(condition).collect();
         SeccompRule::new(conditions?)
     };
     row.when.iter().map(all).collect()
 }
 
-fn condition(check: &Check) -> Result<SeccompCondition, BackendError> {
+fn condition(check: &ArgCheck) -> Result<SeccompCondition, BackendError> {
     let (operator, value) = match check.is {
         Is::Equal(value) => (SeccompCmpOp::Eq, value),
         Is::Not(value) => (SeccompCmpOp::Ne, value),
         Is::Has(mask, value) => (SeccompCmpOp::MaskedEq(mask.into()), value),
     };
-    // The kernel cuts these arguments to 32 bits. Were all 64 compared, a bit above them would get past the filter.
+    // The kernel truncates these arguments to 32 bits. Comparing all 64 would let a set upper bit pass the filter.
     SeccompCondition::new(check.argument, SeccompCmpArgLen::Dword, operator, value.into())
 }
 
-/// On x86-64 a second set of numbers (x32) comes under the first one's architecture, told apart by one bit.
+/// On x86-64 the x32 ABI has the same architecture value and is told apart by one bit of the number.
 #[cfg(target_arch = "x86_64")]
 fn refuse_x32() -> BpfProgram {
     const X32: u32 = 0x4000_0000;
-    /// Load the call's number; if it is at or above X32, go on to the next step, otherwise past it; kill.
+    /// Load the number; if it is below X32, skip the next instruction; kill.
     const STEPS: [(u16, u8, u8, u32); 3] =
         [(0x20, 0, 0, 0), (0x35, 0, 1, X32), (0x06, 0, 0, libc::SECCOMP_RET_KILL_PROCESS)];
     STEPS.map(|(code, jt, jf, k)| seccompiler::sock_filter { code, jt, jf, k }).to_vec()
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_row_is_there_once_and_says_why() {
+    fn every_row_is_unique_and_has_a_reason() {
         let numbers: HashSet<i64> = TABLE.iter().map(|row| row.number).collect();
         assert_eq!(numbers.len(), TABLE.len());
         let names: HashSet<&str> = TABLE.iter().map(|row| row.name).collect();

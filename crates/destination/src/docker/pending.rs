@@ -1,5 +1,5 @@
-//! Marks of the containers that are being made. A daemon goes on with that when its herma is killed, so that a container can
-//! appear after somebody has looked for what was left; by its mark it is waited for.
+//! Markers of containers that are being created. The daemon continues to create a container when its herma is
+//! killed, so that one can appear after a reaper has listed them; the marker tells the reaper to wait for it.
 
 use std::fs;
 use std::io;
@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use herma_core::RunId;
 
-/// A container that is being made, until this is dropped.
-pub(super) struct Making {
+/// A container that is being created, until this is dropped.
+pub(super) struct PendingContainer {
     mark: PathBuf,
     /// The container's name.
     pub(super) name: String,
 }
 
-impl Making {
-    /// Marks that a container of the run is about to be made.
+impl PendingContainer {
+    /// Writes the marker before the container is created.
     pub(super) fn begin(dir: &Path, run: RunId) -> io::Result<Self> {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let (herma, count) = (rustix::process::getpid(), COUNT.fetch_add(1, Ordering::Relaxed));
@@ -29,21 +29,21 @@ impl Making {
     }
 }
 
-impl Drop for Making {
+impl Drop for PendingContainer {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.mark);
     }
 }
 
-/// The names of the containers that were being made when the run's herma died. Their marks are taken away.
-pub(super) fn left(dir: &Path, run: RunId) -> Vec<String> {
+/// The names of the containers that were being created when the run's herma died. Removes their markers.
+pub(super) fn take_names(dir: &Path, run: RunId) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    let left: Vec<String> = names.filter(|name| name.starts_with(&prefix(run))).collect();
-    for name in &left {
+    let take_names: Vec<String> = names.filter(|name| name.starts_with(&prefix(run))).collect();
+    for name in &take_names {
         let _ = fs::remove_file(dir.join(name));
     }
-    left
+    take_names
 }
 
 fn prefix(run: RunId) -> String {
@@ -57,17 +57,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_being_made_is_known_once_and_by_its_own_run_only() {
+    fn a_pending_container_is_reported_once_and_for_its_own_run_only() {
         let dir = tempfile::tempdir().unwrap();
         let [run, other] = [1, 2].map(|seed| RunId::new(Timestamp::UNIX_EPOCH, [seed; 10]));
-        let making = [run, run, other].map(|run| Making::begin(dir.path(), run).unwrap());
+        let making = [run, run, other].map(|run| PendingContainer::begin(dir.path(), run).unwrap());
         let mut names = [making[0].name.clone(), making[1].name.clone()];
         names.sort();
-        let mut found = left(dir.path(), run);
+        let mut found = take_names(dir.path(), run);
         found.sort();
-        assert_eq!((found.as_slice(), left(dir.path(), run)), (&names[..], Vec::new()));
+        assert_eq!((found.as_slice(), take_names(dir.path(), run)), (&names[..], Vec::new()));
         drop(making);
-        assert_eq!(left(dir.path(), other), [""; 0]);
-        assert_eq!(left(&dir.path().join("nowhere"), run), [""; 0]);
+        assert_eq!(take_names(dir.path(), other), [""; 0]);
+        assert_eq!(take_names(&dir.path().join("nowhere"), run), [""; 0]);
     }
 }

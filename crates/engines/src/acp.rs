@@ -1,5 +1,5 @@
-//! The engine `acp`: any agent that speaks the Agent Client Protocol. Which one it is, and what it needs, is the operator's
-//! configuration; each agent there is an engine of its own, with its own digest, admission and proofs.
+//! The engine `acp`: any agent that speaks the Agent Client Protocol. The operator configures the agent and its
+//! needs; each configured agent is an engine of its own, with its own digest, admission and proofs.
 
 mod calls;
 mod config;
@@ -26,47 +26,47 @@ pub use package::AcpPackage;
 use self::config::filled;
 use crate::conversation::Conversation;
 use crate::digest::ProgramDigest;
-use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader, Said};
+use crate::engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::installed::{INSIDE, inside, one_line};
 use crate::package::PYTHON_LIBRARY;
 use crate::prompt::told;
 use crate::source::Source;
 use crate::tree::TreeDigest;
 
-/// The engine's name, and what the name of each configured agent's engine begins with.
+/// The engine's name, and the prefix of the engines of configured agents.
 pub const NAME: &str = "acp";
 
-/// What is missing where no agent is configured.
+/// The step to take if no agent is configured.
 const UNCONFIGURED: &str = "describe an agent under `acp` in settings.yaml in herma's home";
 
-/// What is missing where nobody has said which package an agent is installed from.
+/// The step to take if no package is configured for an agent.
 const NO_PACKAGE: &str = "name its package in settings.yaml in herma's home, below the agent's name under `acp`: \
                           `package: { npm: NAME, version: 1.2.3 }`, or `pypi` for one of Python's; or admit a program that \
                           you have with `herma admit engine NAME --program FILE`";
 
-/// Where a program that is one file appears inside the destination.
+/// The path inside of a program that is a single file.
 const FILE: &str = "/opt/herma-engine/agent";
 
 /// The agent's own directory in the engine directory.
 const HOME: &str = "agent";
 
-/// The engine of one agent that speaks the protocol; without an agent it is only a name in the list.
+/// The engine of one ACP agent; without an agent it is only an entry in the list.
 pub struct Acp {
     name: EngineName,
     agent: Option<AcpAgent>,
     program: Option<Program>,
     version: String,
-    /// Where it keeps its sessions, in the engine directory.
+    /// The paths of its sessions in the engine directory.
     sessions: Vec<String>,
 }
 
-/// What was admitted.
+/// The admitted program.
 enum Program {
     File(ProgramDigest),
     Tree(TreeDigest),
 }
 
-/// The engines that the configured agents make: one each, or one that can do nothing.
+/// One engine per configured agent, or one placeholder.
 pub(crate) fn engines(agents: &BTreeMap<EngineName, AcpAgent>) -> Vec<(EngineName, Option<AcpAgent>)> {
     let named = agents.iter().filter_map(|(name, agent)| Some((engine_name(name)?, Some(agent.clone()))));
     let mut engines: Vec<_> = named.collect();
@@ -76,7 +76,7 @@ pub(crate) fn engines(agents: &BTreeMap<EngineName, AcpAgent>) -> Vec<(EngineNam
     engines
 }
 
-/// The name of the engine of a configured agent; none where it is too long for one.
+/// The engine name of a configured agent; `None` if it is too long.
 #[must_use]
 pub fn engine_name(agent: &EngineName) -> Option<EngineName> {
     format!("{NAME}-{agent}").parse().ok()
@@ -103,7 +103,7 @@ impl Acp {
             .ok_or_else(|| EngineError::NotConfigured { engine: self.name.clone(), what: UNCONFIGURED })
     }
 
-    /// The program as it is seen inside.
+    /// The program's path inside.
     fn inside(&self) -> Result<OsString, EngineError> {
         match (self.agent()?, &self.program) {
             (_, None) => Err(self.nothing()),
@@ -118,7 +118,7 @@ impl Acp {
         }
     }
 
-    /// What the words in braces stand for.
+    /// The values of the placeholders in braces.
     fn words(
         &self,
         assignment: &Assignment<'_>,
@@ -147,7 +147,7 @@ impl Acp {
         Ok(words)
     }
 
-    /// Why there is nothing to run.
+    /// The error for a missing program.
     fn nothing(&self) -> EngineError {
         let engine = self.name.clone();
         if self.source().is_some() {
@@ -157,8 +157,8 @@ impl Acp {
         }
     }
 
-    /// Where the library of an interpreter lies that was put into its tree. The tree says so, whose digest was admitted, and
-    /// not the settings of the package, which can change.
+    /// The library directory of an interpreter in the tree. Derived from the tree, whose digest was admitted, and
+    /// not from the package's settings, which can change.
     fn library(&self) -> Option<(String, String)> {
         let Some(Program::Tree(tree)) = &self.program else { return None };
         let there = tree.root().join(PYTHON_LIBRARY).is_dir();
@@ -249,7 +249,7 @@ impl Engine for Acp {
             resume: if self.sessions.is_empty() { Support::Unsupported } else { Support::Native },
             structured_events: Support::Native,
             acp: Support::Native,
-            // It asks about what it likes to ask about. Nothing of herma's makes it ask.
+            // It asks only when it chooses to. Nothing of herma's makes it ask.
             tool_hooks: Support::Unsupported,
             // herma opens its session without any.
             mcp: Support::Unsupported,
@@ -293,7 +293,7 @@ impl Engine for Acp {
         let words: Vec<(&str, &str)> = words.iter().map(|(word, value)| (*word, value.as_str())).collect();
         let argv = std::iter::once(self.inside()?);
         let argv = argv.chain(agent.args.iter().map(|word| filled(word, &words).into())).collect();
-        // Whatever it keeps for itself, it keeps in its own directory.
+        // Its state stays in its own directory.
         let mut env = vec![("HOME".to_owned(), filled("{home}", &words))];
         env.extend(self.library());
         env.extend(agent.env.iter().map(|(name, value)| (name.clone(), filled(value, &words))));
@@ -314,7 +314,7 @@ impl Engine for Acp {
     }
 }
 
-/// The agent's own version, where it is known by its package.
+/// The agent's version, if its package tells.
 fn version(agent: Option<&AcpAgent>, program: Option<&Path>) -> String {
     let Some(agent) = agent else { return "not configured".to_owned() };
     let source = agent.package.as_ref().zip(agent.program.as_deref());
@@ -326,11 +326,11 @@ fn version(agent: Option<&AcpAgent>, program: Option<&Path>) -> String {
     }
 }
 
-/// Its output is heard by the dialogue.
+/// The dialogue parses its output instead.
 struct Unread;
 
 impl OutputReader for Unread {
-    fn line(&mut self, _: &[u8]) -> Option<Said> {
+    fn line(&mut self, _: &[u8]) -> Option<AgentEvent> {
         None
     }
 }

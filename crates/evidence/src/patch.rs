@@ -6,15 +6,15 @@ use herma_core::RepoPath;
 use herma_core::report::{ChangedFile, Mode};
 
 use self::header::Header;
-use crate::lines::{Line, Lines};
+use crate::lines::{BoundedLine, LineBuffer};
 
 /// The longest header line: two quoted paths of the longest kind that a system allows.
-const LONGEST_HEADER: usize = 64 << 10;
+const MAX_HEADER_BYTES: usize = 64 << 10;
 
 /// One file of a patch. A side without a mode is not there; without a name for the blob it is the same on both sides.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PatchedFile {
-    /// Where.
+    /// Its path.
     pub path: RepoPath,
     /// The mode before.
     pub old_mode: Option<Mode>,
@@ -30,14 +30,14 @@ pub struct PatchedFile {
 pub struct BadPatch {
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong there.
+    /// The problem.
     pub problem: String,
 }
 
 /// Reads a patch chunk by chunk.
 #[derive(Debug)]
 pub struct PatchReader {
-    lines: Lines,
+    lines: LineBuffer,
     inner: Inner,
 }
 
@@ -46,12 +46,12 @@ struct Inner {
     at: u64,
     most: usize,
     files: Vec<PatchedFile>,
-    state: State,
+    state: PatchState,
     bad: Option<BadPatch>,
 }
 
 #[derive(Debug)]
-enum State {
+enum PatchState {
     /// Before the first file.
     Start,
     /// In the lines that say what happens to a file.
@@ -68,8 +68,8 @@ impl PatchReader {
     /// A reader that refuses a patch with more than `most` files, so that its memory is bounded.
     #[must_use]
     pub fn new(most: usize) -> Self {
-        let inner = Inner { at: 0, most, files: Vec::new(), state: State::Start, bad: None };
-        Self { lines: Lines::new(LONGEST_HEADER), inner }
+        let inner = Inner { at: 0, most, files: Vec::new(), state: PatchState::Start, bad: None };
+        Self { lines: LineBuffer::new(MAX_HEADER_BYTES), inner }
     }
 
     /// Reads the next chunk.
@@ -101,7 +101,7 @@ pub fn parse_headers(patch: &[u8]) -> Result<Vec<PatchedFile>, BadPatch> {
 }
 
 impl Inner {
-    fn line(&mut self, line: Line<'_>) {
+    fn line(&mut self, line: BoundedLine<'_>) {
         self.at += 1;
         if self.bad.is_some() {
             return;
@@ -111,11 +111,11 @@ impl Inner {
         }
     }
 
-    fn take(&mut self, line: Line<'_>) -> Result<(), String> {
+    fn take(&mut self, line: BoundedLine<'_>) -> Result<(), String> {
         if !line.ended {
             return Err("the last line has no end".to_owned());
         }
-        if let State::Hunk { old, new } = &mut self.state
+        if let PatchState::Hunk { old, new } = &mut self.state
             && (*old > 0 || *new > 0)
         {
             let side = |count: &mut u64| count.checked_sub(1).map(|less| *count = less);
@@ -133,45 +133,47 @@ impl Inner {
                 return Err("the header is too long".to_owned());
             }
             self.end_header()?;
-            self.state = State::Header(Header::open(&line.bytes[b"diff --git ".len()..])?);
+            self.state = PatchState::Header(Header::open(&line.bytes[b"diff --git ".len()..])?);
             return Ok(());
         }
         match &mut self.state {
-            State::Header(_) | State::Hunk { .. } if line.bytes.starts_with(b"@@ -") => {
+            PatchState::Header(_) | PatchState::Hunk { .. } if line.bytes.starts_with(b"@@ -") => {
                 let (old, new) = header::hunk(line.bytes).ok_or("not the header of a hunk")?;
                 self.end_header()?;
-                self.state = State::Hunk { old, new };
+                self.state = PatchState::Hunk { old, new };
             }
-            State::Header(_) if line.bytes == b"GIT binary patch" => {
+            PatchState::Header(_) if line.bytes == b"GIT binary patch" => {
                 self.end_header()?;
-                self.state = State::Binary;
+                self.state = PatchState::Binary;
             }
-            State::Header(_)
+            PatchState::Header(_)
                 if line.bytes.starts_with(b"Binary files ") && line.bytes.ends_with(b" differ") =>
             {
                 self.end_header()?;
-                self.state = State::Differ;
+                self.state = PatchState::Differ;
             }
-            State::Header(header) => header.line(line.bytes)?,
-            State::Hunk { .. } if line.bytes.starts_with(b"\\") => {}
-            State::Binary if header::is_binary_line(line.bytes) => {}
+            PatchState::Header(header) => header.line(line.bytes)?,
+            PatchState::Hunk { .. } if line.bytes.starts_with(b"\\") => {}
+            PatchState::Binary if header::is_binary_line(line.bytes) => {}
             _ => return Err("expected `diff --git`".to_owned()),
         }
         Ok(())
     }
 
-    /// What is open must be complete at the end of the patch.
+    /// A hunk or header must be complete at the end of the patch.
     fn end_of_file(&mut self) {
         if self.bad.is_some() {
             return;
         }
-        let cut = matches!(self.state, State::Hunk { old, new } if old > 0 || new > 0);
+        let cut = matches!(self.state, PatchState::Hunk { old, new } if old > 0 || new > 0);
         let ended = if cut { Err("the last hunk is cut".to_owned()) } else { self.end_header() };
         self.bad = ended.err().map(|problem| BadPatch { line: self.at, problem });
     }
 
     fn end_header(&mut self) -> Result<(), String> {
-        let State::Header(header) = std::mem::replace(&mut self.state, State::Start) else { return Ok(()) };
+        let PatchState::Header(header) = std::mem::replace(&mut self.state, PatchState::Start) else {
+            return Ok(());
+        };
         let file = header.close()?;
         // A path that changes its kind, from file to link, is a deletion followed by an addition.
         if let Some(last) = self.files.last_mut()
@@ -256,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_apply_could_read_in_another_way_is_refused() {
+    fn ambiguous_patches_are_refused() {
         let head =
             format!("diff --git a/f b/f\nindex {A}..{B} 100644\n--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n");
         parse_headers(head.as_bytes()).unwrap();

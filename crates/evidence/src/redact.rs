@@ -12,14 +12,14 @@ pub use stream::Stream;
 
 use crate::secrets::{LOOKAHEAD, Matcher};
 
-/// What takes the place of a value that herma itself knows to be secret.
+/// Replaces a value that herma itself knows to be secret.
 const KNOWN: &str = "known_secret";
-/// How every mark in the place of a secret starts.
+/// The prefix of every redaction marker.
 const MARK: &str = "[redacted:";
-/// What takes the place of a line that still looks like a secret after everything was taken out.
+/// Replaces a line that still looks like a secret after redaction.
 const UNCLEAR: &str = "unclear";
 /// A value that is shorter would be found everywhere.
-const SHORTEST_KNOWN: usize = 6;
+const MIN_KNOWN_BYTES: usize = 6;
 
 /// Takes secrets out of text: by the rules, and the values that herma itself knows. Clones share the values.
 #[derive(Clone)]
@@ -40,7 +40,7 @@ impl Redactor {
     pub fn new(known: impl IntoIterator<Item = Secret<String>>) -> Self {
         let mut needles: Vec<Vec<u8>> = Vec::new();
         for secret in known {
-            for line in secret.expose().lines().map(str::trim).filter(|line| line.len() >= SHORTEST_KNOWN) {
+            for line in secret.expose().lines().map(str::trim).filter(|line| line.len() >= MIN_KNOWN_BYTES) {
                 let escaped = serde_json::to_string(line).unwrap_or_default();
                 let escaped = escaped.trim_matches('"');
                 for form in [line, escaped] {
@@ -83,7 +83,7 @@ impl Redactor {
         first.or_else(|| self.known.as_ref().filter(|known| known.is_match(text)).map(|_| KNOWN))
     }
 
-    /// What to replace in `text` among what starts before `until`, in order and apart from each other.
+    /// The replacements in `text` that start before `until`, in order and without overlap.
     fn replacements(&self, text: &str, until: usize) -> Vec<Replace> {
         let bytes = text.as_bytes();
         let mut parts = Vec::new();
@@ -101,7 +101,7 @@ impl Redactor {
             if apart.last().is_some_and(|last| part.end <= last.end) {
                 continue;
             }
-            // The rest of a word that starts with a secret is part of it, however long it is.
+            // The rest of a word that starts with a secret belongs to it, however long it is.
             part.end += bytes[part.end..].iter().take_while(|b| continues_word(**b)).count();
             match apart.last_mut() {
                 Some(last) if part.start <= last.end => last.end = part.end,

@@ -43,7 +43,7 @@ struct Inner {
 pub struct WriteError {
     /// The file's name in the bundle.
     pub name: String,
-    /// What the system said.
+    /// The error of the system.
     pub source: io::Error,
 }
 
@@ -74,7 +74,7 @@ impl Bundle {
                     if fs::read_dir(&dir)?.next().is_some() {
                         return Err(io::Error::new(e.kind(), "the directory is there and not empty"));
                     }
-                    // Whoever made it has made its name durable too.
+                    // The creator of the directory has synced its name already.
                     return Ok(());
                 }
                 made => made?,
@@ -91,7 +91,7 @@ impl Bundle {
         Self(Arc::new(Inner { dir, clock, fault, written, latest, backdated }))
     }
 
-    /// Where the bundle lies.
+    /// The bundle's directory.
     #[must_use]
     pub fn dir(&self) -> &Path {
         &self.0.dir
@@ -164,7 +164,7 @@ impl Bundle {
         Ok(())
     }
 
-    /// Makes the directory that a file of this name lies in.
+    /// Creates the parent directory of a file of this name.
     pub(crate) fn make_parent(&self, name: &str) -> io::Result<()> {
         if !name.contains('/') {
             return Ok(());

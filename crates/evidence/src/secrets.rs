@@ -1,4 +1,4 @@
-//! Finds secrets in text: a fast search for fixed texts, then one anchored pattern where one stands.
+//! Finds secrets in text: a fast search for literals, then one anchored pattern at each.
 
 mod matcher;
 mod rules;
@@ -7,20 +7,20 @@ use std::collections::VecDeque;
 
 pub(crate) use matcher::Matcher;
 pub(crate) use rules::PRIVATE_KEY;
-pub use rules::{RULES, Rule};
+pub use rules::{RULES, SecretRule};
 
-/// How far behind its first byte a secret is looked at. Streams hold that much back.
+/// The bytes after its start that decide about a secret. Streams hold that many back.
 pub const LOOKAHEAD: usize = 8 << 10;
 
-/// How far before its first byte: as long as git's word for a byte is.
+/// The bytes before its start: the length of git's escape of a byte.
 const LOOKBACK: usize = 4;
 
-/// How many findings are kept; one is enough to fail.
-const MOST_FINDINGS: usize = 16;
+/// The number of findings that are kept; one is enough to fail.
+const MAX_FINDINGS: usize = 16;
 
-/// Where a secret was found. Never what it is.
+/// The position of a secret. Never its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Finding {
+pub struct SecretFinding {
     /// The rule's name.
     pub rule: &'static str,
     /// The offset in the stream.
@@ -29,18 +29,18 @@ pub struct Finding {
 
 /// Scans a stream of chunks with memory that does not grow with the stream.
 #[derive(Debug)]
-pub struct Scanner {
+pub struct SecretScanner {
     matcher: &'static Matcher,
     /// The end of the stream so far: what the look back needs, and what has not seen its lookahead.
     tail: Vec<u8>,
-    /// Where in the tail the next secret may start.
+    /// The position in the tail where the next secret may start.
     next: usize,
     /// The stream's offset of the tail's first byte.
     offset: u64,
-    findings: VecDeque<Finding>,
+    findings: VecDeque<SecretFinding>,
 }
 
-impl Scanner {
+impl SecretScanner {
     /// A scanner at the start of a stream.
     #[must_use]
     pub fn new() -> Self {
@@ -57,8 +57,8 @@ impl Scanner {
             }
             return;
         }
-        // Only the seam is copied; the chunk itself is scanned where it lies. The chunk's first bytes belong to the
-        // seam, because only there what is before them can be seen.
+        // Only the seam is copied; the chunk itself is scanned in place. The chunk's first bytes belong to the
+        // seam, because only there the text before them is visible.
         let seam = self.tail.len();
         let base = self.offset + seam as u64;
         let mut tail = std::mem::take(&mut self.tail);
@@ -74,7 +74,7 @@ impl Scanner {
 
     /// Scans what was held back and says what was found, in order, at most the first few.
     #[must_use]
-    pub fn finish(mut self) -> Vec<Finding> {
+    pub fn finish(mut self) -> Vec<SecretFinding> {
         self.scan_tail(self.tail.len());
         self.findings.into()
     }
@@ -91,17 +91,17 @@ impl Scanner {
     }
 
     fn scan(&mut self, text: &[u8], from: usize, until: usize, base: u64) {
-        if self.findings.len() >= MOST_FINDINGS {
+        if self.findings.len() >= MAX_FINDINGS {
             return;
         }
         self.matcher.find(text, from, until, |found| {
-            self.findings.push_back(Finding { rule: found.rule, offset: base + found.start as u64 });
-            self.findings.len() < MOST_FINDINGS
+            self.findings.push_back(SecretFinding { rule: found.rule, offset: base + found.start as u64 });
+            self.findings.len() < MAX_FINDINGS
         });
     }
 }
 
-impl Default for Scanner {
+impl Default for SecretScanner {
     fn default() -> Self {
         Self::new()
     }
@@ -109,8 +109,8 @@ impl Default for Scanner {
 
 /// Scans a whole text.
 #[must_use]
-pub fn scan(text: &[u8]) -> Vec<Finding> {
-    let mut scanner = Scanner::new();
+pub fn scan(text: &[u8]) -> Vec<SecretFinding> {
+    let mut scanner = SecretScanner::new();
     scanner.push(text);
     scanner.finish()
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_secret_is_not_found() {
+    fn text_without_a_secret_has_no_findings() {
         for text in [
             "AKIAIOSFODNN7EXAMPLE",
             "ghp_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx",
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn what_git_writes_for_a_byte_is_no_part_of_a_word() {
+    fn an_escape_of_git_is_no_part_of_a_word() {
         for (rule, text) in samples() {
             for byte in ["\\303\\244", "\\n", "\\t", "\\\"", "\u{e4}"] {
                 assert_eq!(names(&format!("+++ \"b/x{byte}{text}\"")), [rule], "{byte}{text}");
@@ -235,10 +235,10 @@ mod tests {
     }
 
     #[test]
-    fn one_long_word_costs_hardly_more_than_many_short_ones() {
+    fn one_long_token_costs_hardly_more_than_many_short_ones() {
         const SIZE: usize = 32 << 10;
         const SHORT: usize = 200;
-        const MOST: u32 = 4;
+        const MAX_SLOWDOWN: u32 = 4;
         for (rule, (_, sample)) in RULES.iter().zip(samples()) {
             let literal = rule.literals[0];
             let between = ["", "-", "_", ".", "=", "a-"].map(|between| format!("{literal}{between}"));
@@ -248,7 +248,11 @@ mod tests {
                 let long = unit.repeat(SIZE / unit.len() + 1);
                 let short: Vec<_> = long.as_bytes().chunks(SHORT).map(String::from_utf8_lossy).collect();
                 let (short, long) = (cost(&short.join(" ")), cost(&long));
-                assert!(long <= short * MOST, "{}: {unit:.60}: {long:?}, in words {short:?}", rule.name);
+                assert!(
+                    long <= short * MAX_SLOWDOWN,
+                    "{}: {unit:.60}: {long:?}, in words {short:?}",
+                    rule.name
+                );
             }
         }
     }
@@ -264,7 +268,7 @@ mod tests {
             let text = format!("{}{byte}{} {}", "x".repeat(before), samples()[which].1, ".".repeat(20_000)).into_bytes();
             let whole = scan(&text);
             prop_assert_eq!(whole.len(), 1);
-            let mut scanner = Scanner::new();
+            let mut scanner = SecretScanner::new();
             let (mut rest, mut sizes) = (&text[..], chunks.iter().cycle());
             while !rest.is_empty() {
                 let (now, later) = rest.split_at(rest.len().min(*sizes.next().unwrap()));

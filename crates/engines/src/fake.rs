@@ -1,5 +1,5 @@
 //! The engine `fake`: no agent at all. It plays a script, inside the destination like any other engine, and is
-//! deterministic; it is the default, and it is how every misbehaviour of an agent is tried out.
+//! deterministic; it is the default, and it is how every misbehaviour of an agent is tested.
 
 mod ask;
 mod connect;
@@ -19,7 +19,7 @@ use herma_core::engine::EngineName;
 use herma_core::{Digest, VERSION};
 use herma_destination::View;
 
-pub use ask::{Ask, Dialect, MODEL_VARIABLE, Router, SOCKET_VARIABLE, TOKEN_VARIABLE};
+pub use ask::{Ask, Dialect, Router};
 pub use connect::{Connect, PROXY_VARIABLE};
 pub use parse::{BadScript, MAX_BYTES};
 pub use perform::{Speaker, perform, play_file, run};
@@ -38,14 +38,14 @@ pub const SUBCOMMAND: &str = "__fake";
 /// The script's name in the engine directory.
 const SCRIPT_FILE: &str = "script.yaml";
 
-/// The engine `fake`. What runs is herma itself.
+/// The engine `fake`. It runs herma itself.
 #[derive(Debug)]
 pub struct Fake {
     herma: ProgramDigest,
 }
 
 impl Fake {
-    /// The engine; `herma` is the path of the running program, whose digest is kept in `memory`, if anywhere.
+    /// The engine; `herma` is the path of the running program, whose digest is cached in `memory`, if given.
     #[must_use]
     pub fn new(herma: PathBuf, memory: Option<PathBuf>) -> Self {
         Self { herma: ProgramDigest::of_herma(herma, memory) }
@@ -111,7 +111,7 @@ impl Engine for Fake {
     }
 }
 
-/// The script to play; `fake` can do nothing else.
+/// The script to play, which `fake` requires.
 fn script_for<'a>(assignment: &Assignment<'a>) -> Result<&'a str, EngineError> {
     assignment.script_to_play().ok_or_else(|| EngineError::NoScript {
         target: match &assignment.contract.terms.target {

@@ -32,7 +32,7 @@ pub use identity::ExpectedRun;
 pub use model_calls::refusal;
 
 use self::check::Good;
-use self::pass::Seen;
+use self::pass::BundleContents;
 use crate::attest::Attestation;
 use crate::keys::PublicKey;
 use crate::layout;
@@ -40,19 +40,19 @@ use crate::layout;
 /// Why the tree is not checked where no witness was given.
 const NOT_AT_HAND: &str = "the target is not at hand";
 
-/// Whose signatures count.
+/// The keys whose signatures count.
 #[derive(Clone, Debug, Default)]
 pub struct Trust {
     /// The keys. A bundle that none of them signed fails.
     pub keys: Vec<PublicKey>,
-    /// The people who may give an outcome. One that none of them signed in their own name fails.
+    /// The people who may sign an outcome. An outcome that none of them signed in their own name fails.
     pub approvers: Vec<TrustedApprover>,
 }
 
-/// A person who may give an outcome.
+/// A person who may sign an outcome.
 #[derive(Clone, Debug)]
 pub struct TrustedApprover {
-    /// Who; none where only the key is known, which then may speak in any name.
+    /// The name; `None` if only the key is known, which may then sign in any name.
     pub name: Option<ApproverName>,
     /// The key.
     pub key: PublicKey,
@@ -82,14 +82,14 @@ pub trait TreeWitness {
     ) -> Result<String, Doubt>;
 }
 
-/// What a bundle is compared with besides itself.
+/// The inputs of a verification besides the bundle.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
-    /// Whose signatures count.
+    /// The keys whose signatures count.
     pub trust: &'a Trust,
     /// The rules for changed paths.
     pub paths: &'a dyn PathJudge,
-    /// Who reads the record of the probes.
+    /// The parser of the probes' record.
     pub confinement: &'a dyn ConfinementJudge,
     /// The target, where it is at hand.
     pub tree: Option<&'a dyn TreeWitness>,
@@ -97,8 +97,8 @@ pub struct Context<'a> {
     pub expected: Option<&'a ExpectedRun>,
 }
 
-/// Checks the bundle in `dir`. Who made it may mean harm: no link is followed, nothing is waited for, and what no
-/// trusted key signed is read up to a limit.
+/// Checks the bundle in `dir`. Its author may be malicious: no link is followed, nothing blocks, and files without
+/// a trusted signature are read up to a limit.
 #[must_use]
 pub fn verify(dir: &Path, context: &Context<'_>) -> CheckList {
     judged(dir, &pass::look(dir, context.trust, None), context)
@@ -110,7 +110,7 @@ pub fn verify_signed(dir: &Path, attestation: &Attestation, context: &Context<'_
     judged(dir, &pass::look(dir, context.trust, Some(attestation)), context)
 }
 
-fn judged(dir: &Path, seen: &Seen, context: &Context<'_>) -> CheckList {
+fn judged(dir: &Path, seen: &BundleContents, context: &Context<'_>) -> CheckList {
     let Context { trust, paths, confinement, tree, expected } = *context;
     let mut list = CheckList::default();
     if let Some(why) = seal::unfinished(seen) {
@@ -142,7 +142,7 @@ fn judged(dir: &Path, seen: &Seen, context: &Context<'_>) -> CheckList {
     list
 }
 
-/// What is not sound in itself is not handed to git, which would have to be trusted with whatever it is.
+/// An invalid bundle is not handed to git, which would have to be trusted with its content.
 fn unwitnessed(witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
     match witness {
         None => Ok(Good::NotApplicable(NOT_AT_HAND.to_owned())),
@@ -150,7 +150,11 @@ fn unwitnessed(witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
     }
 }
 
-fn witnessed_tree(dir: &Path, seen: &Seen, witness: Option<&dyn TreeWitness>) -> Result<Good, Doubt> {
+fn witnessed_tree(
+    dir: &Path,
+    seen: &BundleContents,
+    witness: Option<&dyn TreeWitness>,
+) -> Result<Good, Doubt> {
     let report = seen.report()?;
     let Some(witness) = witness else {
         return Ok(Good::NotApplicable(NOT_AT_HAND.to_owned()));

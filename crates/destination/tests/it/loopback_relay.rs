@@ -1,4 +1,4 @@
-//! The way out: two ports of the sandbox's own loopback that lead to two sockets, and nothing else that answers.
+//! The loopback relay: two ports of the sandbox's loopback lead to two sockets, and nothing else answers.
 
 use std::io::{Read, Write};
 use std::net::Shutdown;
@@ -10,7 +10,7 @@ use herma_destination::{Destination as _, Job};
 
 use crate::support::{Ground, host, sandbox, tell};
 
-/// Takes what a caller says until it stops, and then says it back, in capitals.
+/// Reads until the client closes its side, then echoes in capitals.
 fn echoing(ground: &Ground, name: &str) -> PathBuf {
     let path = ground.dir.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
@@ -50,7 +50,7 @@ fn client(ground: &Ground, script: &str) -> Job {
 }
 
 #[test]
-fn the_socket_for_tool_calls_is_called_by_its_path_and_cannot_be_taken_away() {
+fn the_socket_for_tool_calls_is_reachable_by_its_path_and_cannot_be_removed() {
     let ground = Ground::new();
     let script = "
 import os, socket
@@ -86,7 +86,7 @@ print(os.environ['NO_PROXY'] == os.environ['no_proxy'] == '127.0.0.1,localhost,:
 }
 
 #[test]
-fn many_bytes_and_many_callers_pass_unchanged() {
+fn many_bytes_and_many_connections_pass_unchanged() {
     let ground = Ground::new();
     let script = "
 router, egress = at(os.environ['HERMA_ROUTER_URL']), at(os.environ['HTTP_PROXY'])
@@ -120,7 +120,7 @@ print(sorted(open_ports) == sorted({at(os.environ['HERMA_ROUTER_URL'])[1], at(os
 }
 
 #[test]
-fn whoever_ends_everything_inside_has_ended_nothing_of_the_way_out() {
+fn killing_everything_inside_does_not_end_the_relay() {
     let ground = Ground::new();
     let script = "
 router = at(os.environ['HERMA_ROUTER_URL'])
@@ -148,7 +148,7 @@ except OSError as error: print(error.strerror)";
 }
 
 #[test]
-fn a_socket_is_reached_however_deep_it_lies() {
+fn a_socket_with_a_long_path_is_reachable() {
     let ground = Ground::new();
     let deep = ground.dir.path().join("d".repeat(100)).join("e".repeat(100));
     std::fs::create_dir_all(&deep).unwrap();
