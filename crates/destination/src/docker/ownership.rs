@@ -76,9 +76,7 @@ impl ChownGuard {
             })?;
             if links.values().any(|left| *left > 0) {
                 let what = format!("a file in {} has another name outside of it", dir_path.display());
-                return Err(io::Error::other(format!(
-                    "{what}: lending it would chown what is not the run's"
-                )));
+                return Err(io::Error::other(format!("{what}: a new owner would apply to that file too")));
             }
         }
         let chowned = Self { paths: all };

@@ -106,7 +106,9 @@ pub fn probe(
     let small = ProbeSandbox::begin(destination, shape, site, Some(small_limits()))?;
     let canaries = Canaries::plant(shape.run_id, site.herma_home, site.user_home)?;
     for planted in canaries.planted() {
-        destination.chown_canary(planted).map_err(io(format!("lending {}", planted.display())))?;
+        destination
+            .chown_canary(planted)
+            .map_err(io(format!("changing the owner of {}", planted.display())))?;
     }
     let limits = destination.limits(&shape.limits);
     let ask =
