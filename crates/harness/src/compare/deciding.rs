@@ -118,6 +118,7 @@ fn first_unbelievable(lane: &[Evidence]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use herma_core::child::ChildrenUse;
+    use herma_core::egress::EgressUse;
     use herma_core::engine::{EndedBy, EngineExit};
     use herma_core::report::{Admission, ChangedFile, PathRule, PathViolation};
     use herma_core::tool::{Asking, ToolUse};
@@ -206,6 +207,16 @@ mod tests {
         });
         assert_all(Standing::Matches, std::slice::from_ref(&other), &[good()]);
         assert_all(Standing::Matches, &[good()], &[other]);
+    }
+
+    #[test]
+    fn denied_hosts_are_no_part_of_the_shape() {
+        let with_denied = |reasons: &[&str]| {
+            let denied = reasons.iter().map(|reason| ((*reason).to_owned(), 1)).collect();
+            run(|report, _| report.egress = Some(EgressUse { denied, ..EgressUse::default() }))
+        };
+        assert_all(Standing::Matches, &[with_denied(&[])], &[with_denied(&["not_listed"])]);
+        assert_all(Standing::Matches, &[with_denied(&["not_listed"])], &[with_denied(&[])]);
     }
 
     #[test]

@@ -12,9 +12,11 @@ const DEPENDS_ON_THE_ENGINE: [&str; 4] =
     ["/model_runtime_provider", "/tools", "/children", "/changed_verification_files"];
 
 /// Fields whose inside is no part of the shape, only that they are there. `not_applicable` and `artifacts` have free
-/// keys, and the criterion of artifacts judges them. How an engine exited differs between one that ends by itself
+/// keys, and the criterion of artifacts judges them; the reasons under `egress` are the hosts that an agent tried to reach.
+/// How an engine exited differs between one that ends by itself
 /// (a code, no signal) and one that lingers after its result and is ended (a signal, no code), which is no fault.
-const CLOSED: [&str; 3] = ["/not_applicable", "/artifacts", "/engine_exit"];
+const CLOSED: [&str; 5] =
+    ["/not_applicable", "/artifacts", "/engine_exit", "/egress/denied", "/egress/failed"];
 
 /// Everything in a report that is not null, by its JSON pointer. Names, versions, digests, admissions and numbers
 /// differ between engines as they should, so values are no part of it. A list is there or not: what is in it is what

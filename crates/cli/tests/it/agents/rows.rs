@@ -167,9 +167,10 @@ impl Row {
     /// How a run ended otherwise than the row says.
     pub(super) fn differs(&self, finished: &Finished) -> Option<String> {
         let expected = self.blockers;
-        let found: Vec<Blocker> = finished.report.blockers.iter().map(|record| record.blocker).collect();
+        let blockers = &finished.report.blockers;
+        let found: Vec<Blocker> = blockers.iter().map(|record| record.blocker).collect();
         let exit = finished.report.engine_exit.as_ref();
         (found != expected)
-            .then(|| format!("{}: expected {expected:?}, found {found:?}; {exit:?}", self.name))
+            .then(|| format!("{}: expected {expected:?}, found {blockers:#?}; {exit:?}", self.name))
     }
 }
