@@ -19,8 +19,9 @@ use herma_core::engine::EngineName;
 use herma_core::{Contract, RunId};
 use herma_evidence::RunUpdate;
 use herma_harness::{
-    HomePlace, Installation, Order, RunHandle, RunService, SecretSource, Settings, SystemClock, recover,
+    Installation, Order, RunHandle, RunService, SecretSource, Settings, SystemClock, recover,
 };
+use herma_home::HomePlace;
 
 type Handles = Arc<Mutex<BTreeMap<RunId, RunHandle>>>;
 

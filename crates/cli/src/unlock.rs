@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use herma_core::approver::{ApproverName, Custody};
 use herma_core::secret::Secret;
-use herma_harness::{Approver, ApproverError, Approvers, Installation};
+use herma_harness::Installation;
+use herma_trust::{Approver, ApproverError, Approvers};
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::environment::Environment;

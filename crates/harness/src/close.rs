@@ -12,8 +12,8 @@ use herma_core::tool::ToolUse;
 use herma_core::{Contract, Event, EventType, Report, Stage, Status, Step, Verdict};
 use herma_evidence::{Attestation, Bundle, EventLog, Trace, Trust, attest, layout, seal};
 use herma_git::SourceRepo;
+use herma_trust::refusal;
 
-use crate::bundle_check::refusal;
 use crate::children;
 use crate::error::OrderError;
 use crate::facts::Facts;

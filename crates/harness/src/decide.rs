@@ -12,8 +12,8 @@ use herma_core::signed::Signed;
 use herma_core::{Decision, Fault};
 use herma_evidence::layout;
 use herma_home::ApprovalMark;
+use herma_trust::approvals::{self, UsableApproval};
 
-use crate::approvals::{self, Present};
 use crate::error::Stop;
 use crate::gates::{self, ApprovalSeen, Gates};
 use crate::run::{Run, pretty};
@@ -76,7 +76,7 @@ impl Run<'_> {
 
     /// Marks the approval as used, writes that to the trust chain, then moves it in the store. Each of the three says no if
     /// another run was first.
-    fn consume(&self, present: &Present) -> Result<Result<(), BlockerRecord>, Stop> {
+    fn consume(&self, present: &UsableApproval) -> Result<Result<(), BlockerRecord>, Stop> {
         let (id, run) = (present.approval.request.id, self.plan.run_id);
         if let Err(taken_away) = self.still_let_in(present.approval.ruling.as_ref()) {
             return Ok(Err(taken_away));

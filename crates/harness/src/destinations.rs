@@ -132,7 +132,7 @@ impl Installation {
             Target::Fixture(_) => Ok(None),
             Target::Repo { repo, .. } if repo.is_path() => self.choice_in(&contract_dir.join(repo.as_str())),
             Target::Repo { repo, .. } => {
-                let found = self.admissions().find_target(repo.as_str(), &self.situation());
+                let found = self.admissions().find_target(repo.as_str(), &self.admission_context());
                 found.record.map_or(Ok(None), |record| self.choice_in(&record.path))
             }
         }

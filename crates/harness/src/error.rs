@@ -7,9 +7,9 @@ use herma_destination::StartError;
 use herma_engines::EngineError;
 use herma_evidence::{AttestError, WriteError};
 use herma_git::GitError;
+use herma_trust::TrustError;
 
-use crate::governance::PolicyError;
-use crate::trust::TrustError;
+use crate::policy_files::PolicyError;
 
 /// Why there is no run, or one that could not be closed.
 #[derive(Debug, thiserror::Error)]

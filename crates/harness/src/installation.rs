@@ -5,22 +5,22 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_core::budget::Leases;
-use herma_core::store::{Store as _, StoreError};
-use herma_core::{CancellationToken, Clock, RunId};
+use herma_core::store::StoreError;
+use herma_core::{CancellationToken, Clock, RunId, Timestamp, VERSION};
 use herma_engines::Registry;
 use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_home::{Home, HomeError, HomePlace};
 use herma_policy::Policies;
 use herma_store::SqliteStore;
+use herma_trust::{
+    AdmissionContext, Admissions, Approvers, EgressFiles, Outcomes, Proofs, RunEvidence, SYSTEM_TEMP_DIRS,
+    TrustLog, count_runs,
+};
 
-use crate::admissions::Admissions;
-use crate::approvers::Approvers;
-use crate::egress::EgressFiles;
-use crate::governance::{PolicyError, policies};
-use crate::models::SecretSource;
 use crate::operator_settings::{OperatorSettings, SettingsError};
-use crate::trust::TrustLog;
+use crate::policy_files::{PolicyError, policies};
+use crate::secret_source::SecretSource;
 
 /// What an installation is opened with; all of it comes in as values.
 #[derive(Clone, Debug)]
@@ -124,18 +124,47 @@ impl Installation {
         policies(&self.home)
     }
 
-    /// Whose signatures count here: this installation's on evidence, its approvers' on outcomes.
+    /// The keys whose signatures count here: this installation's on evidence, its approvers' on outcomes.
     #[must_use]
     pub fn trust(&self) -> Trust {
-        Trust { keys: vec![self.key.public()], approvers: self.approvers().trusted().unwrap_or_default() }
+        self.approvers().trust()
     }
 
-    /// The run whose bundle has to be in the directory of `run_id`: its contract is the one that the store has for it.
+    /// The evidence of this installation's runs.
+    #[must_use]
+    pub fn evidence(&self) -> RunEvidence<'_> {
+        RunEvidence { home: &self.home, store: &self.store, approvers: self.approvers() }
+    }
+
+    /// The run whose bundle must be in the directory of `run_id`, with the contract that the store has for it.
     #[must_use]
     pub fn expected_run(&self, run_id: RunId) -> ExpectedRun {
-        let found = self.store.find(&run_id.to_string()).unwrap_or_default();
-        let contract_digest = found.iter().find(|run| run.run_id == run_id).map(|run| run.contract_digest);
-        ExpectedRun { run_id, contract_digest }
+        self.evidence().expected_run(run_id)
+    }
+
+    /// The proofs of stages.
+    #[must_use]
+    pub fn proofs(&self) -> Proofs<'_> {
+        Proofs::new(self.evidence(), &self.key)
+    }
+
+    /// The outcomes of runs that landed.
+    #[must_use]
+    pub fn outcomes(&self) -> Outcomes<'_> {
+        Outcomes::new(self.evidence(), &self.git, &*self.clock)
+    }
+
+    /// The facts that decide whether an admission counts now, for a run that is in the store already.
+    #[must_use]
+    pub fn admission_context(&self) -> AdmissionContext<'_> {
+        AdmissionContext {
+            approvers: self.approvers(),
+            now: self.clock.now(),
+            herma_version: VERSION,
+            temp_dirs: SYSTEM_TEMP_DIRS.map(PathBuf::from).to_vec(),
+            home: self.home.root().to_owned(),
+            runs_since: Box::new(|id, since| count_runs(&self.store, id, since)),
+        }
     }
 
     /// The chain of everything that gave or took away trust here.
@@ -150,6 +179,18 @@ impl Installation {
         &self.engines
     }
 
+    /// The clock of this process.
+    #[must_use]
+    pub fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+
+    /// The time now.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
     /// git, hardened.
     #[must_use]
     pub fn git(&self) -> &Git {
@@ -159,6 +200,12 @@ impl Installation {
     /// Where budgets that several runs share are leased from.
     pub(crate) fn leases(&self) -> Result<Arc<dyn Leases>, StoreError> {
         Ok(Arc::new(self.store.leases(&self.home.store())?))
+    }
+
+    /// The values that the installation was opened with.
+    #[must_use]
+    pub fn settings(&self) -> &Settings {
+        &self.settings
     }
 
     pub(crate) fn search_path(&self) -> &std::ffi::OsStr {
@@ -177,3 +224,9 @@ impl Installation {
         &self.settings.herma
     }
 }
+
+// Servers and run services share one installation over threads.
+const _: () = {
+    const fn shareable<T: Send + Sync + 'static>() {}
+    shareable::<Installation>();
+};

@@ -9,8 +9,8 @@ use herma_core::engine::EngineName;
 use herma_core::{Contract, Event, Report, RunId};
 use herma_engines::Resume;
 use herma_evidence::{layout, report, secrets};
+use herma_trust::verify_run;
 
-use crate::bundle_check::verify_run;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};
 use crate::installation::Installation;
 use crate::order::Order;

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use herma_core::admission::TargetAdmission;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::{Risk, Target, Terms};
-use herma_core::{Contract, Digest, RepoPath, Stage};
+use herma_core::{Contract, Digest, Stage};
 use herma_fixtures::Fixture;
-use herma_git::{Baseline, GitDir, GitError, NewFile, ObjectFormat, SourceRepo, SourceState, is_plain};
+use herma_git::{Baseline, GitDir, GitError, ObjectFormat, SourceRepo, SourceState, is_plain};
+use herma_trust::{AdmissionFinding, import_fixture};
 
-use crate::admissions::Found;
 use crate::children::{self, ChildOf};
 use crate::installation::Installation;
 
@@ -46,7 +46,7 @@ impl FoundTarget {
         installation: &Installation,
         contract: &Contract,
         contract_dir: &Path,
-        admission: Option<Found<TargetAdmission>>,
+        admission: Option<AdmissionFinding<TargetAdmission>>,
     ) -> Result<Self, BlockerRecord> {
         let terms = &contract.terms;
         not_critical(contract)?;
@@ -178,14 +178,14 @@ pub(crate) fn find_again(
 }
 
 /// The record, if it lets the target in.
-fn let_in(name: &str, found: Option<Found<TargetAdmission>>) -> Result<Admitted, BlockerRecord> {
+fn let_in(name: &str, found: Option<AdmissionFinding<TargetAdmission>>) -> Result<Admitted, BlockerRecord> {
     let refuse = |blocker: Blocker, why: String| BlockerRecord {
         next_step: format!(
             "Write its admission with `herma admit target {name}` and have it signed with `herma admit sign target {name}`."
         ),
         ..blocker.because(why)
     };
-    let Some(Found { blocker, digest, detail, record, .. }) = found else {
+    let Some(AdmissionFinding { blocker, digest, detail, record, .. }) = found else {
         return Err(refuse(Blocker::TargetNotAdmitted, format!("there is no admission of `{name}`")));
     };
     match (blocker, record) {
@@ -223,15 +223,4 @@ fn owned(root: &Path) -> bool {
     [root.to_owned(), root.join(".git")]
         .iter()
         .all(|path| std::fs::symlink_metadata(path).map_or(true, |meta| meta.uid() == uid))
-}
-
-/// Records a fixture as one parentless commit.
-pub(crate) fn import_fixture(git_dir: &GitDir, fixture: &Fixture) -> Result<Baseline, GitError> {
-    let paths: Vec<RepoPath> = fixture.files.iter().filter_map(|file| RepoPath::new(file.path)).collect();
-    let files: Vec<NewFile<'_>> = paths
-        .iter()
-        .zip(fixture.files)
-        .map(|(path, file)| NewFile { path, mode: file.mode, content: file.bytes })
-        .collect();
-    git_dir.import(&files)
 }

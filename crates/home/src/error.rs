@@ -18,7 +18,7 @@ pub enum HomeError {
     Io {
         /// Which home.
         home: PathBuf,
-        /// Why not.
+        /// The reason.
         cause: io::Error,
     },
     /// A file of another kind is there.

@@ -54,7 +54,7 @@ fn remove_most(dir: &Path) {
     });
 }
 
-/// The directories that lie so deep below this one.
+/// The directories at this depth below this one.
 fn list_directories(dir: &Path, depth: usize, found: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
         // `file_type` does not follow symlinks, so this never leaves the tree.
@@ -95,7 +95,7 @@ fn remove_all(dir: &Path) -> io::Result<()> {
 /// No link is followed.
 const OPEN: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 
-/// Where directories are moved that lie too deep.
+/// The directory that too deeply nested directories are moved to.
 struct Lifted<'a> {
     top: BorrowedFd<'a>,
     next: u64,

@@ -7,7 +7,8 @@ use herma_core::admission::{AdmissionDraft, AdmissionId, AdmissionKind, Line};
 use herma_core::report::Admission;
 use herma_core::{Clock as _, Digest};
 use herma_evidence::file_reading::{MAX_RECORD_BYTES, read_regular};
-use herma_harness::{AdmissionError, AdmissionFile, Installation, Situation};
+use herma_harness::Installation;
+use herma_trust::{AdmissionContext, AdmissionError, AdmissionFile};
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -84,11 +85,11 @@ fn revoke(
 
 /// Lists every admission, and says whether all of them hold.
 fn list(installation: &Installation, screen: &Screen) -> Result<bool, Failure> {
-    let situation = next_run(installation);
+    let context = next_run(installation);
     let mut rows = Vec::new();
     for listed in installation.admissions().list()? {
         let (name, status, detail) = if let Some(id) = &listed.id {
-            let found = installation.admissions().look(id, engine_digest(installation, id), &situation);
+            let found = installation.admissions().look(id, engine_digest(installation, id), &context);
             (id.name(), found.status, found.detail)
         } else {
             let name = listed.file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
@@ -207,11 +208,11 @@ fn engine_digest(installation: &Installation, id: &AdmissionId) -> Option<Digest
 }
 
 /// What would be the case for a run that is started now.
-fn next_run(installation: &Installation) -> Situation<'_> {
-    let mut situation = installation.situation();
-    let so_far = situation.runs_since;
-    situation.runs_since = Box::new(move |id, since| so_far(id, since).map(|runs| runs + 1));
-    situation
+fn next_run(installation: &Installation) -> AdmissionContext<'_> {
+    let mut context = installation.admission_context();
+    let so_far = context.runs_since;
+    context.runs_since = Box::new(move |id, since| so_far(id, since).map(|runs| runs + 1));
+    context
 }
 
 impl From<AdmissionError> for Failure {

@@ -10,7 +10,8 @@ use herma_core::admission::{
 };
 use herma_core::{Clock as _, Digest};
 use herma_engines::Registry;
-use herma_harness::{AdmissionError, AdmissionFile, Installation, checked};
+use herma_harness::Installation;
+use herma_trust::{AdmissionError, AdmissionFile, check_draft};
 
 use crate::args::{Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
 use crate::commands::admissions::{Which, output, show};
@@ -78,7 +79,7 @@ fn draft(
     fill_in(&mut draft)?;
     let file = match &until.output {
         Some(file) => {
-            write_outside(file, &checked(&draft)?)?;
+            write_outside(file, &check_draft(&draft)?)?;
             file.clone()
         }
         None => admissions.write_draft(&draft)?,

@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 use herma_core::Clock as _;
 use herma_core::approver::Custody;
-use herma_harness::{Approver, Approvers, Installation, KnownApprover, SystemClock};
+use herma_harness::{Installation, SystemClock};
+use herma_trust::{Approver, Approvers, KnownApprover};
 
 use crate::args;
 use crate::commands::{Ended, open};

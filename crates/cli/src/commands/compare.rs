@@ -8,9 +8,10 @@ use herma_core::Status;
 use herma_core::comparison::{Comparison, LaneRun};
 use herma_core::contract::ContractId;
 use herma_core::engine::EngineName;
-use herma_harness::{
-    CompareError, ComparisonOrder, Comparisons, ContractOnLanes, Progress, Turns, Unwatched,
-    compare as compare_lanes, comparison_markdown,
+use herma_harness::{Progress, Unwatched};
+use herma_ladder::{
+    CompareError, ComparisonOrder, Comparisons, ContractOnLanes, Turns, compare as compare_lanes,
+    comparison_markdown,
 };
 
 use crate::args;

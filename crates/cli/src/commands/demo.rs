@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use herma_core::engine::{DestinationKind, EngineName};
-use herma_harness::{Finished, Installation, Order, verify_bundle};
+use herma_harness::{Finished, Installation, Order};
+use herma_trust::verify_bundle;
 
 use crate::args;
 use crate::commands::run::{exit_code, find_fixture, govern, read_contract, show_verdict};

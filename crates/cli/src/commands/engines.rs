@@ -1,15 +1,17 @@
 //! `herma engines list|install|enable|disable`: which engines there are, and which are switched on.
 
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use herma_core::admission::Incomplete;
 use herma_core::capability::{Capabilities, Capability, Support};
-use herma_core::engine::EngineName;
+use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::report::Admission;
 use herma_core::{Clock as _, Digest, Stage};
 use herma_engines::Engine;
-use herma_harness::{InstallError, InstallOrder, Installation, Proofs};
+use herma_harness::Installation;
 use herma_home::EnabledEngines;
+use herma_install::{HostTools, InstallError, InstallOrder, InstalledTree, Installer};
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -47,7 +49,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
     find(installation, &args.name)?;
     let order =
         InstallOrder { engine: args.name.clone(), version: args.pin.clone(), own_network: args.own_network };
-    let installed = herma_harness::install(installation, &order).map_err(|error| {
+    let installed = run_installer(installation, &order).map_err(|error| {
         let hint = error.next_step();
         match error {
             InstallError::NoPackage { .. } | InstallError::NotExact(_) | InstallError::Registry { .. } => {
@@ -85,6 +87,22 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         screen.line(format_args!("{} {}", screen.paint(Tone::Bold, "next:"), output.next_step));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+fn run_installer(installation: &Installation, order: &InstallOrder) -> Result<InstalledTree, InstallError> {
+    let sandbox = installation
+        .destination(DestinationKind::Sandbox, None)
+        .map_err(|unready| InstallError::Start(unready.into()))?;
+    let settings = installation.settings();
+    let installer = Installer {
+        home: &installation.home,
+        engines: installation.engines(),
+        admissions: installation.admissions(),
+        sandbox: &*sandbox,
+        host: HostTools { search_path: settings.search_path.clone(), user_home: settings.user_home.clone() },
+        clock: Arc::clone(installation.clock()),
+    };
+    installer.install(order)
 }
 
 /// How the draft of an admission is completed: with what a person has to judge, and with what only they can say of an agent
@@ -149,13 +167,13 @@ pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRo
     let (admission, admission_detail) = if built_in {
         (Admission::BuiltIn, None)
     } else {
-        let found = installation.admissions().find_engine(&name, digest, &installation.situation());
+        let found = installation.admissions().find_engine(&name, digest, &installation.admission_context());
         (found.status, Some(found.detail))
     };
     let enabled = built_in || EnabledEngines::of(&installation.home).is_on(&name);
-    let proofs = Proofs::of(installation);
+    let proofs = installation.proofs();
     let proven_stage =
-        Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
+        Stage::ALL.into_iter().take_while(|stage| proofs.status(engine, *stage).holds()).last();
     let next_step = to_install(engine)
         .filter(|_| engine.unconfigured().is_some() || admission == Admission::MissingAdmission)
         .or_else(|| next_step(&name, enabled, admission, proven_stage));

@@ -2,7 +2,8 @@
 
 use std::process::ExitCode;
 
-use herma_harness::{Installation, Rung, RungState, ladder as all_rungs};
+use herma_harness::Installation;
+use herma_ladder::{Rung, RungState, ladder as all_rungs};
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -48,7 +49,7 @@ fn show_rungs(rungs: &[Rung], installation: &Installation, screen: &Screen) {
             safe_line(&rung.detail)
         ));
         if !rung.bundles.is_empty() {
-            let file = herma_harness::Proofs::of(installation).file(&rung.engine, rung.stage);
+            let file = installation.proofs().file(&rung.engine, rung.stage);
             screen.line(format_args!("       {} bundles, listed in {}", rung.bundles.len(), file.display()));
         }
         if let Some(next) = &rung.next {

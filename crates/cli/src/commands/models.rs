@@ -70,7 +70,7 @@ fn look(installation: &Installation, config: Option<&Config>, model: String) -> 
     });
     let (admission, admission_detail) = match AdmissionId::parse(AdmissionKind::Model, &model) {
         Ok(id) => {
-            let found = installation.admissions().look(&id, None, &installation.situation());
+            let found = installation.admissions().look(&id, None, &installation.admission_context());
             (found.status, found.detail)
         }
         Err(why) => (Admission::InvalidAdmission, why),

@@ -10,7 +10,8 @@ use herma_core::visible::visible_line;
 use herma_core::{Contract, Report, Timestamp};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
-use herma_harness::{Installation, OutcomeError, OutcomeNow, TakenBack, outcome_of};
+use herma_harness::Installation;
+use herma_trust::{OutcomeError, OutcomeStatus, TakenBack};
 
 use crate::args;
 use crate::commands::approvals::no_secret;
@@ -30,7 +31,7 @@ pub(crate) fn accept(args: &args::Accept, environment: &Environment, screen: &Sc
     about.must_be_open(&installation, OutcomeWord::Accepted)?;
     about.show(screen);
     let operator = unlock(&args.unlock, &installation, environment, screen)?;
-    let outcome = herma_harness::accept(&installation, about.report.run_id, reason, &operator)?;
+    let outcome = installation.outcomes().accept(about.report.run_id, reason, &operator)?;
     let note = "the branch stays where it is; merging it is up to you";
     about.done(outcome, note, screen)
 }
@@ -43,7 +44,7 @@ pub(crate) fn reject(args: &args::Reject, environment: &Environment, screen: &Sc
     about.show(screen);
     let operator = unlock(&args.unlock, &installation, environment, screen)?;
     let (outcome, taken) =
-        herma_harness::reject(&installation, about.report.run_id, args.reason.as_str(), &operator)?;
+        installation.outcomes().reject(about.report.run_id, args.reason.as_str(), &operator)?;
     let note = match taken {
         TakenBack::Entirely => "the branch is deleted, and no trace is left in the target",
         TakenBack::ObjectsInUse => {
@@ -80,20 +81,20 @@ impl About {
     /// Refuses what would be refused anyway before anybody types a passphrase for it.
     fn must_be_open(&self, installation: &Installation, word: OutcomeWord) -> Result<(), Failure> {
         let run_id = self.report.run_id;
-        match (outcome_of(installation, &self.report)?, word) {
+        match (installation.outcomes().status(&self.report)?, word) {
             // A rejection only takes away: what does not count is no obstacle to it.
-            (OutcomeNow::Pending(_), _)
+            (OutcomeStatus::Pending(_), _)
             // Whether it was cut off and may be given again is decided where it is given.
-            | (OutcomeNow::Void { claims: None, .. }, OutcomeWord::Accepted)
-            | (OutcomeNow::Missing(_) | OutcomeNow::Void { .. }, OutcomeWord::Rejected) => Ok(()),
-            (OutcomeNow::Missing(due), OutcomeWord::Accepted) => {
+            | (OutcomeStatus::Void { claims: None, .. }, OutcomeWord::Accepted)
+            | (OutcomeStatus::Missing(_) | OutcomeStatus::Void { .. }, OutcomeWord::Rejected) => Ok(()),
+            (OutcomeStatus::Missing(due), OutcomeWord::Accepted) => {
                 Err(OutcomeError::TooLate(run_id, due).into())
             }
-            (OutcomeNow::Given(given), _) => {
+            (OutcomeStatus::Given(given), _) => {
                 Err(OutcomeError::Final(run_id, given_word(&given).as_str()).into())
             }
-            (OutcomeNow::Void { why, .. }, _) => Err(OutcomeError::Void(run_id, why).into()),
-            (OutcomeNow::NotRequired, _) => Err(OutcomeError::NotRequired(run_id).into()),
+            (OutcomeStatus::Void { why, .. }, _) => Err(OutcomeError::Void(run_id, why).into()),
+            (OutcomeStatus::NotRequired, _) => Err(OutcomeError::NotRequired(run_id).into()),
         }
     }
 
@@ -156,12 +157,12 @@ fn given_word(given: &Signed<Outcome>) -> OutcomeWordNow {
 
 /// Where a run stands with its operator; none for a run that asks for no outcome.
 pub(crate) fn standing(installation: &Installation, report: &Report) -> Result<Option<OutcomeRow>, Failure> {
-    Ok(match outcome_of(installation, report)? {
-        OutcomeNow::NotRequired => None,
-        OutcomeNow::Pending(due) => Some(open_until(OutcomeWordNow::Pending, Some(due))),
-        OutcomeNow::Missing(due) => Some(open_until(OutcomeWordNow::MissingOutcome, Some(due))),
-        OutcomeNow::Given(given) => Some(said(&given)),
-        OutcomeNow::Void { claims, why } => {
+    Ok(match installation.outcomes().status(report)? {
+        OutcomeStatus::NotRequired => None,
+        OutcomeStatus::Pending(due) => Some(open_until(OutcomeWordNow::Pending, Some(due))),
+        OutcomeStatus::Missing(due) => Some(open_until(OutcomeWordNow::MissingOutcome, Some(due))),
+        OutcomeStatus::Given(given) => Some(said(&given)),
+        OutcomeStatus::Void { claims, why } => {
             let row = claims.as_deref().map_or_else(|| open_until(OutcomeWordNow::Void, None), said);
             let claims = claims.as_deref().map(given_word);
             Some(OutcomeRow { state: OutcomeWordNow::Void, claims, void: Some(why), ..row })

@@ -5,10 +5,11 @@ use std::process::ExitCode;
 use herma_core::engine::EngineName;
 use herma_core::proof::{CoverageState, Proof, Standing};
 use herma_core::{Stage, Status};
-use herma_harness::{
-    Approver, Climb, ClimbState, ClimbStep, ClimbWatch, Installation, People, ProveError, climb_status,
-    prove as prove_stage,
+use herma_harness::Installation;
+use herma_ladder::{
+    Climb, ClimbState, ClimbStep, ClimbWatch, People, ProveError, climb_status, prove as prove_stage,
 };
+use herma_trust::Approver;
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -177,7 +178,7 @@ fn show_proof(proof: &Proof, installation: &Installation, screen: &Screen) {
         screen.line(format_args!("  {}  {}", screen.paint(Tone::Warn, "not proven:"), safe_line(reason)));
     }
     if proof.status == Status::Pass {
-        let file = herma_harness::Proofs::of(installation).file(&proof.engine, proof.stage);
+        let file = installation.proofs().file(&proof.engine, proof.stage);
         screen.line(format_args!("  proof    {}", file.display()));
         if proof.stage == Stage::CandidateDefault {
             screen.line("  Nothing was switched: being a candidate is evidence, not activation.");

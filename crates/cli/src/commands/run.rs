@@ -13,9 +13,10 @@ use herma_core::{Contract, Report};
 use herma_evidence::RunUpdate;
 use herma_evidence::file_reading::open_named;
 use herma_fixtures::Fixture;
-use herma_harness::{Finished, Installation, Order, RunService, check_egress};
+use herma_harness::{Finished, Installation, Order, RunService};
 use herma_policy::Policies;
 use herma_rules::PathRules;
+use herma_trust::check_egress;
 
 use crate::args;
 use crate::commands::approvals::open_request;

@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_harness::{Approvers, Installation, TrustError, adopt};
+use herma_harness::Installation;
+use herma_trust::{Approvers, TrustError, adopt};
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -49,7 +50,13 @@ fn start(
             .hint("start with `herma approver init NAME`"));
     }
     let approver = unlock_among(&approvers, args, environment, screen)?;
-    let head = adopt(installation, &approver)?;
+    let head = adopt(
+        &installation.home,
+        installation.trust_log(),
+        &installation.store,
+        &approver,
+        installation.now(),
+    )?;
     if screen.is_json() {
         screen.value(&TrustOutput { schema: "herma.trust/v1", head, witnesses: 0, compared: None })?;
     } else {

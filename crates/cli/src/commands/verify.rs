@@ -9,8 +9,8 @@ use herma_evidence::keys::MAX_KEY_BYTES;
 use herma_evidence::verify::{CheckList, CheckOutcome, ExpectedRun};
 use herma_evidence::{PublicKey, Trust, TrustedApprover, layout};
 use herma_git::Git;
-use herma_harness::{Approvers, TrustLog, verify_bundle, verify_run};
 use herma_home::{HomePlace, check_home};
+use herma_trust::{Approvers, TrustLog, verify_bundle, verify_run};
 
 use crate::args;
 use crate::commands::{Ended, expected_run, find_finished_run, open};

@@ -1,7 +1,7 @@
 //! What commands about egress print.
 
 use herma_core::Timestamp;
-use herma_harness::{GrantState, InstallationList, KnownGrant, Proposal};
+use herma_trust::{EgressProposal, GrantState, InstallationList, KnownGrant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ pub struct EgressLearnedOutput {
     /// `herma.egress-learned/v1`.
     pub schema: &'static str,
     /// What runs learned, the newest first.
-    pub proposals: Vec<Proposal>,
+    pub proposals: Vec<EgressProposal>,
 }
 
 /// `herma egress adopt --json` and `herma egress sign --json`.

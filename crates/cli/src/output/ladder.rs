@@ -1,7 +1,7 @@
 //! What `herma ladder` and `herma prove` print.
 
 use herma_core::Status;
-use herma_harness::{ClimbStep, Rung};
+use herma_ladder::{ClimbStep, Rung};
 use schemars::JsonSchema;
 use serde::Serialize;
 

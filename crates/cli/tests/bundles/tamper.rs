@@ -15,7 +15,7 @@ use herma_core::report::{
 use herma_core::{Digest, RepoPath, Report, RunId, Status, Timestamp};
 use herma_evidence::verify::{CheckName, FIELDS, Reach};
 use herma_evidence::{PublicKey, Trust, layout};
-use herma_harness::verify_bundle;
+use herma_trust::verify_bundle;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 

@@ -1,7 +1,7 @@
 //! `docs/blockers/`: one page for each blocker, from its own words and its row of the failure matrix.
 
 use herma_core::{Blocker, Status};
-use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
+use herma_ladder::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
 
 use crate::generated::{NOTICE, head, row};
 use crate::tables::brought_about;

@@ -5,7 +5,7 @@ use herma_cli::schemas::SCHEMAS;
 use herma_core::Status;
 use herma_fixtures::all as all_fixtures;
 use herma_harness::OperatorSettings;
-use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
+use herma_ladder::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
 use herma_router::dialect;
 use herma_router::door::DOORS;
 
@@ -113,7 +113,7 @@ pub(crate) fn fixtures() -> String {
 /// `docs/failure-matrix.md`.
 pub(crate) fn failure_matrix() -> String {
     let mut text = format!(
-        "{NOTICE}# The failure matrix\n\nEvery way in which a run is not a pass. The table stands in `crates/harness/src/failure_matrix.rs`; tests run each\n\
+        "{NOTICE}# The failure matrix\n\nEvery way in which a run is not a pass. The table stands in `crates/ladder/src/failure_matrix.rs`; tests run each\n\
          row on the real binary, unless it needs something that this version does not have.\n\n{}",
         head(&["blocker", "status", "exit code", "comes about when", "event", "brought about by"])
     );

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use herma_core::comparison::{Comparison, Measured, Share};
 use herma_core::proof::{Criterion, Standing};
 use herma_core::{Digest, Status};
-use herma_harness::{ComparisonError, Comparisons, Installation, Settings, SystemClock};
+use herma_harness::{Installation, Settings, SystemClock};
 use herma_home::HomePlace;
+use herma_ladder::{ComparisonError, Comparisons};
 
 use crate::cli::assert_matches;
 use crate::kit::{Ended, HERMA, Herma, environment, names};

@@ -6,7 +6,7 @@ mod worlds;
 
 use herma_core::report::OutcomeState;
 use herma_core::{Blocker, EventType, Report, Status};
-use herma_harness::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
+use herma_ladder::failure_matrix::{FAILURE_MATRIX, Row, Setup, Way, World};
 
 use self::worlds::Scene;
 use crate::kit::Herma;

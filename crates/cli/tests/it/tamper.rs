@@ -9,7 +9,7 @@ use herma_core::Digest;
 use herma_evidence::envelope::{Envelope, Statement};
 use herma_evidence::verify::{CheckList, CheckName as C};
 use herma_evidence::{InstallationKey, PublicKey, Trust, layout};
-use herma_harness::verify_bundle;
+use herma_trust::verify_bundle;
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::TempDir;

@@ -19,11 +19,11 @@ use herma_policy::ChildRun;
 use herma_router::budget::Amount;
 use herma_router::service::RunAbove;
 use herma_rules::PathRules;
+use herma_trust::check_egress;
 
 use super::ask::{ChildAnswer, ChildAsk};
 use super::door::{ChildDoor, Wanted};
 use super::narrow::{Bounds, wider};
-use crate::egress::check_contract;
 use crate::error::Stop;
 use crate::governance::record;
 use crate::installation::Installation;
@@ -192,7 +192,7 @@ impl<'a> Family<'a> {
     fn read(&self, ask: &ChildAsk) -> Result<Contract, String> {
         let text = ask.contract.as_bytes();
         let contract = Contract::parse(text).map_err(|bad| format!("its contract: {bad}"))?;
-        check_contract(&contract, &ask.contract).map_err(|bad| format!("its contract: {bad}"))?;
+        check_egress(&contract, &ask.contract).map_err(|bad| format!("its contract: {bad}"))?;
         PathRules::compile(&contract.terms).map_err(|bad| format!("its contract: {bad}"))?;
         if let Some(finding) = secrets::scan(text).first() {
             return Err(format!("its contract holds what looks like a secret ({})", finding.rule));

@@ -10,8 +10,8 @@ use herma_destination::DestinationCapabilities;
 use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
 use herma_evidence::layout;
 use herma_net::SocketDir;
+use herma_trust::EgressProposal;
 
-use super::learned::Proposal;
 use super::plan::EgressPlan;
 use super::recorder::Recorder;
 use crate::error::Stop;
@@ -90,7 +90,7 @@ pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
     }
     run.facts.save(&run.dirs.facts())?;
     if !learned.is_empty() {
-        let proposal = Proposal {
+        let proposal = EgressProposal {
             run_id: run.plan.run_id,
             contract_id: run.contract.terms.id.clone(),
             made: run.installation.clock.now(),

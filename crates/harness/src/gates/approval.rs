@@ -6,9 +6,9 @@ use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::gate::Finding;
 use herma_core::report::ApprovalStatus;
 use herma_rules::egress_digest;
+use herma_trust::approvals::{self, UsableApproval};
 
 use super::{Case, Judged};
-use crate::approvals::{self, Present};
 use crate::egress::EgressPlan;
 use crate::installation::Installation;
 use crate::target::FoundTarget;
@@ -19,7 +19,7 @@ pub(crate) enum ApprovalSeen {
     /// The stage needs none.
     NotRequired(String),
     /// There is one, and it can be used.
-    Present(Box<Present>),
+    Present(Box<UsableApproval>),
     /// There is none that can be used.
     Absent(BlockerRecord),
 }
@@ -103,7 +103,7 @@ pub(super) fn look(
         Err(why) => return ApprovalSeen::Absent(Blocker::ApprovalVoid.because(why.to_string())),
     };
     let binding = bind(case, engine_digest, target, egress, governance);
-    let found = approvals::look(
+    let found = approvals::find_usable(
         &installation.store,
         &installation.approvers(),
         &binding,

@@ -11,11 +11,10 @@ use herma_core::gate::Finding;
 use herma_core::{Digest, Stage};
 use herma_engines::Engine;
 use herma_home::EnabledEngines;
+use herma_trust::AdmissionFinding;
 
 use super::{Case, Judged};
-use crate::admissions::Found;
 use crate::installation::Installation;
-use crate::ladder::Proofs;
 
 /// What was found of the engine.
 pub(super) struct EngineSeen {
@@ -79,9 +78,13 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
     }
 }
 
-fn find_admission(case: Case<'_>, engine: &dyn Engine, digest: Option<Digest>) -> Found<EngineAdmission> {
+fn find_admission(
+    case: Case<'_>,
+    engine: &dyn Engine,
+    digest: Option<Digest>,
+) -> AdmissionFinding<EngineAdmission> {
     let installation = case.installation;
-    installation.admissions().find_engine(&engine.name(), digest, &installation.situation())
+    installation.admissions().find_engine(&engine.name(), digest, &installation.admission_context())
 }
 
 /// There is an adapter for it, and what the contract needs is there too.
@@ -141,11 +144,11 @@ fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
         Purpose::Proof => stage.before(),
     };
     let Some(needed) = needed else { return Ok(Finding::Passed) };
-    let Some((rung, standing)) = Proofs::of(case.installation).first_unproven(engine, needed) else {
+    let Some((rung, status)) = case.installation.proofs().first_unproven(engine, needed) else {
         return Ok(Finding::Passed);
     };
     let name = engine.name();
-    let why = match standing.why_lost() {
+    let why = match status.why_lost() {
         Some(why) => format!("`{name}` has lost its proof of stage {rung}: {why}"),
         None => format!("`{name}` has no proof of stage {rung}"),
     };
@@ -157,7 +160,11 @@ fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
     })
 }
 
-fn admitted(case: Case<'_>, engine: &dyn Engine, found: Option<&Found<EngineAdmission>>) -> Judged {
+fn admitted(
+    case: Case<'_>,
+    engine: &dyn Engine,
+    found: Option<&AdmissionFinding<EngineAdmission>>,
+) -> Judged {
     let name = engine.name();
     let Some(found) = found else {
         return Ok(Finding::NotApplicable(format!("`{name}` is part of herma itself")));
@@ -202,7 +209,7 @@ pub(super) fn still_let_in(
     if !EnabledEngines::of(&installation.home).is_on(name) {
         return Err(Blocker::EngineDisabled.because(format!("`{name}` was switched off meanwhile")));
     }
-    let found = installation.admissions().find_engine(name, digest, &installation.situation());
+    let found = installation.admissions().find_engine(name, digest, &installation.admission_context());
     match found.blocker {
         Some(blocker) => Err(blocker.because(found.detail)),
         None => Ok(()),

@@ -18,10 +18,10 @@ use herma_core::{Contract, Digest};
 use herma_destination::toolchain::Toolchains;
 use herma_destination::{Destination, DestinationCapabilities, inside_a_run};
 use herma_git::{SourceRepo, SourceState};
+use herma_trust::approvals::SignatureCheck;
 
 pub(crate) use approval::{ApprovalSeen, used};
 
-use crate::approvals::Witness;
 use crate::children::MOST_DEEP;
 use crate::destinations::{Choice, ChoiceError};
 use crate::egress::{self, EgressPlan};
@@ -190,7 +190,7 @@ pub(crate) fn still_let_in(
         model::still_let_in(installation, &order.contract)?;
     }
     match ruling {
-        Some(ruling) => Witness::ruling(&installation.approvers(), ruling).map_err(|why| {
+        Some(ruling) => SignatureCheck::ruling(&installation.approvers(), ruling).map_err(|why| {
             Blocker::ApprovalVoid.because(format!("the approval does not count any more: {why}"))
         }),
         None => Ok(()),

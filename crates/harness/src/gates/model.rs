@@ -11,9 +11,9 @@ use herma_core::report::Admission;
 use herma_engines::Engine;
 use herma_router::config::{BadConfig, Config, KeySource, UpstreamConfig};
 use herma_router::door::path_of;
+use herma_trust::AdmissionFinding;
 
 use super::{Case, Judged};
-use crate::admissions::Found;
 use crate::installation::Installation;
 use crate::models::{self, ModelLink, RouterPlan};
 
@@ -28,7 +28,7 @@ pub(super) struct ModelSeen {
 
 /// The admission of the contract's models, and the configuration that serves them.
 struct Admitted {
-    found: Found<ModelAdmission>,
+    found: AdmissionFinding<ModelAdmission>,
     /// Why what is configured is not what was admitted.
     mismatch: Option<String>,
 }
@@ -131,7 +131,7 @@ fn unavailable(why: String) -> BlockerRecord {
 
 /// Whether every model that the contract names is admitted, as it is configured.
 fn find(installation: &Installation, choice: &ModelChoice, config: Option<&Config>) -> Admitted {
-    let (admissions, situation) = (installation.admissions(), installation.situation());
+    let (admissions, situation) = (installation.admissions(), installation.admission_context());
     let found = admissions.find_model(choice, &situation);
     if found.record.is_none() {
         return Admitted { found, mismatch: None };
@@ -182,7 +182,7 @@ fn is_another(record: &ModelAdmission, link: ModelLink<'_>, upstream: &UpstreamC
 /// Whether the contract's models are still admitted.
 pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
     let Some(choice) = &contract.terms.model else { return Ok(()) };
-    let found = installation.admissions().find_model(choice, &installation.situation());
+    let found = installation.admissions().find_model(choice, &installation.admission_context());
     match found.blocker {
         Some(blocker) => Err(blocker.because(found.detail)),
         None => Ok(()),

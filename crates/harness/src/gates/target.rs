@@ -29,7 +29,7 @@ pub(super) fn find(case: Case<'_>) -> TargetSeen {
     let terms = &order.contract.terms;
     let admission = match &terms.target {
         Target::Repo { repo, .. } if !repo.is_path() => {
-            Some(installation.admissions().find_target(repo.as_str(), &installation.situation()))
+            Some(installation.admissions().find_target(repo.as_str(), &installation.admission_context()))
         }
         _ => None,
     };
@@ -94,7 +94,7 @@ pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> 
     if repo.is_path() {
         return Ok(());
     }
-    let found = installation.admissions().find_target(repo.as_str(), &installation.situation());
+    let found = installation.admissions().find_target(repo.as_str(), &installation.admission_context());
     match found.blocker {
         Some(blocker) => Err(blocker.because(found.detail)),
         None => Ok(()),

@@ -1,13 +1,10 @@
 //! What an engine's tool calls are judged by: the policies of the installation, and the socket at which an agent's hook asks
 //! them before each call.
 
-mod files;
 pub(crate) mod record;
 mod service;
 
-pub use files::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 pub use service::RunGovernance;
 
-pub(crate) use files::policies;
 pub(crate) use record::{Seen, bounded, data};
 pub(crate) use service::{end, start};

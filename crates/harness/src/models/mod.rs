@@ -13,46 +13,13 @@ pub(crate) use router::{RunRouter, end, start};
 pub(crate) use rows::index;
 pub(crate) use shape::response_shape;
 
-use std::ffi::OsString;
-use std::fmt;
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
-use herma_router::config::{BadConfig, Config, Lookup};
+use herma_router::config::{BadConfig, Config};
 
 /// The operator's configuration of the router, in herma's home.
 pub const ROUTER_FILE: &str = "router.toml";
-
-/// Where the secrets lie that the router's configuration names. The environment is read in one place of herma, which
-/// gives this.
-#[derive(Clone)]
-pub struct SecretSource(pub Arc<dyn Lookup + Send + Sync>);
-
-impl Default for SecretSource {
-    /// No variable and no keyring.
-    fn default() -> Self {
-        Self(Arc::new(Nothing))
-    }
-}
-
-struct Nothing;
-
-impl Lookup for Nothing {
-    fn variable(&self, _: &str) -> Option<OsString> {
-        None
-    }
-
-    fn keyring(&self, _: &str, _: &str) -> Result<String, String> {
-        Err("there is no keyring".to_owned())
-    }
-}
-
-impl fmt::Debug for SecretSource {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SecretSource")
-    }
-}
 
 /// Reads the configuration of the router; none where the operator has written none.
 pub fn router_config(home: &Path) -> Result<Option<Config>, BadConfig> {

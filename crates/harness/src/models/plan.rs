@@ -12,7 +12,8 @@ use herma_router::door::Door;
 use herma_router::grant::{AdmittedModel, Grant, Link};
 use herma_router::upstream::{BadUpstream, Upstream};
 
-use super::{ROUTER_FILE, SecretSource, in_words};
+use super::{ROUTER_FILE, in_words};
+use crate::secret_source::SecretSource;
 
 /// The most output of one answer where the configuration says nothing of the model, and where a client names no maximum.
 const USUAL_OUTPUT: u64 = 8192;

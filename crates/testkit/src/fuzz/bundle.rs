@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use herma_core::RepoPath;
 use herma_evidence::Trust;
-use herma_harness::verify_bundle;
+use herma_trust::verify_bundle;
 
 use crate::sample;
 

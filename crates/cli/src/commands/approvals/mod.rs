@@ -9,7 +9,8 @@ use std::process::ExitCode;
 
 use herma_core::Clock as _;
 use herma_core::approval::{Approval, ApprovalState, ApprovalStore as _};
-use herma_harness::{AskError, Installation, SystemClock, settle_used};
+use herma_harness::{Installation, SystemClock, settle_used};
+use herma_trust::ApprovalError;
 
 pub(crate) use self::find::open_request;
 pub(crate) use self::request::no_secret;
@@ -101,29 +102,29 @@ fn tone(state: ApprovalState) -> Tone {
     }
 }
 
-impl From<AskError> for Failure {
-    fn from(error: AskError) -> Self {
+impl From<ApprovalError> for Failure {
+    fn from(error: ApprovalError) -> Self {
         match error {
-            AskError::NotNeeded(_) => Self::bad_input(error).hint("run the contract with `herma run`"),
-            AskError::NotReady(ref missing) => {
+            ApprovalError::NotNeeded(_) => Self::bad_input(error).hint("run the contract with `herma run`"),
+            ApprovalError::NotReady(ref missing) => {
                 let next = safe_line(&missing.next_step);
                 Self::blocked(safe_line(&error.to_string())).hint(next)
             }
-            AskError::Unsigned => Self::bad_input(error).hint("say who asks with --approver NAME"),
-            AskError::SamePerson(_) => Self::bad_input(error).hint("another approver has to rule on it"),
-            AskError::Final { state, .. } => Self::blocked(error).hint(match state {
+            ApprovalError::Unsigned => Self::bad_input(error).hint("say who asks with --approver NAME"),
+            ApprovalError::SamePerson(_) => Self::bad_input(error).hint("another approver has to rule on it"),
+            ApprovalError::Final { state, .. } => Self::blocked(error).hint(match state {
                 ApprovalState::Granted => "`herma run` uses it, once",
                 _ => "ask for a new one with `herma approvals request`",
             }),
-            AskError::Early { .. } => {
+            ApprovalError::Early { .. } => {
                 Self::blocked(error).hint("set the clock right, or ask anew with `herma approvals request`")
             }
-            AskError::Unknown(_) => {
+            ApprovalError::Unknown(_) => {
                 Self::bad_input(error).hint("`herma approvals list --all` lists the names")
             }
-            AskError::Store(error) => error.into(),
-            AskError::Trust(error) => error.into(),
-            AskError::Sign(_) | AskError::Random(_) => Self::internal(error),
+            ApprovalError::Store(error) => error.into(),
+            ApprovalError::Trust(error) => error.into(),
+            ApprovalError::Sign(_) | ApprovalError::Random(_) => Self::internal(error),
         }
     }
 }

@@ -1,6 +1,8 @@
 //! `herma approvals request`.
 
-use herma_harness::{AskError, Asker, Installation, Order, ask, not_too_long};
+use herma_harness::{Installation, Order, ask};
+use herma_trust::approvals::Asker;
+use herma_trust::{ApprovalError, not_too_long};
 
 use super::sheet::Sheet;
 use crate::args;
@@ -21,7 +23,7 @@ pub(super) fn request(
     let stage = read.contract.terms.stage;
     if !stage.needs_approval() {
         // Before anybody types a passphrase for it.
-        return Err(AskError::NotNeeded(stage).into());
+        return Err(ApprovalError::NotNeeded(stage).into());
     }
     // A request that nobody could be shown is not made.
     for (text, what) in [(read.contract.terms.title.as_str(), "title"), (args.reason.as_str(), "reason")] {

@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use herma_core::Clock as _;
 use herma_core::admission::Line;
 use herma_core::approval::{Answer, Approval, ApprovalState};
-use herma_harness::{AskError, Installation, SystemClock, rule};
+use herma_harness::{Installation, SystemClock, rule};
+use herma_trust::ApprovalError;
 
 use super::find::find;
 use super::request::no_secret;
@@ -60,7 +61,7 @@ fn open_sheet(installation: &Installation, id: &str, reason: &Line) -> Result<Sh
     let approval = find(installation, id)?;
     let state = approval.state_at(SystemClock.now());
     if state != ApprovalState::Requested {
-        return Err(AskError::Final { id: approval.request.id, state }.into());
+        return Err(ApprovalError::Final { id: approval.request.id, state }.into());
     }
     Sheet::new(installation, approval)
 }

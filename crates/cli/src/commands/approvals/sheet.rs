@@ -6,8 +6,9 @@ use herma_core::approval::{Answer, Approval, ApprovalRequest, ApprovalState, Bin
 use herma_core::store::{RunQuery, Store as _};
 use herma_core::visible::visible_line;
 use herma_core::{Clock as _, Contract, Stage};
-use herma_harness::{Installation, Packet, Proofs, SystemClock};
+use herma_harness::{Installation, SystemClock};
 use herma_rules::egress_digest;
+use herma_trust::Packet;
 
 use super::tone;
 use crate::commands::Ended;
@@ -182,9 +183,8 @@ fn evidence(installation: &Installation, binding: &Binding) -> Result<Vec<String
     let name = &binding.engine;
     let mut lines = Vec::new();
     if let Some(engine) = installation.engines().get(name) {
-        let proofs = Proofs::of(installation);
-        let proven =
-            Stage::ALL.into_iter().take_while(|stage| proofs.standing(engine, *stage).holds()).last();
+        let proofs = installation.proofs();
+        let proven = Stage::ALL.into_iter().take_while(|stage| proofs.status(engine, *stage).holds()).last();
         lines.push(match proven {
             Some(stage) if engine.built_in() && stage <= Stage::CopiedRepo => {
                 format!("{name} is part of herma and needs no proof of the stages up to {stage}")

@@ -10,7 +10,8 @@ use herma_core::Report;
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_destination::Tool;
 use herma_evidence::{Bundle, Redactor, Trust, attest, layout, report, seal};
-use herma_harness::{Installation, Order, SystemClock, Unwatched, run, verify_bundle};
+use herma_harness::{Installation, Order, SystemClock, Unwatched, run};
+use herma_trust::verify_bundle;
 
 use super::side_by_side;
 use crate::commands::run::read_contract;

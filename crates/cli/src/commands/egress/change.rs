@@ -5,7 +5,8 @@ use std::process::ExitCode;
 
 use herma_core::{Clock as _, Timestamp};
 use herma_egress::grants::Grant;
-use herma_harness::{Installation, InstallationList, KnownGrant, SystemClock};
+use herma_harness::{Installation, SystemClock};
+use herma_trust::{InstallationList, KnownGrant};
 
 use super::{show_grant, show_hosts, show_list};
 use crate::args;

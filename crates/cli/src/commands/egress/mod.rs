@@ -6,7 +6,8 @@ mod test;
 use std::process::ExitCode;
 
 use herma_core::Contract;
-use herma_harness::{EgressError, Installation, InstallationList, KnownGrant, Proposal};
+use herma_harness::Installation;
+use herma_trust::{EgressError, EgressProposal, InstallationList, KnownGrant};
 
 use crate::args;
 use crate::commands::run::read_contract;
@@ -110,7 +111,7 @@ fn show_grant(known: &KnownGrant, screen: &Screen) {
 
 fn learned(run: Option<&str>, installation: &Installation, screen: &Screen) -> Ended {
     let files = installation.egress();
-    let proposals: Vec<Proposal> = match run {
+    let proposals: Vec<EgressProposal> = match run {
         Some(named) => vec![files.proposal(find_run(installation, named)?.0.run_id)?],
         None => files.proposals()?,
     };

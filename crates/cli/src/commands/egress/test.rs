@@ -7,7 +7,8 @@ use herma_core::visible::visible_line;
 use herma_egress::rehearsal::{Rehearsed, rehearse};
 use herma_egress::rules::{Asked, Asking, Method};
 use herma_egress::{Host, Verdict};
-use herma_harness::{Allowed, Installation, SystemClock};
+use herma_harness::{Installation, SystemClock};
+use herma_trust::AllowedBy;
 
 use super::named;
 use crate::args;
@@ -48,7 +49,7 @@ fn asked(args: &args::EgressTest) -> Result<Asked, Failure> {
     Ok(Asked { host, port: port.unwrap_or(usual), asking })
 }
 
-fn output(asked: &Asked, said: Rehearsed, allowed_by: Option<Allowed>) -> EgressTestOutput {
+fn output(asked: &Asked, said: Rehearsed, allowed_by: Option<AllowedBy>) -> EgressTestOutput {
     let (verdict, reason, next_step) = match said.verdict {
         Verdict::Allowed => ("allowed", None, None),
         Verdict::Denied(reason) => ("denied", Some(reason.word()), Some(reason.next_step())),
@@ -63,9 +64,9 @@ fn output(asked: &Asked, said: Rehearsed, allowed_by: Option<Allowed>) -> Egress
         reason,
         rule: said.rule,
         allowed_by: allowed_by.map(|allowed| match allowed {
-            Allowed::Contract => "contract".to_owned(),
-            Allowed::Installation => "installation".to_owned(),
-            Allowed::Grant(id) => format!("grant {id}"),
+            AllowedBy::Contract => "contract".to_owned(),
+            AllowedBy::Installation => "installation".to_owned(),
+            AllowedBy::Grant(id) => format!("grant {id}"),
         }),
         until: said.until,
         addresses: said.addresses.iter().map(ToString::to_string).collect(),

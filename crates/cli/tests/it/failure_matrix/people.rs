@@ -4,7 +4,7 @@
 use std::fs::OpenOptions;
 use std::io::Write as _;
 
-use herma_harness::failure_matrix::World;
+use herma_ladder::failure_matrix::World;
 use serde_json::Value;
 
 use crate::kit::{CONTRACT, Ended, Herma, until};

@@ -6,7 +6,7 @@ use std::os::unix::fs::{chown, symlink};
 use std::path::Path;
 
 use herma_core::RunId;
-use herma_harness::failure_matrix::{Setup, World};
+use herma_ladder::failure_matrix::{Setup, World};
 
 use super::people;
 use crate::kit::{Ended, Herma, LONG_ANSWERS, ON_REPOSITORY, Repository, environment, on_path};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use herma_core::proof::{CoverageState, Criterion, Proof, Standing};
 use herma_core::report::Admission;
 use herma_core::{Blocker, RunId, Stage, Status, VERSION};
-use herma_harness::failure_matrix::FAILURE_MATRIX;
+use herma_ladder::failure_matrix::FAILURE_MATRIX;
 
 use super::{assert_no_ground, proof, rungs, states};
 use crate::cli::assert_matches;

@@ -1,0 +1,38 @@
+//! The connections that the egress proxy denied while a package was fetched.
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use herma_egress::decided::{Decided, Unrecorded, Verdict, Watch};
+
+/// How many different denials are reported.
+const MAX_DENIALS: usize = 16;
+
+/// Collects denied connections, to say why fetching failed.
+#[derive(Debug, Default)]
+pub(crate) struct Denials(Mutex<BTreeSet<String>>);
+
+impl Denials {
+    /// The denied connections as text.
+    pub(crate) fn summary(&self) -> String {
+        let denied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        denied.iter().cloned().collect::<Vec<_>>().join("; ")
+    }
+}
+
+impl Watch for Denials {
+    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded> {
+        let why = match decided.verdict {
+            Verdict::Allowed => return Ok(()),
+            Verdict::Denied(reason) => reason.word(),
+            Verdict::Failed(fault) => fault.word(),
+        };
+        let mut denied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if denied.len() < MAX_DENIALS {
+            let detail =
+                if decided.detail.is_empty() { String::new() } else { format!(", {}", decided.detail) };
+            denied.insert(format!("{}:{}: {why}{detail}", decided.host, decided.port));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,137 @@
+//! The trust chain of a home: many append to it at once, and what is torn or rolled back is seen.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use herma_core::Timestamp;
+use herma_core::approver::Custody;
+use herma_evidence::InstallationKey;
+use herma_trust::{AdmissionFile, Admissions, Approver, Approvers, TrustError, TrustLog};
+
+const MODEL: &str = "\
+kind: model
+provider: openai
+model: MODEL
+credential_source: environment
+network: public
+review_trigger: { date: 2027-01-31 }
+expires_at:
+";
+
+struct World {
+    temp: tempfile::TempDir,
+    ada: Approver,
+}
+
+impl World {
+    fn new() -> Self {
+        let temp = tempfile::tempdir().unwrap();
+        let approvers = Approvers::open(open(temp.path()));
+        let (_, token) = approvers.init(&"ada".parse().unwrap(), Custody::Token, None, None, now()).unwrap();
+        let ada = approvers.from_token(token.unwrap().expose()).unwrap();
+        Self { temp, ada }
+    }
+
+    /// As another process would open it.
+    fn log(&self) -> TrustLog {
+        open(self.temp.path())
+    }
+
+    fn file(&self) -> PathBuf {
+        self.temp.path().join("trust/chain.jsonl")
+    }
+
+    fn sign(&self, model: &str) {
+        let draft = self.temp.path().join(format!("{model}.yaml"));
+        fs::write(&draft, MODEL.replace("MODEL", model)).unwrap();
+        let admissions = Admissions::open(self.temp.path().join("admissions"), self.log());
+        admissions.sign(&AdmissionFile::read(&draft).unwrap(), &self.ada, now()).unwrap();
+    }
+}
+
+fn open(root: &Path) -> TrustLog {
+    let key = Arc::new(InstallationKey::load_or_create(&root.join("keys")).unwrap());
+    TrustLog::open(root, key.public(), Some(key))
+}
+
+fn now() -> Timestamp {
+    Timestamp::from_second(1_700_000_000).unwrap()
+}
+
+#[test]
+fn of_fifty_who_append_at_once_nobody_is_lost() {
+    let world = World::new();
+    std::thread::scope(|scope| {
+        for n in 0..50 {
+            let world = &world;
+            scope.spawn(move || world.sign(&format!("model-{n}")));
+        }
+    });
+    let (chain, witnesses) = world.log().audit().unwrap();
+    assert_eq!((chain.head().sequence, witnesses), (51, 50));
+    let named =
+        |n| chain.admission(herma_core::admission::AdmissionKind::Model, &format!("openai/model-{n}"));
+    assert!((0..50).all(|n| matches!(named(n), Some(Some(_)))));
+}
+
+#[test]
+fn a_line_that_a_power_cut_tore_is_no_record_and_is_replaced_by_the_next() {
+    let world = World::new();
+    world.sign("one");
+    let whole = fs::read(world.file()).unwrap();
+    world.sign("two");
+    let two = fs::read(world.file()).unwrap();
+    for end in [whole.len() + 1, two.len() - 1] {
+        fs::write(world.file(), &two[..end]).unwrap();
+        assert_eq!(world.log().read().unwrap().head().sequence, 2, "{end}");
+        world.sign("three");
+        let mended = fs::read(world.file()).unwrap();
+        assert!(mended.starts_with(&whole) && mended.ends_with(b"\n"));
+        assert_eq!(world.log().read().unwrap().head().sequence, 3);
+    }
+    // The signature of what was cut off names its head, and so does not count.
+    fs::write(world.file(), &whole).unwrap();
+    assert_eq!(world.log().read().unwrap().head().sequence, 2);
+}
+
+#[test]
+fn a_chain_that_changes_under_a_process_is_refused() {
+    let world = World::new();
+    world.sign("one");
+    let log = world.log();
+    let before = fs::read(world.file()).unwrap();
+    world.sign("two");
+    log.read().unwrap();
+    fs::write(world.file(), &before).unwrap();
+    assert!(matches!(log.read(), Err(TrustError::Changed)));
+    // Another process knows it from the signed admission, which saw more.
+    let other = world.log();
+    world.sign("three");
+    assert_eq!(other.read().unwrap().head().sequence, 3);
+    fs::write(world.file(), &before[..=before.iter().position(|b| *b == b'\n').unwrap()]).unwrap();
+    let refused = world.log().audit().unwrap_err();
+    assert!(matches!(refused, TrustError::RolledBack { .. }), "{refused}");
+    assert!(refused.to_string().contains("the signed admission of model"), "{refused}");
+}
+
+#[test]
+fn what_is_there_in_place_of_the_chain_is_not_followed_and_not_waited_for() {
+    let world = World::new();
+    let chain = fs::read(world.file()).unwrap();
+    let elsewhere = world.temp.path().join("elsewhere");
+    fs::write(&elsewhere, chain).unwrap();
+    fs::remove_file(world.file()).unwrap();
+    std::os::unix::fs::symlink(&elsewhere, world.file()).unwrap();
+    assert!(matches!(world.log().read(), Err(TrustError::Io { .. })));
+    fs::remove_file(world.file()).unwrap();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        world.file(),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR,
+        0,
+    )
+    .unwrap();
+    assert!(matches!(world.log().read(), Err(TrustError::Io { .. })));
+}
