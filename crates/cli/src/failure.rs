@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use herma_api::{ContractError, DestinationError, ReportError, SheetError};
 use herma_core::store::StoreError;
 use herma_engines::EngineError;
 use herma_harness::{ChoiceError, OpenError, OrderError};
@@ -105,6 +106,40 @@ impl From<OrderError> for Failure {
 
 impl From<ChoiceError> for Failure {
     fn from(error: ChoiceError) -> Self {
+        let hint = error.next_step();
+        Self::bad_input(error).hint(hint)
+    }
+}
+
+impl From<ContractError> for Failure {
+    fn from(error: ContractError) -> Self {
+        let next_step = error.next_step();
+        let failure = match error {
+            ContractError::WorkingDirectory(_) => Self::internal(error),
+            error => Self::bad_input(error),
+        };
+        Self { next_step, ..failure }
+    }
+}
+
+impl From<ReportError> for Failure {
+    fn from(error: ReportError) -> Self {
+        let hint = error.next_step();
+        Self::bad_input(error).hint(hint)
+    }
+}
+
+impl From<SheetError> for Failure {
+    fn from(error: SheetError) -> Self {
+        match error {
+            SheetError::Store(error) => error.into(),
+            SheetError::Policy(error) => Self::bad_input(error),
+        }
+    }
+}
+
+impl From<DestinationError> for Failure {
+    fn from(error: DestinationError) -> Self {
         let hint = error.next_step();
         Self::bad_input(error).hint(hint)
     }

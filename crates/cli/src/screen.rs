@@ -13,7 +13,7 @@ pub(crate) use herma_core::visible::visible_line as safe_line;
 use serde::Serialize;
 
 use crate::failure::Failure;
-use crate::output::ErrorOutput;
+use crate::output::error_output;
 
 /// What a person or a program sees.
 pub(crate) struct Screen {
@@ -116,7 +116,7 @@ impl Screen {
     /// Shows a failure and gives its exit code.
     pub(crate) fn fail(&self, failure: &Failure) -> ExitCode {
         if self.json {
-            let _ = self.value(&ErrorOutput::new(failure));
+            let _ = self.value(&error_output(failure));
         } else {
             self.note(format_args!("{} {}", self.paint(Tone::Bad, "error:"), safe(&failure.what)));
             if let Some(next) = &failure.next_step {

@@ -12,6 +12,7 @@ use std::process::ExitCode;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use herma_api::{find_script, read_contract};
 use herma_core::Report;
 use herma_core::report::{Entry, Mode};
 use herma_destination::{RUN_VARIABLE, inside_a_run};
@@ -20,7 +21,7 @@ use herma_harness::{ChildAnswer, ChildAsk, HandedFile};
 
 use crate::args::{self, Command, EgressArg};
 use crate::commands::Ended;
-use crate::commands::run::{find_script, read_contract, run, show_result};
+use crate::commands::run::{run, show_result};
 use crate::environment::{Environment, RunAround};
 use crate::failure::Failure;
 use crate::screen::{Screen, safe_line};

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_api::{ReadContract, read_contract};
 use herma_core::Status;
 use herma_core::comparison::{Comparison, LaneRun};
 use herma_core::contract::ContractId;
@@ -15,7 +16,6 @@ use herma_ladder::{
 };
 
 use crate::args;
-use crate::commands::run::{ReadContract, read_contract};
 use crate::commands::{Ended, open};
 use crate::directories::make_last_component;
 use crate::environment::Environment;

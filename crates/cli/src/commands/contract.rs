@@ -5,12 +5,12 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_api::{ReadContract, read_contract};
 use herma_core::Stage;
 use herma_core::contract::{RepoRef, Risk, Target, template};
 
 use crate::args;
 use crate::commands::Ended;
-use crate::commands::run::{ReadContract, read_contract};
 use crate::failure::Failure;
 use crate::output::{ContractOutput, WrittenOutput};
 use crate::screen::{Screen, Tone, safe_line};

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use herma_api::{find_fixture, read_contract};
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_harness::{Finished, Installation, Order};
 use herma_trust::verify_bundle;
 
 use crate::args;
-use crate::commands::run::{exit_code, find_fixture, govern, read_contract, show_verdict};
+use crate::commands::run::{exit_code, govern, show_verdict};
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;

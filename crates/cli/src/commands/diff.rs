@@ -2,11 +2,12 @@
 
 use std::process::ExitCode;
 
+use herma_api::read_report;
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 
 use crate::args;
-use crate::commands::show::{read_report, warn_if_touched};
+use crate::commands::show::warn_if_touched;
 use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;

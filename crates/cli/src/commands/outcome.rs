@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use herma_api::{given_word, read_report};
 use herma_core::admission::Line;
 use herma_core::contract::{self, Target};
 use herma_core::outcome::{Outcome, OutcomeWord};
 use herma_core::signed::Signed;
 use herma_core::visible::visible_line;
-use herma_core::{Contract, Report, Timestamp};
+use herma_core::{Contract, Report};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::layout;
 use herma_harness::Installation;
@@ -15,7 +16,6 @@ use herma_trust::{OutcomeError, OutcomeStatus, TakenBack};
 
 use crate::args;
 use crate::commands::approvals::no_secret;
-use crate::commands::show::read_report;
 use crate::commands::{Ended, expected_run, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -148,45 +148,7 @@ impl About {
     }
 }
 
-fn given_word(given: &Signed<Outcome>) -> OutcomeWordNow {
-    match given.record.outcome {
-        OutcomeWord::Accepted => OutcomeWordNow::Accepted,
-        OutcomeWord::Rejected => OutcomeWordNow::Rejected,
-    }
-}
-
-/// Where a run stands with its operator; none for a run that asks for no outcome.
-pub(crate) fn standing(installation: &Installation, report: &Report) -> Result<Option<OutcomeRow>, Failure> {
-    Ok(match installation.outcomes().status(report)? {
-        OutcomeStatus::NotRequired => None,
-        OutcomeStatus::Pending(due) => Some(open_until(OutcomeWordNow::Pending, Some(due))),
-        OutcomeStatus::Missing(due) => Some(open_until(OutcomeWordNow::MissingOutcome, Some(due))),
-        OutcomeStatus::Given(given) => Some(said(&given)),
-        OutcomeStatus::Void { claims, why } => {
-            let row = claims.as_deref().map_or_else(|| open_until(OutcomeWordNow::Void, None), said);
-            let claims = claims.as_deref().map(given_word);
-            Some(OutcomeRow { state: OutcomeWordNow::Void, claims, void: Some(why), ..row })
-        }
-    })
-}
-
-/// A row of which nobody's word is known.
-fn open_until(state: OutcomeWordNow, due: Option<Timestamp>) -> OutcomeRow {
-    OutcomeRow { state, due, operator: None, decided_at: None, reason: None, claims: None, void: None }
-}
-
-/// A row with what this outcome says.
-fn said(given: &Signed<Outcome>) -> OutcomeRow {
-    let Outcome { operator, decided_at, reason, .. } = given.record.clone();
-    OutcomeRow {
-        operator: Some(operator),
-        decided_at: Some(decided_at),
-        reason: Some(reason),
-        ..open_until(given_word(given), None)
-    }
-}
-
-/// The same in words.
+/// An outcome as text.
 pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
     let word = outcome.claims.unwrap_or(outcome.state).as_str();
     let said = match (outcome.due, &outcome.operator, outcome.decided_at) {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use herma_api::read_contract;
 use herma_core::Stage;
 use herma_core::contract::{Action, ContractId};
 use herma_core::engine::EngineName;
@@ -13,7 +14,6 @@ use herma_policy::{ChildRun, Policies, PolicyDecision, PolicyFile, PolicyRequest
 
 use crate::args::{self, PolicyExplain};
 use crate::commands::engines::find;
-use crate::commands::run::read_contract;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;

@@ -2,12 +2,12 @@
 
 use std::process::ExitCode;
 
+use herma_api::{outcome_row, read_report};
 use herma_core::Status;
 use herma_core::store::{RunQuery, RunSummary, Store as _};
 use herma_harness::Installation;
 
 use crate::args;
-use crate::commands::show::read_report;
 use crate::commands::{Ended, expected_run, find_run, open, outcome};
 use crate::environment::Environment;
 use crate::output::{OutcomeRow, RunRow, RunsOutput};
@@ -61,5 +61,5 @@ fn outcome_of(installation: &Installation, run: &RunSummary) -> Option<OutcomeRo
     if expected_run(run).mismatched_report(&report).is_some() {
         return None;
     }
-    outcome::standing(installation, &report).ok().flatten()
+    outcome_row(installation, &report).ok().flatten()
 }

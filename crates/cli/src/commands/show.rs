@@ -3,21 +3,19 @@
 mod calls;
 mod tree;
 
-use std::path::Path;
 use std::process::ExitCode;
 
+use herma_api::{outcome_row, read_report, run_tree};
 use herma_core::Report;
 use herma_core::store::RunSummary;
-use herma_evidence::file_reading::read_regular;
+use herma_evidence::layout;
 use herma_evidence::sealed::touched;
-use herma_evidence::{layout, report};
 use herma_harness::Installation;
 use herma_home::RunDirs;
 
 use crate::args;
 use crate::commands::{Ended, expected_run, find_finished_run, open, outcome};
 use crate::environment::Environment;
-use crate::failure::Failure;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
 use crate::screen::{Screen, Tone, safe, safe_line};
 
@@ -26,7 +24,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
     warn_if_touched(&installation, &dirs, &run, &[layout::REPORT, layout::EVENTS], screen);
-    let tree = tree::around(&installation, &report);
+    let tree = run_tree(&installation, &report);
     if args.tree {
         return show_tree(&report, tree, screen);
     }
@@ -53,7 +51,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
                 screen.line(format_args!("    {}", safe_line(line)));
             }
         }
-        if let Some(outcome) = outcome::standing(&installation, &report)? {
+        if let Some(outcome) = outcome_row(&installation, &report)? {
             screen.line(format_args!("\nOutcome: {}", outcome::in_words(&outcome)));
             if outcome.state == OutcomeWordNow::Pending {
                 let run = report.run_id.short();
@@ -94,17 +92,4 @@ pub(crate) fn warn_if_touched(
         screen.note(format_args!("it is not what the run left; `herma verify {run}` says what holds"));
     }
     found
-}
-
-/// The report of a finished run.
-pub(crate) fn read_report(bundle: &Path) -> Result<Report, Failure> {
-    let file = bundle.join(layout::REPORT);
-    let bytes = read_regular(&file, report::MAX_BYTES).map_err(|e| {
-        Failure::bad_input(format!("the run has no report: {}: {e}", file.display()))
-            .hint("`herma verify` says what is missing")
-    })?;
-    report::parse(&bytes).map_err(|e| {
-        Failure::bad_input(format!("{}: {e}", file.display()))
-            .hint("it was touched, or is of another herma: `herma verify` says what holds")
-    })
 }

@@ -1,5 +1,6 @@
 //! `herma approvals request`.
 
+use herma_api::{read_contract, resolve_destination};
 use herma_harness::{Installation, Order, ask};
 use herma_trust::approvals::Asker;
 use herma_trust::{ApprovalError, not_too_long};
@@ -7,7 +8,6 @@ use herma_trust::{ApprovalError, not_too_long};
 use super::sheet::Sheet;
 use crate::args;
 use crate::commands::Ended;
-use crate::commands::run::{destination, read_contract};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::Screen;
@@ -31,7 +31,7 @@ pub(super) fn request(
     }
     no_secret(args.reason.as_str())?;
     let order = Order {
-        destination: destination(args.destination, installation, &read)?,
+        destination: resolve_destination(args.destination.map(Into::into), installation, &read)?,
         contract: read.contract,
         contract_text: read.text,
         contract_dir: read.dir,

@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use herma_api::read_contract;
 use herma_core::Report;
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_destination::Tool;
@@ -14,7 +15,6 @@ use herma_harness::{Installation, Order, SystemClock, Unwatched, run};
 use herma_trust::verify_bundle;
 
 use super::side_by_side;
-use crate::commands::run::read_contract;
 use crate::failure::Failure;
 use crate::output::BenchRow;
 

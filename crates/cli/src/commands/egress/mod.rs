@@ -5,12 +5,12 @@ mod test;
 
 use std::process::ExitCode;
 
+use herma_api::read_contract;
 use herma_core::Contract;
 use herma_harness::Installation;
 use herma_trust::{EgressError, EgressProposal, InstallationList, KnownGrant};
 
 use crate::args;
-use crate::commands::run::read_contract;
 use crate::commands::{Ended, find_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -32,7 +32,7 @@ pub(crate) fn egress(command: &args::Egress, environment: &Environment, screen: 
 
 /// The contract that was named, if one was.
 fn named(contract: Option<&str>) -> Result<Option<Contract>, Failure> {
-    contract.map(|named| read_contract(named).map(|read| read.contract)).transpose()
+    Ok(contract.map(read_contract).transpose()?.map(|read| read.contract))
 }
 
 fn show(contract: Option<&str>, installation: &Installation, screen: &Screen) -> Ended {

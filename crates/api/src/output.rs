@@ -1,0 +1,263 @@
+//! What `--json` prints, as types. Each has a `schema` that names its version; `herma schema NAME` prints it.
+
+mod admissions;
+mod approvals;
+mod approvers;
+mod destinations;
+mod egress;
+mod engines;
+mod ladder;
+mod models;
+mod outcome;
+mod policy;
+mod router;
+mod router_probe;
+mod tree;
+mod trust;
+
+use std::collections::BTreeMap;
+
+use herma_core::report::ChangedFile;
+use herma_core::step::TraceLine;
+use herma_core::store::RunSummary;
+use herma_core::{Digest, Event, RunId, Status};
+use herma_evidence::verify::Check;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
+pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
+pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
+pub use self::destinations::{DestinationOutput, DestinationRow, DestinationsOutput, ProbeOutput, ProbeRow};
+pub use self::egress::{
+    EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,
+    GrantItem,
+};
+pub use self::engines::{EngineRow, EnginesOutput, InstalledOutput};
+pub use self::ladder::{LadderOutput, ProofsOutput};
+pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
+pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
+pub use self::policy::{
+    CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
+};
+pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
+pub use self::router_probe::RouterProbeOutput;
+pub use self::tree::{TreeNode, TreeOutput};
+pub use self::trust::TrustOutput;
+
+/// A command that did not work.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ErrorOutput {
+    /// `herma.error/v1`.
+    pub schema: &'static str,
+    /// What happened, to what.
+    pub error: String,
+    /// What to do next.
+    pub next_step: Option<String>,
+    /// The exit code: 2 bad input, 3 blocked, 4 internal.
+    pub exit_code: u8,
+}
+
+/// `herma runs --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunsOutput {
+    /// `herma.runs/v1`.
+    pub schema: &'static str,
+    /// Newest first.
+    pub runs: Vec<RunRow>,
+    /// What to give to `--before` for the next page; none on the last one.
+    pub next_before: Option<RunId>,
+}
+
+/// A run in a list.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunRow {
+    /// The run.
+    #[serde(flatten)]
+    pub run: RunSummary,
+    /// Where it stands with its operator, if it asks for an outcome.
+    pub outcome: Option<OutcomeRow>,
+}
+
+/// `herma diff --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DiffOutput {
+    /// `herma.diff/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// What changed.
+    pub changed_files: Vec<ChangedFile>,
+    /// The patch; none if there is none, or it was withheld.
+    pub patch: Option<String>,
+    /// Why there is no patch.
+    pub reason: Option<String>,
+    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    pub touched: Vec<String>,
+}
+
+/// `herma logs --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogsOutput {
+    /// `herma.logs/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// Each log's text by its name in the bundle.
+    pub logs: BTreeMap<String, String>,
+    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    pub touched: Vec<String>,
+}
+
+/// One line of `herma logs --follow --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct LogChunkOutput {
+    /// `herma.log-chunk/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// The log's name in the bundle.
+    pub log: String,
+    /// The text since the last line about this log.
+    pub text: String,
+}
+
+/// One line of `herma watch --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WatchOutput {
+    /// `herma.watch/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// What happened.
+    #[serde(flatten)]
+    pub watched: Watched,
+}
+
+/// What `herma watch` saw of a run.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Watched {
+    /// A line of `trace.jsonl`: the run is about to take this step.
+    Step(TraceLine),
+    /// A line of `events.jsonl`.
+    Event(Event),
+    /// The run is closed; nothing follows.
+    Closed {
+        /// The verdict; none where the run left no report.
+        status: Option<Status>,
+    },
+}
+
+/// `herma verify --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct VerifyOutput {
+    /// `herma.verify/v1`.
+    pub schema: &'static str,
+    /// Whether every check passed or does not apply.
+    pub ok: bool,
+    /// Every check, in order.
+    pub checks: Vec<Check>,
+}
+
+/// `herma contract check|digest --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct ContractOutput {
+    /// `herma.contract-check/v1`.
+    pub schema: &'static str,
+    /// The contract's name.
+    pub contract_id: String,
+    /// The contract's digest.
+    pub contract_digest: Digest,
+    /// The contract's title.
+    pub title: String,
+    /// The contract's stage.
+    pub stage: u8,
+    /// Things that would block a run of it as it stands.
+    pub warnings: Vec<String>,
+}
+
+/// `herma init --json` and `herma contract new --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct WrittenOutput {
+    /// `herma.written/v1`.
+    pub schema: &'static str,
+    /// The file that was written.
+    pub file: String,
+    /// What to do next.
+    pub next_step: String,
+}
+
+/// `herma schema --json` without a name.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SchemasOutput {
+    /// `herma.schemas/v1`.
+    pub schema: &'static str,
+    /// Every schema's name with what it is for.
+    pub schemas: BTreeMap<&'static str, &'static str>,
+}
+
+/// `herma completions --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct CompletionsOutput {
+    /// `herma.completions/v1`.
+    pub schema: &'static str,
+    /// The shell.
+    pub shell: String,
+    /// What to source in it.
+    pub script: String,
+}
+
+/// `herma doctor --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorOutput {
+    /// `herma.doctor/v1`.
+    pub schema: &'static str,
+    /// Whether everything that herma cannot do without is there.
+    pub ok: bool,
+    /// What was looked at.
+    pub items: Vec<DoctorItem>,
+}
+
+/// One thing that `herma doctor` looked at.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct DoctorItem {
+    /// What.
+    pub name: String,
+    /// Whether it works.
+    pub ok: bool,
+    /// Whether herma cannot do without it.
+    pub required: bool,
+    /// What was found.
+    pub detail: String,
+    /// How to mend it.
+    pub next_step: Option<String>,
+}
+
+/// `herma bench harness --json`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct BenchOutput {
+    /// `herma.bench/v1`.
+    pub schema: &'static str,
+    /// One row for each measurement.
+    pub rows: Vec<BenchRow>,
+}
+
+/// One measurement: ours against the same work without herma, medians of the same run.
+#[derive(Clone, Debug, Serialize, JsonSchema)]
+pub struct BenchRow {
+    /// What was measured.
+    pub name: String,
+    /// Files of the repository or bundle.
+    pub files: u64,
+    /// With herma, in milliseconds.
+    pub governed_ms: f64,
+    /// Without herma, in milliseconds.
+    pub bare_ms: f64,
+    /// How many times as long it takes with herma.
+    pub ratio: f64,
+    /// The ratio that must not be exceeded.
+    pub limit: f64,
+    /// The most memory that herma itself used, in KiB, where it was measured.
+    pub peak_kib: Option<u64>,
+}
