@@ -1,62 +1,91 @@
-//! Judges paths and actions, and writes the patch unless it holds a secret.
+//! The check step: judges paths and actions, and writes the patch unless it holds a secret.
 
 use std::io::{self, Write};
 
+use herma_core::contract::Action;
 use herma_core::event::DiffChecked;
-use herma_core::report::PathRule;
+use herma_core::report::{PathRule, PathViolation};
 use herma_evidence::secrets::SecretScanner;
 use herma_evidence::{ArtifactWriter, layout};
 use herma_rules::allowed_paths::{PathRules, TreeFacts};
+use serde::{Deserialize, Serialize};
 
-use crate::collect::secret_in_the_patch;
+use crate::collect::{Collected, secret_in_the_patch};
+use crate::context::RunContext;
 use crate::error::Stop;
-use crate::run::{Ground, Run};
+use crate::journal::StepResult;
+use crate::tree_diff::BaseTree;
 
-/// Judges every changed path and every reported action, and writes the patch.
-pub(crate) fn judge(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
+/// The judgement of the changed paths and of the patch.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Checked {
+    pub(crate) violations: Vec<PathViolation>,
+    /// Where the patch holds a secret, in words: then the bundle has no patch.
+    pub(crate) secret_in_patch: Option<String>,
+}
+
+impl StepResult for Checked {
+    const KEY: &'static str = "checked";
+}
+
+impl Checked {
+    /// Where the result holds a secret, in words.
+    pub(crate) fn secret<'a>(&'a self, collected: &'a Collected) -> Option<&'a String> {
+        self.secret_in_patch.as_ref().or(collected.secret.as_ref())
+    }
+}
+
+/// Judges every changed path, and writes the patch. `actions` are the forbidden ones that were attempted.
+pub(crate) fn judge(
+    ctx: &RunContext<'_>,
+    base: &BaseTree,
+    (collected, tree): (&Collected, &TreeFacts),
+    actions: &[Action],
+    found: &mut Option<Checked>,
+) -> Result<(), Stop> {
     let mut violations = Vec::new();
-    for terms in run.every_terms() {
+    for terms in ctx.effective_rules() {
         let rules = PathRules::compile(terms).map_err(|e| Stop::Internal(e.to_string()))?;
         violations.extend(rules.judge(tree));
     }
     violations.sort();
     violations.dedup();
-    run.facts.violations = Some(violations.clone());
-    write_patch(run, ground, tree)?;
-    run.facts.save(&run.dirs.facts())?;
-    let forbidden = violations.iter().filter(|v| v.rule == PathRule::Forbidden).count();
-    run.record(DiffChecked {
+    let checked = found.insert(Checked { violations, secret_in_patch: None });
+    checked.secret_in_patch = write_patch(ctx, base, collected, tree)?;
+    ctx.journal.append(checked)?;
+    let violations = checked.violations.clone();
+    ctx.record(DiffChecked {
         changed: tree.changes.len(),
+        forbidden: violations.iter().filter(|violation| violation.rule == PathRule::Forbidden).count(),
         violations,
-        forbidden,
-        forbidden_actions: run.facts.actions.clone(),
-        changed_tests: run.facts.changed_tests.clone(),
-        changed_verification_files: run.facts.changed_verification_files.clone(),
-        secret: run.facts.secret.is_some(),
+        forbidden_actions: actions.to_vec(),
+        changed_tests: collected.changed_tests.clone(),
+        changed_verification_files: collected.changed_verification_files.clone(),
+        secret: checked.secret(collected).is_some(),
     })
 }
 
-/// Writes the patch to the bundle while it is scanned; one that holds a secret is withheld.
-fn write_patch(run: &mut Run<'_>, ground: &Ground, tree: &TreeFacts) -> Result<(), Stop> {
-    let Some(result_tree) = run.facts.result_tree.clone() else { return Ok(()) };
-    let patch = run.bundle.writer(layout::PATCH)?;
+/// Writes the patch to the bundle while it is scanned. A patch that holds a secret is withheld; the result says where.
+fn write_patch(
+    ctx: &RunContext<'_>,
+    base: &BaseTree,
+    collected: &Collected,
+    tree: &TreeFacts,
+) -> Result<Option<String>, Stop> {
+    let patch = ctx.bundle.writer(layout::PATCH)?;
     let mut scanned = ScannedPatch { patch, scanner: SecretScanner::default() };
-    ground.git_dir.diff(&ground.baseline.tree, &result_tree, &mut scanned)?;
+    base.git_dir.diff(&base.baseline.tree, &collected.result_tree, &mut scanned)?;
     let ScannedPatch { patch, scanner } = scanned;
     let found = scanner.finish().into_iter().next();
     let at_byte = found.map(|f| format!("the patch holds a secret: {} at byte {}", f.rule, f.offset));
-    // A name that git has to quote does not look like itself there.
-    match at_byte.or_else(|| secret_in_the_patch(tree, &run.events.redactor())) {
+    // git quotes some names, and then they do not look like themselves in the patch.
+    let secret = at_byte.or_else(|| secret_in_the_patch(tree, &ctx.events.redactor()));
+    match secret {
         None => patch.finish()?,
-        Some(secret) => {
-            // Not finished, so it never becomes a file of the bundle.
-            drop(patch);
-            run.facts.secret = Some(secret);
-            let reason = "withheld: it holds a secret; paths and digests are in the report";
-            run.facts.not_applicable.insert(layout::PATCH.to_owned(), reason.to_owned());
-        }
+        // An unfinished artifact never becomes a file of the bundle.
+        Some(_) => drop(patch),
     }
-    Ok(())
+    Ok(secret)
 }
 
 /// Writes and scans in one pass.

@@ -1,37 +1,57 @@
-//! Collects what the engine left: herma walks the tree itself, after every process of the agent is dead.
+//! The collect step: herma walks the workspace itself, after every process of the agent is dead.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use herma_core::RepoPath;
 use herma_core::event::PatchApplied;
-use herma_core::report::{ChangedFile, Entry, Mode};
+use herma_core::report::ChangedFile;
 use herma_evidence::Redactor;
-use herma_git::{ControlFiles, TreeEntry, WalkResult, tree_id, walk};
+use herma_git::{ControlFiles, walk};
 use herma_rules::VerificationFiles;
 use herma_rules::allowed_paths::TreeFacts;
-use herma_rules::names::is_dot_gitmodules;
 use herma_rules::test_files::looks_like_test;
+use serde::{Deserialize, Serialize};
 
+use crate::context::RunContext;
 use crate::error::Stop;
-use crate::run::{Ground, Run};
+use crate::journal::StepResult;
+use crate::tree_diff::{BaseTree, compare, expected_tree, submodules, take_refused_by_git};
 
-/// Walks the workspace, records the result as one commit, and hands over what the path rules need.
+/// The result of the engine's work.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Collected {
+    pub(crate) result_tree: String,
+    pub(crate) result_commit: String,
+    pub(crate) changed_files: Vec<ChangedFile>,
+    pub(crate) changed_tests: Vec<RepoPath>,
+    /// Changed files that decide what verification does, and are no tests.
+    pub(crate) changed_verification_files: Vec<RepoPath>,
+    pub(crate) ignored_files: Vec<RepoPath>,
+    /// Where a name holds a secret, in words.
+    pub(crate) secret: Option<String>,
+}
+
+impl StepResult for Collected {
+    const KEY: &'static str = "collected";
+}
+
+/// Walks the workspace, records the result as one commit, and returns it with the input of the path rules.
 pub(crate) fn collect(
-    run: &mut Run<'_>,
-    ground: &Ground,
+    ctx: &RunContext<'_>,
+    base: &BaseTree,
     control_files: &ControlFiles,
-) -> Result<TreeFacts, Stop> {
-    let workspace = run.dirs.workspace();
+) -> Result<(Collected, TreeFacts), Stop> {
+    let workspace = ctx.dirs.workspace();
     let git_control_files = ControlFiles::read(&workspace)?.changed_since(control_files);
-    let found = walk(&workspace, ground.git_dir.format())?;
-    let (mut changes, added) = compare(ground, &found);
-    let ignored = never_landing(run, ground, &added)?;
+    let found = walk(&workspace, base.git_dir.format())?;
+    let (mut changes, added) = compare(base, &found);
+    let ignored = never_landing(ctx, base, &added)?;
     changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
     let refused_by_git = take_refused_by_git(&mut changes);
 
-    let result = ground.git_dir.commit_changes(&ground.baseline, &workspace, &changes)?;
+    let result = base.git_dir.commit_changes(&base.baseline, &workspace, &changes)?;
     // The tree that lands is the tree that was hashed.
-    if expected_tree(ground, &changes) != result.tree {
+    if expected_tree(base, &changes) != result.tree {
         return Err(Stop::Internal("the workspace changed while it was collected".to_owned()));
     }
 
@@ -45,30 +65,35 @@ pub(crate) fn collect(
         unreadable: found.unreadable,
         special_files: found.specials,
         nested_repositories: found.nested_repositories,
-        submodules: submodules(ground),
+        submodules: submodules(base),
         too_deep: found.too_deep,
         refused_by_git,
         git_control_files,
     };
-    let facts = &mut run.facts;
-    let redactor = run.events.redactor();
-    facts.secret =
-        secret_in_the_patch(&tree, &redactor).or_else(|| secret_beside_the_patch(&tree, &redactor));
-    facts.changed_tests = tree.changes.iter().map(|c| c.path.clone()).filter(looks_like_test).collect();
-    let deciding = VerificationFiles::of(&run.contract.terms.verify);
-    facts.changed_verification_files =
-        tree.changes.iter().filter(|c| deciding.decides(c)).map(|c| c.path.clone()).collect();
-    facts.changed_files.clone_from(&tree.changes);
-    facts.ignored_files.clone_from(&tree.ignored);
-    facts.result_tree = Some(result.tree.clone());
-    facts.result_commit = Some(result.commit.clone());
-    facts.save(&run.dirs.facts())?;
-    run.record(PatchApplied {
+    let redactor = ctx.events.redactor();
+    let deciding = VerificationFiles::of(&ctx.contract.terms.verify);
+    let paths = || tree.changes.iter().map(|change| change.path.clone());
+    let collected = Collected {
+        result_tree: result.tree.clone(),
+        result_commit: result.commit.clone(),
+        changed_files: tree.changes.clone(),
+        changed_tests: paths().filter(looks_like_test).collect(),
+        changed_verification_files: tree
+            .changes
+            .iter()
+            .filter(|change| deciding.decides(change))
+            .map(|change| change.path.clone())
+            .collect(),
+        ignored_files: tree.ignored.clone(),
+        secret: secret_in_the_patch(&tree, &redactor).or_else(|| secret_beside_the_patch(&tree, &redactor)),
+    };
+    ctx.journal.append(&collected)?;
+    ctx.record(PatchApplied {
         result_tree: result.tree,
         result_commit: result.commit,
         changed: tree.changes.len(),
     })?;
-    Ok(tree)
+    Ok((collected, tree))
 }
 
 /// The first secret in a name that the agent chose and that the patch shows. The target of a link is one too.
@@ -106,94 +131,17 @@ fn secret_in_names<'a>(
     })
 }
 
-/// What differs from the baseline, and which paths are new.
-pub(crate) fn compare(ground: &Ground, found: &WalkResult) -> (Vec<ChangedFile>, Vec<RepoPath>) {
-    let mut changes = Vec::new();
-    let mut known = BTreeSet::new();
-    for old in &ground.entries {
-        known.insert(&old.path);
-        let new = found.entries.get(&old.path);
-        // An untouched submodule is an empty directory, which the walk does not list.
-        let untouched_submodule =
-            old.entry.mode == Mode::Submodule && new.is_none() && !has_below(found, &old.path);
-        if new != Some(&old.entry) && !untouched_submodule {
-            changes.push(ChangedFile {
-                path: old.path.clone(),
-                old: Some(old.entry.clone()),
-                new: new.cloned(),
-            });
-        }
-    }
-    let added: Vec<RepoPath> = found.entries.keys().filter(|path| !known.contains(path)).cloned().collect();
-    changes.extend(added.iter().map(|path| ChangedFile {
-        path: path.clone(),
-        old: None,
-        new: found.entries.get(path).cloned(),
-    }));
-    changes.sort_by(|a, b| a.path.cmp(&b.path));
-    (changes, added)
-}
-
-/// Takes the links out of the changes that git records under no such name: neither a commit nor a patch can hold them.
-pub(crate) fn take_refused_by_git(changes: &mut Vec<ChangedFile>) -> Vec<RepoPath> {
-    let is_refused = |change: &ChangedFile| {
-        change.new.as_ref().is_some_and(|new| new.mode == Mode::Symlink)
-            && change.path.components().any(is_dot_gitmodules)
-    };
-    let refused =
-        changes.iter().filter(|change| is_refused(change)).map(|change| change.path.clone()).collect();
-    changes.retain(|change| !is_refused(change));
-    refused
-}
-
-/// Whether anything lies below that path.
-fn has_below(found: &WalkResult, directory: &RepoPath) -> bool {
-    let prefix = [directory.as_bytes(), b"/"].concat();
-    found.entries.keys().any(|path| path.as_bytes().starts_with(&prefix))
-}
-
 /// New files that never land: those that the baseline's ignore rules cover, and the engine's scratch paths.
-fn never_landing(run: &Run<'_>, ground: &Ground, added: &[RepoPath]) -> Result<BTreeSet<RepoPath>, Stop> {
-    let mut ignored = ground.git_dir.ignored(&run.dirs.verification(), &ground.entries, added)?;
-    if let Some(engine) = run.installation.engines.get(&run.plan.engine) {
+fn never_landing(
+    ctx: &RunContext<'_>,
+    base: &BaseTree,
+    added: &[RepoPath],
+) -> Result<BTreeSet<RepoPath>, Stop> {
+    let mut ignored = base.git_dir.ignored(&ctx.dirs.verification(), &base.entries, added)?;
+    if let Some(engine) = ctx.installation.engines.get(&ctx.plan.engine) {
         let scratch = engine.scratch_paths();
         let is_scratch = |path: &&RepoPath| scratch.iter().any(|s| path.as_bytes().starts_with(s.as_bytes()));
         ignored.extend(added.iter().filter(is_scratch).cloned());
     }
     Ok(ignored)
-}
-
-fn submodules(ground: &Ground) -> Vec<RepoPath> {
-    let is_submodule = |e: &&TreeEntry| e.entry.mode == Mode::Submodule;
-    ground.entries.iter().filter(is_submodule).map(|e| e.path.clone()).collect()
-}
-
-/// The name of the tree that the changes make of the baseline, by herma's own reckoning.
-pub(crate) fn expected_tree(ground: &Ground, changes: &[ChangedFile]) -> String {
-    let tree = changed(ground, changes);
-    let entries: Vec<_> = tree.into_iter().collect();
-    tree_id(ground.git_dir.format(), &entries)
-}
-
-/// The tree that the changes make of the baseline.
-pub(crate) fn with_changes<'a>(
-    ground: &'a Ground,
-    changes: impl IntoIterator<Item = &'a ChangedFile>,
-) -> Vec<TreeEntry> {
-    let tree = changed(ground, changes).into_iter();
-    tree.map(|(path, entry)| TreeEntry { path: path.clone(), entry: entry.clone() }).collect()
-}
-
-fn changed<'a>(
-    ground: &'a Ground,
-    changes: impl IntoIterator<Item = &'a ChangedFile>,
-) -> BTreeMap<&'a RepoPath, &'a Entry> {
-    let mut tree: BTreeMap<&RepoPath, &Entry> = ground.entries.iter().map(|e| (&e.path, &e.entry)).collect();
-    for change in changes {
-        match &change.new {
-            Some(new) => tree.insert(&change.path, new),
-            None => tree.remove(&change.path),
-        };
-    }
-    tree
 }

@@ -1,4 +1,4 @@
-//! Who hears an engine, and herma's own voice where the engine has to be answered.
+//! The reader of an engine's stdout, and the writer of its stdin where the engine holds a dialogue.
 
 use std::io::Write;
 use std::sync::mpsc::{Sender, channel};
@@ -7,36 +7,36 @@ use std::thread;
 use herma_destination::View;
 use herma_engines::{AgentEvent, Conversation, DialogueAction, Engine, OutputReader};
 
-use crate::run::Run;
+use crate::context::RunContext;
 
-/// How much herma says to one engine. What is said waits for the engine to read it: one that asks without end, and never
-/// reads, must not fill herma's memory.
-const MOST_SAID: usize = 64 << 20;
+/// The most bytes to one engine's stdin. Lines wait in memory until the engine reads them: one that asks without end must not
+/// fill it.
+const MAX_STDIN_BYTES: usize = 64 << 20;
 
-/// Who hears what an engine says.
+/// Reads an engine's stdout.
 pub(crate) enum Listener {
-    /// Somebody who only reads.
+    /// Only reads.
     Reader(Box<dyn OutputReader>),
-    /// Somebody who answers.
+    /// Reads and answers.
     Dialogue(Box<dyn Conversation>),
 }
 
 impl Listener {
-    /// Who hears this engine in this run.
-    pub(crate) fn of(run: &Run<'_>, engine: &dyn Engine, view: &View) -> Self {
-        let assignment = run.order.assignment();
+    /// The listener of this engine in this run.
+    pub(crate) fn of(ctx: &RunContext<'_>, engine: &dyn Engine, view: &View) -> Self {
+        let assignment = ctx.order.assignment();
         match engine.conversation(&assignment, view) {
             Some(conversation) => Self::Dialogue(conversation),
-            None => Self::Reader(engine.reader(run.plan.contract_digest)),
+            None => Self::Reader(engine.reader(ctx.plan.contract_digest)),
         }
     }
 
-    /// Whether the engine is spoken to.
-    pub(crate) fn speaks(&self) -> bool {
+    /// Whether it answers the engine.
+    pub(crate) fn answers(&self) -> bool {
         matches!(self, Self::Dialogue(_))
     }
 
-    /// What herma says first.
+    /// herma's first turns.
     pub(crate) fn open(&mut self) -> Vec<DialogueAction> {
         match self {
             Self::Reader(_) => Vec::new(),
@@ -44,7 +44,7 @@ impl Listener {
         }
     }
 
-    /// What a line says, and what herma does about it.
+    /// The meaning of a line, and herma's turns after it.
     pub(crate) fn hear(&mut self, line: &[u8]) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         match self {
             Self::Reader(reader) => (reader.line(line), Vec::new()),
@@ -53,21 +53,21 @@ impl Listener {
     }
 }
 
-/// herma's voice in a dialogue. Speaking never waits: an engine that does not read must not keep herma from its limits.
-pub(crate) struct Voice {
-    /// The lines that wait to be read; none where nothing more is said.
+/// Writes an engine's stdin. Writing never blocks: an engine that does not read must not keep herma from enforcing limits.
+pub(crate) struct StdinWriter {
+    /// The lines that wait to be written; none once stdin is closed.
     lines: Option<Sender<Vec<u8>>>,
     left: usize,
-    farewell: Option<String>,
-    over: bool,
+    shutdown_message: Option<String>,
+    complete: bool,
 }
 
-impl Voice {
-    /// The voice that an engine hears on this stream; without one it hears nothing.
+impl StdinWriter {
+    /// Writes to this stream; without one every line is dropped.
     pub(crate) fn new(stdin: Option<Box<dyn Write + Send>>) -> Self {
         let lines = stdin.map(|mut stdin| {
             let (lines, waiting) = channel::<Vec<u8>>();
-            // It ends with the voice, or with the engine: who is dead reads no more, and the write fails.
+            // The thread ends with the writer, or with the engine: a write to a closed pipe fails.
             thread::spawn(move || {
                 while let Ok(line) = waiting.recv() {
                     if stdin.write_all(&line).and_then(|()| stdin.flush()).is_err() {
@@ -77,42 +77,47 @@ impl Voice {
             });
             lines
         });
-        Self { lines, left: MOST_SAID, farewell: None, over: false }
+        Self { lines, left: MAX_STDIN_BYTES, shutdown_message: None, complete: false }
     }
 
-    /// Says a line. What is said to an engine that hears nothing any more is lost, as it would be with anybody.
-    pub(crate) fn say(&mut self, line: &str) -> Result<(), String> {
+    /// Writes a line. Writes to a closed stdin are dropped.
+    pub(crate) fn write_line(&mut self, line: &str) -> Result<(), TooMuchInput> {
         let Some(lines) = &self.lines else { return Ok(()) };
         let Some(left) = self.left.checked_sub(line.len() + 1) else {
             self.lines = None;
-            return Err(format!("it asks without end: herma has said {MOST_SAID} bytes to it"));
+            return Err(TooMuchInput);
         };
         self.left = left;
         let _ = lines.send(format!("{line}\n").into_bytes());
         Ok(())
     }
 
-    /// What is said first where the engine has to be ended.
-    pub(crate) fn prepare_farewell(&mut self, line: String) {
-        self.farewell = Some(line);
+    /// Sets the message that an engine gets before it is ended.
+    pub(crate) fn set_shutdown_message(&mut self, line: String) {
+        self.shutdown_message = Some(line);
     }
 
-    /// Takes leave of an engine that is about to be ended; says whether there was anything to say.
-    pub(crate) fn farewell(&mut self) -> bool {
-        let Some(line) = self.farewell.take() else { return false };
-        let said = !self.over && self.say(&line).is_ok();
+    /// Sends the shutdown message and closes stdin; false where there is no message.
+    pub(crate) fn shut_down(&mut self) -> bool {
+        let Some(line) = self.shutdown_message.take() else { return false };
+        let said = !self.complete && self.write_line(&line).is_ok();
         self.lines = None;
         said
     }
 
-    /// Says nothing more: everything was said.
-    pub(crate) fn end(&mut self) {
-        self.over = true;
+    /// Closes stdin: the dialogue is complete.
+    pub(crate) fn close(&mut self) {
+        self.complete = true;
         self.lines = None;
     }
 
-    /// Whether everything was said.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over
+    /// Whether the dialogue is complete.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.complete
     }
 }
+
+/// The engine asks without end.
+#[derive(Debug, thiserror::Error)]
+#[error("it asks without end: herma has said {MAX_STDIN_BYTES} bytes to it")]
+pub(crate) struct TooMuchInput;

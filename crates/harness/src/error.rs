@@ -66,6 +66,7 @@ impl From<Stop> for OrderError {
         match stop {
             Stop::Blocked => Self::Internal("the run was blocked before it began".to_owned()),
             Stop::Write(what) => Self::Write(what),
+            Stop::Interrupted(why) => Self::Internal(why),
             Stop::Destination(what) | Stop::Internal(what) => Self::Internal(what),
         }
     }
@@ -74,8 +75,10 @@ impl From<Stop> for OrderError {
 /// Why a run goes no further. It is closed all the same.
 #[derive(Debug)]
 pub(crate) enum Stop {
-    /// A gate does not hold; the facts say which.
+    /// A gate does not hold; the step's result says which.
     Blocked,
+    /// The run was cancelled, or nothing waits for it any more.
+    Interrupted(String),
     /// A file of the bundle or of the home could not be written.
     Write(String),
     /// The destination failed under the run, as when its daemon dies or somebody kills what makes the walls.

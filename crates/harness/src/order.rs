@@ -9,11 +9,10 @@ use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::trust::TrustHead;
 use herma_core::units::Span;
 use herma_core::{Contract, Digest, Fault, RunId, Timestamp, VERSION};
-use herma_engines::Assignment;
+use herma_engines::{Assignment, Resume};
 use serde::{Deserialize, Serialize};
 
-use crate::children::ChildOf;
-use crate::resume::Resumed;
+use crate::parent_run::ParentRun;
 
 /// What is asked of a run.
 #[derive(Clone, Debug)]
@@ -47,7 +46,7 @@ pub(crate) struct Occasion<'a> {
     /// How long the operator has, where that is not what the settings say.
     pub(crate) outcome_within: Option<Span>,
     /// The run that asked for this one.
-    pub(crate) child_of: Option<&'a Arc<ChildOf>>,
+    pub(crate) child_of: Option<&'a Arc<ParentRun>>,
 }
 
 impl Order {
@@ -118,4 +117,22 @@ impl Plan {
             trust_head: None,
         }
     }
+}
+
+/// The run that another one resumes.
+#[derive(Clone, Debug)]
+pub struct Resumed {
+    /// Which.
+    pub(crate) run: RunId,
+    /// What its agent goes on with.
+    pub(crate) resume: Resume,
+    /// What it made of the base; nothing where it changed nothing, or where its patch was withheld.
+    pub(crate) work: Option<Work>,
+}
+
+/// A patch, and the tree that it makes of the base that it was drawn from.
+#[derive(Clone, Debug)]
+pub(crate) struct Work {
+    pub(crate) patch: PathBuf,
+    pub(crate) tree: String,
 }

@@ -1,64 +1,75 @@
-//! The program of an engine that herma did not write, as a copy that only herma can write: what was hashed is what runs.
+//! The program of an external engine, as a copy that only herma can write: the hashed bytes are the bytes that run.
 
 use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
+use herma_core::Digest;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_destination::Mount;
 use herma_engines::Engine;
 
+use crate::context::RunContext;
 use crate::error::Stop;
 use crate::file_reading::open_named;
-use crate::run::Run;
 
-/// Copies the program of the run's engine, where it has one, and says whether the copy is what the gates judged.
+/// Whether the program that will run is the one that the gates judged.
+pub(crate) enum ProgramCheck {
+    Same,
+    Changed(BlockerRecord),
+}
+
+/// Copies the program of the run's engine, where it has one, and compares the copy with the digest that the gates judged.
 ///
-/// It is mounted from here and never from where it was admitted: whoever can rename a directory above that place could
-/// put another program there and take it away again.
-pub(crate) fn copy(run: &Run<'_>, engine: &dyn Engine) -> Result<Result<(), BlockerRecord>, Stop> {
-    let Some(program) = engine.program() else { return Ok(Ok(())) };
-    let swapped = |why: &str| Ok(Err(Blocker::EngineDigestMismatch.because(why)));
+/// The destination mounts this copy and never the admitted path: a process that can rename a directory above that path could put
+/// another program there for a moment.
+pub(crate) fn copy(
+    ctx: &RunContext<'_>,
+    engine: &dyn Engine,
+    judged: Option<Digest>,
+) -> Result<ProgramCheck, Stop> {
+    let Some(program) = engine.program() else { return Ok(ProgramCheck::Same) };
+    let changed = |why: &str| Ok(ProgramCheck::Changed(Blocker::EngineDigestMismatch.because(why)));
     if program.is_dir() {
-        // A whole tree is not copied: it lies in herma's own home, where nobody else can write, and is mounted from there.
-        if !program.starts_with(run.installation.home.installed()) {
-            return swapped("a directory runs only where `herma engines install` put it");
+        // herma mounts a whole tree from its own home, where no other user can write.
+        if !program.starts_with(ctx.installation.home.installed()) {
+            return changed("a directory runs only where `herma engines install` put it");
         }
-        if engine.digest().ok() == run.facts.engine_digest {
-            return Ok(Ok(()));
+        if engine.digest().ok() == judged {
+            return Ok(ProgramCheck::Same);
         }
-        return swapped("what is installed was changed after the gates had looked at it");
+        return changed("what is installed was changed after the gates had looked at it");
     }
-    let copy = place(run);
+    let copy = place(ctx);
     if let Err(error) = copy_program(program, &copy) {
         let Stop::Internal(_) = Stop::from(error) else {
             return Err(Stop::Write("the engine's program could not be copied".to_owned()));
         };
-        return swapped("the program was there when the gates looked at it, and cannot be read any more");
+        return changed("the program was there when the gates looked at it, and cannot be read any more");
     }
     fs::set_permissions(&copy, Permissions::from_mode(0o500))?;
-    if engine.digest_with(&copy).ok() == run.facts.engine_digest {
-        return Ok(Ok(()));
+    if engine.digest_with(&copy).ok() == judged {
+        return Ok(ProgramCheck::Same);
     }
-    swapped("the program was changed after the gates had looked at it")
+    changed("the program was changed after the gates had looked at it")
 }
 
-/// What of the engine has to be visible inside the destination.
-pub(crate) fn mounts(run: &Run<'_>, engine: &dyn Engine) -> Vec<Mount> {
+/// The engine's files that the destination has to show.
+pub(crate) fn mounts(ctx: &RunContext<'_>, engine: &dyn Engine) -> Vec<Mount> {
     match engine.program() {
         Some(tree) if tree.is_dir() => engine.mounts(tree),
-        Some(_) => engine.mounts(&place(run)),
+        Some(_) => engine.mounts(&place(ctx)),
         None => Vec::new(),
     }
 }
 
-/// A program that became a FIFO after its digest was taken is not waited for.
+/// Opens without blocking: the program may have become a FIFO after its digest was taken.
 fn copy_program(program: &Path, copy: &Path) -> io::Result<()> {
     let mut from = open_named(program)?;
     io::copy(&mut from, &mut File::create_new(copy)?).map(drop)
 }
 
-fn place(run: &Run<'_>) -> PathBuf {
-    run.dirs.root().join("program")
+fn place(ctx: &RunContext<'_>) -> PathBuf {
+    ctx.dirs.root().join("program")
 }

@@ -6,8 +6,9 @@ use herma_core::units::Span;
 use crate::error::OrderError;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
+use crate::pipeline::run_on;
 use crate::progress::Progress;
-use crate::run::{Finished, run_on};
+use crate::submission::Finished;
 
 /// Runs an order for a proof. Only the ladder calls it: no flag and no contract leads here. `outcome_within` replaces
 /// the operator's time limit for the outcome.

@@ -29,7 +29,7 @@ pub(crate) fn pump(
     thread::spawn(move || {
         let Some(mut stream) = stream else { return log.finish().map(|()| 0) };
         let mut listener = listener;
-        let is_answered = listener.as_ref().is_some_and(Listener::speaks);
+        let is_answered = listener.as_ref().is_some_and(Listener::answers);
         let mut lines = if is_answered { LineSplitter::of_dialogue() } else { LineSplitter::new() };
         let mut buffer = vec![0; 64 << 10];
         let (mut written, mut unread) = (Ok(()), 0);

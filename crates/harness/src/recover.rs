@@ -5,27 +5,27 @@ use std::sync::Arc;
 
 use herma_core::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
 use herma_core::event::{ApprovalConsumed, Source};
-use herma_core::report::ApprovalStatus;
 use herma_core::store::{Store as _, StoreError};
 use herma_core::{Contract, EventType, Report, RunId, Stage, Step};
 use herma_destination::probe;
 use herma_evidence::bundle::Reopened;
 use herma_evidence::chain::{Broken, Chain};
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, attest, layout, report};
-use herma_home::{ActiveRun, RunDirs};
+use herma_git::SourceRepo;
 
-use crate::close::{Closing, was_used};
+use crate::close::{Closing, remember_landing, was_used};
+use crate::decide::ApprovalResults;
 use crate::egress;
 use crate::error::OrderError;
-use crate::facts::Facts;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::installation::Installation;
-use crate::land;
-use crate::models;
+use crate::journal::Journal;
 use crate::order::Plan;
-use crate::outcome;
-use crate::run::first_events;
+use crate::pipeline::first_events;
+use crate::results::RunResults;
+use crate::run_router;
 use crate::target::find_again;
+use herma_home::{ActiveRun, RunDirs};
 
 /// A run that was closed for a dead process.
 #[derive(Clone, Debug)]
@@ -123,8 +123,9 @@ fn close_planned(
     plan: &Plan,
     contract: &Contract,
 ) -> Result<Report, OrderError> {
-    // After a power cut the facts may be lost; a patch that nothing is known of proves nothing.
-    if Facts::load(&dirs.facts()).result_tree.is_none() && !dirs.bundle().join(layout::ATTESTATION).exists() {
+    // After a power cut the journal may be lost; a patch without its step result proves nothing.
+    let results: RunResults = Journal::replay(&dirs.facts());
+    if results.collected.is_none() && !dirs.bundle().join(layout::ATTESTATION).exists() {
         for name in [layout::PATCH, layout::TEST_LOG] {
             let _ = std::fs::remove_file(dirs.bundle().join(name));
         }
@@ -134,13 +135,12 @@ fn close_planned(
         // It died after the attestation: the verdict stands, only the store does not know it.
         Reopened::Attested => {
             let (report, events) = finished(dirs)?;
-            outcome::remember(&installation.home, &report, &Facts::load(&dirs.facts()))
-                .map_err(OrderError::home)?;
+            remember_landing(installation, &report, &results)?;
             (report, events)
         }
-        Reopened::Open(bundle) => interrupt(installation, dirs, plan, contract, &bundle)?,
+        Reopened::Open(bundle) => interrupt(installation, plan, contract, &bundle, results)?,
     };
-    models::index(&installation.store, &dirs.bundle(), &report)?;
+    run_router::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.finish(&report, &events)?;
     let kept = plan.keep_workspace && was_used(&events);
     dirs.clear(kept).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
@@ -174,12 +174,12 @@ fn complete_the_start(
     Ok(())
 }
 
-/// Takes down that the run used its approval, where it died between the mark that says so and the event.
+/// Records that the run used its approval, where it died between the mark that says so and the event.
 fn note_used_approval(
     installation: &Installation,
     run_id: RunId,
     events: &EventLog,
-    facts: &mut Facts,
+    results: &mut RunResults,
 ) -> Result<(), OrderError> {
     let events_so_far = events.events();
     let seen = |kind| events_so_far.iter().find(|event| event.kind == kind);
@@ -188,49 +188,31 @@ fn note_used_approval(
     if installation.home.marked_by(id) != Some(run_id) {
         return Ok(());
     }
-    facts.approval_id = Some(id);
-    facts.approval_status = Some(ApprovalStatus::Consumed);
+    results.approval = Some(ApprovalResults::consumed(id));
     if seen(EventType::ApprovalConsumed).is_none() {
         events.record(Source::Harness, ApprovalConsumed { approval_id: id })?;
     }
     Ok(())
 }
 
-/// Ends the run as interrupted, with what was known.
+/// Ends the run as interrupted, with the results of the steps that it had taken.
 fn interrupt(
     installation: &Installation,
-    dirs: &RunDirs,
     plan: &Plan,
     contract: &Contract,
     bundle: &Bundle,
+    mut results: RunResults,
 ) -> Result<(Report, Vec<herma_core::Event>), OrderError> {
-    let redactor = Redactor::default();
-    let events = EventLog::resume(bundle, plan.run_id, redactor)?;
+    let events = EventLog::resume(bundle, plan.run_id, Redactor::default())?;
     let (trace, steps) = Trace::resume(bundle)?;
     complete_the_start(plan, contract, bundle, &events)?;
-    let mut facts = Facts::load(&dirs.facts());
     let last = steps.last().map_or(Step::Start, |line| line.step);
-    facts.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
-    note_used_approval(installation, plan.run_id, &events, &mut facts)?;
-    models::recover(installation, plan, bundle, &events, &mut facts)?;
-    egress::recover(&mut facts, plan.egress, &events.events());
-    let seen = |kind| events.events().iter().any(|event| event.kind == kind);
-    facts.engine_started = seen(EventType::EngineStarted);
-    facts.confined = seen(EventType::ConfinementProbed);
-    let source = find_again(installation, contract, facts.target_dir.as_deref());
-    if contract.terms.stage == Stage::DisposableRepo {
-        // What landed there goes with the repository.
-        facts.landed = false;
-    }
-    let landing_place = source.clone().filter(|_| contract.terms.stage == Stage::OwnedRepo);
-    if let Some(place) = &landing_place {
-        // An interrupted run is no pass, and one that died between the pack and the ref has left the pack.
-        land::look_again(place, &mut facts, installation.clock.now());
-        land::take_back(place, &mut facts);
-    }
-    if facts.source_before.is_some() && !facts.landed {
-        facts.source_after = source.and_then(|source| source.capture().ok());
-    }
+    results.end.interrupted = Some(format!("herma was stopped at or after the step `{last}`"));
+    note_used_approval(installation, plan.run_id, &events, &mut results)?;
+    let own_calls = results.own_model_calls();
+    run_router::recover(installation, plan, (bundle, &events), own_calls, &mut results.models)?;
+    recover_from_events(plan, &events.events(), &mut results);
+    let landing_place = recover_target(installation, contract, &mut results);
     let mut closing = Closing {
         installation,
         plan,
@@ -238,10 +220,49 @@ fn interrupt(
         bundle,
         events: &events,
         trace: &trace,
-        facts: &mut facts,
+        results: &mut results,
         landing_place,
     };
     let report = closing.seal()?;
     attest(bundle, &installation.key, &report)?;
     Ok((report, events.events()))
+}
+
+/// Completes the results with what the events say: a step may have died between its event and its result.
+fn recover_from_events(plan: &Plan, events: &[herma_core::Event], results: &mut RunResults) {
+    let had_proxy = results.services.as_ref().is_some_and(|services| services.egress.is_some());
+    let had_proxy = had_proxy || results.egress.is_some();
+    if let Some(used) = egress::recover(had_proxy, plan.egress, events) {
+        results.egress.get_or_insert_default().used = used;
+    }
+    let seen = |kind| events.iter().any(|event| event.kind == kind);
+    results.engine.get_or_insert_default().started = seen(EventType::EngineStarted);
+    results.probe.get_or_insert_default().confined = seen(EventType::ConfinementProbed);
+}
+
+/// Takes back what landed, and captures the target; returns the repository that the run lands in.
+fn recover_target(
+    installation: &Installation,
+    contract: &Contract,
+    results: &mut RunResults,
+) -> Option<SourceRepo> {
+    let gates = results.gates.as_ref();
+    let source = find_again(installation, contract, gates.and_then(|gates| gates.target_dir.as_deref()));
+    let had_source = gates.is_some_and(|gates| gates.source_before.is_some());
+    if contract.terms.stage == Stage::DisposableRepo
+        && let Some(landing) = &mut results.landing
+    {
+        landing.gone();
+    }
+    let landing_place = source.clone().filter(|_| contract.terms.stage == Stage::OwnedRepo);
+    if let (Some(place), Some(landing)) = (&landing_place, &mut results.landing) {
+        // An interrupted run is no pass, and one that died between the pack and the ref has left the pack.
+        landing.look_again(place, installation.clock.now());
+        landing.take_back(place);
+    }
+    if had_source && !results.landed() {
+        results.witnessed.get_or_insert_default().source_after =
+            source.and_then(|source| source.capture().ok());
+    }
+    landing_place
 }

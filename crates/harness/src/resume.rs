@@ -2,7 +2,6 @@
 
 use std::fmt::Write as _;
 use std::io;
-use std::path::PathBuf;
 
 use herma_core::contract::MAX_BYTES;
 use herma_core::engine::EngineName;
@@ -13,31 +12,13 @@ use herma_trust::verify_run;
 
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};
 use crate::installation::Installation;
-use crate::order::Order;
+use crate::order::{Order, Resumed, Work};
 use crate::session::Kept;
 
 /// The longest message to an agent.
 const LONGEST_MESSAGE: usize = 16 << 10;
 /// The most of the first event.
 const FIRST_EVENT: u64 = 64 << 10;
-
-/// The run that another one resumes.
-#[derive(Clone, Debug)]
-pub struct Resumed {
-    /// Which.
-    pub(crate) run: RunId,
-    /// What its agent goes on with.
-    pub(crate) resume: Resume,
-    /// What it made of the base; nothing where it changed nothing, or where its patch was withheld.
-    pub(crate) work: Option<Work>,
-}
-
-/// A patch, and the tree that it makes of the base that it was drawn from.
-#[derive(Clone, Debug)]
-pub(crate) struct Work {
-    pub(crate) patch: PathBuf,
-    pub(crate) tree: String,
-}
 
 /// Why a run cannot be resumed.
 #[derive(Debug, thiserror::Error)]

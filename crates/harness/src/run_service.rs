@@ -10,8 +10,9 @@ use herma_evidence::{RunFeed, RunUpdates};
 use crate::error::OrderError;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
+use crate::pipeline::run_submitted;
 use crate::progress::Unwatched;
-use crate::run::{Finished, Submission, run_submitted};
+use crate::submission::{Finished, Submission};
 
 /// The stack of a run's thread, as large as that of a main thread.
 const STACK_BYTES: usize = 8 << 20;

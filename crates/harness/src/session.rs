@@ -11,7 +11,6 @@ use herma_engines::{Engine, SessionId};
 use herma_home::{RunDirs, remove_tree};
 use serde::{Deserialize, Serialize};
 
-use crate::facts::Facts;
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::order::Order;
 
@@ -42,14 +41,13 @@ impl Kept {
 
 /// Keeps what a dead agent left of its session, beside the bundle. What it left in a way that cannot be kept is not: the
 /// run is closed, whatever the agent did to its directory.
-pub(crate) fn keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &Facts) {
-    if try_to_keep(dirs, engine, order, facts).is_err() {
+pub(crate) fn keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &SessionId) {
+    if try_to_keep(dirs, engine, order, session).is_err() {
         let _ = remove_tree(&dirs.session());
     }
 }
 
-fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &Facts) -> io::Result<()> {
-    let Some(session) = facts.session.clone() else { return Ok(()) };
+fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &SessionId) -> io::Result<()> {
     let places: Vec<_> =
         engine.sessions().into_iter().filter(|place| is_directory(&dirs.engine(), place)).collect();
     if places.is_empty() {
@@ -63,7 +61,7 @@ fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, facts: &Facts
         fs::rename(dirs.engine().join(place), to)?;
     }
     let record = Kept {
-        session,
+        session: session.clone(),
         contract_dir: order.contract_dir.clone(),
         destination: order.destination(),
         egress: order.egress,

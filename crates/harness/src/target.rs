@@ -11,8 +11,9 @@ use herma_fixtures::Fixture;
 use herma_git::{Baseline, GitDir, GitError, ObjectFormat, SourceRepo, SourceState, is_plain};
 use herma_trust::{AdmissionFinding, import_fixture};
 
-use crate::children::{self, ChildOf};
 use crate::installation::Installation;
+use crate::parent_run::ParentRun;
+use crate::parent_snapshot;
 
 /// The target of a contract, found.
 pub(crate) enum FoundTarget {
@@ -21,7 +22,7 @@ pub(crate) enum FoundTarget {
     /// A local repository.
     Repo(Box<FoundRepo>),
     /// The workspace of the run that asked for this one.
-    Workspace(Arc<ChildOf>),
+    Workspace(Arc<ParentRun>),
 }
 
 /// A local repository that was found, with what it was before the run.
@@ -74,7 +75,7 @@ impl FoundTarget {
     }
 
     /// The target of a child: what its parent works on.
-    pub(crate) fn of_parent(contract: &Contract, parent: &Arc<ChildOf>) -> Result<Self, BlockerRecord> {
+    pub(crate) fn of_parent(contract: &Contract, parent: &Arc<ParentRun>) -> Result<Self, BlockerRecord> {
         not_critical(contract)?;
         Ok(Self::Workspace(Arc::clone(parent)))
     }
@@ -154,7 +155,7 @@ impl FoundTarget {
                 Ok((git_dir, baseline))
             }
             Self::Repo(repo) => repo.source.make_git_dir(git_dir),
-            Self::Workspace(parent) => children::baseline(installation, git_dir, parent),
+            Self::Workspace(parent) => parent_snapshot::baseline(installation, git_dir, parent),
         }
     }
 }

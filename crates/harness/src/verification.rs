@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use herma_core::contract::Action;
 use herma_core::event::VerificationCompleted;
 use herma_core::report::{ChangedByCommand, ChangedFile, Verification, VerificationStatus};
 use herma_core::{RepoPath, RunId};
@@ -16,13 +17,18 @@ use herma_destination::toolchain::Toolchains;
 use herma_destination::{Exit, Job, JobPaths, Prepared, Process, leftovers, wait_unless};
 use herma_evidence::{LogWriter, Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
+use serde::{Deserialize, Serialize};
 
+use crate::checks::Checked;
+use crate::child_queue::HandedFile;
 use crate::children::hand_over;
-use crate::collect::with_changes;
+use crate::collect::Collected;
+use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::run::{Ground, Run};
-use crate::supervise::{Ending, HOLDERS, PATIENCE, limits};
+use crate::journal::StepResult;
+use crate::process_end::{HOLDER_INTERVAL, ProcessEnd, STREAM_TIMEOUT, limits};
+use crate::tree_diff::{BaseTree, with_changes};
 
 /// How much of the commands' output is kept.
 const LOG_CAP: u64 = 64 << 20;
@@ -31,86 +37,114 @@ const NOT_FOUND: [i32; 2] = [126, 127];
 
 type SharedLog = Arc<Mutex<LogWriter>>;
 
-/// What every command has in common.
+/// The verification of a result.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct Verified {
+    pub(crate) commands: Vec<Verification>,
+    pub(crate) with_baseline_tests: Vec<Verification>,
+    /// Why there was nothing to verify.
+    pub(crate) skipped: Option<String>,
+    /// The changed files of a child run, for its parent.
+    #[serde(skip)]
+    pub(crate) handed: Option<Vec<HandedFile>>,
+}
+
+impl StepResult for Verified {
+    const KEY: &'static str = "verified";
+}
+
+/// The result that is verified.
+#[derive(Clone, Copy)]
+pub(crate) struct Verifiable<'a> {
+    pub(crate) base: &'a BaseTree,
+    pub(crate) collected: &'a Collected,
+    pub(crate) checked: &'a Checked,
+    /// The forbidden actions that were attempted.
+    pub(crate) actions: &'a [Action],
+}
+
+/// The parts that every command shares.
 struct Bench<'a> {
     ready: &'a Ready,
     deadline: Instant,
     log: SharedLog,
 }
 
-/// Makes ready for the first command, whatever its checkout will hold.
-pub(crate) fn prepare<'a>(run: &Run<'_>, ready: &'a Ready) -> Result<Option<Prepared<'a>>, Stop> {
-    let job = |command: &String| job(run, command, run.dirs.verification(), &ready.toolchains);
-    let first = run.contract.terms.verify.first().map(job);
+/// Prepares the first command, whatever its checkout will hold.
+pub(crate) fn prepare<'a>(ctx: &RunContext<'_>, ready: &'a Ready) -> Result<Option<Prepared<'a>>, Stop> {
+    let job = |command: &String| job(ctx, command, ctx.dirs.verification(), &ready.toolchains);
+    let first = ctx.contract.terms.verify.first().map(job);
     Ok(first.map(|job| Prepared::begin(ready.destination.as_ref(), job)).transpose()?)
 }
 
-/// Runs every verification command, unless what was found already decides against the result.
+/// The verify step: runs every verification command, unless an earlier step decides against the result.
 pub(crate) fn verify(
-    run: &mut Run<'_>,
-    ground: &Ground,
+    ctx: &RunContext<'_>,
+    result: Verifiable<'_>,
     ready: &Ready,
     first: Option<Prepared<'_>>,
+    found: &mut Option<Verified>,
 ) -> Result<(), Stop> {
-    if let Some(reason) = pointless(run) {
-        run.facts.not_applicable.insert(layout::TEST_LOG.to_owned(), reason.to_owned());
+    let verified = found.insert(Verified::default());
+    if let Some(reason) = pointless(ctx, result) {
+        verified.skipped = Some(reason.to_owned());
         return Ok(());
     }
-    let checkout = with_patch(run, ground)?;
-    if run.occasion.child_of.is_some() {
-        run.handed = hand_over(&run.dirs.workspace(), &run.facts.changed_files);
+    let checkout = with_patch(ctx, result)?;
+    if ctx.occasion.child_of.is_some() {
+        verified.handed = hand_over(&ctx.dirs.workspace(), &result.collected.changed_files);
     }
-    if !run.plan.keep_workspace {
-        run.remove_aside(run.dirs.workspace());
+    if !ctx.plan.keep_workspace {
+        ctx.remove_aside(ctx.dirs.workspace());
     }
-    let log = run.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
-    let deadline = Instant::now() + run.contract.terms.limits.total.duration();
+    let log = ctx.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?;
+    let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
     let bench = Bench { ready, deadline, log: Arc::new(Mutex::new(log)) };
-    let done = all(run, &bench, &checkout, first)?;
-    run.check_cancelled()?;
-    run.facts.verification = done;
-    run.remove_aside(checkout.root().to_owned());
-    if leans_on_its_tests(run) {
+    let done = all(ctx, &bench, &checkout, first)?;
+    ctx.check_cancelled()?;
+    verified.commands = done;
+    ctx.remove_aside(checkout.root().to_owned());
+    if depends_on_changed_tests(ctx, result.collected, &verified.commands) {
         write(
             &bench.log,
             b"\n# once more, with the tests and what decides on them as they were before the engine\n",
         );
-        let checkout = with_old_tests(run, ground)?;
-        let done = all(run, &bench, &checkout, None)?;
-        run.check_cancelled()?;
-        run.facts.verification_with_baseline_tests = done;
-        run.remove_aside(checkout.root().to_owned());
+        let checkout = with_old_tests(ctx, result)?;
+        let done = all(ctx, &bench, &checkout, None)?;
+        ctx.check_cancelled()?;
+        verified.with_baseline_tests = done;
+        ctx.remove_aside(checkout.root().to_owned());
     }
     let log = Arc::into_inner(bench.log).ok_or_else(|| Stop::panicked("reading test output"))?;
     log.into_inner().unwrap_or_else(PoisonError::into_inner).finish()?;
-    run.facts.save(&run.dirs.facts())?;
-    let passed = run.facts.verification.iter().all(passes);
-    run.record(VerificationCompleted {
-        passed,
-        commands: run.facts.verification.clone(),
-        with_baseline_tests: run.facts.verification_with_baseline_tests.clone(),
+    ctx.journal.append(verified)?;
+    ctx.record(VerificationCompleted {
+        passed: verified.commands.iter().all(passes),
+        commands: verified.commands.clone(),
+        with_baseline_tests: verified.with_baseline_tests.clone(),
     })
 }
 
 /// The result, in the checkout that was laid out before the engine started.
 ///
-/// The commands run in it one after another. They are the code of the result, and may have done anything to it once the first
-/// has run: herma writes nothing into it after that.
-fn with_patch(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
-    let (root, changes) = (run.dirs.verification(), &run.facts.changed_files);
-    copy_changes(&run.dirs.workspace(), ground.git_dir.format(), changes, &root)?;
-    Ok(CheckoutState::record(root, ground.git_dir.format(), with_changes(ground, changes)))
+/// The commands run in it one after another. They are code of the result, and may have done anything to it once the first has run:
+/// herma writes nothing into it after that.
+fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<CheckoutState, Stop> {
+    let (root, changes, base) = (ctx.dirs.verification(), &result.collected.changed_files, result.base);
+    copy_changes(&ctx.dirs.workspace(), base.git_dir.format(), changes, &root)?;
+    Ok(CheckoutState::record(root, base.git_dir.format(), with_changes(base, changes)))
 }
 
-/// The result without what the engine did to tests, and to what decides on them: in a checkout of its own, because in the first one the engine's tests,
-/// and its code, have run.
-fn with_old_tests(run: &Run<'_>, ground: &Ground) -> Result<CheckoutState, Stop> {
-    let reverted = run.facts.changed_tests.iter().chain(&run.facts.changed_verification_files).collect();
-    let changes = besides(&run.facts.changed_files, &reverted);
-    let (root, tree) = (run.dirs.old_tests(), with_changes(ground, changes));
+/// The result with the tests, and the files that decide on them, of the baseline: in a checkout of its own, because the engine's
+/// tests have run in the first one.
+fn with_old_tests(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<CheckoutState, Stop> {
+    let Verifiable { base, collected, .. } = result;
+    let reverted = collected.changed_tests.iter().chain(&collected.changed_verification_files).collect();
+    let changes = besides(&collected.changed_files, &reverted);
+    let (root, tree) = (ctx.dirs.old_tests(), with_changes(base, changes));
     std::fs::create_dir(&root)?;
-    lay_out(&ground.git_dir, &tree, &[&root])?;
-    Ok(CheckoutState::record(root, ground.git_dir.format(), tree))
+    lay_out(&base.git_dir, &tree, &[&root])?;
+    Ok(CheckoutState::record(root, base.git_dir.format(), tree))
 }
 
 /// The changes without those that are reverted, and without those in the place of a reverted file.
@@ -127,23 +161,23 @@ fn besides<'a>(changes: &'a [ChangedFile], reverted: &BTreeSet<&RepoPath>) -> Ve
 /// Runs the commands in a checkout, until the run is over or a command has changed tracked files: the commands after that one
 /// would test other files than those recorded.
 fn all(
-    run: &Run<'_>,
+    ctx: &RunContext<'_>,
     bench: &Bench<'_>,
     checkout: &CheckoutState,
     mut first: Option<Prepared<'_>>,
 ) -> Result<Vec<Verification>, Stop> {
     let Bench { ready, deadline, log } = bench;
-    let mut left = run.contract.terms.verify.iter();
+    let mut left = ctx.contract.terms.verify.iter();
     let mut done = Vec::new();
-    while let Some(command) = left.next().filter(|_| !run.is_over()) {
+    while let Some(command) = left.next().filter(|_| !ctx.is_over()) {
         write(log, format!("$ {command}\n").as_bytes());
         let started = Instant::now();
         let process = if let Some(prepared) = first.take() {
             prepared.start()
         } else {
-            ready.destination.start(&job(run, command, checkout.root().to_owned(), &ready.toolchains))
+            ready.destination.start(&job(ctx, command, checkout.root().to_owned(), &ready.toolchains))
         };
-        let mut one = one(process?, run, command, started, *deadline, log)?;
+        let mut one = one(process?, ctx, command, started, *deadline, log)?;
         // Every process of the command is dead by now, so that nothing changes a file after this comparison.
         one.changed_files = ChangedByCommand::of(&checkout.changed());
         let changed = one.changed_files.is_some();
@@ -170,18 +204,18 @@ fn changed_notice(files: &ChangedByCommand, left: usize) -> String {
 }
 
 /// Why there is nothing to verify: the patch breaks a rule, or there is none though one is required.
-fn pointless(run: &Run<'_>) -> Option<&'static str> {
-    let facts = &run.facts;
-    if facts.violations.as_ref().is_none_or(|violations| !violations.is_empty()) {
+fn pointless(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Option<&'static str> {
+    let Verifiable { collected, checked, actions, .. } = result;
+    if !checked.violations.is_empty() {
         return Some("the patch breaks the path rules, so it was not verified");
     }
-    if !facts.actions.is_empty() {
+    if !actions.is_empty() {
         return Some("the engine attempted a forbidden action, so its patch was not verified");
     }
-    if facts.secret.is_some() {
+    if checked.secret(collected).is_some() {
         return Some("the result holds a secret, so it was not verified");
     }
-    if facts.changed_files.is_empty() && run.contract.terms.require_diff {
+    if collected.changed_files.is_empty() && ctx.contract.terms.require_diff {
         return Some("there is no patch to verify");
     }
     None
@@ -192,24 +226,24 @@ fn passes(verification: &Verification) -> bool {
 }
 
 /// Whether the commands passed with tests, or with files that decide on them, that the engine changed, added or removed, where
-/// they must not lean on that. One that is new counts too: it can keep the old ones from being run.
-fn leans_on_its_tests(run: &Run<'_>) -> bool {
-    let facts = &run.facts;
-    let changed_checks = !facts.changed_tests.is_empty() || !facts.changed_verification_files.is_empty();
-    changed_checks && !run.contract.terms.tests_may_change && facts.verification.iter().all(passes)
+/// the result must not depend on that. A new file counts too: it can keep old tests from being run.
+fn depends_on_changed_tests(ctx: &RunContext<'_>, collected: &Collected, commands: &[Verification]) -> bool {
+    let changed_checks =
+        !collected.changed_tests.is_empty() || !collected.changed_verification_files.is_empty();
+    changed_checks && !ctx.contract.terms.tests_may_change && commands.iter().all(passes)
 }
 
-fn job(run: &Run<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains) -> Job {
+fn job(ctx: &RunContext<'_>, command: &str, checkout: PathBuf, toolchains: &Toolchains) -> Job {
     let argv = vec!["sh".into(), "-c".into(), command.into()];
-    Job::new(run.plan.run_id, argv, JobPaths::new(checkout))
+    Job::new(ctx.plan.run_id, argv, JobPaths::new(checkout))
         .with_search_path(toolchains.path.clone())
         .with_mounts(toolchains.mounts.clone())
-        .with_limits(limits(run.contract))
+        .with_limits(limits(ctx.contract))
 }
 
 fn one(
     mut process: Box<dyn Process>,
-    run: &Run<'_>,
+    ctx: &RunContext<'_>,
     command: &str,
     started: Instant,
     deadline: Instant,
@@ -231,18 +265,18 @@ fn one(
     drop(open);
     let left = deadline.saturating_duration_since(started);
     let patience = deadline.saturating_duration_since(Instant::now());
-    let ended = wait_unless(process.as_mut(), patience, || run.is_over());
-    let Ending { exit, reason } = Ending::of(ended, process.as_ref());
+    let ended = wait_unless(process.as_mut(), patience, || ctx.is_over());
+    let ProcessEnd { exit, reason } = ProcessEnd::of(ended, process.as_ref());
     // What it left behind dies with it, on time or not.
     process.kill_all()?;
-    until_silence(&closed, run.plan.run_id)?;
+    until_closed(&closed, ctx.plan.run_id)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
     let (status, exit_code) = judge(exit);
     // What was met and did no harm is not worth a word.
     let reason = reason.filter(|_| status == VerificationStatus::Failed);
-    let cut_off = exit.is_none() && run.is_over();
+    let cut_off = exit.is_none() && ctx.is_over();
     let ending = if cut_off {
         "[killed: the run goes no further]\n".to_owned()
     } else {
@@ -255,10 +289,10 @@ fn one(
 }
 
 /// Waits for the end of the streams. Those that stay open are held by something that was not found before.
-fn until_silence(closed: &Receiver<Infallible>, run: RunId) -> Result<(), Stop> {
-    let give_up = Instant::now() + PATIENCE;
+fn until_closed(closed: &Receiver<Infallible>, run: RunId) -> Result<(), Stop> {
+    let give_up = Instant::now() + STREAM_TIMEOUT;
     while Instant::now() < give_up {
-        match closed.recv_timeout(HOLDERS) {
+        match closed.recv_timeout(HOLDER_INTERVAL) {
             Ok(_) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
             Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(run)?),
         }

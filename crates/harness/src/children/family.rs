@@ -1,16 +1,14 @@
 //! A run as the parent of others: it runs them one after the other, beside its own engine and no longer than that.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
 use herma_core::child::ChildEnd;
-use herma_core::contract::Terms;
 use herma_core::egress::EgressMode;
-use herma_core::engine::EngineName;
 use herma_core::event::{EventData, Source, ToolEvaluated};
 use herma_core::{CancellationToken, Contract, RunId, Status};
 use herma_engines::Engine;
@@ -21,64 +19,30 @@ use herma_router::service::RunAbove;
 use herma_rules::PathRules;
 use herma_trust::check_egress;
 
-use super::ask::{ChildAnswer, ChildAsk};
-use super::door::{ChildDoor, Wanted};
 use super::narrow::{Bounds, wider};
+use crate::child_queue::{ChildAnswer, ChildAsk, ChildRunQueue, WantedChild};
+use crate::context::RunContext;
 use crate::error::Stop;
 use crate::governance::record;
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
+use crate::parent_run::ParentRun;
 use crate::progress::Progress;
-use crate::run::{Finished, Run, Submission, run_submitted};
-
-/// How many runs may lie one in the other below the one that a person started.
-pub(crate) const MOST_DEEP: u8 = 5;
+use crate::run_router::RunRouter;
+use crate::submission::{Finished, RunSubmission, Submission};
 
 /// How many children a run may have: each leaves a bundle, and an agent could ask without end.
 const MOST_CHILDREN: usize = 64;
 
-/// Where a child's contract lies: nowhere, so that no path in it leads anywhere.
+/// Base directory for relative paths in a child contract; /dev/null so that none resolve.
 const NO_DIRECTORY: &str = "/dev/null";
-
-/// What a child knows of the run that asked for it.
-#[derive(Debug)]
-pub(crate) struct ChildOf {
-    /// Which.
-    pub(crate) run: RunId,
-    /// How deep the child lies.
-    pub(crate) depth: u8,
-    /// The rules that its parent stands under; it stands under them too.
-    pub(crate) terms: Vec<Terms>,
-    /// The engine and the contract of the parent and of each run above it, as policies know them.
-    pub(crate) lineage: Vec<(EngineName, String)>,
-    /// The parent's workspace, as the child's target.
-    pub(super) workspace: PathBuf,
-    /// herma's own git directory for the parent, and the tree in it that the parent began with.
-    pub(super) git: PathBuf,
-    pub(crate) base_tree: String,
-    /// A checkout of that tree that no agent sees.
-    pub(super) checkout: PathBuf,
-    /// Where the parent's engine leaves things that nobody wants.
-    pub(super) scratch: Vec<String>,
-    /// The contract that a person started, and where it lies: where its repository's runs take place, its children do.
-    pub(crate) root: (Contract, PathBuf),
-    /// The parent's router, whose budget the child's calls count against; none where it has no model.
-    pub(crate) router: Option<RunAbove>,
-    over: AtomicBool,
-}
-
-impl ChildOf {
-    /// Whether the parent's engine has ended, so that nobody waits for the child.
-    pub(crate) fn is_over(&self) -> bool {
-        self.over.load(Ordering::Acquire)
-    }
-}
 
 /// A run as the parent of others.
 pub(crate) struct Family<'a> {
     installation: &'a Installation,
     order: &'a Order,
-    parent: Arc<ChildOf>,
+    run_child: RunSubmission,
+    parent: Arc<ParentRun>,
     events: Arc<EventLog>,
     /// The parent's own: its children are cancelled with it.
     cancellation: CancellationToken,
@@ -89,51 +53,52 @@ pub(crate) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// The run, whose engine is about to start.
-    pub(crate) fn of(run: &Run<'a>) -> Self {
-        let engine = run.installation.engines.get(&run.plan.engine);
+    pub(crate) fn of(ctx: &RunContext<'a>, base_tree: &str, router: Option<&RunRouter>) -> Self {
+        let engine = ctx.installation.engines.get(&ctx.plan.engine);
         let scratch = engine.map(Engine::scratch_paths).unwrap_or_default();
-        let root = run.occasion.child_of.map_or_else(
-            || (run.contract.clone(), run.order.contract_dir.clone()),
-            |child_of| child_of.root.clone(),
+        let root = ctx.occasion.child_of.map_or_else(
+            || (ctx.contract.clone(), ctx.order.contract_dir.clone()),
+            |parent| parent.root.clone(),
         );
-        let mut lineage = run.occasion.child_of.map(|parent| parent.lineage.clone()).unwrap_or_default();
-        lineage.push((run.plan.engine.clone(), run.contract.terms.id.to_string()));
-        let parent = ChildOf {
-            run: run.plan.run_id,
+        let mut lineage = ctx.occasion.child_of.map(|parent| parent.lineage.clone()).unwrap_or_default();
+        lineage.push((ctx.plan.engine.clone(), ctx.contract.terms.id.to_string()));
+        let parent = ParentRun {
+            run: ctx.plan.run_id,
             lineage,
-            depth: run.plan.depth.saturating_add(1),
-            terms: run.every_terms().cloned().collect(),
-            workspace: run.dirs.workspace(),
-            git: run.dirs.git(),
-            base_tree: run.base_tree.clone().unwrap_or_default(),
-            checkout: run.dirs.verification(),
+            depth: ctx.plan.depth.saturating_add(1),
+            terms: ctx.effective_rules().cloned().collect(),
+            workspace: ctx.dirs.workspace(),
+            git: ctx.dirs.git(),
+            base_tree: base_tree.to_owned(),
+            checkout: ctx.dirs.verification(),
             scratch: scratch.iter().map(ToString::to_string).collect(),
             root,
-            router: run.router.as_ref().and_then(|router| router.above(run.plan.run_id)),
+            router: router.and_then(|router| router.above(ctx.plan.run_id)),
             over: AtomicBool::new(false),
         };
         Self {
-            installation: run.installation,
-            order: run.order,
+            installation: ctx.installation,
+            order: ctx.order,
+            run_child: ctx.run_child,
             parent: Arc::new(parent),
-            events: Arc::clone(&run.events),
-            cancellation: run.submission.cancellation.clone(),
+            events: Arc::clone(&ctx.events),
+            cancellation: ctx.submission.cancellation.clone(),
             started: Instant::now(),
-            destination: run.plan.destination,
+            destination: ctx.plan.destination,
             unwritten: Mutex::default(),
         }
     }
 
-    /// Does the work of the parent's engine while children are served at this door; with it, they end.
+    /// Does the work of the parent's engine while children of this queue are run; they end with it.
     pub(crate) fn while_served<T>(
         &self,
-        door: &ChildDoor,
+        queue: &ChildRunQueue,
         work: impl FnOnce() -> Result<T, Stop>,
     ) -> Result<T, Stop> {
-        let wanted = door.open();
+        let wanted = queue.open();
         let done = thread::scope(|scope| {
             let served = scope.spawn(move || self.serve(&wanted));
-            let closing = Closing { door, parent: &self.parent };
+            let closing = Closing { queue, parent: &self.parent };
             let done = work();
             drop(closing);
             served.join().map_err(|_| Stop::panicked("a child was at work"))?;
@@ -145,9 +110,9 @@ impl<'a> Family<'a> {
         }
     }
 
-    fn serve(&self, wanted: &Receiver<Wanted>) {
+    fn serve(&self, wanted: &Receiver<WantedChild>) {
         let mut had = 0;
-        while let Ok(Wanted { ask, rules, answer }) = wanted.recv() {
+        while let Ok(WantedChild { ask, rules, answer }) = wanted.recv() {
             let answered = if had < MOST_CHILDREN { self.child(&ask, &rules) } else { Err(too_many()) };
             had += usize::from(answered.is_ok());
             // Who asked may be gone by now; the child's evidence is there all the same.
@@ -176,7 +141,7 @@ impl<'a> Family<'a> {
         let link = Link { family: self, judged, child: OnceLock::new() };
         let before = self.charged();
         let finished = Submission::new(self.installation, &self.cancellation)
-            .and_then(|child| run_submitted(self.installation, &order, occasion, &child, &link));
+            .and_then(|child| (self.run_child)(self.installation, &order, occasion, &child, &link));
         if let Some(&child) = link.child.get() {
             let status = finished.as_ref().ok().map(|finished| finished.report.status);
             // There is one child at a time: what was charged below since it began is its own and its children's.
@@ -230,14 +195,14 @@ fn too_many() -> String {
 
 /// Ends the children with the work of their parent, however that ends.
 struct Closing<'a> {
-    door: &'a ChildDoor,
-    parent: &'a ChildOf,
+    queue: &'a ChildRunQueue,
+    parent: &'a ParentRun,
 }
 
 impl Drop for Closing<'_> {
     fn drop(&mut self) {
-        self.door.close();
-        self.parent.over.store(true, Ordering::Release);
+        self.queue.close();
+        self.parent.end();
     }
 }
 

@@ -9,7 +9,7 @@ use base64::engine::general_purpose::STANDARD;
 use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_git::{ObjectFormat, blob_id};
 
-use super::ask::HandedFile;
+use crate::child_queue::HandedFile;
 
 /// The most that is handed over.
 const MOST_BYTES: usize = 16 << 20;

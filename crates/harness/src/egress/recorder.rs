@@ -11,8 +11,6 @@ use herma_egress::{Decided, Reason, Unrecorded, Verdict, Watch};
 use herma_evidence::EventLog;
 use herma_rules::egress_actions::{attempted_at, possible_at};
 
-use crate::facts::Facts;
-
 /// How many decisions get an event of their own, whatever they are.
 const MOST_EVENTS: u64 = 1_000;
 /// How many different denials get one beyond that. Nothing else bounds how many hosts an agent can think of.
@@ -149,12 +147,10 @@ fn data(decided: &Decided, attempted: &BTreeSet<Action>) -> EgressDecision {
     }
 }
 
-/// What is known of the decisions of a run that a dead process left: what it had recorded.
-pub(crate) fn recover(facts: &mut Facts, mode: EgressMode, events: &[Event]) {
+/// The decisions of a run that a dead process left, as far as it had recorded them; none for a run without a proxy.
+pub(crate) fn recover(had_proxy: bool, mode: EgressMode, events: &[Event]) -> Option<EgressUse> {
     let decided = |event: &Event| event.kind == EventType::EgressDecided;
-    if facts.egress.is_some() || events.iter().any(decided) {
-        facts.egress = Some(EgressUse::from_events(mode, events));
-    }
+    (had_proxy || events.iter().any(decided)).then(|| EgressUse::from_events(mode, events))
 }
 
 #[cfg(test)]

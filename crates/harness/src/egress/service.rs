@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use herma_core::EventType;
+use herma_core::contract::Action;
 use herma_core::egress::{EgressMode, EgressUse};
 use herma_core::event::EgressDecided;
 use herma_destination::DestinationCapabilities;
@@ -11,11 +12,13 @@ use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service}
 use herma_evidence::layout;
 use herma_net::SocketDir;
 use herma_trust::EgressProposal;
+use serde::{Deserialize, Serialize};
 
 use super::plan::EgressPlan;
 use super::recorder::Recorder;
+use crate::context::RunContext;
 use crate::error::Stop;
-use crate::run::Run;
+use crate::journal::StepResult;
 
 /// The socket's name in the run's directory of the proxy.
 const SOCKET: &str = "egress.sock";
@@ -41,15 +44,15 @@ impl RunEgress {
 
 /// Starts the proxy of the run, also where nothing is allowed: what is denied is then known. `host` has none, because
 /// nothing there would lead to it.
-pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
-    if !DestinationCapabilities::of(run.plan.destination).has_network_namespace()
-        || !run.contract.terms.stage.starts_engine()
+pub(crate) fn start(ctx: &RunContext<'_>, plan: &EgressPlan) -> Result<Option<RunEgress>, Stop> {
+    if !DestinationCapabilities::of(ctx.plan.destination).has_network_namespace()
+        || !ctx.contract.terms.stage.starts_engine()
     {
-        return Ok(());
+        return Ok(None);
     }
-    let sockets = SocketDir::create(&run.dirs.egress())?;
-    let terms = run.every_terms().cloned().collect();
-    let recorder = Arc::new(Recorder::new(Arc::clone(&run.events), terms));
+    let sockets = SocketDir::create(&ctx.dirs.egress())?;
+    let terms = ctx.effective_rules().cloned().collect();
+    let recorder = Arc::new(Recorder::new(Arc::clone(&ctx.events), terms));
     let options = Options {
         mode: match plan.mode {
             EgressMode::Strict => Mode::Strict,
@@ -57,7 +60,7 @@ pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
         },
         ..Options::new(
             plan.allowlist.clone(),
-            Arc::clone(&run.installation.clock),
+            Arc::clone(&ctx.installation.clock),
             Arc::<Recorder>::clone(&recorder),
         )
     };
@@ -65,41 +68,59 @@ pub(crate) fn start(run: &mut Run<'_>, plan: &EgressPlan) -> Result<(), Stop> {
     let socket = sockets.path(SOCKET);
     handle.listen(&Listen::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
     handle.listen_for_operator(&Listen::Unix(sockets.bind_path(OPERATORS_SOCKET))).map_err(internal)?;
-    run.facts.egress = Some(EgressUse { mode: plan.mode, ..EgressUse::default() });
-    run.egress = Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: sockets });
-    Ok(())
+    Ok(Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: sockets }))
 }
 
-/// Ends the proxy of the run, if one is still there: every tunnel is cut, and what it decided is added up. Nothing of the
-/// engine may be alive.
-pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
-    let Some(RunEgress { handle, recorder, mode, .. }) = run.egress.take() else { return Ok(()) };
+/// What the run's egress proxy decided.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct EgressResults {
+    pub(crate) used: EgressUse,
+    /// The hosts that it denied, in words.
+    pub(crate) denied: Option<String>,
+    /// The forbidden actions that denied connections count as.
+    pub(crate) attempted: Vec<Action>,
+    pub(crate) write_failure: Option<String>,
+}
+
+impl StepResult for EgressResults {
+    const KEY: &'static str = "egress";
+}
+
+/// Ends the proxy of the run: every tunnel is cut, and its decisions are added up. No process of the engine may be alive.
+pub(crate) fn end(
+    ctx: &RunContext<'_>,
+    proxy: RunEgress,
+    found: &mut Option<EgressResults>,
+) -> Result<(), Stop> {
+    let RunEgress { handle, recorder, mode, .. } = proxy;
     let Ended { counts, learned } = handle.end();
     let noted = recorder.noted();
-    let recorded = run.events.count(EventType::EgressDecided);
+    let recorded = ctx.events.count(EventType::EgressDecided);
     let used = used(mode, &counts, recorded);
-    run.facts.attempted(noted.attempted);
-    run.facts.egress_denied = noted.denied;
-    run.facts.egress = Some(used.clone());
-    // Such a run is never a pass; what the engine did is looked at all the same.
+    // Such a run is never a pass; the result of the engine is judged all the same.
     let lost =
         || (recorded < noted.recorded).then(|| format!("{}: a decision of egress is lost", layout::EVENTS));
-    if let Some(failure) = noted.unwritten.or_else(lost) {
-        run.installation.home.release_reserve();
-        run.facts.write_failures.push(failure);
+    let results = found.insert(EgressResults {
+        used: used.clone(),
+        denied: noted.denied,
+        attempted: noted.attempted.into_iter().collect(),
+        write_failure: noted.unwritten.or_else(lost),
+    });
+    if results.write_failure.is_some() {
+        ctx.installation.home.release_reserve();
     }
-    run.facts.save(&run.dirs.facts())?;
+    ctx.journal.append(results)?;
     if !learned.is_empty() {
         let proposal = EgressProposal {
-            run_id: run.plan.run_id,
-            contract_id: run.contract.terms.id.clone(),
-            made: run.installation.clock.now(),
+            run_id: ctx.plan.run_id,
+            contract_id: ctx.contract.terms.id.clone(),
+            made: ctx.installation.clock.now(),
             hosts: learned.into_iter().collect(),
         };
-        run.installation.egress().propose(&proposal).map_err(|e| Stop::Write(e.to_string()))?;
+        ctx.installation.egress().propose(&proposal).map_err(|e| Stop::Write(e.to_string()))?;
     }
     if used.decisions() > 0 {
-        run.record(EgressDecided::Totals { sums: used })?;
+        ctx.record(EgressDecided::Totals { sums: used })?;
     }
     Ok(())
 }

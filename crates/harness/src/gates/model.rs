@@ -15,7 +15,7 @@ use herma_trust::AdmissionFinding;
 
 use super::{Case, Judged};
 use crate::installation::Installation;
-use crate::models::{self, ModelLink, RouterPlan};
+use crate::run_router::{self, ModelLink, RouterPlan};
 
 /// What was found of the model.
 pub(super) struct ModelSeen {
@@ -43,7 +43,7 @@ pub(super) fn look(case: Case<'_>) -> ModelSeen {
     let name = format!("{}/{}", choice.provider, choice.model);
     // In a proof nobody's model is asked: a script answers, which lies with the contract on the proof's own ground.
     let rehearsed = case.occasion.purpose == Purpose::Proof;
-    let config = models::router_config(if rehearsed {
+    let config = run_router::router_config(if rehearsed {
         &case.order.contract_dir
     } else {
         case.installation.home.root()
@@ -84,15 +84,15 @@ fn configured(
     let drawn = match config {
         Ok(Some(config)) => {
             let secrets = &case.installation.settings.secrets;
-            RouterPlan::draw(config, &case.order.contract, choice, secrets)
+            RouterPlan::draw(config, &case.order.contract, choice, secrets).map_err(|bad| bad.to_string())
         }
         Ok(None) => Err(format!(
             "`{}/{}` has no configured provider: there is no {}",
             choice.provider,
             choice.model,
-            models::ROUTER_FILE
+            run_router::ROUTER_FILE
         )),
-        Err(bad) => Err(models::in_words(bad)),
+        Err(bad) => Err(run_router::in_words(bad)),
     };
     let plan = drawn.and_then(|plan| match asks.filter(|door| !plan.doors().contains(door)) {
         None => Ok(plan),
@@ -123,7 +123,7 @@ fn unavailable(why: String) -> BlockerRecord {
     BlockerRecord {
         next_step: format!(
             "Configure the provider in {} in herma's home (`herma models` shows what is there), or remove `model` from the contract for an engine that needs none.",
-            models::ROUTER_FILE
+            run_router::ROUTER_FILE
         ),
         ..Blocker::ProviderUnavailable.because(why)
     }

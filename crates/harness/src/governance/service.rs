@@ -14,18 +14,21 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use herma_core::Contract;
+use herma_core::contract::Action;
 use herma_core::event::{Source, ToolEvaluated};
 use herma_core::tool::{ToolAnswer, ToolCall};
 use herma_evidence::{EventLog, layout};
 use herma_net::SocketDir;
 use herma_policy::{ChildRun, Policies, PolicyDecision, PolicyRequester};
 use rustix::event::{PollFd, PollFlags, poll};
+use serde::{Deserialize, Serialize};
 
 use super::record::{self, Seen, Tally};
-use crate::children::{self, ChildAnswer, ChildAsk, ChildDoor};
+use crate::child_queue::{self, ChildAnswer, ChildAsk, ChildQuestion, ChildRunQueue};
+use crate::context::RunContext;
 use crate::error::Stop;
+use crate::journal::StepResult;
 use crate::permission;
-use crate::run::Run;
 
 /// The socket's name in the run's directory for it.
 const SOCKET: &str = "governance.sock";
@@ -45,8 +48,8 @@ const STACK: usize = 4 << 20;
 /// The socket of a run, while it may be asked.
 pub struct RunGovernance {
     socket: PathBuf,
-    desk: Arc<Desk>,
-    children: Arc<ChildDoor>,
+    server: Arc<ToolCallServer>,
+    children: Arc<ChildRunQueue>,
     /// Closed to end the threads.
     stop: UnixStream,
     threads: Vec<JoinHandle<()>>,
@@ -69,8 +72,8 @@ impl RunGovernance {
         fs::set_permissions(&address, fs::Permissions::from_mode(0o600))?;
         listener.set_nonblocking(true)?;
         let (stop, stopped) = UnixStream::pair()?;
-        let children = Arc::new(ChildDoor::default());
-        let desk = Arc::new(Desk {
+        let children = Arc::new(ChildRunQueue::default());
+        let server = Arc::new(ToolCallServer {
             listener,
             stopped,
             policies,
@@ -80,12 +83,12 @@ impl RunGovernance {
             tally: Mutex::default(),
         });
         let serve = |_| {
-            let desk = Arc::clone(&desk);
+            let server = Arc::clone(&server);
             let thread = thread::Builder::new().name("governance".to_owned()).stack_size(STACK);
-            thread.spawn(move || desk.serve())
+            thread.spawn(move || server.serve())
         };
         let threads = (0..THREADS).map(serve).collect::<io::Result<_>>()?;
-        Ok(Self { socket, desk, children, stop, threads, _dir: sockets })
+        Ok(Self { socket, server, children, stop, threads, _dir: sockets })
     }
 
     /// Ends it; what was asked, all in all.
@@ -94,11 +97,11 @@ impl RunGovernance {
         for thread in self.threads {
             thread.join().map_err(|_| Stop::panicked("judging tool calls"))?;
         }
-        Ok(std::mem::take(&mut *self.desk.tally.lock().unwrap_or_else(PoisonError::into_inner)))
+        Ok(std::mem::take(&mut *self.server.tally.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 
     /// Where child runs are asked for.
-    pub(crate) fn children(&self) -> Arc<ChildDoor> {
+    pub(crate) fn children(&self) -> Arc<ChildRunQueue> {
         Arc::clone(&self.children)
     }
 
@@ -109,42 +112,60 @@ impl RunGovernance {
     }
 }
 
-/// Who judges.
-struct Desk {
+/// Answers the calls at the socket.
+struct ToolCallServer {
     listener: UnixListener,
     stopped: UnixStream,
     policies: Arc<Policies>,
     asker: PolicyRequester,
     events: Arc<EventLog>,
-    children: Arc<ChildDoor>,
+    children: Arc<ChildRunQueue>,
     tally: Mutex<Tally>,
 }
 
-/// Opens the socket of the run, where an engine will be at work: for its hooks, if it has any, and for child runs.
-pub(crate) fn start(run: &mut Run<'_>) -> Result<(), Stop> {
-    if !run.contract.terms.stage.starts_engine() {
-        return Ok(());
+/// Opens the socket of the run, where its stage starts an engine: for tool hooks and for child runs.
+pub(crate) fn start(ctx: &RunContext<'_>) -> Result<Option<RunGovernance>, Stop> {
+    if !ctx.contract.terms.stage.starts_engine() {
+        return Ok(None);
     }
-    let (policies, events) = (Arc::clone(&run.policies), Arc::clone(&run.events));
-    run.governance =
-        Some(RunGovernance::open(&run.dirs.governance(), policies, permission::asker(run), events)?);
-    Ok(())
+    let (policies, events) = (Arc::clone(&ctx.policies), Arc::clone(&ctx.events));
+    Ok(Some(RunGovernance::open(&ctx.dirs.governance(), policies, permission::asker(ctx), events)?))
 }
 
-/// Closes the socket of the run, if it is still open, and adds up what was asked there. Nothing of the engine may be alive.
-pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
-    let Some(governance) = run.governance.take() else { return Ok(()) };
+/// The tool calls that hooks asked about.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ToolCallResults {
+    pub(crate) asked: u64,
+    pub(crate) denied: u64,
+    /// The forbidden actions that were attempted.
+    pub(crate) attempted: Vec<Action>,
+    pub(crate) write_failure: Option<String>,
+}
+
+impl StepResult for ToolCallResults {
+    const KEY: &'static str = "tools";
+}
+
+/// Closes the socket of the run and adds up its calls. No process of the engine may be alive.
+pub(crate) fn end(
+    ctx: &RunContext<'_>,
+    governance: RunGovernance,
+    found: &mut Option<ToolCallResults>,
+) -> Result<(), Stop> {
     let tally = governance.close()?;
-    run.facts.attempted(tally.attempted.iter().copied());
-    run.facts.note_hooked(tally.asked, tally.denied);
-    if let Some(failure) = tally.unwritten {
-        run.installation.home.release_reserve();
-        run.facts.write_failures.push(failure);
+    let results = found.insert(ToolCallResults {
+        asked: tally.asked,
+        denied: tally.denied,
+        attempted: tally.attempted.into_iter().collect(),
+        write_failure: tally.unwritten,
+    });
+    if results.write_failure.is_some() {
+        ctx.installation.home.release_reserve();
     }
-    Ok(run.facts.save(&run.dirs.facts())?)
+    Ok(ctx.journal.append(results)?)
 }
 
-impl Desk {
+impl ToolCallServer {
     /// Serves one caller after the other, until the run ends.
     fn serve(&self) {
         loop {
@@ -168,6 +189,10 @@ impl Desk {
         let answer = match question(&mut caller) {
             Ok(Question::Tool(call)) => serde_json::to_vec(&self.judge(&call)),
             Ok(Question::Child(ask)) => serde_json::to_vec(&self.child(ask)),
+            Ok(Question::MalformedChild(why)) => {
+                let why = format!("the question cannot be read: {why}");
+                serde_json::to_vec(&self.refuse(None, &[], why))
+            }
             Err(why) => serde_json::to_vec(&ToolAnswer::no(format!("the question cannot be read: {why}"))),
         };
         let Ok(answer) = answer else { return };
@@ -176,11 +201,7 @@ impl Desk {
     }
 
     /// Has a child run, where policy permits it, or says why not. That it was asked for in vain is written down.
-    fn child(&self, ask: Result<ChildAsk, String>) -> ChildAnswer {
-        let ask = match ask {
-            Ok(ask) => ask,
-            Err(why) => return self.refuse(None, &[], format!("the question cannot be read: {why}")),
-        };
+    fn child(&self, ask: ChildAsk) -> ChildAnswer {
         let mut child = ChildRun { engine: ask.engine.clone(), contract: String::new() };
         match Contract::parse(ask.contract.as_bytes()) {
             Ok(contract) => child.contract = contract.terms.id.to_string(),
@@ -238,16 +259,17 @@ impl Desk {
 /// What a caller asks.
 enum Question {
     Tool(ToolCall),
-    /// A child run; or why that cannot be understood.
-    Child(Result<ChildAsk, String>),
+    Child(ChildAsk),
+    MalformedChild(serde_json::Error),
 }
 
 impl Question {
     fn read(text: &[u8]) -> io::Result<Self> {
-        match children::question(text) {
-            Some(ask) => Ok(Self::Child(ask)),
-            None => Ok(Self::Tool(serde_json::from_slice(text)?)),
-        }
+        Ok(match child_queue::question(text) {
+            ChildQuestion::Asked(ask) => Self::Child(ask),
+            ChildQuestion::Malformed(why) => Self::MalformedChild(why),
+            ChildQuestion::Other => Self::Tool(serde_json::from_slice(text)?),
+        })
     }
 }
 

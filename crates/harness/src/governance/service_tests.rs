@@ -39,7 +39,7 @@ fn world_with(fault: Option<Fault>, operators: &[PolicyFile]) -> World {
         contract: "fix-it".to_owned(),
         above: Vec::new(),
         stage: Stage::CopiedRepo,
-        forbidden: herma_core::contract::Action::BUILT_IN.into(),
+        forbidden: Action::BUILT_IN.into(),
         network: false,
     };
     let policies = Arc::new(Policies::compile(operators).unwrap());
@@ -86,7 +86,7 @@ fn a_call_is_judged_written_down_and_answered() {
     assert_eq!(answer, ToolAnswer::no("the contract forbids it (rule herma.contract)"));
     let (tally, events) = world.close();
     assert_eq!((tally.asked, tally.denied, tally.unwritten), (2, 1, None));
-    assert_eq!(tally.attempted, [herma_core::contract::Action::Push].into());
+    assert_eq!(tally.attempted, [Action::Push].into());
     let told: Vec<_> = events.iter().map(|event| json!(event.data)).collect();
     assert_eq!(
         told,

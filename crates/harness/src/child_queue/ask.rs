@@ -36,14 +36,29 @@ impl ChildAsk {
     }
 }
 
-/// Reads the question, where it is one about a child run.
-pub(crate) fn question(text: &[u8]) -> Option<Result<ChildAsk, String>> {
+/// A question at the run's socket, as far as it is about a child run.
+#[derive(Debug)]
+pub(crate) enum ChildQuestion {
+    /// It asks for this child run.
+    Asked(ChildAsk),
+    /// It is about a child run and cannot be read.
+    Malformed(serde_json::Error),
+    /// It is about something else.
+    Other,
+}
+
+/// Reads a question at the run's socket.
+pub(crate) fn question(text: &[u8]) -> ChildQuestion {
     let asked: Result<Question, _> = serde_json::from_slice(text);
     match asked {
-        Ok(question) => Some(Ok(question.child_run)),
+        Ok(question) => ChildQuestion::Asked(question.child_run),
         Err(why) => {
-            let named = text.trim_ascii_start().strip_prefix(b"{")?.trim_ascii_start();
-            named.starts_with(b"\"child_run\"").then(|| Err(why.to_string()))
+            let object = text.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
+            if object.is_some_and(|object| object.starts_with(b"\"child_run\"")) {
+                ChildQuestion::Malformed(why)
+            } else {
+                ChildQuestion::Other
+            }
         }
     }
 }
@@ -84,17 +99,18 @@ mod tests {
     #[test]
     fn a_question_is_read_and_nothing_can_be_added_to_it() {
         let ask = ChildAsk { contract: "c".to_owned(), engine: EngineName::fake(), script: None };
-        assert_eq!(question(&ask.clone().to_question().unwrap()), Some(Ok(ask)));
+        let read = question(&ask.clone().to_question().unwrap());
+        assert!(matches!(&read, ChildQuestion::Asked(asked) if *asked == ask), "{read:?}");
         for forged in ["depth", "parent", "parent_run", "run_id"] {
             let within = format!(r#"{{"child_run":{{"contract":"c","engine":"fake","{forged}":0}}}}"#);
             let beside = format!(r#" {{ "child_run":{{"contract":"c","engine":"fake"}},"{forged}":0}}"#);
             for text in [within, beside] {
-                let why = question(text.as_bytes()).unwrap().unwrap_err();
-                assert!(why.contains(forged), "{why}");
+                let ChildQuestion::Malformed(why) = question(text.as_bytes()) else { panic!("{text}") };
+                assert!(why.to_string().contains(forged), "{why}");
             }
         }
         for text in ["", "{", "{}", "[]", r#"{"tool":"x"}"#, "\0"] {
-            assert_eq!(question(text.as_bytes()), None, "{text}");
+            assert!(matches!(question(text.as_bytes()), ChildQuestion::Other), "{text}");
         }
     }
 }

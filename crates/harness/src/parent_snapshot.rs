@@ -1,4 +1,4 @@
-//! What a child starts from: the workspace of its parent as it is at that moment, read by herma's own walk.
+//! The base tree of a child run: its parent's workspace as it is at that moment, read by herma's own walk.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write as _;
@@ -7,10 +7,9 @@ use std::path::Path;
 use herma_core::report::Mode;
 use herma_git::{Baseline, GitDir, GitError, ObjectFormat, walk};
 
-use super::family::ChildOf;
-use crate::collect::{compare, expected_tree, take_refused_by_git};
 use crate::installation::Installation;
-use crate::run::Ground;
+use crate::parent_run::ParentRun;
+use crate::tree_diff::{BaseTree, compare, expected_tree, take_refused_by_git};
 
 /// Where a git directory names those that it reads from.
 const ALTERNATES: &str = "objects/info/alternates";
@@ -22,7 +21,7 @@ const ALTERNATES: &str = "objects/info/alternates";
 pub(crate) fn baseline(
     installation: &Installation,
     dir: &Path,
-    parent: &ChildOf,
+    parent: &ParentRun,
 ) -> Result<(GitDir, Baseline), GitError> {
     let unfit = |why: &str| GitError::File {
         doing: "take up",
@@ -44,9 +43,9 @@ pub(crate) fn baseline(
     if let Some(path) = found.too_deep.first() {
         return Err(unfit(&format!("`{}` in it holds a path that is too long", path.shortened())));
     }
-    let ground = Ground { git_dir, baseline: base, entries };
-    let (mut changes, added) = compare(&ground, &found);
-    let mut ignored = ground.git_dir.ignored(&parent.checkout, &ground.entries, &added)?;
+    let base_tree = BaseTree { git_dir, baseline: base, entries };
+    let (mut changes, added) = compare(&base_tree, &found);
+    let mut ignored = base_tree.git_dir.ignored(&parent.checkout, &base_tree.entries, &added)?;
     let is_scratch = |path: &&herma_core::RepoPath| {
         parent.scratch.iter().any(|scratch| path.as_bytes().starts_with(scratch.as_bytes()))
     };
@@ -58,12 +57,12 @@ pub(crate) fn baseline(
     if changes.iter().filter_map(|change| change.new.as_ref()).any(|new| new.mode == Mode::Submodule) {
         return Err(unfit("it changes a submodule"));
     }
-    let now = ground.git_dir.commit_changes(&ground.baseline, &parent.workspace, &changes)?;
-    if expected_tree(&ground, &changes) != now.tree {
+    let now = base_tree.git_dir.commit_changes(&base_tree.baseline, &parent.workspace, &changes)?;
+    if expected_tree(&base_tree, &changes) != now.tree {
         return Err(unfit("it changed while it was read"));
     }
-    let baseline = ground.git_dir.adopt(&now.tree)?;
-    Ok((ground.git_dir, baseline))
+    let baseline = base_tree.git_dir.adopt(&now.tree)?;
+    Ok((base_tree.git_dir, baseline))
 }
 
 /// Names those that the parent reads from as well: git follows only so many one after the other.

@@ -7,31 +7,31 @@ use std::sync::{Mutex, PoisonError};
 use super::ask::{ChildAnswer, ChildAsk};
 
 /// A child that is wanted, and whom to tell what came of it.
-pub(super) struct Wanted {
-    pub(super) ask: ChildAsk,
+pub(crate) struct WantedChild {
+    pub(crate) ask: ChildAsk,
     /// The rules that permit it.
-    pub(super) rules: Vec<String>,
-    pub(super) answer: Sender<ChildAnswer>,
+    pub(crate) rules: Vec<String>,
+    pub(crate) answer: Sender<ChildAnswer>,
 }
 
 /// Where child runs of a run are asked for.
 #[derive(Default)]
-pub(crate) struct ChildDoor {
+pub(crate) struct ChildRunQueue {
     /// Who runs them; nobody while no engine is at work.
-    to_family: Mutex<Option<Sender<Wanted>>>,
+    to_family: Mutex<Option<Sender<WantedChild>>>,
     busy: AtomicBool,
 }
 
-impl ChildDoor {
+impl ChildRunQueue {
     /// Opens it; what comes is received here.
-    pub(super) fn open(&self) -> Receiver<Wanted> {
+    pub(crate) fn open(&self) -> Receiver<WantedChild> {
         let (to_us, wanted) = channel();
         *self.to_family.lock().unwrap_or_else(PoisonError::into_inner) = Some(to_us);
         wanted
     }
 
     /// Closes it for good.
-    pub(super) fn close(&self) {
+    pub(crate) fn close(&self) {
         self.to_family.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
@@ -49,7 +49,7 @@ impl ChildDoor {
             return refused("another child of this run is at work, and there is one at a time");
         }
         let (to_us, answer) = channel();
-        let answered = match family.send(Wanted { ask, rules, answer: to_us }) {
+        let answered = match family.send(WantedChild { ask, rules, answer: to_us }) {
             Ok(()) => answer.recv().ok(),
             Err(_) => None,
         };
@@ -79,12 +79,12 @@ mod tests {
 
     #[test]
     fn there_is_one_child_at_a_time_and_none_where_no_engine_works() {
-        let door = ChildDoor::default();
+        let door = ChildRunQueue::default();
         assert!(refused(door.ask(ask(), Vec::new())).contains("no engine"));
         let wanted = door.open();
         thread::scope(|scope| {
             let first = scope.spawn(|| refused(door.ask(ask(), Vec::new())));
-            let Wanted { answer, .. } = wanted.recv().unwrap();
+            let WantedChild { answer, .. } = wanted.recv().unwrap();
             assert!(door.is_busy());
             assert!(refused(door.ask(ask(), Vec::new())).contains("one at a time"));
             answer.send(ChildAnswer::Refused("that was it".to_owned())).unwrap();

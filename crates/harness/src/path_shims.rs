@@ -1,8 +1,8 @@
-//! What the engine's processes tried to do to the world outside, as programs first in their PATH saw it.
+//! PATH shims: programs first in the engine's PATH that record calls that reach out.
 //!
-//! A witness and no wall. Each of these programs is one small script under the name of a real one: it writes down a call that
-//! would reach out, and runs the real one. Who calls that by its path, or takes the record away, is not seen, and wins
-//! nothing by it: what holds is the sandbox.
+//! PATH shims detect, they do not prevent. Each is one small script under the name of a real program: it records a call that would
+//! reach out, and runs the real one. A process that calls the real one by its path, or removes the record, is not seen, and
+//! gains nothing: the sandbox is what holds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, DirBuilder, Permissions};
@@ -10,14 +10,17 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
+use herma_core::contract::Action;
 use herma_core::event::ToolEvaluated;
 use herma_destination::{DestinationCapabilities, JobPaths, Mount, Tool};
 use herma_rules::outward::{self, Telltale};
+use serde::{Deserialize, Serialize};
 
+use crate::context::RunContext;
 use crate::error::Stop;
 use crate::file_reading::read_start;
 use crate::gates::Ready;
-use crate::run::Run;
+use crate::journal::StepResult;
 
 /// Where the scripts are inside.
 const PLACE: &str = "/herma-witness";
@@ -71,16 +74,16 @@ exit "$status"
 "#;
 
 /// Writes the script under every name, before anything of the run is started.
-pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
-    if !run.plan.destination.confines() {
+pub(crate) fn plant(ctx: &RunContext<'_>, ready: &Ready) -> Result<(), Stop> {
+    if !ctx.plan.destination.confines() {
         return Ok(());
     }
-    let dir = dir(run);
+    let dir = dir(ctx);
     DirBuilder::new().mode(0o755).create(&dir)?;
-    let paths = JobPaths::new(run.dirs.workspace()).with_engine_dir(run.dirs.engine());
+    let paths = JobPaths::new(ctx.dirs.workspace()).with_engine_dir(ctx.dirs.engine());
     let Some(engine) = ready.destination.view(&paths).engine_dir else { return Ok(()) };
     let mut programs = outward::programs();
-    programs.retain(|name, _| is_there(run, ready, name));
+    programs.retain(|name, _| is_there(ctx, ready, name));
     // One file for all, where the file system knows links: what is made for every run is as little as can be.
     let mut names = programs.keys().map(|name| dir.join(name));
     let Some(first) = names.next() else { return Ok(()) };
@@ -90,11 +93,11 @@ pub(crate) fn plant(run: &Run<'_>, ready: &Ready) -> Result<(), Stop> {
 }
 
 /// Whether the program is there inside, as far as that can be known from here: an image is not looked into.
-fn is_there(run: &Run<'_>, ready: &Ready, name: &str) -> bool {
+fn is_there(ctx: &RunContext<'_>, ready: &Ready, name: &str) -> bool {
     if ALWAYS.split(' ').any(|always| always == name) {
         return true;
     }
-    if !DestinationCapabilities::of(run.plan.destination).shows_host_system() {
+    if !DestinationCapabilities::of(ctx.plan.destination).shows_host_system() {
         return name == "git";
     }
     let dirs = ready.toolchains.path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));
@@ -124,47 +127,62 @@ fn write(path: &Path, text: &str) -> io::Result<()> {
     fs::set_permissions(path, Permissions::from_mode(0o755))
 }
 
-fn dir(run: &Run<'_>) -> PathBuf {
-    run.dirs.root().join("witness")
+fn dir(ctx: &RunContext<'_>) -> PathBuf {
+    ctx.dirs.root().join("witness")
 }
 
 /// The directory as a mount, where there is one.
-pub(crate) fn mount(run: &Run<'_>) -> Option<Mount> {
-    let host = dir(run);
+pub(crate) fn mount(ctx: &RunContext<'_>) -> Option<Mount> {
+    let host = dir(ctx);
     host.is_dir().then(|| Mount { host, inside: PLACE.into() })
 }
 
 /// What comes before everything else in the engine's PATH.
-pub(crate) fn path(run: &Run<'_>) -> Option<PathBuf> {
-    mount(run).map(|mount| mount.inside)
+pub(crate) fn path(ctx: &RunContext<'_>) -> Option<PathBuf> {
+    mount(ctx).map(|mount| mount.inside)
 }
 
-/// Reads what was written down, when nothing of the engine is alive and its egress proxy has ended.
-pub(crate) fn read(run: &mut Run<'_>) -> Result<(), Stop> {
-    // No record: nothing was tried, or whoever tried took it away.
-    let Ok(bytes) = read_start(&run.dirs.engine().join(RECORD), MOST_BYTES) else { return Ok(()) };
-    // Where the proxy let nothing out, what went well went to a place inside, as in the tests of a program that pushes.
-    let nothing_got_out = run.facts.egress.as_ref().is_none_or(|used| used.allowed == 0);
+/// The outward calls that PATH shims saw.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ShimResults {
+    /// The forbidden actions that were attempted.
+    pub(crate) attempted: Vec<Action>,
+}
+
+impl StepResult for ShimResults {
+    const KEY: &'static str = "shims";
+}
+
+/// Reads the record of the shims, once no process of the engine is alive and its egress proxy has ended. `got_out` says whether
+/// the proxy let any connection out.
+pub(crate) fn read(ctx: &RunContext<'_>, got_out: bool, found: &mut Option<ShimResults>) -> Result<(), Stop> {
+    // Without a record nothing was tried, or the process that tried removed it.
+    let Ok(bytes) = read_start(&ctx.dirs.engine().join(RECORD), MOST_BYTES) else { return Ok(()) };
+    let results = found.insert(ShimResults::default());
     let mut events = 0;
     for (call, went_well) in tried(&bytes) {
         let actions = outward::reaches_out(&call);
         if actions.is_empty() {
             continue;
         }
-        let stayed_inside = went_well && nothing_got_out;
+        // A call that succeeded while nothing got out reached a place inside, as in the tests of a program that pushes.
+        let stayed_inside = went_well && !got_out;
         let of_terms = |terms| herma_rules::actions::forbidden(terms, &actions);
         let forbidden: BTreeSet<_> =
-            if stayed_inside { BTreeSet::new() } else { run.every_terms().flat_map(of_terms).collect() };
-        run.facts.attempted(forbidden.iter().copied());
+            if stayed_inside { BTreeSet::new() } else { ctx.effective_rules().flat_map(of_terms).collect() };
+        for action in &forbidden {
+            if !results.attempted.contains(action) {
+                results.attempted.push(*action);
+            }
+        }
         events += 1;
         if events > MOST_EVENTS {
             continue;
         }
-        let command = call.join(" ");
-        let tool = "witness".to_owned();
-        run.record(ToolEvaluated { tool, command, actions, forbidden, ..ToolEvaluated::default() })?;
+        let (tool, command) = ("witness".to_owned(), call.join(" "));
+        ctx.record(ToolEvaluated { tool, command, actions, forbidden, ..ToolEvaluated::default() })?;
     }
-    Ok(run.facts.save(&run.dirs.facts())?)
+    Ok(ctx.journal.append(results)?)
 }
 
 /// Each call that was tried, once, and whether it went well every time.

@@ -13,10 +13,10 @@ use herma_net::SocketDir;
 use herma_router::config::Address;
 use herma_router::service::{Handle, Options, Refusals, RunAbove, Service};
 
+use super::calls::{ModelResults, take_calls};
 use super::plan::RouterPlan;
-use super::take_calls;
+use crate::context::RunContext;
 use crate::error::Stop;
-use crate::run::Run;
 
 /// The socket's name in the run's directory of the router.
 const SOCKET: &str = "router.sock";
@@ -82,69 +82,65 @@ impl RunRouter {
     }
 }
 
-/// Starts the router of the run, where its contract names a model.
-pub(crate) fn start(run: &mut Run<'_>, plan: Option<&RouterPlan>) -> Result<(), Stop> {
-    let Some(plan) = plan else { return Ok(()) };
-    let dir = run.dirs.router();
+/// Starts the router of the run, whose contract names a model.
+pub(crate) fn start(ctx: &RunContext<'_>, plan: &RouterPlan) -> Result<RunRouter, Stop> {
+    let dir = ctx.dirs.router();
     let sockets = SocketDir::create(&dir)?;
     let limits = &plan.config.limits;
-    run.facts.providers = plan
-        .config
-        .upstreams
-        .iter()
-        .map(|(name, upstream)| (name.clone(), upstream.provider.name().to_owned()))
-        .collect();
-    let run_name = run.plan.run_id.to_string();
-    let above = above(run)?;
+    let run_name = ctx.plan.run_id.to_string();
+    let above = above(ctx)?;
     let options = Options {
         limits: limits.clone(),
         upstreams: plan.upstreams().map_err(internal)?,
         per_day: plan.config.budgets.day,
         per_engine: plan.config.budgets.engines.clone(),
-        leases: run.installation.leases()?,
+        leases: ctx.installation.leases()?,
         holder: run_name.clone(),
         earlier: BTreeMap::new(),
-        clock: Arc::clone(&run.installation.clock),
+        clock: Arc::clone(&ctx.installation.clock),
     };
     let handle = Service::start_below(options, above).map_err(internal)?;
-    let token = handle.admit(plan.grant(&run_name, &run.plan.engine), &dir).map_err(internal)?;
+    let token = handle.admit(plan.grant(&run_name, &ctx.plan.engine), &dir).map_err(internal)?;
     let socket = sockets.path(SOCKET);
     let address = handle.listen(&Address::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
     let router = RunRouter { handle, address, token, model: plan.model.clone(), socket, _dir: sockets };
-    run.events.redact_with(router.redactor());
-    run.router = Some(router);
-    Ok(())
+    ctx.events.redact_with(router.redactor());
+    Ok(router)
 }
 
 /// The run that this one counts against, where it is a child.
-fn above<'a>(run: &Run<'a>) -> Result<Option<&'a RunAbove>, Stop> {
-    let Some(parent) = run.occasion.child_of else { return Ok(None) };
+fn above<'a>(ctx: &RunContext<'a>) -> Result<Option<&'a RunAbove>, Stop> {
+    let Some(parent) = ctx.occasion.child_of else { return Ok(None) };
     // A child names no model that its parent does not: this is what holds if that should ever change.
     let unbounded = || internal("the run that asked for this one has no router, so that nothing bounds it");
     parent.router.as_ref().map(Some).ok_or_else(unbounded)
 }
 
-/// Ends the router of the run, if one is still there: its token is dead, calls under way are broken off, and what it
-/// recorded goes into the bundle. Nothing of the engine may be alive.
-pub(crate) fn end(run: &mut Run<'_>) -> Result<(), Stop> {
-    let Some(router) = run.router.take() else { return Ok(()) };
-    let revoked = router.handle.revoke(&run.plan.run_id.to_string());
+/// Ends the router of the run: its token is revoked, calls in flight are broken off, and its records go into the bundle. No
+/// process of the engine may be alive.
+pub(crate) fn end(
+    ctx: &RunContext<'_>,
+    router: RunRouter,
+    own_model_calls: u64,
+    found: &mut Option<ModelResults>,
+) -> Result<(), Stop> {
+    let revoked = router.handle.revoke(&ctx.plan.run_id.to_string());
     let _ = router.handle.drain(DRAIN);
     let (refusals, lost) = match revoked {
         Some(Ok(revoked)) => (revoked.refusals, None),
-        // Not its own words: they name the home.
+        // The error itself names the home.
         Some(Err(_)) => (Refusals::default(), Some("a model call could not be recorded")),
         None => (Refusals::default(), Some("the router has lost the run")),
     };
     let lost = lost.map(|why| format!("{}: {why}", layout::MODEL_CALLS));
-    let unwritten = match take_calls(run, &refusals) {
+    let unwritten = match take_calls(ctx, &refusals, own_model_calls, found) {
         Err(Stop::Write(failure)) => Some(failure),
         taken => taken.map(|()| None)?,
     };
-    // Such a run is never a pass; what the engine did is looked at all the same.
+    // Such a run is never a pass; the result of the engine is judged all the same.
     for failure in lost.into_iter().chain(unwritten) {
-        run.installation.home.release_reserve();
-        run.facts.write_failures.push(failure);
+        ctx.installation.home.release_reserve();
+        found.get_or_insert_default().write_failures.push(failure);
     }
     Ok(())
 }

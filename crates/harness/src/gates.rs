@@ -22,12 +22,12 @@ use herma_trust::approvals::SignatureCheck;
 
 pub(crate) use approval::{ApprovalSeen, used};
 
-use crate::children::MOST_DEEP;
 use crate::destinations::{Choice, ChoiceError};
 use crate::egress::{self, EgressPlan};
 use crate::installation::Installation;
-use crate::models::RouterPlan;
 use crate::order::{Occasion, Order};
+use crate::parent_run::MAX_DEPTH;
+use crate::run_router::RouterPlan;
 use crate::target::FoundTarget;
 
 /// What the gates found.
@@ -221,11 +221,11 @@ fn depth(occasion: Occasion<'_>) -> Judged {
     }
     // Counted from run to run by this herma: nothing that is said inside sets it.
     let depth = occasion.child_of.map_or(0, |parent| parent.depth);
-    if depth > MOST_DEEP {
+    if depth > MAX_DEPTH {
         return Err(BlockerRecord {
             next_step: "Do the work in the run that asks for it.".to_owned(),
             ..Blocker::RecursionDepth
-                .because(format!("it would lie {depth} runs deep, and {MOST_DEEP} are the most"))
+                .because(format!("it would lie {depth} runs deep, and {MAX_DEPTH} are the most"))
         });
     }
     Ok(Finding::Passed)

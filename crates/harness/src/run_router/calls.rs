@@ -1,4 +1,4 @@
-//! What the router recorded: into the bundle, into the events, and into what is known of the run.
+//! The records of the run's router: into the bundle, the events, and the results of the run.
 
 use std::collections::BTreeMap;
 use std::io::{self, BufReader};
@@ -16,13 +16,14 @@ use herma_evidence::verify::refusal;
 use herma_evidence::{Bundle, EventLog, WriteError, layout};
 use herma_router::audit::{self, Audit};
 use herma_router::service::Refusals;
+use serde::{Deserialize, Serialize};
 
+use crate::context::RunContext;
 use crate::error::Stop;
-use crate::facts::Facts;
 use crate::file_reading::open_regular;
 use crate::installation::Installation;
+use crate::journal::StepResult;
 use crate::order::Plan;
-use crate::run::Run;
 
 /// How many calls get an event of their own; what follows is in `model-calls.jsonl` only.
 const MOST_EVENTS: usize = 10_000;
@@ -46,30 +47,53 @@ struct Seen {
     answered_by: Option<String>,
 }
 
-/// Takes over what the run's router recorded. Its calls have ended.
-pub(crate) fn take_calls(run: &mut Run<'_>, refusals: &Refusals) -> Result<(), Stop> {
-    let dir = run.dirs.router();
-    let seen = read(&dir, run.plan.run_id, run.facts.own_model_calls)?;
-    note(&mut run.facts, &seen, refusals);
-    let below = ChildrenUse::from_events(&run.events.events()).unwrap_or_default();
-    if seen.exhausted == 0
-        && let Some(over) = run.contract.terms.limits.overspent(seen.usage.charged().plus(below.charged()))
-    {
-        let detail = format!("{over}: the provider counted more than could be set aside");
-        run.facts.model_refusals.push(Blocker::BudgetExhausted.because(detail));
-    }
-    run.facts.save(&run.dirs.facts())?;
-    record(&run.events, &seen, 0)?;
-    Ok(into_bundle(&dir, &run.bundle)?)
+/// What the run used of models, by its router's own record.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct ModelResults {
+    pub(crate) usage: Usage,
+    /// The tool calls that the model asked the engine for.
+    pub(crate) asked_for: u64,
+    /// The tool calls that the model asked herma's own gates for.
+    pub(crate) at_gates: u64,
+    /// The upstream that answered last.
+    pub(crate) answered_by: Option<String>,
+    pub(crate) refusals: Vec<BlockerRecord>,
+    pub(crate) write_failures: Vec<String>,
 }
 
-/// The same for a run that a dead process left: what had begun and did not end is charged at the most.
+impl StepResult for ModelResults {
+    const KEY: &'static str = "models";
+}
+
+/// Takes over the records of the run's router. Its calls have ended.
+pub(super) fn take_calls(
+    ctx: &RunContext<'_>,
+    refusals: &Refusals,
+    own_model_calls: u64,
+    found: &mut Option<ModelResults>,
+) -> Result<(), Stop> {
+    let dir = ctx.dirs.router();
+    let seen = read(&dir, ctx.plan.run_id, own_model_calls)?;
+    let results = found.insert(ModelResults::of(&seen, refusals));
+    let below = ChildrenUse::from_events(&ctx.events.events()).unwrap_or_default();
+    if seen.exhausted == 0
+        && let Some(over) = ctx.contract.terms.limits.overspent(seen.usage.charged().plus(below.charged()))
+    {
+        let detail = format!("{over}: the provider counted more than could be set aside");
+        results.refusals.push(Blocker::BudgetExhausted.because(detail));
+    }
+    ctx.journal.append(results)?;
+    record(&ctx.events, &seen, 0)?;
+    Ok(into_bundle(&dir, &ctx.bundle)?)
+}
+
+/// The same for a run that a dead process left: a call without an end is charged at the most.
 pub(crate) fn recover(
     installation: &Installation,
     plan: &Plan,
-    bundle: &Bundle,
-    events: &EventLog,
-    facts: &mut Facts,
+    (bundle, events): (&Bundle, &EventLog),
+    own_model_calls: u64,
+    found: &mut Option<ModelResults>,
 ) -> Result<(), Stop> {
     let run_id = plan.run_id;
     let dir = installation.home.run(run_id).router();
@@ -77,21 +101,23 @@ pub(crate) fn recover(
         return Ok(());
     }
     let closed = Audit::open(&dir, &run_id.to_string()).and_then(|(audit, _)| audit.finish());
-    let seen = match (closed, read(&dir, run_id, facts.own_model_calls)) {
+    let seen = match (closed, read(&dir, run_id, own_model_calls)) {
         (Ok(sums), Ok(seen)) => {
             give_back(installation, plan, &sums)?;
             seen
         }
         (_, Err(Stop::Write(why) | Stop::Internal(why))) => {
-            facts.write_failures.push(why);
+            found.get_or_insert_default().write_failures.push(why);
             return Ok(());
         }
         _ => {
-            facts.write_failures.push(format!("{} cannot be closed", layout::MODEL_CALLS));
+            let why = format!("{} cannot be closed", layout::MODEL_CALLS);
+            found.get_or_insert_default().write_failures.push(why);
             return Ok(());
         }
     };
-    note(facts, &seen, &Refusals::default());
+    let earlier = found.take().map(|results| results.write_failures).unwrap_or_default();
+    *found = Some(ModelResults { write_failures: earlier, ..ModelResults::of(&seen, &Refusals::default()) });
     let told = events.events().iter().filter(|event| event.kind == EventType::ModelCalled).count();
     record(events, &seen, told)?;
     Ok(into_bundle(&dir, bundle)?)
@@ -154,11 +180,17 @@ fn event(call: &ModelCall) -> ModelCallSummary {
     }
 }
 
-fn note(facts: &mut Facts, seen: &Seen, refusals: &Refusals) {
-    facts.usage = seen.usage;
-    facts.note_model_calls(seen.asked_for, seen.at_gates);
-    facts.answered_by.clone_from(&seen.answered_by);
-    facts.model_refusals = blockers(seen, refusals);
+impl ModelResults {
+    fn of(seen: &Seen, refusals: &Refusals) -> Self {
+        Self {
+            usage: seen.usage,
+            asked_for: seen.asked_for,
+            at_gates: seen.at_gates,
+            answered_by: seen.answered_by.clone(),
+            refusals: blockers(seen, refusals),
+            write_failures: Vec::new(),
+        }
+    }
 }
 
 fn blockers(seen: &Seen, refusals: &Refusals) -> Vec<BlockerRecord> {

@@ -7,7 +7,7 @@ mod router;
 mod rows;
 mod shape;
 
-pub(crate) use calls::{recover, take_calls};
+pub(crate) use calls::{ModelResults, recover};
 pub(crate) use plan::{ModelLink, RouterPlan};
 pub(crate) use router::{RunRouter, end, start};
 pub(crate) use rows::index;

@@ -32,6 +32,26 @@ pub(crate) struct RouterPlan {
     limits: Limits,
 }
 
+/// Why no router can serve a contract.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum RouterPlanError {
+    #[error("router.toml has no upstream `{0}`")]
+    NoUpstream(String),
+    #[error("router.toml has no price of `{0}`, and limits.usd needs one")]
+    NoPrice(String),
+    #[error("two models of the contract would be asked by the name `{0}`")]
+    AmbiguousName(String),
+    /// The configuration cannot be used; the text names no path of this machine.
+    #[error("{0}")]
+    Config(String),
+}
+
+impl RouterPlanError {
+    fn config(text: String, config: &Config) -> Self {
+        Self::Config(placeless(text, config))
+    }
+}
+
 /// A model that a contract names, at the upstream that serves it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ModelLink<'a> {
@@ -68,7 +88,7 @@ impl RouterPlan {
         contract: &Contract,
         choice: &ModelChoice,
         secrets: &SecretSource,
-    ) -> Result<Self, String> {
+    ) -> Result<Self, RouterPlanError> {
         let limits = Limits {
             requests: None,
             tokens: contract.terms.limits.tokens.map(|tokens| tokens.0),
@@ -76,24 +96,30 @@ impl RouterPlan {
         };
         for link in ModelLink::all(choice) {
             if link.upstream(config).is_none() {
-                return Err(format!("router.toml has no upstream `{}`", link.provider));
+                return Err(RouterPlanError::NoUpstream(link.provider.to_owned()));
             }
             if limits.micro_usd.is_some() && !config.prices.contains_key(&link.name()) {
-                return Err(format!(
-                    "router.toml has no price of `{}`, and limits.usd needs one",
-                    link.name()
-                ));
+                return Err(RouterPlanError::NoPrice(link.name()));
             }
         }
         let mut needed = config.clone();
         needed.upstreams.retain(|name, _| ModelLink::all(choice).any(|link| link.provider == name));
         needed.clients.clear();
-        let secrets = needed.secrets(secrets.0.as_ref()).map_err(|bad| placeless(in_words(&bad), &needed))?;
+        let secrets = needed
+            .secrets(secrets.0.as_ref())
+            .map_err(|bad| RouterPlanError::config(in_words(&bad), &needed))?;
         let models = models(config, choice)?;
         let plan = Self { config: needed, secrets, models, model: choice.model.clone(), limits };
         // What cannot be made ready is said before anything depends on it.
-        plan.upstreams().map_err(|bad| placeless(format!("{ROUTER_FILE}: {bad}"), &plan.config))?;
+        plan.upstreams()
+            .map_err(|bad| RouterPlanError::config(format!("{ROUTER_FILE}: {bad}"), &plan.config))?;
         Ok(plan)
+    }
+
+    /// The provider behind each upstream.
+    pub(crate) fn providers(&self) -> BTreeMap<String, String> {
+        let upstreams = self.config.upstreams.iter();
+        upstreams.map(|(name, upstream)| (name.clone(), upstream.provider.name().to_owned())).collect()
     }
 
     /// The APIs that the upstream of the contract's model answers at.
@@ -148,7 +174,10 @@ fn placeless(mut text: String, config: &Config) -> String {
 }
 
 /// The models by the names that they may be asked by. Those to fall back to have none: only the router falls back.
-fn models(config: &Config, choice: &ModelChoice) -> Result<BTreeMap<String, Arc<AdmittedModel>>, String> {
+fn models(
+    config: &Config,
+    choice: &ModelChoice,
+) -> Result<BTreeMap<String, Arc<AdmittedModel>>, RouterPlanError> {
     let link = |link: ModelLink<'_>| Link {
         upstream: Arc::from(link.provider),
         model: Arc::from(link.model),
@@ -184,7 +213,7 @@ fn models(config: &Config, choice: &ModelChoice) -> Result<BTreeMap<String, Arc<
         for name in std::iter::once(model).chain(aliases) {
             let taken = models.insert(name.clone(), Arc::clone(&admitted));
             if taken.is_some_and(|taken| *taken != *admitted) {
-                return Err(format!("two models of the contract would be asked by the name `{name}`"));
+                return Err(RouterPlanError::AmbiguousName(name.clone()));
             }
         }
     }

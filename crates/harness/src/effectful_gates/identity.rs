@@ -13,9 +13,9 @@ use herma_core::gate::Finding;
 use herma_destination::{Destination, Job, JobPaths, Prepared, Stdin, wait_unless};
 use herma_engines::{Engine, Launch};
 
+use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::run::Run;
 
 /// How long the program may take to say who it is.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,27 +33,25 @@ pub(super) struct Question<'a> {
 
 /// Makes ready to ask the engine who it is; there is nobody to ask where it is part of herma itself.
 pub(super) fn prepare<'a>(
-    run: &Run<'a>,
+    ctx: &RunContext<'a>,
     ready: &'a Ready,
     shape: &Job,
 ) -> Result<Option<Question<'a>>, Stop> {
-    let Some(engine) = run.installation.engines.get(&run.plan.engine) else {
-        return Err(Stop::Internal("the engine is gone".to_owned()));
-    };
+    let engine = ctx.engine()?;
     if engine.built_in() {
         return Ok(None);
     }
-    Question::prepare(engine, ready.destination.as_ref(), shape, run.dirs.root().join("identity")).map(Some)
+    Question::prepare(engine, ready.destination.as_ref(), shape, ctx.dirs.root().join("identity")).map(Some)
 }
 
 /// The gate: the program says that it is what was admitted.
-pub(super) fn identity(run: &mut Run<'_>, ready: &Ready, question: Option<Question<'_>>) -> Finding {
+pub(super) fn identity(ctx: &RunContext<'_>, ready: &Ready, question: Option<Question<'_>>) -> Finding {
     let Some(question) = question else {
-        return Finding::NotApplicable(format!("`{}` is part of herma itself", run.plan.engine));
+        return Finding::NotApplicable(format!("`{}` is part of herma itself", ctx.plan.engine));
     };
     let root = question.root.clone();
-    let said = question.ask(PATIENCE, &run.submission.cancellation);
-    run.remove_aside(root);
+    let said = question.ask(PATIENCE, &ctx.submission.cancellation);
+    ctx.remove_aside(root);
     compare(said, ready.identity.as_deref())
 }
 

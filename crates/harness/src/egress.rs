@@ -6,4 +6,4 @@ mod service;
 
 pub(crate) use plan::{EgressPlan, look};
 pub(crate) use recorder::recover;
-pub(crate) use service::{RunEgress, end, start};
+pub(crate) use service::{EgressResults, RunEgress, end, start};

@@ -6,19 +6,24 @@ use herma_router::door::Door;
 use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe_unless};
 
 use super::plan::RouterPlan;
-use crate::run::Run;
+use super::router::RunRouter;
+use crate::context::RunContext;
 
 /// Asks the contract's model. Each question is admitted, budgeted and recorded like the engine's own.
-pub(crate) fn response_shape(run: &Run<'_>, plan: Option<&RouterPlan>) -> Finding {
-    let Some((router, plan)) = run.router.as_ref().zip(plan) else {
+pub(crate) fn response_shape(
+    ctx: &RunContext<'_>,
+    router: Option<&RunRouter>,
+    plan: Option<&RouterPlan>,
+) -> Finding {
+    let Some((router, plan)) = router.zip(plan) else {
         return Finding::NotApplicable("the contract names no model".to_owned());
     };
-    let (budget, cancellation) = (ProbeBudget::default(), &run.submission.cancellation);
+    let (budget, cancellation) = (ProbeBudget::default(), &ctx.submission.cancellation);
     let ask = |doors: &[Door]| {
         probe_unless(cancellation, router.address(), router.token(), &plan.model, doors, budget)
     };
     // An engine that asks at one API learns nothing from another one.
-    let asks = run.installation.engines.get(&run.plan.engine).and_then(Engine::asks);
+    let asks = ctx.installation.engines.get(&ctx.plan.engine).and_then(Engine::asks);
     let doors: Vec<Door> =
         plan.doors().iter().copied().filter(|door| asks.is_none_or(|asks| asks == *door)).collect();
     match first_that_takes_it(&doors, ask) {

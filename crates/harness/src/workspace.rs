@@ -1,0 +1,273 @@
+//! The workspace: one parentless commit of the base tree, sharing nothing with the target. It is made while the gates with
+//! effects are evaluated, and taken into use once the decision is made.
+
+use std::fs::DirBuilder;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::Path;
+
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::event::{EngineGateBlocked, ResumedSession, WorkspacePrepared};
+use herma_core::report::Mode;
+use herma_core::{Fault, Gate, Stage};
+use herma_engines::Engine;
+use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
+use serde::{Deserialize, Serialize};
+
+use crate::context::RunContext;
+use crate::error::Stop;
+use crate::gates::Ready;
+use crate::installation::Installation;
+use crate::journal::StepResult;
+use crate::order::Resumed;
+use crate::services::Services;
+use crate::session;
+use crate::supervise::{self, StagedEngine};
+use crate::target::FoundTarget;
+use crate::tree_diff::BaseTree;
+use herma_home::{RunDirs, remove_tree};
+
+/// The workspace of a run.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+pub(crate) struct WorkspaceResults {
+    pub(crate) baseline_commit: Option<String>,
+    /// Why the agent cannot start from the workspace.
+    pub(crate) dirty: Option<BlockerRecord>,
+}
+
+impl StepResult for WorkspaceResults {
+    const KEY: &'static str = "workspace";
+}
+
+/// Makes herma's own git directory and lists the base tree.
+pub(crate) fn base_tree(
+    installation: &Installation,
+    target: &FoundTarget,
+    dirs: &RunDirs,
+) -> Result<BaseTree, Stop> {
+    let (git_dir, baseline) = target.baseline(installation, &dirs.git())?;
+    let entries = git_dir.entries(&baseline.tree)?;
+    Ok(BaseTree { git_dir, baseline, entries })
+}
+
+/// A workspace that no process has used yet, and the engine that waits to start in it.
+pub(crate) struct FreshWorkspace<'a> {
+    control_files: ControlFiles,
+    staged: StagedEngine<'a>,
+}
+
+/// The state of the workspace before the decision.
+pub(crate) enum WorkspaceState<'a> {
+    /// The stage starts no engine.
+    NotNeeded,
+    /// The agent cannot start from it, for this reason.
+    Unusable(String),
+    /// The engine can start in it.
+    Ready(Box<FreshWorkspace<'a>>),
+}
+
+/// The tree that the workspace starts with.
+enum StartTree {
+    Base,
+    /// The result of the run that this one resumes.
+    Resumed(Vec<TreeEntry>),
+    Unusable(String),
+}
+
+/// Makes the workspace, where the stage starts an engine.
+pub(crate) fn make<'a>(
+    ctx: &RunContext<'_>,
+    services: &Services,
+    ready: &'a Ready,
+    base: &BaseTree,
+) -> Result<WorkspaceState<'a>, Stop> {
+    if !ctx.contract.terms.stage.starts_engine() {
+        return Ok(WorkspaceState::NotNeeded);
+    }
+    let made = ctx.engine().and_then(|engine| make_for(ctx, services, engine, ready, base));
+    if made.is_err() {
+        // Half a copy would keep a full disk full while the report is written.
+        for dir in [ctx.dirs.workspace(), ctx.dirs.verification()] {
+            let _ = remove_tree(&dir);
+        }
+    }
+    made
+}
+
+/// Makes the workspace, the engine's directory, and the fresh checkout of the same tree for verification, which the engine never
+/// sees. Meanwhile the engine's destination is prepared.
+fn make_for<'a>(
+    ctx: &RunContext<'_>,
+    services: &Services,
+    engine: &dyn Engine,
+    ready: &'a Ready,
+    base: &BaseTree,
+) -> Result<WorkspaceState<'a>, Stop> {
+    let BaseTree { git_dir, baseline, entries } = base;
+    let (workspace, engine_dir, fresh) = (ctx.dirs.workspace(), ctx.dirs.engine(), ctx.dirs.verification());
+    for dir in [&workspace, &engine_dir, &fresh] {
+        DirBuilder::new().mode(0o700).create(dir)?;
+    }
+    let resumed = match start_tree(ctx, base)? {
+        StartTree::Base => None,
+        StartTree::Resumed(tree) => Some(tree),
+        StartTree::Unusable(why) => return Ok(WorkspaceState::Unusable(why)),
+    };
+    let start = resumed.as_ref().unwrap_or(entries);
+    let view = ready.destination.view(&services.job_paths(&ctx.dirs));
+    engine.prepare(&ctx.order.assignment(), &engine_dir, &view)?;
+    if let Some(Resumed { run: parent, .. }) = &ctx.order.resumes
+        && let Err(why) = session::take_up(&ctx.installation.home.run(*parent), engine, &engine_dir)
+    {
+        let why = format!("the session of run {parent} cannot be taken up: {why}");
+        return Ok(WorkspaceState::Unusable(why));
+    }
+    let hidden = match to_hide(&engine.hidden_paths(), start) {
+        Ok(hidden) => hidden,
+        Err(name) => return Ok(WorkspaceState::Unusable(leads_elsewhere(engine, name))),
+    };
+    for name in &hidden {
+        // A mount needs a directory to cover, and the files come later.
+        DirBuilder::new().create(workspace.join(name))?;
+    }
+    unless_over(ctx)?;
+    let staged = supervise::stage(ctx, services, engine, ready, &hidden)?;
+    let scratch = engine.scratch_paths();
+    std::thread::scope(|scope| {
+        let files = scope.spawn(|| match &resumed {
+            None => lay_out(git_dir, entries, &[&workspace, &fresh]),
+            Some(start) => {
+                lay_out(git_dir, entries, &[&fresh]).and_then(|()| lay_out(git_dir, start, &[&workspace]))
+            }
+        });
+        let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch, &hidden);
+        files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
+        repository.map_err(Stop::from)
+    })?;
+    unless_over(ctx)?;
+    if ctx.order.fault == Some(Fault::DirtyCopy) {
+        std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
+    }
+    if ctx.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, git_dir, start)? {
+        let why = "the workspace is not the base tree that it was made from";
+        return Ok(WorkspaceState::Unusable(why.to_owned()));
+    }
+    let fresh = FreshWorkspace { control_files: ControlFiles::read(&workspace)?, staged };
+    Ok(WorkspaceState::Ready(Box::new(fresh)))
+}
+
+/// A cancelled run makes no copy; the thread that waits for the copy says why.
+fn unless_over(ctx: &RunContext<'_>) -> Result<(), Stop> {
+    if ctx.is_over() { Err(Stop::Blocked) } else { Ok(()) }
+}
+
+/// The workspace step: takes the workspace into use.
+pub(crate) fn take_up<'a>(
+    ctx: &RunContext<'_>,
+    base: &BaseTree,
+    workspace: FreshWorkspace<'a>,
+    found: &mut Option<WorkspaceResults>,
+) -> Result<(ControlFiles, StagedEngine<'a>), Stop> {
+    let FreshWorkspace { control_files, staged } = workspace;
+    let BaseTree { baseline, entries, .. } = base;
+    *found = Some(WorkspaceResults { baseline_commit: Some(baseline.commit.clone()), dirty: None });
+    let resumed = ctx.order.resumes.as_ref().map(|Resumed { run: parent, resume, work }| ResumedSession {
+        run: *parent,
+        session: resume.session.to_string(),
+        message: resume.message.clone(),
+        start_tree: work.as_ref().map(|work| work.tree.clone()),
+    });
+    ctx.record(WorkspacePrepared {
+        baseline_commit: baseline.commit.clone(),
+        baseline_tree: baseline.tree.clone(),
+        files: entries.len(),
+        resumed,
+    })?;
+    Ok((control_files, staged))
+}
+
+/// Records that the agent cannot start from the workspace, and stops the run.
+pub(crate) fn refuse(ctx: &RunContext<'_>, why: String, found: &mut Option<WorkspaceResults>) -> Stop {
+    let dirty = Blocker::DirtyStartingTree.because(why);
+    let recorded = ctx.record(EngineGateBlocked {
+        engine: ctx.plan.engine.clone(),
+        gate: Gate::TargetClean,
+        reason: dirty.detail.clone(),
+        mutation_scope: ctx.contract.terms.mutation_scope(),
+        engine_started: false,
+    });
+    *found = Some(WorkspaceResults { baseline_commit: None, dirty: Some(dirty) });
+    recorded.err().unwrap_or(Stop::Blocked)
+}
+
+/// The tree that the workspace starts with: where this run resumes another one, the very tree that the other one's report names.
+fn start_tree(ctx: &RunContext<'_>, base: &BaseTree) -> Result<StartTree, Stop> {
+    let Some(Resumed { run: parent, work: Some(work), .. }) = &ctx.order.resumes else {
+        return Ok(StartTree::Base);
+    };
+    let why = match base.git_dir.tree_with_patch(&base.baseline.tree, &work.patch) {
+        Ok(tree) if tree == work.tree => return Ok(StartTree::Resumed(base.git_dir.entries(&tree)?)),
+        Ok(_) => "the target's base is another one now".to_owned(),
+        Err(error) => error.to_string(),
+    };
+    Ok(StartTree::Unusable(format!("what run {parent} made cannot be laid on the base: {why}")))
+}
+
+/// The directories of these that the tree has, or the one that it has as a link, which could lead anywhere in the tree. A file of
+/// that name holds nothing that an engine would run.
+fn to_hide<'a>(names: &[&'a str], tree: &[TreeEntry]) -> Result<Vec<&'a str>, &'a str> {
+    let is_link = |name: &&&str| {
+        tree.iter().any(|there| there.path.as_bytes() == name.as_bytes() && there.entry.mode == Mode::Symlink)
+    };
+    match names.iter().find(is_link) {
+        Some(name) => Err(name),
+        None => Ok(names.iter().copied().filter(|name| tree.iter().any(|e| e.lies_below(name))).collect()),
+    }
+}
+
+fn leads_elsewhere(engine: &dyn Engine, name: &str) -> String {
+    format!(
+        "`{name}` is a link, and the engine `{}` would run code from where it leads: make it a directory, which is hidden \
+         from the agent, or remove it",
+        engine.name()
+    )
+}
+
+/// Whether the workspace equals the expected tree, file by file.
+fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result<bool, Stop> {
+    let found = walk(workspace, git_dir.format())?;
+    let expected = expected
+        .iter()
+        .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));
+    let nothing_else = found.specials.is_empty()
+        && found.nested_repositories.is_empty()
+        && found.unreadable.is_empty()
+        && found.too_deep.is_empty();
+    Ok(nothing_else && found.entries.iter().eq(expected.map(|there| (&there.path, &there.entry))))
+}
+
+#[cfg(test)]
+mod tests {
+    use herma_core::RepoPath;
+    use herma_core::report::Entry;
+
+    use super::*;
+
+    fn tree(paths: &[(&str, Mode)]) -> Vec<TreeEntry> {
+        let entry = |&(path, mode): &(&str, Mode)| TreeEntry {
+            path: RepoPath::new(path).unwrap(),
+            entry: Entry { mode, id: String::new() },
+        };
+        paths.iter().map(entry).collect()
+    }
+
+    #[test]
+    fn a_directory_is_hidden_and_a_link_is_refused() {
+        let hide = |tree: &[TreeEntry]| to_hide(&[".agent"], tree).map(|names| names.len());
+        assert_eq!(hide(&tree(&[(".agent/plugins/x.js", Mode::File)])), Ok(1));
+        assert_eq!(hide(&tree(&[(".agent", Mode::Symlink), ("b/x.js", Mode::File)])), Err(".agent"));
+        // Nothing is run from a file, from what is empty, or from what only begins like it.
+        for there in [(".agent", Mode::File), (".agent", Mode::Submodule), (".agents/x.js", Mode::File)] {
+            assert_eq!(hide(&tree(&[there])), Ok(0), "{there:?}");
+        }
+    }
+}
