@@ -1,12 +1,15 @@
 //! Detects changes to the files of a checkout that herma wrote.
 
+mod directories;
+
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use herma_core::RepoPath;
 use herma_core::report::Mode;
-use rustix::fs::{FileType, OFlags, fstat, fstatfs};
+use rustix::fs::{FileType, OFlags, fstat, statfs};
 
+use self::directories::Directories;
 use crate::beneath::{open, open_root};
 use crate::git_dir::TreeEntry;
 use crate::object::ObjectFormat;
@@ -23,12 +26,13 @@ const SETS_CHANGE_TIME: [u64; 4] = [
     0xf2f5_2010, // F2FS
 ];
 
-/// The files of a checkout as they were written.
+/// The files and directories of a checkout as they were laid out.
 #[derive(Debug)]
 pub struct CheckoutState {
     root: PathBuf,
     format: ObjectFormat,
     files: Vec<LaidOut>,
+    directories: Directories,
 }
 
 #[derive(Debug)]
@@ -36,25 +40,29 @@ struct LaidOut {
     expected: TreeEntry,
     /// `None` if the stamp cannot show a change, so that the content must be read.
     stamp: Option<Stamp>,
+    /// The permission bits; None for a submodule.
+    mode: Option<u32>,
 }
 
 impl CheckoutState {
     /// Records the checkout of `tree` below `root`, before anything but herma can write there.
     #[must_use]
     pub fn record(root: PathBuf, format: ObjectFormat, tree: Vec<TreeEntry>) -> Self {
-        let stamps = stamps(&root, &tree).unwrap_or_else(|| vec![None; tree.len()]);
-        let newest = stamps.iter().flatten().map(Stamp::changed).max();
+        let directories = Directories::record(&root, &tree);
+        let stamps = stamps(&root, &tree);
+        let newest = stamps.iter().flatten().map(Stamp::changed).max().filter(|_| sets_change_time(&root));
         let files = tree
             .into_iter()
             .zip(stamps)
             .map(|(expected, stamp)| {
-                // A later change gets at least the newest change time, so only a file with that time could change
-                // within the same clock tick and keep its stamp.
+                let mode = stamp.map(|stamp| stamp.mode());
+                // A later change gets at least the newest change time, so only a file that has that one already could be
+                // changed within the same tick of the clock and keep its stamp.
                 let stamp = stamp.filter(|stamp| Some(stamp.changed()) < newest);
-                LaidOut { expected, stamp }
+                LaidOut { expected, stamp, mode }
             })
             .collect();
-        Self { root, format, files }
+        Self { root, format, files, directories }
     }
 
     /// The directory of the checkout.
@@ -63,46 +71,52 @@ impl CheckoutState {
         &self.root
     }
 
-    /// Every path of the tree that changed in content, kind or executable bit. An unreadable file counts as
-    /// changed. Files that are not in the tree are ignored.
+    /// Every path of the tree that is not as it was laid out: files by content, kind and permission bits, directories by
+    /// permission bits and ACLs. A file that cannot be read counts as changed. Files that the tree does not have are not
+    /// looked at.
     #[must_use]
     pub fn changed(&self) -> Vec<&RepoPath> {
+        // First, because opening a file can give herma back the permission to the directories above it.
+        let mut changed = self.directories.changed(&self.root);
         let Ok(root_dir) = open_root(&self.root) else {
             return self.files.iter().map(|file| &file.expected.path).collect();
         };
-        let changed =
+        let is_changed =
             |file: &LaidOut| Ok::<_, std::convert::Infallible>(!self.is_as_laid_out(&root_dir, file));
-        let Ok(changed) = parallel::map(&self.files, changed);
-        self.files
-            .iter()
-            .zip(changed)
-            .filter(|(_, changed)| *changed)
-            .map(|(file, _)| &file.expected.path)
-            .collect()
+        let Ok(differs) = parallel::map(&self.files, is_changed);
+        let files = self.files.iter().zip(differs).filter(|(_, differs)| *differs);
+        changed.extend(files.map(|(file, _)| &file.expected.path));
+        changed.sort_unstable();
+        changed.dedup();
+        changed
     }
 
     fn is_as_laid_out(&self, root_dir: &OwnedFd, file: &LaidOut) -> bool {
-        let LaidOut { expected, stamp } = file;
+        let LaidOut { expected, stamp, mode } = file;
         if expected.entry.mode == Mode::Submodule {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY;
             return open(root_dir.as_fd(), expected.path.as_bytes(), flags).is_ok();
         }
-        let same_stamp = || stamp.is_some() && stamp_of(root_dir.as_fd(), &expected.path) == *stamp;
-        same_stamp() || holds(root_dir.as_fd(), &self.root, self.format, expected)
+        let now = stamp_of(root_dir.as_fd(), &expected.path);
+        (stamp.is_some() && now == *stamp)
+            || (now.map(|now| now.mode()) == *mode
+                && holds(root_dir.as_fd(), &self.root, self.format, expected))
     }
 }
 
-/// The stamp of every entry; `None` if the file system's stamps do not show every change.
-fn stamps(root: &Path, tree: &[TreeEntry]) -> Option<Vec<Option<Stamp>>> {
-    let root_dir = open_root(root).ok()?;
-    let kind = u64::try_from(fstatfs(&root_dir).ok()?.f_type).ok()?;
-    if !SETS_CHANGE_TIME.contains(&kind) {
-        return None;
-    }
+/// The stamp of every entry.
+fn stamps(root: &Path, tree: &[TreeEntry]) -> Vec<Option<Stamp>> {
+    let Ok(root_dir) = open_root(root) else { return vec![None; tree.len()] };
     let stamp =
         |entry: &TreeEntry| Ok::<_, std::convert::Infallible>(stamp_of(root_dir.as_fd(), &entry.path));
     let Ok(stamps) = parallel::map(tree, stamp);
-    Some(stamps)
+    stamps
+}
+
+/// Whether the stamps of this file system show every change.
+fn sets_change_time(root: &Path) -> bool {
+    let magic = statfs(root).ok().and_then(|found| u64::try_from(found.f_type).ok());
+    magic.is_some_and(|magic| SETS_CHANGE_TIME.contains(&magic))
 }
 
 /// The stamp of a regular file or a symlink.
@@ -182,6 +196,32 @@ mod tests {
             ("the executable bit", &["settled"], |root| {
                 fs::set_permissions(root.join("settled"), fs::Permissions::from_mode(0o755)).unwrap();
             }),
+            ("a file that its owner cannot read", &["settled"], |root| {
+                fs::set_permissions(root.join("settled"), fs::Permissions::from_mode(0o200)).unwrap();
+            }),
+            ("the newest file, not readable", &["src/file"], |root| {
+                fs::set_permissions(root.join("src/file"), fs::Permissions::from_mode(0)).unwrap();
+            }),
+            ("a directory without permissions", &["src"], |root| {
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0)).unwrap();
+            }),
+            ("a directory that cannot be listed", &["src"], |root| {
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o300)).unwrap();
+            }),
+            ("a submodule that cannot be listed", &["module"], |root| {
+                fs::set_permissions(root.join("module"), fs::Permissions::from_mode(0o300)).unwrap();
+            }),
+            ("a directory with the sticky bit", &["src"], |root| {
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o1755)).unwrap();
+            }),
+            ("a root that cannot be listed", &["link", "module", "settled", "src"], |root| {
+                fs::set_permissions(root, fs::Permissions::from_mode(0o300)).unwrap();
+            }),
+            ("another mode and back again", &[], |root| {
+                let mode = fs::metadata(root.join("src")).unwrap().permissions();
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join("src"), mode).unwrap();
+            }),
             ("a removed file", &["settled"], |root| fs::remove_file(root.join("settled")).unwrap()),
             ("a link to another target", &["link"], |root| {
                 fs::remove_file(root.join("link")).unwrap();
@@ -218,11 +258,7 @@ mod tests {
     fn a_stamp_is_believed_only_where_every_write_sets_the_change_time() {
         const TMPFS: u64 = 0x0102_1994;
         let (dir, state) = checkout("/dev/shm");
-        assert_eq!(
-            u64::try_from(rustix::fs::statfs(dir.path()).unwrap().f_type),
-            Ok(TMPFS),
-            "this test needs a tmpfs"
-        );
+        assert_eq!(u64::try_from(statfs(dir.path()).unwrap().f_type), Ok(TMPFS), "this test needs a tmpfs");
         assert!(state.files.iter().all(|file| file.stamp.is_none()), "{state:#?}");
     }
 }

@@ -27,6 +27,11 @@ impl Stamp {
         }
     }
 
+    /// The kind and the permission bits.
+    pub(crate) fn mode(&self) -> u32 {
+        self.mode
+    }
+
     /// The change time, as seconds and nanoseconds.
     pub(crate) fn changed(&self) -> (i64, i64) {
         self.changed
