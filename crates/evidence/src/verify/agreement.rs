@@ -1,5 +1,7 @@
 //! Checks that report, events, attestation and model calls agree.
 
+use std::collections::BTreeSet;
+
 use herma_core::engine::{EndedBy, EngineExit, EngineResult};
 use herma_core::event::RunCompleted;
 use herma_core::report::{ApprovalStatus, ChangedByCommand, LandedIn, OutcomeState, VerificationStatus};
@@ -12,6 +14,7 @@ use super::egress::egress;
 use super::model_calls::model_calls;
 use super::pass::BundleContents;
 use super::recorded::recorded;
+use crate::redact::is_redacted;
 
 /// Nothing in the bundle contradicts anything else in it.
 pub(super) fn agreement(seen: &BundleContents) -> Result<Good, String> {
@@ -102,14 +105,32 @@ fn engine(report: &Report) -> Result<(), String> {
     if !report.engine_started && !report.changed_files.is_empty() {
         return Err("there are changes though the engine was not started".to_owned());
     }
-    let changed = |path: &RepoPath| report.changed_files.iter().any(|file| file.path == *path);
-    if let Some(path) = report.changed_tests.iter().find(|path| !changed(path)) {
-        return Err(format!("{path} is listed as a changed test and was not changed"));
+    let changed = distinct(report.changed_files.iter().map(|file| &file.path), "changed file")?;
+    distinct(&report.ignored_files, "ignored file")?;
+    for (paths, kind) in [
+        (&report.changed_tests, "changed test"),
+        (&report.changed_verification_files, "changed verification file"),
+    ] {
+        if let Some(path) = distinct(paths, kind)?.difference(&changed).next() {
+            return Err(format!("{path} is listed as a {kind} and was not changed"));
+        }
     }
-    match report.changed_verification_files.iter().find(|path| !changed(path)) {
-        Some(path) => Err(format!("{path} is listed as a changed verification file and was not changed")),
-        None => Ok(()),
+    Ok(())
+}
+
+/// The paths as a set. A list that has one twice is refused; two names can be the same only where a secret in them was
+/// redacted.
+fn distinct<'a>(
+    paths: impl IntoIterator<Item = &'a RepoPath>,
+    kind: &str,
+) -> Result<BTreeSet<&'a RepoPath>, String> {
+    let mut set = BTreeSet::new();
+    for path in paths {
+        if !set.insert(path) && !is_redacted(path.as_bytes()) {
+            return Err(format!("{path} is listed twice as a {kind}"));
+        }
     }
+    Ok(set)
 }
 
 /// If a verification command changed tracked files, its record and the blockers must say so.

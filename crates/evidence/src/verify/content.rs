@@ -94,8 +94,9 @@ pub(super) fn decision(seen: &BundleContents) -> Result<Good, String> {
     if decision.approval_required != report.stage.needs_approval() {
         return Err("whether an approval is required does not follow from the stage".to_owned());
     }
-    let listed = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
-    // Facts that were not saved before an interruption are not in the report.
+    let blockers: BTreeSet<Blocker> = report.blockers.iter().map(|record| record.blocker).collect();
+    let listed = |blocker| blockers.contains(&blocker);
+    // Results that were not saved before an interruption are not in the report.
     let interrupted = listed(Blocker::Interrupted);
     if !interrupted {
         admissions(decision, report)?;

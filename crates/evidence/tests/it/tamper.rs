@@ -236,6 +236,13 @@ fn a_signed_lie_is_found() {
         ("a pass with a blocker", C::Agreement, |r| r.blockers.push(Blocker::NoDiff.because("none"))),
         ("a failed verification", C::Agreement, |r| r.verification[0].status = VerificationStatus::Failed),
         ("a rewritten test", C::Agreement, |r| r.changed_tests.push(RepoPath::new("strings.py").unwrap())),
+        ("a changed file that is listed twice", C::Agreement, |r| {
+            let first = r.changed_files[0].clone();
+            r.changed_files.push(first);
+        }),
+        ("an ignored file that is listed twice", C::Agreement, |r| {
+            r.ignored_files = vec![RepoPath::new("out").unwrap(); 2];
+        }),
         ("a rewritten file that decides what verification does", C::Agreement, |r| {
             r.changed_verification_files.push(RepoPath::new("strings.py").unwrap());
         }),
