@@ -11,7 +11,7 @@ use crate::aliases::{self, Alias};
 use crate::bare_repositories::{self, BareRepository};
 use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Globs, LetterCase, PathKind, prefixes};
-use crate::names::{fold_letters, fold_path, fold_pattern};
+use crate::names::{fold_letters, fold_path, fold_pattern, ntfs_short_name_of};
 use crate::pattern_table::PatternTable;
 use crate::{case_twins, path_length, symlinks};
 
@@ -101,8 +101,10 @@ impl PathRules {
     pub fn judge(&self, facts: &TreeFacts) -> Vec<PathViolation> {
         let mut violations: Vec<PathViolation> = Vec::new();
         violations.extend(self.judge_names(&facts.changes));
+        let submodules: BTreeMap<Vec<u8>, &RepoPath> =
+            facts.submodules.iter().map(|path| (fold_path(path.as_bytes()), path)).collect();
         for change in &facts.changes {
-            violations.extend(judge_submodule(change, &facts.submodules));
+            violations.extend(judge_submodule(change, &submodules));
             violations.extend(judge_content(change, facts));
         }
         for path in &facts.ignored {
@@ -187,6 +189,11 @@ impl PathRules {
         // A link can replace a directory.
         violations.extend(self.forbids(path, if is_link(change) { PathKind::Directory } else { kind }));
         if is_added(change) {
+            violations.extend(ntfs_short_name_of(path.name()).map(|dot_file| {
+                let why =
+                    format!("NTFS can open `{dot_file}` by this name, which is forbidden for a new file");
+                broke(path, PathRule::Forbidden, why)
+            }));
             violations.extend(path.name_problem().map(|why| broke(path, PathRule::UnprintableName, why)));
             violations
                 .extend(path_length::problem(path).map(|why| broke(path, PathRule::UnsupportedPath, why)));
@@ -307,15 +314,15 @@ fn bound_wildcards(terms: &Terms) -> Result<(), BadPattern> {
     Ok(())
 }
 
-fn judge_submodule(change: &ChangedFile, submodules: &[RepoPath]) -> Option<PathViolation> {
+fn judge_submodule(change: &ChangedFile, submodules: &BTreeMap<Vec<u8>, &RepoPath>) -> Option<PathViolation> {
     if is_submodule(change) {
         return Some(broke(&change.path, PathRule::Submodule, "it is or was a submodule"));
     }
+    if submodules.is_empty() {
+        return None;
+    }
     let folded = fold_path(change.path.as_bytes());
-    let around = submodules.iter().find(|submodule| {
-        let submodule = fold_path(submodule.as_bytes());
-        prefixes(&folded, PathKind::Leaf).any(|(prefix, _)| prefix == submodule)
-    })?;
+    let around = prefixes(&folded, PathKind::Leaf).find_map(|(prefix, _)| submodules.get(prefix))?;
     Some(broke(&change.path, PathRule::Submodule, format!("it is in the submodule `{around}`")))
 }
 

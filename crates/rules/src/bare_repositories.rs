@@ -4,10 +4,10 @@
 //! elsewhere. The rule looks at the names only: the content of `HEAD` can change later, and what git finds behind a link
 //! or in `commondir` depends on the machine.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use herma_core::RepoPath;
-use herma_core::report::{ChangedFile, Mode};
+use herma_core::report::{ChangedFile, Entry, Mode};
 
 use crate::names::{fold_path, folds_to};
 
@@ -40,24 +40,47 @@ impl RepositoryParts {
     }
 }
 
-/// Every directory of a tree that git takes for a repository and that has a change in it, also one of which only the last
-/// piece is new. `files` are the files and links of the tree, `submodules` its other entries.
+/// Every directory that git takes for a repository, in the tree or in the base that the changes were made to, and that has
+/// a change in it; also one of which only the last piece is new. `files` are the files and links of the changed tree,
+/// `submodules` its other entries.
 pub(crate) fn find<'a>(
     changes: &'a [ChangedFile],
     files: &[RepoPath],
     submodules: &[RepoPath],
 ) -> Vec<BareRepository<'a>> {
+    let mut repositories = in_tree(files.iter(), submodules.iter());
+    // Only where a change takes something away can the base have a repository that the result does not have.
+    if changes.iter().any(takes_away) {
+        let added: HashSet<&RepoPath> =
+            changes.iter().filter(|change| change.old.is_none()).map(|change| &change.path).collect();
+        let kept = files.iter().filter(|path| !added.contains(path));
+        let old = |submodule: bool| {
+            let is_old = move |change: &&ChangedFile| {
+                change.old.as_ref().is_some_and(|old| is_submodule(old) == submodule)
+            };
+            changes.iter().filter(is_old).map(|change| &change.path)
+        };
+        repositories.extend(in_tree(kept.chain(old(false)), submodules.iter().chain(old(true))));
+    }
+    first_changes(changes, repositories.into_iter().map(|dir| (dir, None)).collect())
+}
+
+/// The directories of a tree that git takes for a repository, folded.
+fn in_tree<'p>(
+    files: impl Iterator<Item = &'p RepoPath> + Clone,
+    submodules: impl Iterator<Item = &'p RepoPath>,
+) -> BTreeSet<Vec<u8>> {
     let mut dirs: BTreeMap<Vec<u8>, RepositoryParts> = files
-        .iter()
+        .clone()
         .filter(|path| folds_to(path.name(), HEAD) && can_be_opened(path))
         .map(|path| {
             (path.parent().map_or_else(Vec::new, |dir| fold_path(dir.as_bytes())), RepositoryParts::default())
         })
         .collect();
     if dirs.is_empty() {
-        return Vec::new();
+        return BTreeSet::new();
     }
-    for path in files.iter().chain(submodules).filter(|path| can_be_opened(path)) {
+    for path in files.chain(submodules).filter(|path| can_be_opened(path)) {
         for PathStep { dir, name, is_last } in steps(&fold_path(path.as_bytes())) {
             if let Some(piece) = piece(name)
                 && let Some(pieces) = dirs.get_mut(dir)
@@ -68,8 +91,19 @@ pub(crate) fn find<'a>(
             }
         }
     }
-    let complete = dirs.into_iter().filter(|(_, pieces)| pieces.are_complete());
-    first_changes(changes, complete.map(|(dir, _)| (dir, None)).collect())
+    dirs.into_iter().filter(|(_, pieces)| pieces.are_complete()).map(|(dir, _)| dir).collect()
+}
+
+/// Whether a file of the base is gone, or a submodule now.
+fn takes_away(change: &ChangedFile) -> bool {
+    change
+        .old
+        .as_ref()
+        .is_some_and(|old| change.new.as_ref().is_none_or(|new| is_submodule(new) != is_submodule(old)))
+}
+
+fn is_submodule(entry: &Entry) -> bool {
+    entry.mode == Mode::Submodule
 }
 
 /// The first change of a piece of each repository, else the first one in it.
@@ -101,9 +135,8 @@ fn first_changes<'a>(
 /// The repositories that the changes make all by themselves: what can be seen without the rest of the tree.
 pub(crate) fn find_in_changes(changes: &[ChangedFile]) -> Vec<BareRepository<'_>> {
     let new = |submodule: bool| -> Vec<RepoPath> {
-        let is_new = |change: &&ChangedFile| {
-            change.new.as_ref().is_some_and(|new| (new.mode == Mode::Submodule) == submodule)
-        };
+        let is_new =
+            |change: &&ChangedFile| change.new.as_ref().is_some_and(|new| is_submodule(new) == submodule);
         changes.iter().filter(is_new).map(|change| change.path.clone()).collect()
     };
     find(changes, &new(false), &new(true))
@@ -136,22 +169,38 @@ fn can_be_opened(path: &RepoPath) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use herma_core::report::Entry;
-
     use super::*;
 
     fn path(text: &str) -> RepoPath {
         RepoPath::new(text).unwrap()
     }
 
-    /// The changes that are refused in a tree of these files, of which those with a `+` are new.
+    /// The changes that are refused in a tree of these files, of which those with a `+` are new, those with a `-` were
+    /// removed and those with a `~` have other content.
     fn refused(tree: &[&str]) -> Vec<String> {
-        let entry = || Some(Entry { mode: Mode::File, id: String::new() });
-        let new = tree.iter().filter_map(|text| text.strip_prefix('+'));
+        let entry = |there: bool| there.then(|| Entry { mode: Mode::File, id: String::new() });
+        let name = |text: &str| path(text.trim_start_matches(['+', '-', '~']));
+        let change = |text: &&str| ChangedFile {
+            path: name(text),
+            old: entry(!text.starts_with('+')),
+            new: entry(!text.starts_with('-')),
+        };
         let changes: Vec<_> =
-            new.map(|text| ChangedFile { path: path(text), old: None, new: entry() }).collect();
-        let files: Vec<_> = tree.iter().map(|text| path(text.trim_start_matches('+'))).collect();
+            tree.iter().filter(|text| text.starts_with(['+', '-', '~'])).map(change).collect();
+        let files: Vec<_> =
+            tree.iter().filter(|text| !text.starts_with('-')).map(|text| name(text)).collect();
         find(&changes, &files, &[]).iter().map(|found| found.changed.to_string()).collect()
+    }
+
+    #[test]
+    fn a_change_inside_a_repository_of_the_base_that_takes_a_piece_away() {
+        assert_eq!(refused(&["d/HEAD", "d/objects/x", "-d/refs/x", "+d/config"]), ["d/refs/x"]);
+        assert_eq!(refused(&["-d/HEAD", "d/objects/x", "d/refs/x", "~d/config"]), ["d/HEAD"]);
+        assert_eq!(refused(&["-d/HEAD", "-d/objects/x", "-d/refs/x"]), ["d/HEAD"]);
+        assert_eq!(refused(&["d/HEAD", "-d/commondir"]), ["d/commondir"]);
+        assert_eq!(refused(&["-HEAD", "objects/x", "refs", "+README"]), ["HEAD"]);
+        assert!(refused(&["d/HEAD", "-d/objects/x", "+d/refs/x"]).is_empty(), "neither tree has all pieces");
+        assert!(refused(&["d/HEAD", "d/objects/x", "d/refs/x", "-e/refs/x"]).is_empty());
     }
 
     #[test]

@@ -59,6 +59,10 @@ mod tests {
         assert_eq!(twins(&["SRC"], &["src/old.rs"]), ["SRC src"]);
         assert_eq!(twins(&["straße/x"], &["STRASSE/y"]), ["straße/x STRASSE"]);
         assert_eq!(twins(&["a", "A"], &[]), ["A a", "a A"]);
+        // The same name composed (NFC) and decomposed (NFD).
+        assert_eq!(twins(&["caf\u{e9}"], &["cafe\u{301}"]), ["caf\u{e9} cafe\u{301}"]);
+        assert_eq!(twins(&["\u{d55c}/x"], &["\u{1112}\u{1161}\u{11ab}/y"]).len(), 1);
+        assert_eq!(twins(&["CAF\u{c9}"], &["cafe\u{301}/y"]).len(), 1);
     }
 
     /// Quadratic work would take sixteen times as long for four times as many files.

@@ -16,7 +16,7 @@ use crate::path_length::{MAX_NAME_BYTES, MAX_PATH_BYTES};
 use crate::verification_files::{DECIDING, PYTHON_LIBRARY, PYTHON_ROOTS, PYTHON_RUNNERS, SHADOWS};
 
 /// The version of the rules that are code and not tables. It goes up when one of them judges otherwise than before.
-const RULES_VERSION: u32 = 3;
+const RULES_VERSION: u32 = 4;
 
 /// Digest over the rules that no contract can change: the tables, and the version of what is no table.
 #[must_use]

@@ -1,5 +1,7 @@
 //! Names that some file system takes for one: what is `.git` to HFS+ or NTFS is `.git` to us.
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Code points that HFS+ leaves out when it compares names.
 const IGNORED_BY_HFS: [char; 17] = [
     '\u{200c}', '\u{200d}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}',
@@ -50,28 +52,48 @@ pub(crate) fn folds_to(name: &[u8], piece: &str) -> bool {
 /// Whether git refuses a symbolic link of this name: some file system takes it for `.gitmodules`.
 #[must_use]
 pub fn is_dot_gitmodules(name: &[u8]) -> bool {
-    let base = name.split(|b| *b == b':').next().unwrap_or(name);
-    let folded = fold_name(base);
-    if folded == b".gitmodules" {
-        return true;
+    fold_name(without_stream(name)) == GITMODULES.as_bytes() || ntfs_short_name_of(name) == Some(GITMODULES)
+}
+
+const GITMODULES: &str = ".gitmodules";
+/// Files that git reads, with the beginning of the short names that NTFS gives them: the first four files get `gitmod~1` to
+/// `gitmod~4`, later ones a hash, as in `gi7eba~1`. The hashes are those of git's `is_ntfs_dot_generic`.
+const NTFS_SHORT_NAMES: [(&str, &str, &str); 4] = [
+    (GITMODULES, "gitmod", "gi7eba"),
+    (".gitattributes", "gitatt", "gi7d29"),
+    (".gitignore", "gitign", "gi250a"),
+    (".mailmap", "mailma", "maba30"),
+];
+
+/// The file of git that NTFS can open by this short name.
+pub(crate) fn ntfs_short_name_of(name: &[u8]) -> Option<&'static str> {
+    let base = without_stream(name);
+    if !base.contains(&b'~') {
+        return None;
     }
-    // The short names that NTFS can give it: `gitmod~1`, or `gi7eba~1` and shorter beginnings with larger numbers.
-    let Some(tilde) = folded.iter().position(|b| *b == b'~') else { return false };
-    let (start, number) = (&folded[..tilde], &folded[tilde + 1..]);
-    (start == b"gitmod" || b"gi7eba".starts_with(start))
-        && folded.len() >= 8
-        && !number.is_empty()
-        && number.iter().all(u8::is_ascii_digit)
+    let folded = fold_name(base);
+    let tilde = folded.iter().position(|b| *b == b'~')?;
+    let (start, number) = (folded.get(..tilde)?, folded.get(tilde + 1..)?);
+    let is_short = folded.len() >= 8 && !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    let begins =
+        |short: &str, hashed: &str| start == short.as_bytes() || hashed.as_bytes().starts_with(start);
+    NTFS_SHORT_NAMES
+        .into_iter()
+        .find(|(_, short, hashed)| is_short && begins(short, hashed))
+        .map(|(dot_file, ..)| dot_file)
+}
+
+/// The name without the stream that NTFS reads behind a colon.
+fn without_stream(name: &[u8]) -> &[u8] {
+    name.split(|b| *b == b':').next().unwrap_or(name)
 }
 
 /// Whether some file system takes this name for `.git`.
 #[must_use]
 pub fn is_dot_git(name: &[u8]) -> bool {
     // NTFS reads a backslash as a separator and what follows a colon as a stream of the file.
-    name.split(|b| *b == b'\\').any(|part| {
-        let base = part.split(|b| *b == b':').next().unwrap_or(part);
-        matches!(fold_name(base).as_slice(), b".git" | b"git~1")
-    })
+    name.split(|b| *b == b'\\')
+        .any(|part| matches!(fold_name(without_stream(part)).as_slice(), b".git" | b"git~1"))
 }
 
 /// Lower case, without what HFS+ ignores and without the dots and blanks at the end that Windows drops.
@@ -91,13 +113,14 @@ fn letters(name: &[u8]) -> Vec<u8> {
     folded
 }
 
-/// Upper case first: some letters, like `ſ`, only meet their twin that way.
+/// Upper case first: some letters, like `ſ`, only meet their twin that way. Then decomposed (NFD), as HFS+ and APFS compare
+/// names.
 fn fold_text(text: &str) -> String {
     if text.is_ascii() {
         return text.to_ascii_lowercase();
     }
     let kept = text.chars().filter(|c| !IGNORED_BY_HFS.contains(c));
-    kept.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect()
+    kept.nfd().flat_map(char::to_uppercase).flat_map(char::to_lowercase).nfd().collect()
 }
 
 #[cfg(test)]
@@ -136,8 +159,28 @@ mod tests {
     }
 
     #[test]
+    fn short_names_of_other_files_that_git_reads_are_seen() {
+        for (name, dot_file) in [
+            ("gitmod~1", ".gitmodules"),
+            ("GITATT~1", ".gitattributes"),
+            ("gitatt~4 .", ".gitattributes"),
+            ("gi7d29~1", ".gitattributes"),
+            ("gi7d2~10::$DATA", ".gitattributes"),
+            ("GITIGN~1", ".gitignore"),
+            ("gi250a~9", ".gitignore"),
+            ("MAILMA~1", ".mailmap"),
+            ("maba30~1", ".mailmap"),
+        ] {
+            assert_eq!(ntfs_short_name_of(name.as_bytes()), Some(dot_file), "{name}");
+        }
+        for name in ["gitatt", "gitatt~", "gitatt~a", "gitattr~1", "mailmap~1", "notes~1", "main.rs~", "~1"] {
+            assert_eq!(ntfs_short_name_of(name.as_bytes()), None, "{name}");
+        }
+    }
+
+    #[test]
     fn folding_keeps_directories_and_bytes() {
-        assert_eq!(fold_path("Ärger/\u{212a}ey/ſ./...".as_bytes()), "ärger/key/s/...".as_bytes());
+        assert_eq!(fold_path("Ärger/\u{212a}ey/ſ./...".as_bytes()), "a\u{308}rger/key/s/...".as_bytes());
         assert_eq!(fold_path(b"A\xff/B"), b"a\xff/b");
         for stays in ["\u{200c}", ".\u{200c}", ".\u{200c}."] {
             assert_eq!(fold_letters(stays.as_bytes()), stays.as_bytes(), "{}", stays.escape_unicode());

@@ -51,6 +51,9 @@ const LOCK: &str = "a lock file pins what is downloaded and run";
 const VENDORED: &str = "vendored sources belong to others";
 const AGENT: &str = "it instructs or configures the next agent";
 const EDITOR: &str = "an editor runs it when the folder is opened";
+const ENVIRONMENT_TOOL: &str = "a tool runs it on a person's machine when it starts the environment";
+const OTHER_VCS: &str =
+    "another version control system takes the directory for a repository and follows its configuration";
 const SHELL: &str = "a shell runs it when the folder is entered";
 const HOOK: &str = "git runs it on commit, push or checkout";
 const GIT_CONFIG: &str = "it changes what git runs or fetches";
@@ -73,10 +76,22 @@ pub(super) const GROUPS: &[Group] = &[
     holds(DEPLOY, &["deploy", "deploy.*", "deployment/", "deployments/"]),
     read_by("semantic-release", DEPLOY, "https://semantic-release.gitbook.io/semantic-release/usage/configuration", &[".releaserc", ".releaserc.*", "release.config.*"]),
     read_by("GoReleaser", DEPLOY, "https://goreleaser.com/customization/", &[".goreleaser.yml", ".goreleaser.yaml"]),
+    read_by("Vercel", DEPLOY, "https://vercel.com/docs/project-configuration", &["vercel.json", "vercel.ts", "now.json"]),
+    read_by("Netlify", DEPLOY, "https://docs.netlify.com/build/configure-builds/file-based-configuration/", &["netlify.toml"]),
+    read_by("Fly.io", DEPLOY, "https://fly.io/docs/reference/configuration/", &["fly.toml"]),
+    read_by("Firebase", DEPLOY, "https://firebase.google.com/docs/cli", &["firebase.json", ".firebaserc"]),
+    read_by("Cloudflare Wrangler", DEPLOY, "https://developers.cloudflare.com/workers/wrangler/configuration/", &["wrangler.toml", "wrangler.json", "wrangler.jsonc"]),
+    read_by("Serverless Framework", DEPLOY, "https://www.serverless.com/framework/docs/providers/aws/guide/serverless.yml", &["serverless.yml", "serverless.yaml", "serverless.json", "serverless.js", "serverless.ts"]),
+    read_by("Skaffold", DEPLOY, "https://skaffold.dev/docs/references/yaml/", &["skaffold.yaml", "skaffold.yml"]),
+    read_by("Heroku", DEPLOY, "https://devcenter.heroku.com/articles/procfile", &["Procfile", "Procfile.*", "app.json", "heroku.yml"]),
+    read_by("Render", DEPLOY, "https://render.com/docs/blueprint-spec", &["render.yaml"]),
+    read_by("Railway", DEPLOY, "https://docs.railway.com/reference/config-as-code", &["railway.json", "railway.toml"]),
+    read_by("AWS Elastic Beanstalk", DEPLOY, "https://docs.aws.amazon.com/elasticbeanstalk/latest/dg/ebextensions.html", &[".ebextensions", ".elasticbeanstalk"]),
     holds(INFRA, &["infra", "infrastructure/", "terraform/"]),
     read_by("Ansible", INFRA, "https://docs.ansible.com/ansible/latest/reference_appendices/config.html", &["ansible.cfg"]),
     // CI.
     read_by("GitHub Actions", WORKFLOW, "https://docs.github.com/actions", &["**/.github/workflows", "**/.github/actions"]),
+    read_by("GitHub Actions in other repositories", WORKFLOW, "https://docs.github.com/actions/reference/workflows-and-actions/metadata-syntax", &["action.yml", "action.yaml"]),
     read_by("Gitea and Forgejo Actions", WORKFLOW, "https://docs.gitea.com/usage/actions/overview", &["**/.gitea/workflows", "**/.forgejo/workflows"]),
     read_by("GitLab CI", WORKFLOW, "https://docs.gitlab.com/ci/yaml/", &[".gitlab-ci.yml", ".gitlab-ci.yaml", "**/.gitlab/ci"]),
     read_by("CircleCI", WORKFLOW, "https://circleci.com/docs/configuration-reference/", &[".circleci"]),
@@ -178,9 +193,15 @@ pub(super) const GROUPS: &[Group] = &[
     read_by("Dev Containers", EDITOR, "https://containers.dev/implementors/json_reference/", &[".devcontainer", ".devcontainer.json"]),
     read_by("Zed", EDITOR, "https://zed.dev/docs/tasks", &[".zed", ".rules"]),
     read_by("Vim and Neovim", EDITOR, "https://neovim.io/doc/user/options.html#'exrc'", &[".exrc", ".nvimrc", ".nvim.lua", ".vimrc"]),
+    read_by("localvimrc", EDITOR, "https://github.com/embear/vim-localvimrc", &[".lvimrc"]),
+    read_by("coc.nvim", EDITOR, "https://github.com/neoclide/coc.nvim/wiki/Using-the-configuration-file", &["**/.vim/coc-settings.json"]),
+    read_by("Sublime Text", EDITOR, "https://www.sublimetext.com/docs/projects.html", &["*.sublime-project", "*.sublime-workspace"]),
+    read_by("Eclipse Theia", EDITOR, "https://theia-ide.org/docs/user_getting_started/", &[".theia"]),
     read_by("Emacs", EDITOR, "https://www.gnu.org/software/emacs/manual/html_node/emacs/Directory-Variables.html", &[".dir-locals.el", ".dir-locals-2.el"]),
     read_by("Helix", EDITOR, "https://docs.helix-editor.com/configuration.html", &[".helix"]),
     read_by("Gitpod", EDITOR, "https://www.gitpod.io/docs/classic/user/references/gitpod-yml", &[".gitpod.yml", ".gitpod.Dockerfile", ".ona"]),
+    read_by("Vagrant", ENVIRONMENT_TOOL, "https://developer.hashicorp.com/vagrant/docs/vagrantfile", &["Vagrantfile"]),
+    read_by("Tilt", ENVIRONMENT_TOOL, "https://docs.tilt.dev/api.html", &["Tiltfile"]),
     // Shells.
     read_by("direnv", SHELL, "https://direnv.net/man/direnv.1.html", &[".envrc"]),
     deciding(read_by("mise", SHELL, "https://mise.jdx.dev/configuration.html", &["mise.toml", "mise.*.toml", ".mise.toml", ".mise.*.toml", ".mise", "**/.config/mise.toml", "**/.config/mise"])),
@@ -200,5 +221,8 @@ pub(super) const GROUPS: &[Group] = &[
     read_by("CaptainHook and GrumPHP", HOOK, "https://captainhook.info/configure.html", &["captainhook.json", "grumphp.yml", "grumphp.yml.dist"]),
     read_by("hk", HOOK, "https://hk.jdx.dev", &["hk.pkl"]),
     read_by("git", GIT_CONFIG, "https://git-scm.com/docs/gitattributes", &[".gitattributes", ".gitmodules", ".gitconfig"]),
+    read_by("Mercurial", OTHER_VCS, "https://repo.mercurial-scm.org/hg/help/config", &[".hg", ".hgrc"]),
+    read_by("Jujutsu", OTHER_VCS, "https://jj-vcs.github.io/jj/latest/config/", &[".jj"]),
+    read_by("Subversion", OTHER_VCS, "https://svnbook.red-bean.com/", &[".svn"]),
     read_by("Git LFS", GIT_CONFIG, "https://github.com/git-lfs/git-lfs/blob/main/docs/man/git-lfs-config.adoc", &[".lfsconfig"]),
 ];

@@ -258,10 +258,30 @@ fn a_repository_that_a_change_makes_or_completes() {
     let untouched = new().keep("docs/HEAD").keep("docs/objects/x").keep("docs/refs/x");
     breaks(untouched.add("src/a"), &everything(), &[]);
 
+    let file = Some(Mode::File);
+    let emptied = new().keep("docs/HEAD").keep("docs/objects/x").change("docs/refs/x", file, None);
+    breaks(emptied.add("docs/config"), &everything(), &[("docs/refs/x", PathRule::BareRepository)]);
+
     let rules = PathRules::compile(&everything()).unwrap();
     let seen: Vec<_> =
         rules.judge_changes(&made().0.changes).iter().map(|v| (v.path.to_string(), v.rule)).collect();
     assert_eq!(seen, [("docs/HEAD".to_owned(), PathRule::BareRepository)]);
+}
+
+#[test]
+fn a_new_name_by_which_ntfs_opens_a_file_of_git_is_forbidden() {
+    for name in ["gitmod~1", "GITATT~1", "src/gitign~2", "MAILMA~1", "gi7d29~1"] {
+        breaks(new().add(name), &everything(), &[(name, PathRule::Forbidden)]);
+        breaks(new().edit(name), &everything(), &[]);
+    }
+    breaks(new().add("notes~1").add("gitmod~1/a"), &everything(), &[]);
+}
+
+#[test]
+fn new_names_that_differ_only_in_unicode_normalization_are_twins() {
+    let [nfc, nfd] = ["src/caf\u{e9}", "src/cafe\u{301}"];
+    breaks(new().add(nfc).add(nfd), &everything(), &[(nfd, PathRule::CaseTwin), (nfc, PathRule::CaseTwin)]);
+    breaks(new().keep(nfc).add(nfd), &everything(), &[(nfd, PathRule::CaseTwin)]);
 }
 
 #[test]
