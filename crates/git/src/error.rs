@@ -17,6 +17,9 @@ const WRITE_FAILURES: [&str; 6] = [
     "write error",
 ];
 
+/// What git prints while another git command runs: it holds a lock, or has removed objects that no ref named yet.
+const ANOTHER_GIT: [&str; 3] = ["File exists", "nonexistent object", "is not a valid object"];
+
 /// An error of git or of work tree files. Reports contain its message, so it has no absolute path: neither of a
 /// file nor in git's own text.
 #[derive(Debug, thiserror::Error)]
@@ -77,6 +80,12 @@ impl GitError {
     pub(crate) fn unexpected(command: &'static str, answer: &[u8]) -> Self {
         let answer = String::from_utf8_lossy(&answer[..answer.len().min(200)]).into_owned();
         Self::Unexpected { command, answer }
+    }
+
+    /// Whether another git command is in the way, so that a later attempt may succeed.
+    pub(crate) fn is_by_another_git(&self) -> bool {
+        // git tells only by its words; they are fixed by LC_ALL=C.
+        matches!(self, Self::Tool(ToolError::Failed { said, .. }) if ANOTHER_GIT.iter().any(|words| said.contains(words)))
     }
 
     /// Whether the disk is full or read-only.

@@ -94,6 +94,14 @@ pub enum LandError {
         /// The path inside the target.
         what: String,
     },
+    /// git refuses the pack or the ref, also after the wait for a lock.
+    #[error(
+        "git could not write to the target: {cause}; end other git commands there, remove a lock file that none of them holds, undo a change of its configuration, then run again"
+    )]
+    Rejected {
+        /// git's own words, without the target's path.
+        cause: String,
+    },
     /// git or the disk failed.
     #[error(transparent)]
     Git(#[from] GitError),

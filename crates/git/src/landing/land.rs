@@ -1,6 +1,7 @@
 //! The landing itself: one pack, then one ref in one transaction.
 
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use super::pack::Pack;
 use super::prepare::waiting_packs;
@@ -10,6 +11,10 @@ use crate::git_dir::GitDir;
 use crate::plain::has_plain_places;
 use crate::source::SourceRepo;
 
+/// How long a landing waits for a git command of somebody else, such as one that holds a lock or collects garbage.
+const MAX_LOCK_WAIT: Duration = Duration::from_secs(3);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
 impl SourceRepo {
     /// Copies the objects into the target and creates the ref, if the base has not moved and no ref of that name
     /// exists. Otherwise the target is left, or restored, as it was.
@@ -17,16 +22,36 @@ impl SourceRepo {
     /// A process that dies midway leaves at most a pack that no ref names; [`SourceRepo::unland`] removes it.
     pub fn land(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
         landing.check()?;
+        let deadline = Instant::now() + MAX_LOCK_WAIT;
+        while let Err(error) = self.try_to_land(git_dir, landing)? {
+            if error.is_write_failure() {
+                return Err(error.into());
+            }
+            if !error.is_by_another_git() || Instant::now() >= deadline {
+                return Err(LandError::Rejected { cause: error.to_string() });
+            }
+            std::thread::sleep(LOCK_RETRY_INTERVAL);
+        }
+        // A link that appeared after the first look has let the transaction write somewhere else.
+        if let Err(what) = has_plain_places(&self.common_dir) {
+            self.unland(landing)?;
+            return Err(LandError::NotPlain { what });
+        }
+        Ok(())
+    }
+
+    /// One attempt. The inner error is what git or the disk refused; the target is then as it was.
+    fn try_to_land(&self, git_dir: &GitDir, landing: &Landing) -> Result<Result<(), GitError>, LandError> {
         self.refuse(landing)?;
         let dir = self.pack_dir();
         let landed = Pack { dir: &dir, name: &landing.pack }
             .bring_in(&waiting_packs(git_dir))
             .and_then(|()| self.create_ref(git_dir, landing));
-        let Err(error) = landed else { return Ok(()) };
+        let Err(error) = landed else { return Ok(Ok(())) };
         self.remove_pack(landing).map_err(|e| self.unplaced(e))?;
         // git tells the reason only in text; the present state tells it too.
         self.refuse(landing)?;
-        Err(self.unplaced(error).into())
+        Ok(Err(self.unplaced(error)))
     }
 
     /// The reasons against the landing, as far as reading can tell.

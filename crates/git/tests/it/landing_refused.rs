@@ -96,7 +96,9 @@ fn concurrent_changes_block_the_landing_and_are_not_lost() {
         let found = match &error {
             LandError::BaseMoved { reference } => format!("moved {reference}"),
             LandError::RefTaken { reference } => format!("taken {reference}"),
-            LandError::NotPlain { .. } | LandError::Git(_) => panic!("{what}: {error:?}"),
+            LandError::NotPlain { .. } | LandError::Rejected { .. } | LandError::Git(_) => {
+                panic!("{what}: {error:?}")
+            }
         };
         assert_eq!(found, expected.replace("<run>", RUN), "{what}");
         let blocked = error.to_string();
@@ -128,13 +130,29 @@ fn a_base_that_moves_at_the_last_moment_refuses_everything() {
     fs::write(target.repo().join(".git/refs/heads/main.lock"), "").unwrap();
     target.before = files(target.scene.dir.path());
     let error = target.source.land(&target.git_dir, &target.landing).unwrap_err();
-    assert!(matches!(error, LandError::Git(_)), "{error:?}");
+    assert!(matches!(error, LandError::Rejected { .. }), "{error:?}");
     let said = error.to_string();
     assert!(said.contains("main.lock"), "{said}");
     assert!(!said.contains(target.scene.dir.path().to_str().unwrap()), "{said}");
     target.assert_as_before();
     fs::remove_file(target.repo().join(".git/refs/heads/main.lock")).unwrap();
     target.land();
+    assert_eq!(target.source.landed(&target.landing).unwrap(), LandState::Ours);
+}
+
+/// A lock that somebody's git gives back in time is waited for.
+#[test]
+fn a_lock_that_is_released_in_time_delays_the_landing() {
+    let target = target(None);
+    let lock = target.repo().join(".git/refs/heads/main.lock");
+    fs::write(&lock, "").unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            std::thread::sleep(std::time::Duration::from_millis(500));
+            fs::remove_file(&lock).unwrap();
+        });
+        target.land();
+    });
     assert_eq!(target.source.landed(&target.landing).unwrap(), LandState::Ours);
 }
 
