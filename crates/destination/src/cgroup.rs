@@ -266,7 +266,9 @@ fn set(dir: &Path, version: CgroupVersion, controller: Controller, limits: &Limi
         (Controller::Memory, CgroupVersion::One) => {
             put(dir, "memory.limit_in_bytes", memory)?;
             // Memory plus swap: without this line a job could use swap beyond its memory limit.
-            if_there(put(dir, "memory.memsw.limit_in_bytes", memory))
+            if_there(put(dir, "memory.memsw.limit_in_bytes", memory))?;
+            // Version 2 counts socket buffers as memory. Version 1 counts them apart, and only where this is set.
+            if_there(put(dir, "memory.kmem.tcp.limit_in_bytes", socket_buffers(memory)))
         }
         (Controller::Cpu, CgroupVersion::Two) => {
             write(dir, "cpu.max", &format!("{quota} {CFS_PERIOD_US}"))?;
@@ -277,6 +279,13 @@ fn set(dir: &Path, version: CgroupVersion, controller: Controller, limits: &Limi
             put(dir, "cpu.cfs_quota_us", quota)
         }
     }
+}
+
+/// What TCP and UDP buffers may hold under version 1: a small part of the limit of memory, which they come on top of, and
+/// of `net.ipv4.tcp_mem`, which the whole machine shares.
+fn socket_buffers(memory: u64) -> u64 {
+    const MOST: u64 = 256 << 20;
+    (memory / 16).min(MOST)
 }
 
 fn put(dir: &Path, file: &str, value: u64) -> io::Result<()> {
@@ -351,6 +360,18 @@ mod tests {
         assert_eq!(said("cpu.max"), "150000 100000");
         let names: Vec<LimitName> = held(&[place], &limits).iter().map(|held| held.name).collect();
         assert_eq!(names, [LimitName::Memory, LimitName::Processes, LimitName::Cpu]);
+    }
+
+    #[test]
+    fn version_one_bounds_socket_buffers_beside_memory() {
+        let dir = tempfile::tempdir().unwrap();
+        let written = |memory: u64| {
+            let limits = Limits { total_memory: herma_core::units::Bytes(memory), ..Limits::default() };
+            set(dir.path(), CgroupVersion::One, Controller::Memory, &limits).unwrap();
+            fs::read_to_string(dir.path().join("memory.kmem.tcp.limit_in_bytes")).unwrap()
+        };
+        assert_eq!(written(1 << 30), (64 << 20).to_string());
+        assert_eq!(written(64 << 30), (256 << 20).to_string());
     }
 
     #[test]

@@ -13,9 +13,7 @@ use std::path::Path;
 use std::process::Command;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{
-    Pid, Resource, Rlimit, Signal, getppid, set_parent_process_death_signal, setrlimit, setsid,
-};
+use rustix::process::{Pid, Signal, getppid, set_parent_process_death_signal, setsid};
 
 use self::landlock::{Landlock, LandlockAbi};
 use crate::forward::Forwarder;
@@ -220,8 +218,7 @@ impl LaunchPlan {
             Some(PortRelay::PortHandover(ports)) => ports.send()?,
         }
         if !self.rlimits.is_empty() {
-            // No core dumps.
-            setrlimit(Resource::Core, Rlimit { current: Some(0), maximum: Some(0) })?;
+            rlimits::no_core_dumps()?;
         }
         for Held { name, value, .. } in self.rlimits {
             rlimits::set(name, value)?;

@@ -95,6 +95,7 @@ fn host_config(job: &Job, parts: &SpecParts<'_>) -> io::Result<HostConfig> {
         // The keeper is init; another init in front of it would outlive it.
         init: Some(false),
         runtime: parts.runtime.map(str::to_owned),
+        masked_paths: Some(masked_paths()),
         network_mode: Some("none".to_owned()),
         ipc_mode: Some("private".to_owned()),
         cgroupns_mode: Some(HostConfigCgroupnsModeEnum::PRIVATE),
@@ -118,6 +119,23 @@ fn host_config(job: &Job, parts: &SpecParts<'_>) -> io::Result<HostConfig> {
         mounts: Some(mounts(job, parts)?),
         ..HostConfig::default()
     })
+}
+
+/// Setting masked paths replaces Docker's default list, so both are listed.
+fn masked_paths() -> Vec<String> {
+    const DOCKER_DEFAULTS: [&str; 10] = [
+        "/proc/acpi",
+        "/proc/asound",
+        "/proc/interrupts",
+        "/proc/kcore",
+        "/proc/latency_stats",
+        "/proc/sched_debug",
+        "/proc/scsi",
+        "/proc/timer_stats",
+        "/sys/devices/virtual/powercap",
+        "/sys/firmware",
+    ];
+    DOCKER_DEFAULTS.into_iter().chain(layout::KERNEL_INFO_FILES).map(str::to_owned).collect()
 }
 
 fn mounts(job: &Job, parts: &SpecParts<'_>) -> io::Result<Vec<DockerMount>> {

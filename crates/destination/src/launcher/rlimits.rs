@@ -77,6 +77,13 @@ pub(super) fn set(name: LimitName, value: u64) -> io::Result<()> {
     Ok(setrlimit(resource, Rlimit { current: Some(most), maximum: Some(most) })?)
 }
 
+/// Disables core dumps. A limit of 0 disables those to a file only: the kernel starts a handler that `core_pattern` names
+/// by a pipe, on the host, for every limit but 1. A hard limit of 0 cannot be raised.
+pub(super) fn no_core_dumps() -> io::Result<()> {
+    let limit = getrlimit(Resource::Core).maximum.map_or(1, |hard| hard.min(1));
+    Ok(setrlimit(Resource::Core, Rlimit { current: Some(limit), maximum: Some(limit) })?)
+}
+
 /// The limit that applies to this process; `None` if unlimited.
 pub(crate) fn read_back(name: LimitName) -> Option<u64> {
     getrlimit(resource(name)?).maximum

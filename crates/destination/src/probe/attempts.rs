@@ -23,7 +23,7 @@ pub(super) use self::network::{
     raw_packets, resolve,
 };
 pub(super) use self::processes::{see, signal, trace, trace_sibling};
-pub(super) use self::raw_call::{aio_context, file_lease};
+pub(super) use self::raw_call::{aio_context, file_lease, socket_filter};
 
 /// The outcome of an attempt.
 pub(super) enum ProbeOutcome {

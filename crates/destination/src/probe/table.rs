@@ -83,6 +83,7 @@ pub(super) const PROBES: &[ProbeSpec] = probes! {
     io_uring, Seccomp, "make an io_uring", |_| a::io_uring();
     file_lease, Seccomp, "take a lease on a file", |plan| a::file_lease(&plan.run_id);
     aio_context, Seccomp, "make a context of asynchronous I/O", |plan| a::aio_context(&plan.run_id);
+    socket_filter, Seccomp, "attach a BPF filter to a socket", |plan| a::socket_filter(&plan.run_id);
     keyring, Seccomp, "get a keyring", |_| a::keyring();
     raw_packets, Seccomp, "open a raw socket", |_| a::raw_packets();
     packets, Seccomp, "open a packet socket", |_| a::packets();

@@ -81,15 +81,19 @@ const ETC: [&str; 2] = ["/etc/ld.so.cache", "/etc/alternatives"];
 /// private keys.
 const CERTIFICATES: [&str; 3] = ["/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust/extracted"];
 
-/// Files with information about the whole machine: the first lists the user's keys; the others, readable by root
-/// only, show memory layout and timers. The user inside is herma's own.
-pub(crate) const KERNEL_INFO_FILES: [&str; 8] = [
+/// Files with information about the whole machine: keys of the user, file locks, and, readable by root only, memory
+/// layout and timers. The user inside is herma's own.
+pub(crate) const KERNEL_INFO_FILES: [&str; 10] = [
     "/proc/keys",
     "/proc/kpagecgroup",
     "/proc/kpagecount",
     "/proc/kpageflags",
+    // Locks of open file descriptions have no pid, so that the pid namespace hides none of the host's.
+    "/proc/locks",
     "/proc/pagetypeinfo",
     "/proc/slabinfo",
+    // Not a list: each read makes every processor of the machine fold its counters.
+    "/proc/sys/vm/stat_refresh",
     "/proc/timer_list",
     "/proc/vmallocinfo",
 ];

@@ -31,6 +31,10 @@ fn denied_calls_are_denied_by_number_too() {
 open('own', 'w').close()
 own, directory = os.open('own', os.O_RDONLY), os.open('.', os.O_RDONLY)
 name = ctypes.create_string_buffer(b'huge')
+import socket, struct
+socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+accept = ctypes.create_string_buffer(struct.pack('HBBI', 6, 0, 0, 0xffff))
+program = ctypes.create_string_buffer(struct.pack('HxxxxxxQ', 1, ctypes.addressof(accept)))
 tried = {
     'mount': call(number(165, 40), 0, 0, 0, 0, 0),
     'pivot_root': call(number(155, 41), 0, 0),
@@ -79,6 +83,11 @@ tried = {
     'TIOCSTI': call(number(16, 29), 0, 0x5412, 0),
     'TIOCSTI with more bits': call(number(16, 29), 0, 0x1_0000_5412, 0),
     'TIOCLINUX': call(number(16, 29), 0, 0x541c, 0),
+    'SO_ATTACH_FILTER': call(number(54, 208), socket.fileno(), 1, 26, ctypes.addressof(program), 16),
+    'SO_ATTACH_FILTER with more bits': call(number(54, 208), socket.fileno(), 1, 0x1_0000_001a, ctypes.addressof(program), 16),
+    'SO_ATTACH_BPF': call(number(54, 208), socket.fileno(), 1, 50, 0, 4),
+    'SO_ATTACH_REUSEPORT_CBPF': call(number(54, 208), socket.fileno(), 1, 51, ctypes.addressof(program), 16),
+    'SO_ATTACH_REUSEPORT_EBPF': call(number(54, 208), socket.fileno(), 1, 52, 0, 4),
 }
 for name, result in tried.items():
     if result != 'EPERM': print(name, result)
@@ -115,6 +124,15 @@ except OSError as error: print(errno.errorcode[error.errno])";
 }
 
 #[test]
+fn a_crash_starts_no_core_dump_handler() {
+    let ground = Ground::new();
+    let script = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))";
+    let told = tell(&sandbox(), &python(&ground, script));
+    // The kernel starts a handler that core_pattern names by a pipe for every limit but 1, 0 included.
+    assert_eq!(told.stdout, "(1, 1)\n", "{}", told.stderr);
+}
+
+#[test]
 fn calls_that_programs_need_are_allowed() {
     let ground = Ground::new();
     let script = "
@@ -124,6 +142,8 @@ for family in socket.AF_UNIX, socket.AF_INET, socket.AF_INET6:
     for kind in socket.SOCK_STREAM, socket.SOCK_DGRAM:
         socket.socket(family, kind)
 socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+socket.socket().setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+socket.socket().setsockopt(socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3)
 threading.Thread(target=lambda: None).start()
 subprocess.run(['true'], check=True)
 pty.openpty()

@@ -94,6 +94,46 @@ print(count < 40)";
 }
 
 #[test]
+fn socket_buffers_are_bounded_too() {
+    let by = |wanted| {
+        sandbox().limits(&Limits::default()).iter().any(|h| h.name == LimitName::Memory && h.by == wanted)
+    };
+    // Version 2 counts them as memory, and kills; without groups nothing counts them.
+    if !by(HeldBy::CgroupV1) {
+        return;
+    }
+    let ground = Ground::new();
+    let script = "import socket
+def fill(send):
+    sent = 0
+    try:
+        while sent < 16 << 20: sent += send(bytes(32768))
+    except OSError: pass
+    return sent
+kept, tcp, udp = [], 0, 0
+server = socket.create_server(('127.0.0.1', 0))
+for _ in range(20):
+    one = socket.create_connection(server.getsockname()); one.setblocking(False)
+    kept.append((one, server.accept()))
+    tcp += fill(one.send)
+for _ in range(200):
+    one = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); one.bind(('127.0.0.1', 0)); one.setblocking(False)
+    kept.append(one)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+    for _ in range(20):
+        try: one.sendto(bytes(32768), one.getsockname())
+        except OSError: pass
+    try:
+        while True: udp += len(one.recv(65536, socket.MSG_PEEK)); break
+    except OSError: pass
+print(tcp >> 20, udp >> 10)
+print(tcp < 48 << 20)";
+    let job = with(ground.python(script), |limits| limits.total_memory = Bytes(256 * MIB));
+    let told = tell(&sandbox(), &job);
+    assert!(told.stdout.ends_with("True\n"), "{told:?}");
+}
+
+#[test]
 fn a_memory_bomb_ends_and_what_started_it_goes_on() {
     let ground = Ground::new();
     let script = "import os, sys

@@ -107,6 +107,7 @@ fn on_the_host_the_probes_detect_that_there_is_no_isolation() {
         "io_uring",
         "file_lease",
         "aio_context",
+        "socket_filter",
         "keyring",
         "kernel_messages",
         "limits",

@@ -40,6 +40,13 @@ pub(in super::super) fn aio_context(run_id: &RunId) -> ProbeOutcome {
     call.attempt(&program_at(run_id, "aio"), &[libc::EPERM, libc::ENOSYS], "the kernel took the call")
 }
 
+/// Attaches a filter to standard input, which is no socket: without the seccomp filter the kernel answers ENOTSOCK.
+pub(in super::super) fn socket_filter(run_id: &RunId) -> ProbeOutcome {
+    let call =
+        RawCall { number: libc::SYS_setsockopt, arguments: [0, libc::SOL_SOCKET, libc::SO_ATTACH_FILTER] };
+    call.attempt(&program_at(run_id, "socket-filter"), &[libc::EPERM], "the kernel took the call")
+}
+
 fn program_at(run_id: &RunId, kind: &str) -> PathBuf {
     Path::new(layout::TMP).join(format!(".herma-{kind}-{run_id}"))
 }

@@ -99,6 +99,16 @@ const LEASES: &[&[ArgCheck]] = &[
     &[at(1, Equal(1040))], // F_SETDELEG, since Linux 6.19
 ];
 
+/// Socket options (level `SOL_SOCKET`) that load a BPF program. The kernel compiles it into memory that all users without
+/// `CAP_BPF` share (`net.core.bpf_jit_limit`) and that no cgroup counts.
+const SOCKET_FILTERS: &[&[ArgCheck]] = &[
+    &[at(1, Equal(SOL_SOCKET)), at(2, Equal(26))], // SO_ATTACH_FILTER
+    &[at(1, Equal(SOL_SOCKET)), at(2, Equal(50))], // SO_ATTACH_BPF
+    &[at(1, Equal(SOL_SOCKET)), at(2, Equal(51))], // SO_ATTACH_REUSEPORT_CBPF
+    &[at(1, Equal(SOL_SOCKET)), at(2, Equal(52))], // SO_ATTACH_REUSEPORT_EBPF
+];
+const SOL_SOCKET: u32 = 1;
+
 /// Flags that allocate huge pages, which the memory cgroup does not count.
 const MAP_HUGETLB: &[&[ArgCheck]] = &[&[at(3, Has(0x0004_0000, 0x0004_0000))]];
 const MFD_HUGETLB: &[&[ArgCheck]] = &[&[at(1, Has(0x4, 0x4))]];
@@ -258,6 +268,13 @@ pub(super) const TABLE: &[SyscallRow] = &[
         &[&[at(0, Not(UNIX))]],
         RefusalErrno::NotPermitted,
         "only Unix sockets come in pairs that anybody needs"
+    ),
+    row!(
+        setsockopt,
+        libc::SYS_setsockopt,
+        SOCKET_FILTERS,
+        RefusalErrno::NotPermitted,
+        "socket filters use up net.core.bpf_jit_limit, and then no process of the machine can load a seccomp filter"
     ),
     row!(ioctl, libc::SYS_ioctl, TERMINAL, RefusalErrno::NotPermitted, "types into a terminal for its user"),
     #[cfg(target_arch = "x86_64")]
