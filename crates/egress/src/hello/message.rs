@@ -6,7 +6,7 @@ use crate::host::Name;
 /// The extension that names the host.
 const SERVER_NAME: u16 = 0;
 /// Encrypted Client Hello, with the numbers of its drafts, and what was before it.
-const ENCRYPTED: &[u16] = &[0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xffce];
+const ENCRYPTED: &[u16] = &[0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xff02, 0xff03, 0xffce];
 /// The kind of name that there is.
 const HOST_NAME: u8 = 0;
 

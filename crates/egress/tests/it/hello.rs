@@ -32,6 +32,8 @@ fn a_hello_must_name_the_host_of_the_tunnel() {
         (Hello::of("example.org").with(ENCRYPTED, vec![0]), "example.org", Err(BadHello::Encrypted)),
         (Hello::silent().with(ENCRYPTED, vec![]), "8.8.8.8", Err(BadHello::Encrypted)),
         (Hello::of("example.org").with(0xffce, vec![]), "example.org", Err(BadHello::Encrypted)),
+        (Hello::of("example.org").with(0xff02, vec![]), "example.org", Err(BadHello::Encrypted)),
+        (Hello::of("example.org").with(0xff03, vec![]), "example.org", Err(BadHello::Encrypted)),
     ];
     for (hello, host, judged) in rows {
         assert_eq!(judge(&hello.bytes(), host), Some(*judged), "{hello:?} to {host}");
