@@ -84,8 +84,8 @@ pub(crate) fn environment() -> String {
     }
     text += "\n## herma's home\n\n\
              The home holds the keys that decide whom herma trusts, so it must be the user's own: a directory, or a link to one, that\n\
-             belongs to the user who runs herma and that nobody else can write. herma refuses any other with exit code 2, and says\n\
-             which command mends it. One that others can read is closed to them (mode 0700). A file system without owners and\n\
+             belongs to the user who runs herma and that nobody else can read or write. herma refuses any other with exit code 2, changes\n\
+             nothing, and says which command mends it. A file system without owners and\n\
              permissions, as some that are shared with containers, is no place for it.\n";
     text
 }
