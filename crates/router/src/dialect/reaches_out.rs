@@ -71,3 +71,10 @@ pub(super) const KEYS: &[(&str, Reach)] = &[
     ("previous_response_id", Reach::StoredConversation),
     ("web_search_options", Reach::HostedTool),
 ];
+
+/// Whether a key, in whatever part of a body, names something to fetch or to call.
+pub(super) fn names_url(key: &str) -> bool {
+    const ENDS: [&str; 7] = ["url", "urls", "uri", "uris", "api_base", "endpoint", "webhook"];
+    let key = key.to_ascii_lowercase();
+    ENDS.iter().any(|end| key.ends_with(end))
+}

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::ToolResult;
 use super::reader::Reader;
 use crate::dialect::json::{Kind, Text};
-use crate::dialect::{Dialect, Reach, Refusal};
+use crate::dialect::{Dialect, Reach, Refusal, reaches_out};
 
 /// One message or item, as far as it is read.
 #[derive(Debug, Default)]
@@ -120,6 +120,7 @@ impl<'a> Reader<'a> {
         match key {
             "text" | "content" | "output" | "stdout" | "stderr" => self.value(item, Strings::Text),
             "image_url" | "video_url" | "audio_url" | "file_url" => self.url(item),
+            _ if key != "url" && reaches_out::names_url(key) => self.url(item),
             "file_data" => {
                 if self.is_remote(item)? {
                     self.reaches(Reach::RemoteUrl, None);
@@ -243,7 +244,7 @@ impl Item<'_> {
 }
 
 /// Whether a URL carries what it names.
-fn holds_its_data(url: Text<'_>) -> bool {
+pub(super) fn holds_its_data(url: Text<'_>) -> bool {
     let is_data = |url: &str| url.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:"));
     url.raw.is_empty() || is_data(url.raw) || is_data(&url.decode())
 }

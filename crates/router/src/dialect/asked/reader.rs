@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use smallvec::SmallVec;
 
+use super::conversation::holds_its_data;
 use super::keys::{Keys, lookalike};
 use super::path::{Step, shown};
 use super::spans::{Maximum, MaximumKey, Spans, StreamOptions};
@@ -128,7 +129,7 @@ impl<'a> Reader<'a> {
                 } else if let Some((_, reach)) = reaches_out::KEYS.iter().find(|(name, _)| *name == key) {
                     self.set(*reach)?;
                 } else {
-                    self.scanner.skip()?;
+                    self.find_urls(key)?;
                 }
             }
         }
@@ -154,7 +155,7 @@ impl<'a> Reader<'a> {
                         top.include_usage = value;
                         found = Some(span);
                     } else {
-                        reader.scanner.skip()?;
+                        reader.find_urls(key)?;
                     }
                     Ok(())
                 })?;
@@ -175,6 +176,23 @@ impl<'a> Reader<'a> {
             Kind::Object | Kind::Array => Err(reader.wrong("a string")),
             _ => reader.scanner.skip().map(drop).map_err(Refusal::from),
         })
+    }
+
+    /// Looks for URLs in a value outside of the conversation, where a gateway might fetch them too. A schema describes data,
+    /// and nothing in it is fetched.
+    pub(super) fn find_urls(&mut self, key: &str) -> Result<(), Refusal> {
+        match self.scanner.kind()? {
+            Kind::Object if key != "schema" => self.object(|reader, key| reader.find_urls(key)),
+            Kind::Array => self.array(|reader, _| reader.find_urls(key)),
+            Kind::String if reaches_out::names_url(key) => {
+                let url = self.scanner.string()?;
+                if !holds_its_data(url) {
+                    self.reaches(Reach::RemoteUrl, None);
+                }
+                Ok(())
+            }
+            _ => self.scanner.skip().map(drop).map_err(Refusal::from),
+        }
     }
 
     /// How many prompts a request for plain completions has: one text or list of tokens, or several of them.

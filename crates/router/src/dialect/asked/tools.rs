@@ -58,14 +58,14 @@ impl<'a> Reader<'a> {
                 // Only its name and schema: what it is, is said outside, and must not be said again in here.
                 self.object(|reader, key| match key {
                     "name" | "parameters" => reader.tool_key(key, written),
-                    _ => reader.scanner.skip().map(drop).map_err(Refusal::from),
+                    _ => reader.find_urls(key),
                 })?;
             }
             "environment" if self.scanner.kind()? == Kind::Object => self.object(|reader, key| {
                 if key == "type" {
                     written.environment = reader.string()?;
                 } else {
-                    reader.scanner.skip()?;
+                    reader.find_urls(key)?;
                 }
                 Ok(())
             })?,
@@ -73,7 +73,7 @@ impl<'a> Reader<'a> {
                 written.group = true;
                 self.tools(false)?;
             }
-            _ => self.scanner.skip().map(drop)?,
+            _ => self.find_urls(key)?,
         }
         Ok(())
     }
