@@ -20,7 +20,7 @@ use crate::usage::{Used, own_children, used_by};
 /// So many of its last bytes are repeated where a process gives up.
 const LAST_WORDS: usize = 600;
 
-/// What to start: a program, and what it finds in its directory.
+/// A program to start, and the files of its directory.
 pub(crate) struct Recipe {
     pub(crate) argv: Vec<OsString>,
     pub(crate) env: Vec<(String, String)>,
@@ -68,7 +68,7 @@ impl Nursery<'_> {
 }
 
 impl Child {
-    /// What it and all that it started have used.
+    /// CPU time and memory of it and all its descendants.
     pub(crate) fn used(&self) -> Result<Used, BenchError> {
         used_by(self.pid).map_err(BenchError::io("cannot read the process table"))
     }

@@ -1,5 +1,6 @@
-//! What can go wrong while measuring.
+//! Errors of a measurement.
 
+use std::error::Error;
 use std::io;
 use std::time::Duration;
 
@@ -13,9 +14,9 @@ pub enum BenchError {
     /// The system refused.
     #[error("{what}: {source}")]
     Io {
-        /// What was being done.
+        /// The operation that failed.
         what: String,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// A process did not start.
@@ -30,14 +31,14 @@ pub enum BenchError {
     /// The probes could not be run.
     #[error(transparent)]
     Probe(#[from] ProbeError),
-    /// What was started in the sandbox did not do what it should.
+    /// A command in the sandbox failed.
     #[error("in the sandbox: {0}")]
     Sandbox(String),
     /// A process started and gave up, or never answered.
     #[error("it did not come up: {0}")]
     NotUp(String),
-    /// Nothing came of it in the time that it may take.
-    #[error("nothing came of it within {} seconds", .0.as_secs())]
+    /// It took longer than it may.
+    #[error("timed out after {} seconds", .0.as_secs())]
     TooLong(Duration),
     /// An answer is not the one that the upstream gives.
     #[error("it answered with status {status}: {said}")]
@@ -47,6 +48,17 @@ pub enum BenchError {
         /// The beginning of the body.
         said: String,
     },
+    /// A file of a bundle or of a home is not what it should be.
+    #[error("{what}: {source}")]
+    Bundle {
+        /// The operation that failed.
+        what: &'static str,
+        /// The error.
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// A bundle that herma made does not verify.
+    #[error("a bundle of the benchmark does not verify")]
+    Unverified,
     /// Somebody wants this process to end.
     #[error("the measurement was interrupted; everything that it had started was ended")]
     Interrupted,
@@ -60,6 +72,13 @@ impl BenchError {
     pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
         let what = what.into();
         move |source| Self::Io { what, source }
+    }
+
+    /// Adds what was being done with a bundle or a home.
+    pub(crate) fn bundle<E: Into<Box<dyn Error + Send + Sync>>>(
+        what: &'static str,
+    ) -> impl FnOnce(E) -> Self {
+        move |source| Self::Bundle { what, source: source.into() }
     }
 
     /// The same for what hyper says.

@@ -1,24 +1,24 @@
-//! What was measured of one contender, and what its rounds come to.
+//! The figures of one contender, from the samples of its rounds.
 
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// One contender: medians over the rounds. What cannot be said of it is null.
+/// One contender: medians over the rounds. A figure that was not measured is null.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, JsonSchema)]
 pub struct Row {
-    /// Who.
+    /// The contender.
     pub name: String,
     /// Requests per second, many connections at once, all processes on the same cores.
     pub rps: Option<f64>,
     /// CPU time of the gateway's processes for one request at that load, in microseconds.
     pub cpu_us_per_request: Option<f64>,
-    /// What the median request takes longer than a direct one, one connection, in microseconds.
+    /// Latency that it adds to the median request over one connection, in microseconds.
     pub added_p50_us: Option<f64>,
-    /// What the request at the 99th percentile takes longer than the direct one there, in microseconds.
+    /// Latency that it adds at the 99th percentile, in microseconds.
     pub added_p99_us: Option<f64>,
-    /// What the first byte of a stream comes later than in a direct one, median, in microseconds.
+    /// Latency that it adds to the first byte of a stream, median, in microseconds.
     pub added_first_byte_us: Option<f64>,
     /// CPU time of the gateway's processes for 1,000 chunks of paced streams, in milliseconds.
     pub cpu_ms_per_1k_chunks: Option<f64>,
@@ -31,13 +31,13 @@ pub struct Row {
 /// A contender that was not measured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
-    /// Who.
+    /// The contender.
     pub name: String,
     /// Why.
     pub why: String,
 }
 
-/// What the rounds of one contender gave.
+/// The samples of one contender.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Samples {
     pub(crate) rps: Vec<f64>,
@@ -67,13 +67,13 @@ impl Samples {
     }
 }
 
-/// What those of a contender take longer than direct ones where this share of them is faster, in microseconds. Noise can make
+/// Latency that a contender adds to direct requests at this quantile, in microseconds. Noise can make
 /// it negative.
 pub(crate) fn added_us(direct: &[Duration], through: &[Duration], share: f64) -> f64 {
     (at(through, share) - at(direct, share)) * 1e6
 }
 
-/// The time below which this share of the times lies, in seconds.
+/// This quantile of the times, in seconds.
 pub(crate) fn at(times: &[Duration], share: f64) -> f64 {
     let mut seconds: Vec<f64> = times.iter().map(Duration::as_secs_f64).collect();
     seconds.sort_by(f64::total_cmp);

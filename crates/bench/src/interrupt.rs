@@ -1,4 +1,4 @@
-//! Somebody presses Ctrl-C. What was started has sessions of its own and would not hear of it, so it is ended here.
+//! Ctrl-C. Children have sessions of their own and do not get the signal, so they are ended here.
 
 use std::cell::{Cell, RefCell};
 use std::time::Duration;

@@ -25,7 +25,7 @@ const OPENING: Duration = Duration::from_mins(1);
 /// So long they are open before memory is read.
 const HOLDING: Duration = Duration::from_secs(1);
 
-/// What has been used so far, looked up at the two ends of a load.
+/// Reads the CPU time and memory used so far, at the start and the end of a load.
 pub(crate) type Meter<'a> = &'a dyn Fn() -> Result<Used, BenchError>;
 
 /// Many connections that ask again and again.
@@ -112,7 +112,7 @@ pub(crate) async fn first_bytes(
 }
 
 /// Asks everybody once, and again, so that each sees the same machine: on which core the system wakes whom changes by the
-/// second, and is more than what most contenders add. Each turn begins with somebody else. Who fails is asked no more.
+/// second, and is more than what most contenders add. Each turn begins with another contender. One that fails gets no more requests.
 async fn in_turns(
     direct: &Arc<Front>,
     through: &[Arc<Front>],

@@ -32,17 +32,19 @@ const FIRST_ANSWER: Duration = Duration::from_secs(10);
 /// Another process can take a free port before the contender does; it then gets another one.
 const TRIES: usize = 3;
 
-/// What is to be measured, and with what.
-pub struct Order<'a> {
-    /// herma's own binary.
+/// The order of a measurement.
+pub(crate) struct Order<'a> {
+    /// The herma that is measured.
     pub herma: PathBuf,
+    /// This program, which also serves as the upstream and the bare proxy.
+    pub program: PathBuf,
     /// Where programs are looked up.
     pub search_path: OsString,
     /// A directory of its own.
     pub scratch: PathBuf,
     /// How much.
     pub plan: Plan,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
@@ -55,7 +57,7 @@ pub struct Machine {
     pub load_before: Option<f64>,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// Where.
@@ -64,9 +66,9 @@ pub struct Measured {
     pub rounds: u32,
     /// One row for each contender.
     pub rows: Vec<Row>,
-    /// Who was not measured, and why.
+    /// The contenders that were not measured, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What the router must hold.
+    /// The targets of the router.
     pub targets: Vec<Target>,
 }
 
@@ -79,8 +81,8 @@ struct Running<'a> {
     gone_wrong: Option<BenchError>,
 }
 
-/// Measures. `progress` is told what is under way.
-pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, BenchError> {
+/// Measures, and names each step to `progress`.
+pub(crate) fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, BenchError> {
     let machine = Machine::now();
     let streams = order.plan.open_streams.min(allow_many_files());
     let runtime = Interruptible::new()?;
@@ -104,7 +106,7 @@ pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<Measured, B
             one.turn(|one| bench.load(one));
         }
         bench.runtime.run(PATIENCE, load::settle(&order.plan))?;
-        // Who answers only after a while keeps the others waiting, and gets turns of its own.
+        // A slow contender would delay the others, and gets turns of its own.
         let (quick, slow): (Vec<_>, Vec<_>) =
             running.iter_mut().partition(|one| one.contender.starts_at_once);
         bench.latencies(&direct, quick)?;
@@ -158,7 +160,7 @@ struct Bench<'a> {
 impl Bench<'_> {
     fn upstream(&self) -> Result<(Child, Arc<Front>), BenchError> {
         let patience = Duration::from_secs(10);
-        self.start("upstream", patience, |listen, _| contenders::upstream(&self.order.herma, listen))
+        self.start("upstream", patience, |listen, _| contenders::upstream(&self.order.program, listen))
     }
 
     /// Starts everybody who is installed.
@@ -172,7 +174,7 @@ impl Bench<'_> {
             let started = if self.order.plan.only_what_starts_at_once && !contender.starts_at_once {
                 Err("it takes too long to start for a quick look".to_owned())
             } else {
-                contender.find(&self.order.herma, &self.order.search_path).and_then(|program| {
+                contender.find(self.order).and_then(|program| {
                     progress(&format!("the start of {}", contender.name));
                     let prepare = |listen, dir: &PathBuf| {
                         (contender.prepare)(&Site { program: &program, dir, listen, upstream })

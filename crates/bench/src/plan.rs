@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How much is measured of each contender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// How often each contender gets its turn; medians over the rounds count.
     pub rounds: u32,
     /// Connections that ask at the same time.
@@ -32,9 +32,9 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// What the targets are judged by: some seconds of each contender in each round.
+    /// The plan that targets are judged by: some seconds of each contender in each round.
     #[must_use]
-    pub fn full(rounds: u32) -> Self {
+    pub(crate) fn full(rounds: u32) -> Self {
         Self {
             rounds,
             connections: 64,
@@ -53,7 +53,7 @@ impl Plan {
 
     /// Shows within seconds that everything can be measured; its figures say little.
     #[must_use]
-    pub fn quick() -> Self {
+    pub(crate) fn quick() -> Self {
         Self {
             rounds: 1,
             connections: 8,

@@ -1,4 +1,4 @@
-//! The body of the hidden `herma __bench-proxy`: a proxy on the HTTP library hyper that parses nothing. It is the floor
+//! The hidden `herma-bench __bench-proxy`: a proxy on the HTTP library hyper that parses nothing. It is the floor
 //! that the router is measured against.
 
 use std::ffi::OsString;
@@ -15,10 +15,10 @@ use hyper_util::rt::TokioExecutor;
 use crate::serve::{argument, serve};
 
 /// The name of the hidden subcommand. A port and the address of the upstream follow it.
-pub const SUBCOMMAND: &str = "__bench-proxy";
+pub(crate) const SUBCOMMAND: &str = "__bench-proxy";
 
 /// Passes on until the process is killed; returns only if that fails. `args` is what follows the subcommand.
-pub fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
+pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
     match pass_on(&mut args) {
         Err(error) => error,
         Ok(never) => match never {},

@@ -1,4 +1,4 @@
-//! The body of the hidden `herma __bench-upstream`: the model that every contender is measured in front of. It answers
+//! The hidden `herma-bench __bench-upstream`: the model that every contender is measured in front of. It answers
 //! with fixed bytes, so that it costs much less than what is measured.
 
 mod answer;
@@ -18,10 +18,10 @@ use crate::serve::{argument, serve};
 use crate::wire;
 
 /// The name of the hidden subcommand. A port follows it.
-pub const SUBCOMMAND: &str = "__bench-upstream";
+pub(crate) const SUBCOMMAND: &str = "__bench-upstream";
 
 /// Answers until the process is killed; returns only if that fails. `args` is what follows the subcommand.
-pub fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
+pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
     let served = argument(&mut args, "a port").and_then(|port| {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let canned = Canned::new();

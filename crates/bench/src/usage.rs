@@ -1,11 +1,11 @@
-//! What a process and everything that it started have used, as the process table says it.
+//! CPU time and memory of a process and its descendants, from the process table.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::io;
 use std::time::Duration;
 
-/// What one process, or several together, have used.
+/// CPU time and memory of one process or several.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Used {
     /// Time on a CPU, in the program and in the kernel.
@@ -28,7 +28,7 @@ pub(crate) fn own_children() -> io::Result<HashSet<i32>> {
     Ok(table()?.into_iter().filter(|(_, entry)| entry.parent == own).map(|(pid, _)| pid).collect())
 }
 
-/// What `root` and all of its descendants have used.
+/// CPU time and memory of `root` and all of its descendants.
 pub(crate) fn used_by(root: i32) -> io::Result<Used> {
     let table = table()?;
     let family = family(root, &table);

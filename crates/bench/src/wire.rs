@@ -1,4 +1,4 @@
-//! What clients ask and what the upstream answers: the sizes and shapes of a chat of a coding agent.
+//! Requests and responses, with the sizes and shapes of a coding agent's chat.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use bytes::Bytes;
 pub(crate) const MODEL: &str = "bench";
 /// The path that is asked.
 pub(crate) const PATH: &str = "/v1/chat/completions";
-/// What a stream ends with.
+/// The end of a stream.
 pub(crate) const DONE: &[u8] = b"data: [DONE]\n\n";
 
 /// Stands in the prompt before the number of chunks that the upstream is to send. Every gateway passes a prompt on as it is.
@@ -16,7 +16,7 @@ const CHUNKS: &str = "chunks=";
 /// Stands before the microseconds between two chunks.
 const PACE: &str = "pace_us=";
 
-/// What a stream is asked to be.
+/// The shape of a requested stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
     /// Chunks before the one with the usage.
@@ -40,11 +40,11 @@ pub(crate) fn request(model: &str, stream: Option<Shape>) -> Bytes {
                   about it short: two or three sentences are enough for a change of this size";
     let code = r#"fn slug(text: &str) -> String {\n    text.trim().to_lowercase().split_whitespace().collect::<Vec<_>>().join(\"-\")\n}\n"#;
     Bytes::from(format!(
-        r#"{{"model":"{model}","messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"The function in src/slug.rs keeps punctuation. Show me what it should be."}},{{"role":"assistant","content":"This is what it is now:\n\n{code}"}},{{"role":"user","content":"Good. Now mend it, keep the signature, and add a case for an empty text. {asks}"}}],"max_tokens":256,"temperature":0{streaming}}}"#
+        r#"{{"model":"{model}","messages":[{{"role":"system","content":"{system}"}},{{"role":"user","content":"The function in src/slug.rs keeps punctuation. Show me what it should be."}},{{"role":"assistant","content":"This is what it is now:\n\n{code}"}},{{"role":"user","content":"Good. Now fix it, keep the signature, and add a case for an empty text. {asks}"}}],"max_tokens":256,"temperature":0{streaming}}}"#
     ))
 }
 
-/// What a request asks for: a stream of some shape, or nothing, where it asks for a whole answer.
+/// The stream that a request asks for; none where it asks for a whole response.
 pub(crate) fn asked(body: &[u8]) -> Option<Shape> {
     let streams = memchr::memmem::find(body, br#""stream":true"#).is_some()
         || memchr::memmem::find(body, br#""stream": true"#).is_some();
@@ -75,7 +75,7 @@ pub(crate) fn answer() -> Bytes {
 
 const USAGE: &str = r#"{"prompt_tokens":241,"completion_tokens":128,"total_tokens":369,"prompt_tokens_details":{"cached_tokens":0},"completion_tokens_details":{"reasoning_tokens":0}}"#;
 
-/// What the chunks of a stream say, one after the other and again. There are gateways that take a model for mad that
+/// The contents of the chunks of a stream, in turns. There are gateways that take a model for mad that
 /// says the same word a hundred times.
 const WORDS: [&str; 8] = [" keep", " what", " tests", " say", " about", " every", " empty", " text"];
 

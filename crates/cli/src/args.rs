@@ -127,9 +127,6 @@ pub enum Command {
     Doctor(Doctor),
     /// Print completions for a shell
     Completions(Completions),
-    /// Measure, side by side in one run
-    #[command(subcommand)]
-    Bench(Bench),
 }
 
 /// Arguments of `herma demo`.
@@ -378,37 +375,4 @@ pub struct Doctor {
 pub struct Completions {
     /// The shell
     pub shell: Shell,
-}
-
-/// What to measure.
-#[derive(Debug, Subcommand)]
-pub enum Bench {
-    /// A governed run against the same work by hand, and `herma verify` against `sha256sum`
-    Harness {
-        /// How often each is measured at least; the median counts
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        repeat: u32,
-        /// Leave out the largest repository and bundle
-        #[arg(long)]
-        quick: bool,
-    },
-    /// The router with everything on, against a direct call, nginx, a bare proxy, and the gateways that are installed
-    Router {
-        /// In how many rounds each is measured; the median counts
-        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
-        repeat: u32,
-        /// Only show that it can be measured: a few hundred requests, and only what starts at once
-        #[arg(long, conflicts_with = "repeat")]
-        quick: bool,
-    },
-    /// A start in the sandbox, with and without the probes, against a bare bubblewrap, sandbox-runtime and `docker run`;
-    /// and a tunnel of the egress proxy against `socat`
-    Sandbox {
-        /// How often each is started; the median counts
-        #[arg(long, default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..=10_000))]
-        repeat: u32,
-        /// Only show that it can be measured: three starts, and few bytes
-        #[arg(long, conflicts_with = "repeat")]
-        quick: bool,
-    },
 }

@@ -1,10 +1,8 @@
-//! The output types of `--json`: those of `herma-api`, and those of the benchmarks.
+//! The output types of `--json`, which `herma-api` has.
 
-mod bench;
 
 pub use herma_api::output::*;
 
-pub use self::bench::{BenchRouterOutput, BenchSandboxOutput};
 use crate::failure::Failure;
 
 /// The output of a command that failed.

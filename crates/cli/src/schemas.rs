@@ -203,17 +203,6 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::SchemasOutput),
     },
     Published { name: "completions", what: "`completions`", make: || schema_for!(output::CompletionsOutput) },
-    Published { name: "bench", what: "`bench harness`", make: || schema_for!(output::BenchOutput) },
-    Published {
-        name: "bench-router",
-        what: "`bench router`",
-        make: || schema_for!(output::BenchRouterOutput),
-    },
-    Published {
-        name: "bench-sandbox",
-        what: "`bench sandbox`",
-        make: || schema_for!(output::BenchSandboxOutput),
-    },
     Published {
         name: "error",
         what: "any command that did not work",

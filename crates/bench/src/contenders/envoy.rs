@@ -2,12 +2,12 @@
 
 use std::ffi::OsString;
 
-use super::{Contender, ENVOY, Site};
+use super::{Contender, ENVOY, Program, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 
 pub(super) const CONTENDER: Contender =
-    Contender { starts_at_once: false, ..Contender::quick(ENVOY, Some("envoy"), prepare) };
+    Contender { starts_at_once: false, ..Contender::quick(ENVOY, Program::InPath("envoy"), prepare) };
 
 const CONFIG: &str = r#"static_resources:
   listeners:

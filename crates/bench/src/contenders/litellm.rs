@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::{Contender, LLM_GATEWAYS, Site};
+use super::{Contender, LLM_GATEWAYS, Program, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 use crate::wire::MODEL;
@@ -12,10 +12,10 @@ pub(super) const CONTENDER: Contender = Contender {
     starts_at_once: false,
     patience: Duration::from_mins(2),
     most_streams: Some(2),
-    ..Contender::quick(LLM_GATEWAYS[0], Some("litellm"), prepare)
+    ..Contender::quick(LLM_GATEWAYS[0], Program::InPath("litellm"), prepare)
 };
 
-/// What its clients ask with.
+/// The token of its clients.
 const KEY: &str = "sk-6f1c2a9be05d4c7788e1f0a3b2c4d5e6";
 
 fn prepare(site: &Site<'_>) -> (Recipe, Front) {

@@ -1,10 +1,10 @@
 //! nginx as a plain proxy: nothing buffered, connections to the upstream kept.
 
-use super::{Contender, NGINX, Site};
+use super::{Contender, NGINX, Program, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 
-pub(super) const CONTENDER: Contender = Contender::quick(NGINX, Some("nginx"), prepare);
+pub(super) const CONTENDER: Contender = Contender::quick(NGINX, Program::InPath("nginx"), prepare);
 
 const CONFIG: &str = "\
 daemon off;

@@ -1,10 +1,10 @@
-//! Portkey's gateway; it is told with each request where to go.
+//! Portkey's gateway; each request names its upstream.
 
 use std::time::Duration;
 
 use http::HeaderName;
 
-use super::{Contender, LLM_GATEWAYS, Site};
+use super::{Contender, LLM_GATEWAYS, Program, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 
@@ -12,7 +12,7 @@ pub(super) const CONTENDER: Contender = Contender {
     starts_at_once: false,
     patience: Duration::from_mins(1),
     most_streams: Some(8),
-    ..Contender::quick(LLM_GATEWAYS[1], Some("portkey"), prepare)
+    ..Contender::quick(LLM_GATEWAYS[1], Program::InPath("portkey"), prepare)
 };
 
 fn prepare(site: &Site<'_>) -> (Recipe, Front) {

@@ -1,10 +1,10 @@
 //! herma's router, alone, with everything on: token, admission, budgets, prices, usage, audit.
 
-use super::{Contender, ROUTER, Site};
+use super::{Contender, Program, ROUTER, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 
-pub(super) const CONTENDER: Contender = Contender::quick(ROUTER, None, prepare);
+pub(super) const CONTENDER: Contender = Contender::quick(ROUTER, Program::Herma, prepare);
 
 /// The token of the only client.
 const TOKEN: &str = "6f1c2a9be05d4c7788e1f0a3b2c4d5e6-bench";

@@ -2,14 +2,14 @@
 
 use http::Uri;
 
-use super::{Contender, LLM_GATEWAYS, Site};
+use super::{Contender, LLM_GATEWAYS, Program, Site};
 use crate::child::Recipe;
 use crate::client::Front;
 use crate::wire::MODEL;
 
 pub(super) const CONTENDER: Contender = Contender {
     starts_at_once: false,
-    ..Contender::quick(LLM_GATEWAYS[2], Some("tensorzero-gateway"), prepare)
+    ..Contender::quick(LLM_GATEWAYS[2], Program::InPath("tensorzero-gateway"), prepare)
 };
 
 fn prepare(site: &Site<'_>) -> (Recipe, Front) {

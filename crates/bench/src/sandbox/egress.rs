@@ -19,7 +19,7 @@ pub(super) const SOCAT: &str = "socat";
 /// One tunnel of the egress proxy.
 pub(super) const OURS: &str = "herma egress";
 
-/// What `socat` reads at once: as much as the proxy does. With its usual 8 KiB it would be slower.
+/// The buffer of `socat`, as large as the proxy's. Its default of 8 KiB would be slower.
 const SOCAT_BUFFER: &str = "-b65536";
 /// How long a process may take to listen.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -44,7 +44,7 @@ pub(super) fn measure(
 ) -> Result<Vec<SandboxRow>, BenchError> {
     let nursery = Nursery { host: Host::new(order.herma.clone()), clock: order.clock };
     let own = |words: &[&str]| {
-        let argv = [order.herma.clone().into()].into_iter().chain(words.iter().map(Into::into)).collect();
+        let argv = [order.program.clone().into()].into_iter().chain(words.iter().map(Into::into)).collect();
         Recipe { argv, env: Vec::new(), files: Vec::new() }
     };
     let start = |name: &str, at: SocketAddr, recipe: Recipe, through_a_tunnel: bool| {

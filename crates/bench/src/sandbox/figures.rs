@@ -1,4 +1,4 @@
-//! What was measured of one way to start a command or to carry bytes, and what must hold.
+//! The figures of one way to start a command or to carry bytes, and their targets.
 
 use std::time::Duration;
 

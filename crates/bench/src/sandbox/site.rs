@@ -1,4 +1,4 @@
-//! Where starts are measured: the rooms of a run, and what is planted around them.
+//! The directories that starts are measured in, and the canaries around them.
 
 use std::fs;
 use std::os::unix::net::UnixListener;
@@ -13,7 +13,7 @@ use crate::error::BenchError;
 /// The command, as herma and everybody else starts it.
 pub(super) const COMMAND: &str = "/bin/true";
 
-/// The rooms.
+/// The directories of a run.
 pub(super) struct Site<'a> {
     pub(super) order: &'a Order<'a>,
     pub(super) workspace: PathBuf,

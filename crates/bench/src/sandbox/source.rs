@@ -1,4 +1,4 @@
-//! The body of the hidden `herma __bench-source`: sends zeros to whoever connects and says something first.
+//! The hidden `herma-bench __bench-source`: sends zeros to whoever connects and says something first.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
@@ -8,12 +8,12 @@ use std::thread;
 use crate::serve::argument;
 
 /// The name of the hidden subcommand. A port follows it.
-pub const SUBCOMMAND: &str = "__bench-source";
+pub(crate) const SUBCOMMAND: &str = "__bench-source";
 
 const BLOCK: usize = 256 << 10;
 
 /// Sends until the process is killed; returns only if that fails. `args` is what follows the subcommand.
-pub fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
+pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
     let listening =
         argument(&mut args, "a port").and_then(|port: u16| TcpListener::bind((Ipv4Addr::LOCALHOST, port)));
     let listener = match listening {

@@ -30,7 +30,7 @@ const BARE_WORDS: &str = "--unshare-all --unshare-user --disable-userns --die-wi
                           --symlink usr/bin /bin --symlink usr/lib /lib --symlink usr/lib64 /lib64 --dev /dev \
                           --proc /proc --tmpfs /tmp --tmpfs /home/agent";
 
-/// What sandbox-runtime needs to be told: nothing may be reached, and the workspace may be written.
+/// Settings of sandbox-runtime: no network, and a writable workspace.
 const SETTINGS: &str = r#"{ "network": { "allowedDomains": [], "deniedDomains": [] },
   "filesystem": { "denyRead": [], "allowWrite": ["."], "denyWrite": [] } }"#;
 
@@ -84,7 +84,7 @@ fn run(sandbox: &Sandbox, job: &Job) -> Result<(), BenchError> {
     }
 }
 
-/// As a run does it: the sandbox is asked whether it is ready, every probe is tried in rooms of its own, and then the
+/// As a run does it: the sandbox is asked whether it is ready, every probe is tried in directories of its own, and then the
 /// command is started.
 fn after_all_probes(site: &Site<'_>) -> Result<(), BenchError> {
     let sandbox = site.sandbox();

@@ -1,4 +1,4 @@
-//! The body of the hidden `herma __bench-egress`: the egress proxy as a run has it, but every name leads to one address of
+//! The hidden `herma-bench __bench-egress`: the egress proxy as a run has it, but every name leads to one address of
 //! the loopback, where it would otherwise let nobody go.
 
 use std::ffi::OsString;
@@ -18,13 +18,13 @@ use tokio::net::TcpStream;
 use crate::serve::argument;
 
 /// The name of the hidden subcommand. A port and the address of the source follow it.
-pub const SUBCOMMAND: &str = "__bench-egress";
+pub(crate) const SUBCOMMAND: &str = "__bench-egress";
 
 /// The one host that is on the list.
 pub(super) const HOST: &str = "example.org";
 
 /// Carries until the process is killed; returns only if that fails. `args` is what follows the subcommand.
-pub fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
+pub(crate) fn run(mut args: impl Iterator<Item = OsString>) -> io::Error {
     match carry(&mut args) {
         Err(error) => error,
         Ok(never) => match never {},

@@ -1,13 +1,10 @@
-//! The parts of herma that run inside a destination: the launcher, the forwarder, the keeper, the probes, the engine `fake`, and
-//! what `herma bench` measures beside the router, and the egress proxy as it measures that.
+//! The hidden subcommands that run inside a destination: launcher, forwarder, keeper, probes, hook and the engine `fake`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_bench::sandbox::{source, tunnel};
-use herma_bench::{proxy, upstream};
 use herma_destination::probe::{self, ProbePlan};
 use herma_destination::{forward, keeper, launcher};
 use herma_engines::{fake, hook};
@@ -53,18 +50,6 @@ fn subcommand(first: &OsStr, mut args: impl Iterator<Item = OsString>) -> Option
         let speaker = fake::Speaker { router: router.as_ref(), proxy, ..fake::Speaker::FAKE };
         return Some(ExitCode::from(fake::run(Path::new(&script), Path::new("."), speaker)));
     }
-    if first == upstream::SUBCOMMAND {
-        return Some(ended(&upstream::run(args)));
-    }
-    if first == proxy::SUBCOMMAND {
-        return Some(ended(&proxy::run(args)));
-    }
-    if first == source::SUBCOMMAND {
-        return Some(ended(&source::run(args)));
-    }
-    if first == tunnel::SUBCOMMAND {
-        return Some(ended(&tunnel::run(args)));
-    }
     None
 }
 
@@ -76,12 +61,6 @@ fn ask(socket: &Path) -> ExitCode {
     }
     let _ = writeln!(std::io::stderr(), "{}", hook::in_words(&answer.reason));
     ExitCode::from(hook::DENIED)
-}
-
-/// Says why a server ended, which should have gone on until it is killed.
-fn ended(error: &std::io::Error) -> ExitCode {
-    let _ = writeln!(std::io::stderr(), "{error}");
-    ExitCode::FAILURE
 }
 
 fn wait() -> ExitCode {

@@ -4,7 +4,6 @@ mod admissions;
 mod admit;
 mod approvals;
 mod approver;
-mod bench;
 mod child;
 mod compare;
 mod completions;
@@ -91,7 +90,6 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Schema(args) => schema::schema(args, screen),
         Command::Doctor(args) => doctor::doctor(args, environment, screen),
         Command::Completions(args) => completions::completions(args, screen),
-        Command::Bench(command) => bench::bench(command, environment, screen),
     }
 }
 

@@ -13,7 +13,6 @@ mod approvals;
 mod approver;
 mod attempts;
 mod bad_input;
-mod bench;
 mod case;
 mod clean_targets;
 mod cli;

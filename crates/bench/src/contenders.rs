@@ -1,4 +1,4 @@
-//! Who is measured: one file for each, with what it takes to start it as a plain proxy in front of the upstream.
+//! The contenders, one file each: how it is started as a plain proxy in front of the upstream.
 
 mod envoy;
 mod litellm;
@@ -8,7 +8,7 @@ mod portkey;
 mod router;
 mod tensorzero;
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,6 +17,7 @@ use herma_destination::Tool;
 
 use crate::child::Recipe;
 use crate::client::Front;
+use crate::measure::Order;
 
 pub(crate) use self::own::upstream;
 
@@ -33,12 +34,22 @@ pub(crate) const ENVOY: &str = "Envoy";
 /// Those that do for models what the router does.
 pub(crate) const LLM_GATEWAYS: [&str; 3] = ["LiteLLM", "Portkey", "TensorZero"];
 
-/// Somebody to measure.
+/// Where the program of a contender is.
+#[derive(Clone, Copy)]
+pub(crate) enum Program {
+    /// The herma that is measured.
+    Herma,
+    /// This program, by a hidden subcommand.
+    Own,
+    /// A program of this name in PATH.
+    InPath(&'static str),
+}
+
+/// A gateway to measure.
 pub(crate) struct Contender {
-    /// What it is called.
+    /// Its name in the table.
     pub(crate) name: &'static str,
-    /// Its program; herma itself where there is none.
-    program: Option<&'static str>,
+    program: Program,
     /// Whether it answers within a second of its start.
     pub(crate) starts_at_once: bool,
     /// How long it may take to answer for the first time.
@@ -74,20 +85,20 @@ pub(crate) const CONTENDERS: [&Contender; 7] = [
 
 impl Contender {
     /// One that is there within a second and keeps up.
-    const fn quick(
-        name: &'static str,
-        program: Option<&'static str>,
-        prepare: fn(&Site<'_>) -> (Recipe, Front),
-    ) -> Self {
+    const fn quick(name: &'static str, program: Program, prepare: fn(&Site<'_>) -> (Recipe, Front)) -> Self {
         let patience = Duration::from_secs(10);
         Self { name, program, starts_at_once: true, patience, most_streams: None, prepare }
     }
 
-    /// Where its program lies, or why it cannot be measured.
-    pub(crate) fn find(&self, herma: &Path, search_path: &OsStr) -> Result<PathBuf, String> {
-        let Some(program) = self.program else { return Ok(herma.to_owned()) };
+    /// The path of its program, or the reason why it cannot be measured.
+    pub(crate) fn find(&self, order: &Order<'_>) -> Result<PathBuf, String> {
+        let program = match self.program {
+            Program::Herma => return Ok(order.herma.clone()),
+            Program::Own => return Ok(order.program.clone()),
+            Program::InPath(program) => program,
+        };
         // Where systems keep what is meant for their administrator.
-        let mut path = OsString::from(search_path);
+        let mut path = order.search_path.clone();
         path.push(":/usr/local/sbin:/usr/sbin");
         let found = Tool::find(program, &path);
         found.map(|tool| tool.path().to_owned()).map_err(|_| format!("`{program}` is not in PATH"))

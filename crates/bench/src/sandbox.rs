@@ -1,14 +1,14 @@
-//! `herma bench sandbox`: how long a start in the sandbox takes, with and without the probes, beside a bare bubblewrap and
+//! `cargo xtask bench sandbox`: how long a start in the sandbox takes, with and without the probes, beside a bare bubblewrap and
 //! other sandboxes; and how fast one tunnel of the egress proxy is, beside `socat`.
 
 mod egress;
 mod figures;
 mod site;
-pub mod source;
+pub(crate) mod source;
 mod starts;
 #[cfg(test)]
 mod tests;
-pub mod tunnel;
+pub(crate) mod tunnel;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use herma_core::clock::Clock;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use self::figures::SandboxRow;
+pub(crate) use self::figures::SandboxRow;
 use self::site::Site;
 use self::starts::Start;
 use crate::error::BenchError;
@@ -27,10 +27,12 @@ use crate::interrupt::Interruptible;
 use crate::measure::Machine;
 use crate::targets::Target;
 
-/// What is to be measured, and with what.
-pub struct Order<'a> {
-    /// herma's own binary.
+/// The order of a measurement.
+pub(crate) struct Order<'a> {
+    /// The herma that is measured.
     pub herma: PathBuf,
+    /// This program, which also serves as the source and the egress proxy.
+    pub program: PathBuf,
     /// Where programs are looked up.
     pub search_path: OsString,
     /// Where Docker listens, if not at its usual place.
@@ -39,13 +41,13 @@ pub struct Order<'a> {
     pub scratch: PathBuf,
     /// How much.
     pub plan: Plan,
-    /// What time it is.
+    /// The clock.
     pub clock: &'a dyn Clock,
 }
 
 /// How much is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// In each of these rounds everybody starts once.
     pub rounds: u32,
     /// In each of these rounds everybody carries bytes once.
@@ -54,7 +56,7 @@ pub struct Plan {
     pub bytes: u64,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
 pub struct SandboxMeasured {
     /// Where.
@@ -63,9 +65,9 @@ pub struct SandboxMeasured {
     pub rounds: u32,
     /// One row for each way to start a command, and for each way to carry bytes.
     pub rows: Vec<SandboxRow>,
-    /// Who was not measured, and why.
+    /// The contenders that were not measured, with the reason.
     pub left_out: Vec<LeftOut>,
-    /// What the sandbox and the egress proxy must hold.
+    /// The targets of the sandbox and the egress proxy.
     pub targets: Vec<Target>,
 }
 
@@ -78,21 +80,21 @@ struct Turns<T> {
 }
 
 impl Plan {
-    /// What the targets are judged by.
+    /// The plan that targets are judged by.
     #[must_use]
-    pub fn full(rounds: u32) -> Self {
+    pub(crate) fn full(rounds: u32) -> Self {
         Self { rounds, pulls: 7, bytes: 2 << 30 }
     }
 
     /// Shows within seconds that everything can be measured; its figures say little.
     #[must_use]
-    pub fn quick() -> Self {
+    pub(crate) fn quick() -> Self {
         Self { rounds: 3, pulls: 1, bytes: 64 << 20 }
     }
 }
 
-/// Measures. `progress` is told what is under way.
-pub fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<SandboxMeasured, BenchError> {
+/// Measures, and names each step to `progress`.
+pub(crate) fn measure(order: &Order<'_>, progress: &dyn Fn(&str)) -> Result<SandboxMeasured, BenchError> {
     let machine = Machine::now();
     let runtime = Interruptible::new()?;
     let mut left_out = Vec::new();
