@@ -16,7 +16,7 @@ use crate::id::RunId;
 use crate::signed::{Signable, Signed};
 use crate::stage::Stage;
 use crate::store::StoreError;
-use crate::trust::TrustHead;
+use crate::trust_head::TrustHead;
 
 /// An approval's name: a version 7 UUID like a run's, with its own type so that the two are never mixed up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]

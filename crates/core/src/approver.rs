@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::signed::Signable;
-use crate::trust::TrustHead;
+use crate::trust_head::TrustHead;
 
 /// The name of an approver: lower-case letters, digits, `_` and `-`, starting with a letter. It has no dot, so that no
 /// name is the start of another's files.

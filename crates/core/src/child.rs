@@ -7,7 +7,6 @@ use serde_json::{Map, Value};
 use crate::budget::Amount;
 use crate::event::{Event, EventType, Source};
 use crate::id::RunId;
-use crate::report::Report;
 use crate::units::Usd;
 use crate::verdict::Status;
 
@@ -24,16 +23,6 @@ pub struct ChildEnd {
 }
 
 impl ChildEnd {
-    /// As its report says it; with nothing known where there is none.
-    #[must_use]
-    pub fn of_report(child: RunId, report: Option<&Report>) -> Self {
-        let charged = report.and_then(|report| {
-            let below = report.children.unwrap_or_default();
-            (below.unknown == 0).then(|| report.usage.charged().plus(below.charged()))
-        });
-        Self { child, status: report.map(|report| report.status), charged }
-    }
-
     /// As an event's data.
     #[must_use]
     pub fn to_data(&self) -> Map<String, Value> {
@@ -58,7 +47,7 @@ pub struct ChildrenUse {
     /// Money that they were charged.
     pub usd: Usd,
     /// Of how many of these runs nobody knows what they were charged; it is not in the numbers above.
-    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub unknown: u64,
 }
 

@@ -8,7 +8,7 @@ use crate::approver::ApproverName;
 use crate::digest::Digest;
 use crate::id::RunId;
 use crate::signed::Signable;
-use crate::trust::TrustHead;
+use crate::trust_head::TrustHead;
 
 /// The operator's word, as `outcome.json` holds it, signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -11,6 +11,7 @@ use crate::approval::ApprovalId;
 use crate::blocker::BlockerRecord;
 use crate::capability::{Capability, Support};
 pub use crate::change::{ChangedFile, Entry, Mode};
+use crate::child::ChildEnd;
 pub use crate::child::ChildrenUse;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
@@ -395,4 +396,16 @@ pub struct Freshness {
     pub newest: Timestamp,
     /// Whether both lie between the run's start and its end.
     pub passed: bool,
+}
+
+impl ChildEnd {
+    /// As its report says it; with nothing known where there is none.
+    #[must_use]
+    pub fn of_report(child: RunId, report: Option<&Report>) -> Self {
+        let charged = report.and_then(|report| {
+            let below = report.children.unwrap_or_default();
+            (below.unknown == 0).then(|| report.usage.charged().plus(below.charged()))
+        });
+        Self { child, status: report.map(|report| report.status), charged }
+    }
 }

@@ -204,7 +204,7 @@ pub struct ModelToolCalls {
     /// How many it asked the engine for.
     pub asked_for: u64,
     /// How many it asked herma for, at the gates, before the engine was started. Nobody makes those.
-    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub at_gates: u64,
     /// How many more it asked the engine for than the engine asked about or told of; below 0 where it is fewer, and 0
     /// where they reconcile.

@@ -12,24 +12,7 @@ use crate::digest::Digest;
 use crate::id::RunId;
 use crate::outcome::OutcomeWord;
 use crate::signed::Signable;
-
-/// A position in the trust chain.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct TrustHead {
-    /// The sequence number of the last record; 0 for a chain without records.
-    pub sequence: u64,
-    /// The digest of that record's line; the digest of nothing for a chain without records.
-    pub digest: Digest,
-}
-
-impl TrustHead {
-    /// The head of a chain without records.
-    #[must_use]
-    pub fn empty() -> Self {
-        Self { sequence: 0, digest: Digest::of(b"") }
-    }
-}
+pub use crate::trust_head::TrustHead;
 
 /// One record of the trust chain.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -163,6 +163,12 @@ impl From<Usd> for String {
     }
 }
 
+/// Whether a counter is left out of a file.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
+pub(crate) fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -22,16 +22,11 @@ pub struct Usage {
     /// What it cost; calls of which nobody knows that count at the most.
     pub usd: Usd,
     /// Tokens that are charged: those sent and received, and the most for calls of which nobody knows.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub charged_tokens: u64,
     /// Calls of which nobody knows what they cost.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub unsettled: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde hands over a reference")]
-pub(crate) fn is_zero(number: &u64) -> bool {
-    *number == 0
 }
 
 impl Usage {

@@ -9,7 +9,7 @@ use sqlx::sqlite::{SqliteConnection, SqliteRow};
 use sqlx::{Connection, Row};
 use tokio::sync::{Mutex, MutexGuard};
 
-use crate::sqlite::{connect, migrate, options};
+use crate::sqlite::{SqliteStore, connect, migrate, options};
 
 /// The leases in a store. It has a connection of its own, that is waited for without holding up a thread.
 pub struct SqliteLeases {
@@ -26,6 +26,25 @@ impl SqliteLeases {
 
     async fn lock(&self) -> MutexGuard<'_, SqliteConnection> {
         self.connection.lock().await
+    }
+}
+
+impl SqliteStore {
+    /// The leases of the store in this file, for callers that block.
+    pub fn leases(&self, file: &Path) -> Result<SqliteLeases, StoreError> {
+        self.lock().runtime.block_on(SqliteLeases::open(file))
+    }
+
+    /// Says what a holder that is gone spent of budgets that are shared: what it had leased beyond that is free again.
+    pub fn reconcile(&self, file: &Path, holder: &str, spent: &[(Scope, Amount)]) -> Result<(), StoreError> {
+        let failed = |e: LeaseError| StoreError { doing: "reconcile a lease", cause: e.to_string() };
+        self.lock().runtime.block_on(async {
+            let leases = SqliteLeases::open(file).await?;
+            for (scope, spent) in spent {
+                leases.reconcile(scope, holder, *spent).await.map_err(failed)?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use herma_core::budget::{Amount, LeaseError, Leases as _, Scope};
 use herma_core::event::Event;
 use herma_core::report::Report;
 use herma_core::store::{RunQuery, RunSummary, Store, StoreError};
@@ -17,7 +16,6 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, Sq
 use sqlx::{AssertSqlSafe, Connection, QueryBuilder, SqlStr, Sqlite};
 use tokio::runtime::Runtime;
 
-use crate::leases::SqliteLeases;
 use crate::rows::{COLUMNS, summary, text};
 
 /// How many rows one statement writes: each statement is a way to the connection's own thread and back.
@@ -52,23 +50,6 @@ impl SqliteStore {
             Ok(connection)
         })?;
         Ok(Self { inner: Mutex::new(Inner { connection, runtime }) })
-    }
-
-    /// The leases of the store in this file, for who does not wait by himself.
-    pub fn leases(&self, file: &Path) -> Result<SqliteLeases, StoreError> {
-        self.lock().runtime.block_on(SqliteLeases::open(file))
-    }
-
-    /// Says what a holder that is gone spent of budgets that are shared: what it had leased beyond that is free again.
-    pub fn reconcile(&self, file: &Path, holder: &str, spent: &[(Scope, Amount)]) -> Result<(), StoreError> {
-        let failed = |e: LeaseError| StoreError { doing: "reconcile a lease", cause: e.to_string() };
-        self.lock().runtime.block_on(async {
-            let leases = SqliteLeases::open(file).await?;
-            for (scope, spent) in spent {
-                leases.reconcile(scope, holder, *spent).await.map_err(failed)?;
-            }
-            Ok(())
-        })
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Inner> {
