@@ -3,6 +3,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::path::Path;
 use std::process::Command;
 
 /// A task could not be done.
@@ -24,9 +25,31 @@ pub(crate) enum TaskError {
         /// Its standard error, where it was not inherited.
         stderr: String,
     },
+    /// A file could not be read or written.
+    #[error("{path}: {source}")]
+    File {
+        /// The file.
+        path: String,
+        /// The reason.
+        source: io::Error,
+    },
     /// cargo's metadata could not be parsed.
     #[error("cannot parse the metadata of the workspace: {0}")]
     Metadata(#[from] serde_json::Error),
+    /// The language rules could not be read.
+    #[error("xtask/language.toml: {0}")]
+    Rules(String),
+    /// The output could not be printed.
+    #[error("cannot print: {0}")]
+    Print(#[from] io::Error),
+}
+
+impl TaskError {
+    /// Names the file of an error.
+    pub(crate) fn file(path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.display().to_string();
+        move |source| Self::File { path, source }
+    }
 }
 
 /// Runs a program with the terminal of this one. The exit code is its own.

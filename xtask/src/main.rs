@@ -1,7 +1,10 @@
 //! Developer tools of this workspace. `cargo xtask --help` lists them.
 
+mod architecture;
 mod bench;
 mod command;
+mod language;
+mod rust_source;
 mod workspace;
 
 use std::io::Write as _;
@@ -19,8 +22,12 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Task {
+    /// Print the crate graph and the shape of each crate, and fail where a rule is broken
+    Architecture,
     /// Build herma with optimisation and measure it beside its alternatives
     Bench(bench::Arguments),
+    /// Check comments, messages, names, documents and commits against the language rules
+    Language(language::Arguments),
 }
 
 /// The result of a task: its exit code, or the reason why it could not be done.
@@ -28,6 +35,8 @@ type TaskResult = Result<ExitCode, command::TaskError>;
 
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
+        Task::Architecture => architecture::run(),
+        Task::Language(arguments) => language::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
     };
     done.unwrap_or_else(|error| {

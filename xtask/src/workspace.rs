@@ -6,10 +6,30 @@ use serde::Deserialize;
 
 use crate::command::{TaskError, output};
 
-/// Directories of the workspace.
+/// The packages of the workspace.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Workspace {
+    pub(crate) packages: Vec<Package>,
     pub(crate) target_directory: PathBuf,
+    pub(crate) workspace_root: PathBuf,
+}
+
+/// A package of the workspace.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) name: String,
+    pub(crate) manifest_path: PathBuf,
+    pub(crate) dependencies: Vec<Dependency>,
+}
+
+/// A dependency of a package.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Dependency {
+    pub(crate) name: String,
+    /// None for a normal dependency.
+    pub(crate) kind: Option<String>,
+    /// The directory of a package that is named by path.
+    pub(crate) path: Option<PathBuf>,
 }
 
 impl Workspace {
