@@ -10,12 +10,10 @@ use crate::budget::Amount;
 mod chain;
 mod sums;
 mod unchained;
-mod write;
 
 pub use chain::{Broken, Chain, LONGEST_LINE, parse_line, read};
 pub use sums::{ModelSums, Sums};
 pub use unchained::{LONGEST_TEXT, Unchained};
-pub use write::Object;
 
 /// What is charged.
 pub type Charge = Amount;
@@ -75,7 +73,7 @@ pub struct ModelCall {
     /// When it came in.
     pub time: Timestamp,
     /// How many calls of its client's tools the answer asks for. What the provider runs by itself is none.
-    #[serde(default, skip_serializing_if = "crate::usage::is_zero")]
+    #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub tool_calls: u64,
     /// What it used, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -151,6 +149,37 @@ pub enum Ended {
     ClientLeft,
     /// The router died in the middle of it. Written by the next start.
     Interrupted,
+}
+
+impl Door {
+    /// Its name in records and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Chat => "chat",
+            Self::Completions => "completions",
+            Self::CountTokens => "count_tokens",
+            Self::Embeddings => "embeddings",
+            Self::Messages => "messages",
+            Self::Responses => "responses",
+        }
+    }
+}
+
+impl Ended {
+    /// Its name in records and metrics.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::Uncounted => "uncounted",
+            Self::Refused => "refused",
+            Self::Failed => "failed",
+            Self::Cut => "cut",
+            Self::ClientLeft => "client_left",
+            Self::Interrupted => "interrupted",
+        }
+    }
 }
 
 #[cfg(test)]

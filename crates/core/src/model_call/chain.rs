@@ -70,7 +70,7 @@ impl Chain {
         let broken = |problem| Broken { seq: self.seq, problem };
         let call = call.at(self.seq, self.prev, &self.run, number);
         let start = line.len();
-        call.write(line);
+        serde_json::to_writer(&mut *line, &call).map_err(|e| broken(e.to_string()))?;
         bounded(line.len() - start).map_err(broken)?;
         Ok(call)
     }

@@ -202,7 +202,7 @@ fn attempt() -> impl Strategy<Value = Attempt> {
 
 proptest! {
     #[test]
-    fn what_is_written_by_hand_is_the_canonical_form(
+    fn what_serde_writes_is_the_canonical_form(
         texts in (word(), proptest::option::of(word()), proptest::option::of(word())),
         attempts in proptest::collection::vec(attempt(), 0..3),
         numbers in (proptest::option::of(count()), count(), count(), any::<u16>()),
@@ -244,8 +244,7 @@ proptest! {
             tool_calls: numbers.2,
             used: flags.0.then_some(TokensUsed { input: numbers.1, ..TokensUsed::default() }),
         };
-        let mut written = Vec::new();
-        call.write(&mut written);
+        let written = serde_json::to_vec(&call).unwrap();
         let canonical = serde_json_canonicalizer::to_vec(&call).unwrap();
         prop_assert_eq!(String::from_utf8(written).unwrap(), String::from_utf8(canonical).unwrap());
     }

@@ -3,9 +3,9 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_core::model_call::{Door, Object};
+use herma_core::model_call::Door;
 use herma_core::{Digest, Timestamp};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Ended, Unchained};
 use crate::budget::Amount;
@@ -32,7 +32,7 @@ pub struct Beginning<'a> {
 }
 
 /// One line.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields, rename_all = "snake_case")]
 pub(super) enum Note<'a> {
     /// A call is about to be made.
@@ -58,27 +58,8 @@ impl<'a> Note<'a> {
 
     /// Appends the line, without its newline.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
-        let mut line = Object::begin(out);
-        match self {
-            Self::Began { asked, call, door, most, request, stream, time } => {
-                let mut began = line.object("began");
-                began.text("asked", asked);
-                began.number("call", *call);
-                began.text("door", door.as_str());
-                began.amount("most", *most);
-                began.digest("request", request);
-                began.flag("stream", *stream);
-                began.time("time", *time);
-                began.end();
-            }
-            Self::More { call, most } => {
-                let mut more = line.object("more");
-                more.number("call", *call);
-                more.amount("most", *most);
-                more.end();
-            }
-        }
-        line.end();
+        // A vector takes everything, and a note can always be written.
+        let _ = serde_json::to_writer(out, self);
     }
 }
 
