@@ -1,6 +1,7 @@
 //! The event list: what a run records as it goes, one JSON object a line, each chained to the one before.
 
 mod data;
+mod egress_data;
 
 use std::fmt;
 use std::str::FromStr;
