@@ -38,7 +38,7 @@ struct Finding {
 
 /// Prints what the rules find. The exit code is 1 if they find anything in a checked path or a commit.
 pub(crate) fn run(arguments: &Arguments) -> TaskResult {
-    let root = Workspace::read()?.workspace_root;
+    let root = Workspace::read()?.root;
     let rules = Rules::read(&root.join("xtask/language.toml"))?;
     let mut stdout = io::stdout().lock();
     if arguments.unchecked {
@@ -53,7 +53,7 @@ pub(crate) fn run(arguments: &Arguments) -> TaskResult {
     };
     let mut findings = Vec::new();
     for path in files()?.iter().filter(|path| chosen(path)) {
-        findings.extend(check(&root, path, &rules)?);
+        findings.extend(check(&root, path, &rules));
     }
     for Finding { path, line, found, instead } in &findings {
         writeln!(stdout, "{path}:{line}: \"{found}\": {instead}")?;
@@ -74,22 +74,22 @@ fn files() -> Result<Vec<String>, TaskError> {
     Ok(String::from_utf8_lossy(&listed).lines().map(str::to_owned).collect())
 }
 
-fn check(root: &Path, path: &str, rules: &Rules) -> Result<Vec<Finding>, TaskError> {
+fn check(root: &Path, path: &str, rules: &Rules) -> Vec<Finding> {
     let file = root.join(path);
     // A file that was removed and is not committed yet is still listed.
-    let Ok(text) = fs::read(&file) else { return Ok(Vec::new()) };
+    let Ok(text) = fs::read(&file) else { return Vec::new() };
     let text = String::from_utf8_lossy(&text);
     let found = pieces(path, &text).into_iter().flat_map(|Piece { line, scope, text }| {
         let found = rules.find(path, scope, &text);
         found.into_iter().map(move |(found, instead)| Finding { path: path.to_owned(), line, found, instead })
     });
-    Ok(found.collect())
+    found.collect()
 }
 
 fn unchecked(root: &Path, rules: &Rules) -> TaskResult {
     let mut counts = BTreeMap::new();
     for path in files()?.iter().filter(|path| !rules.checks(path)) {
-        counts.insert(path.clone(), check(root, path, rules)?.len());
+        counts.insert(path.clone(), check(root, path, rules).len());
     }
     let mut stdout = io::stdout().lock();
     for (path, count) in &counts {

@@ -11,7 +11,8 @@ use crate::command::{TaskError, output};
 pub(crate) struct Workspace {
     pub(crate) packages: Vec<Package>,
     pub(crate) target_directory: PathBuf,
-    pub(crate) workspace_root: PathBuf,
+    #[serde(rename = "workspace_root")]
+    pub(crate) root: PathBuf,
 }
 
 /// A package of the workspace.

@@ -8,7 +8,7 @@ mod portkey;
 mod router;
 mod tensorzero;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,7 +17,6 @@ use herma_destination::Tool;
 
 use crate::child::Recipe;
 use crate::client::Front;
-use crate::measure::Order;
 
 pub(crate) use self::own::upstream;
 
@@ -43,6 +42,15 @@ pub(crate) enum Program {
     Own,
     /// A program of this name in PATH.
     InPath(&'static str),
+}
+
+/// The programs that contenders are made of.
+pub(crate) struct Programs<'a> {
+    pub(crate) herma: &'a Path,
+    /// This program.
+    pub(crate) own: &'a Path,
+    /// PATH, for all others.
+    pub(crate) search_path: &'a OsStr,
 }
 
 /// A gateway to measure.
@@ -91,14 +99,14 @@ impl Contender {
     }
 
     /// The path of its program, or the reason why it cannot be measured.
-    pub(crate) fn find(&self, order: &Order<'_>) -> Result<PathBuf, String> {
+    pub(crate) fn find(&self, programs: &Programs<'_>) -> Result<PathBuf, String> {
         let program = match self.program {
-            Program::Herma => return Ok(order.herma.clone()),
-            Program::Own => return Ok(order.program.clone()),
+            Program::Herma => return Ok(programs.herma.to_owned()),
+            Program::Own => return Ok(programs.own.to_owned()),
             Program::InPath(program) => program,
         };
         // Where systems keep what is meant for their administrator.
-        let mut path = order.search_path.clone();
+        let mut path = OsString::from(programs.search_path);
         path.push(":/usr/local/sbin:/usr/sbin");
         let found = Tool::find(program, &path);
         found.map(|tool| tool.path().to_owned()).map_err(|_| format!("`{program}` is not in PATH"))

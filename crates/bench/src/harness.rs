@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use herma_destination::Tool;
-use herma_destination::tool::Output;
+use herma_destination::tool::ToolOutput;
 
 use crate::error::BenchError;
 use crate::output::BenchRow;
@@ -30,7 +30,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Runs a command of the binary in the home of the benchmark, and expects it to succeed.
-    fn herma(&self, dir: &Path, args: &[&str]) -> Result<Output, BenchError> {
+    fn herma(&self, dir: &Path, args: &[&str]) -> Result<ToolOutput, BenchError> {
         let herma = Tool::at("herma", self.herma.clone());
         let call = herma.call().args(args.iter().copied()).cwd(dir);
         let call = call.env("PATH", &self.search_path).env("HOME", dir).env("HERMA_HOME", &self.home);

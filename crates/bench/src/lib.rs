@@ -16,8 +16,6 @@ mod measure;
 pub mod output;
 mod plan;
 mod print;
-mod print_router;
-mod print_sandbox;
 mod proxy;
 mod sandbox;
 mod serve;

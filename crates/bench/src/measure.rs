@@ -15,7 +15,7 @@ use serde::Serialize;
 
 use crate::child::{Child, Nursery, Recipe, free_port};
 use crate::client::{Front, Line};
-use crate::contenders::{self, CONTENDERS, Contender, DIRECT, Site};
+use crate::contenders::{self, CONTENDERS, Contender, DIRECT, Programs, Site};
 use crate::error::BenchError;
 use crate::figures::{LeftOut, Row, Samples, added_us};
 use crate::interrupt::Interruptible;
@@ -170,11 +170,13 @@ impl Bench<'_> {
         progress: &dyn Fn(&str),
     ) -> (Vec<Running<'static>>, Vec<LeftOut>) {
         let (mut running, mut left_out) = (Vec::new(), Vec::new());
+        let Order { herma, program: own, search_path, .. } = self.order;
+        let programs = Programs { herma, own, search_path };
         for contender in CONTENDERS {
             let started = if self.order.plan.only_what_starts_at_once && !contender.starts_at_once {
                 Err("it takes too long to start for a quick look".to_owned())
             } else {
-                contender.find(self.order).and_then(|program| {
+                contender.find(&programs).and_then(|program| {
                     progress(&format!("the start of {}", contender.name));
                     let prepare = |listen, dir: &PathBuf| {
                         (contender.prepare)(&Site { program: &program, dir, listen, upstream })

@@ -1,5 +1,8 @@
 //! The tables that people read.
 
+mod router;
+mod sandbox;
+
 use std::io;
 
 use crate::figures::LeftOut;
@@ -7,8 +10,8 @@ use crate::measure::Machine;
 use crate::output::BenchRow;
 use crate::targets::Target;
 
-pub(crate) use crate::print_router::router;
-pub(crate) use crate::print_sandbox::sandbox;
+pub(crate) use self::router::router;
+pub(crate) use self::sandbox::sandbox;
 
 /// The stream that a table is printed to.
 pub(crate) type Text<'a> = dyn io::Write + 'a;

@@ -45,7 +45,7 @@ struct Exception {
 pub(crate) struct Rules {
     checked: Vec<String>,
     not_yet: Vec<String>,
-    rules: Vec<(Regex, Rule)>,
+    compiled: Vec<(Regex, Rule)>,
     exceptions: Vec<Exception>,
     /// The exceptions that were needed.
     used: RefCell<BTreeSet<usize>>,
@@ -61,8 +61,8 @@ impl Rules {
             let regex = Regex::new(&rule.pattern).map_err(|error| TaskError::Rules(error.to_string()))?;
             Ok((regex, rule))
         };
-        let rules = rule.into_iter().map(compile).collect::<Result<_, TaskError>>()?;
-        Ok(Self { checked, not_yet, rules, exceptions: exception, used: RefCell::default() })
+        let compiled = rule.into_iter().map(compile).collect::<Result<_, TaskError>>()?;
+        Ok(Self { checked, not_yet, compiled, exceptions: exception, used: RefCell::default() })
     }
 
     /// Whether this file is on the list.
@@ -74,7 +74,7 @@ impl Rules {
     /// The matches in a line, each with the advice of its rule.
     pub(crate) fn find(&self, path: &str, scope: Scope, line: &str) -> Vec<(String, String)> {
         let mut found = Vec::new();
-        for (regex, rule) in &self.rules {
+        for (regex, rule) in &self.compiled {
             if rule.scopes.contains(&scope)
                 && let Some(matched) = regex.find(line)
                 && !self.is_exception(path, line)

@@ -2,9 +2,9 @@
 
 use std::io;
 
+use super::{Text, judgement, machine};
 use crate::figures::Row;
 use crate::measure::Measured;
-use crate::print::{Text, judgement, machine};
 
 /// Prints what was measured.
 pub(crate) fn router(measured: &Measured, text: &mut Text<'_>) -> io::Result<()> {

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::print::{Text, judgement, machine};
+use super::{Text, judgement, machine};
 use crate::sandbox::SandboxMeasured;
 
 /// Prints what was measured.
