@@ -1,4 +1,4 @@
-//! What the pages say about the repository itself holds: links, named files, named tests, and the scripts.
+//! Checks statements of the pages about the repository: links, named files, items and tests, and the scripts.
 
 use std::path::Path;
 
@@ -64,6 +64,40 @@ fn every_invariant_names_its_code_and_an_existing_test() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// A map that takes ten minutes to read.
+const MAX_MAP_LINES: usize = 150;
+
+#[test]
+fn the_map_is_short_and_lists_every_crate() {
+    let map = pages::named("ARCHITECTURE.md").text;
+    assert!(map.lines().count() <= MAX_MAP_LINES, "ARCHITECTURE.md has more than {MAX_MAP_LINES} lines");
+    for entry in std::fs::read_dir(pages::top().join("crates")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        assert!(map.contains(&format!("`{name}`")), "ARCHITECTURE.md does not list the crate `{name}`");
+    }
+}
+
+/// The number of terms that the glossary must explain.
+const MIN_TERMS: usize = 40;
+
+#[test]
+fn every_term_of_the_glossary_names_an_item_that_its_file_declares() {
+    let page = pages::named("docs/glossary.md");
+    let rows: Vec<&str> =
+        page.text.lines().filter(|line| line.starts_with("| ") && line.contains('`')).collect();
+    assert!(rows.len() >= MIN_TERMS, "docs/glossary.md has only {} terms", rows.len());
+    let item = Regex::new(r"`(crates/[^`\s]*::[^`\s]*)`").unwrap();
+    let mut wrong = Vec::new();
+    for row in rows {
+        let code = row.trim_matches('|').rsplit(" | ").next().unwrap_or_default();
+        if !item.is_match(code) {
+            wrong.push(format!("no item is named: {row}"));
+        }
+        wrong.extend(item.captures_iter(code).filter_map(|found| is_there(&found[1]).err()));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
 /// `PATH::NAME`, where `NAME` is a function below `#[test]` or an attribute macro for tests in that file.
 fn is_test(named: &str) -> Result<(), String> {
     let (path, name) = named.split_once("::").ok_or_else(|| format!("{named} names no test"))?;
@@ -76,7 +110,7 @@ fn is_test(named: &str) -> Result<(), String> {
     found.then_some(()).ok_or_else(|| format!("{path} has no test {name}"))
 }
 
-/// `PATH`, or `PATH::NAME` for a function or a constant in it; a path with `*` or `<` is a shape, not a path.
+/// `PATH`, or `PATH::NAME` for an item that it declares; a path with `*` or `<` is a shape, not a path.
 fn is_there(named: &str) -> Result<(), String> {
     if named.contains(['*', '<']) {
         return Ok(());
@@ -87,7 +121,7 @@ fn is_there(named: &str) -> Result<(), String> {
         return file.exists().then_some(()).ok_or_else(|| format!("there is no {path}"));
     };
     let text = std::fs::read_to_string(&file).map_err(|e| format!("{path}: {e}"))?;
-    let declared = Regex::new(&format!(r"\b(fn|const|struct|enum|trait) {item}\b")).unwrap();
+    let declared = Regex::new(&format!(r"\b(fn|const|static|struct|enum|trait|type|mod) {item}\b")).unwrap();
     declared.is_match(&text).then_some(()).ok_or_else(|| format!("{path} has no {item}"))
 }
 
