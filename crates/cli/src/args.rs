@@ -37,95 +37,95 @@ pub use self::router::{ApiArg, Router, RouterCommand};
 pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
 
-/// Coding agents change repositories under contract, and herma proves what they did.
+/// Run coding agents on repositories under a contract, and prove what they did.
 #[derive(Debug, Parser)]
 #[command(name = "herma", version, max_term_width = 110)]
 pub struct Cli {
     /// Print JSON; `herma schema` prints its schemas
     #[arg(long, global = true)]
     pub json: bool,
-    /// What to do.
+    /// The command.
     #[command(subcommand)]
     pub command: Command,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Take a built-in contract through a whole run and show why the result can be trusted
+    /// Run a built-in contract and verify its evidence
     Demo(Demo),
-    /// Start using herma in a repository: write a first contract
+    /// Write a first contract for a repository
     Init(Init),
     /// Run a contract
     Run(Run),
-    /// Go on with an earlier run: a new run of its contract, whose agent keeps its session
+    /// Continue an earlier run with the agent's session
     Resume(Resume),
     /// List runs, newest first
     Runs(Runs),
     /// Show a run's report
     Show(Show),
-    /// Show what a run changed
+    /// Show the patch of a run
     Diff(OneRun),
-    /// Show what the engine and the verification commands printed
+    /// Show the output of the engine and of the verification commands
     Logs(Logs),
     /// Follow runs of any process, event by event, until they are closed
     Watch(Watch),
-    /// Prove or refute a bundle, offline
+    /// Verify a bundle offline
     Verify(Verify),
-    /// Take the result that a run landed in its target
+    /// Accept the branch that a run landed
     Accept(Accept),
-    /// Do not take the result that a run landed: its branch is deleted
+    /// Reject the branch that a run landed, and delete it
     Reject(Reject),
-    /// Run the same contracts on several engines, and compare what the evidence shows
+    /// Run the same contracts on several engines and compare the evidence
     Compare(Compare),
     /// Check, write and digest contracts
     #[command(subcommand)]
     Contract(Contract),
-    /// List engines, install their agents, and switch them on and off
+    /// List, install, enable and disable engines
     Engines(EnginesArgs),
-    /// List destinations: which are ready, what is missing, and which walls they have
+    /// List destinations, what each is missing, and how it confines
     Destinations(OfRepository),
-    /// Choose where runs on a repository take place
+    /// Choose the destination for runs on a repository
     #[command(subcommand)]
     Destination(Destination),
-    /// Try from inside a destination what must not be possible there
+    /// Test the confinement of a destination from inside
     Probe(Probe),
-    /// Ask for, list, grant and deny approvals
+    /// Request, list, grant and deny approvals
     #[command(subcommand)]
     Approvals(Approvals),
-    /// Write and sign records that let an engine, a model or a target in
+    /// Write and sign admissions of engines, models and targets
     #[command(subcommand)]
     Admit(Admit),
-    /// List, check and revoke what was let in
+    /// List, check and revoke admissions
     #[command(subcommand)]
     Admissions(Admissions),
-    /// Prove a stage of an engine: its pass case, its failure classes, and the same contract on `fake`
+    /// Prove a stage of an engine with a passing run and its failure cases
     Prove(Prove),
-    /// Show what every engine has proven, and what is missing for its next stage
+    /// Show the proven stages of every engine, and what the next one needs
     Ladder(Ladder),
-    /// Say who may let things in
+    /// Create, list and revoke approvers
     #[command(subcommand)]
     Approver(Approver),
-    /// Verify the chain of records that give and take away trust
+    /// Verify the trust chain, or start it for an older home
     #[command(subcommand)]
     Trust(Trust),
-    /// Show, test and change what runs may reach besides their model
+    /// Show, test and change the hosts that runs may reach
     #[command(subcommand)]
     Egress(Egress),
-    /// Check, test and explain the policies by which tool calls are judged
+    /// Check, test and explain policies for tool calls
     #[command(subcommand)]
     Policy(Policy),
-    /// Serve the one way to a model: admits, bounds, forwards and records every call
+    /// Serve the router, which admits, limits, forwards and records model calls
     Router(Router),
-    /// List the models that are configured or admitted: by which names they are asked, and what they cost
+    /// List configured and admitted models with aliases and prices
     Models,
-    /// Add up what runs used of models
+    /// Add up the model usage of runs
     Usage(Usage),
-    /// Print the JSON schemas of everything that herma writes
+    /// Print the JSON schemas of herma's output and files
     Schema(Schema),
-    /// Say what works on this machine, and how to mend what does not
+    /// Check this machine and suggest fixes
     Doctor(Doctor),
-    /// Print completions for a shell
+    /// Print shell completions
     Completions(Completions),
 }
 
@@ -135,10 +135,10 @@ pub struct Demo {
     /// The built-in fixture to work on
     #[arg(long, value_name = "NAME", default_value = "string-slugify")]
     pub fixture: FixtureName,
-    /// What `fake` does, by the name of one of the fixture's scripts
+    /// The script of the fixture that `fake` plays
     #[arg(long, value_name = "NAME", default_value = "fix")]
     pub script: String,
-    /// Where to run: `sandbox` where bubblewrap is there, else `host`, if nothing is said
+    /// The destination (default: `sandbox` if bubblewrap is installed, else `host`)
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
 }
@@ -154,21 +154,21 @@ pub struct Init {
 /// Arguments of `herma run`.
 #[derive(Debug, Args)]
 pub struct Run {
-    /// The contract's file, or `fixture:NAME` for a built-in one
+    /// The contract file, or `fixture:NAME` for a built-in contract
     pub contract: String,
     /// The engine
     #[arg(long, value_name = "NAME", default_value = EngineName::DEFAULT)]
     pub engine: EngineName,
-    /// Where to run, if the contract does not say it; one that it contradicts is refused
+    /// The destination, if the contract names none; must not contradict the contract
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
-    /// What `fake` does: one of the fixture's scripts by name, or a file
+    /// The script that `fake` plays: a name from the fixture, or a file
     #[arg(long, value_name = "NAME|FILE")]
     pub script: Option<String>,
-    /// Keep the workspace after the run, and say where it lies
+    /// Keep the workspace after the run and print its path
     #[arg(long)]
     pub keep_workspace: bool,
-    /// What a host that is not listed means; `learn` is for fixtures
+    /// How to treat hosts that are not on the allowlist; `learn` is for fixtures
     #[arg(long, value_enum, default_value = "strict", value_name = "MODE")]
     pub egress: EgressArg,
 }
@@ -176,22 +176,22 @@ pub struct Run {
 /// Arguments of `herma resume`.
 #[derive(Debug, Args)]
 pub struct Resume {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     pub run: String,
-    /// What to tell the agent, beside how its work was judged; it goes into the evidence
+    /// A message for the agent in addition to the verdict; recorded in the evidence
     #[arg(long, value_name = "TEXT")]
     pub message: Option<String>,
-    /// Keep the workspace after the run, and say where it lies
+    /// Keep the workspace after the run and print its path
     #[arg(long)]
     pub keep_workspace: bool,
 }
 
-/// What a host that is not listed means.
+/// How to treat hosts that are not on the allowlist.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum EgressArg {
-    /// It is denied
+    /// Deny it
     Strict,
-    /// It passes, and is written down as a proposal that a person can adopt
+    /// Permit it, and record it as a proposal for the allowlist
     Learn,
 }
 
@@ -204,14 +204,14 @@ impl From<EgressArg> for EgressMode {
     }
 }
 
-/// Where to run.
+/// The destination.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum DestinationArg {
-    /// On this machine, without walls: for `fake` only
+    /// On this machine, unconfined: for `fake` only
     Host,
     /// In bubblewrap's namespaces
     Sandbox,
-    /// In containers of an image that is named by digest
+    /// In containers of an image named by digest
     Docker,
 }
 
@@ -228,13 +228,13 @@ impl From<DestinationArg> for DestinationKind {
 /// Arguments of `herma runs`.
 #[derive(Debug, Args)]
 pub struct Runs {
-    /// At most this many
+    /// Maximum number
     #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
     pub limit: u32,
-    /// Only those before this run: its name, the start of it, its last eight digits, or `last`
+    /// Only runs before this one: its id, a prefix of it, its last eight digits, or `last`
     #[arg(long, value_name = "RUN")]
     pub before: Option<String>,
-    /// Only those with this verdict
+    /// Only runs with this verdict
     #[arg(long, value_enum)]
     pub status: Option<StatusArg>,
 }
@@ -244,7 +244,7 @@ pub struct Runs {
 pub enum StatusArg {
     /// Every gate held and every check passed
     Pass,
-    /// Something was found wrong
+    /// A check failed
     Fail,
     /// Something could not be started or checked
     Blocked,
@@ -263,10 +263,10 @@ impl From<StatusArg> for Status {
 /// Arguments of `herma show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Only the tree of runs that it stands in: where it came from, and the children that it asked for
+    /// Only the tree of its parent and child runs
     #[arg(long)]
     pub tree: bool,
 }
@@ -274,7 +274,7 @@ pub struct Show {
 /// A command about one run.
 #[derive(Debug, Args)]
 pub struct OneRun {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     #[arg(default_value = "last")]
     pub run: String,
 }
@@ -282,7 +282,7 @@ pub struct OneRun {
 /// Arguments of `herma logs`.
 #[derive(Debug, Args)]
 pub struct Logs {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     #[arg(default_value = "last")]
     pub run: String,
     /// Only this log
@@ -319,10 +319,10 @@ pub enum LogArg {
 pub struct Verify {
     /// The bundle's directory, or a run of this installation
     pub bundle: String,
-    /// A public key that may have signed it or its outcome (PEM); those of this installation and its approvers otherwise
+    /// A trusted public key (PEM) for bundle or outcome (default: keys of this installation and its approvers)
     #[arg(long, value_name = "FILE")]
     pub key: Vec<PathBuf>,
-    /// The repository that the contract is about, to apply the patch to its base
+    /// The target repository, to check the patch against its base
     #[arg(long, value_name = "DIR")]
     pub repo: Option<PathBuf>,
 }
@@ -330,16 +330,16 @@ pub struct Verify {
 /// Commands about contracts.
 #[derive(Debug, Subcommand)]
 pub enum Contract {
-    /// Say whether a contract can be read, and what it comes to
+    /// Check a contract
     Check {
-        /// The contract's file
+        /// The contract file
         file: PathBuf,
     },
     /// Write a contract to start from
     New {
-        /// The contract's name
+        /// The contract's id
         id: ContractId,
-        /// Where to write it; `ID.md` otherwise. A file that is there is never overwritten
+        /// The file to write (default: `ID.md`); an existing file is never overwritten
         #[arg(long, short, value_name = "FILE")]
         output: Option<PathBuf>,
         /// A repository, as a path relative to the contract
@@ -351,7 +351,7 @@ pub enum Contract {
     },
     /// Print a contract's digest
     Digest {
-        /// The contract's file
+        /// The contract file
         file: PathBuf,
     },
 }
@@ -359,14 +359,14 @@ pub enum Contract {
 /// Arguments of `herma schema`.
 #[derive(Debug, Args)]
 pub struct Schema {
-    /// Which one; all names otherwise
+    /// The schema (default: list all names)
     pub name: Option<String>,
 }
 
 /// Arguments of `herma doctor`.
 #[derive(Debug, Args)]
 pub struct Doctor {
-    /// Only this engine: what is missing for a run with it
+    /// Check what a run with this engine needs
     pub engine: Option<EngineName>,
 }
 

@@ -48,10 +48,10 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: "USER",
-        what: "who asks for an approval, where no approver signs the request; LOGNAME or the user's number otherwise",
+        what: "the requester of an approval, if no approver signs the request; otherwise LOGNAME or the uid",
     },
-    Variable { name: "LOGNAME", what: "the same, if USER is not set" },
-    Variable { name: "PATH", what: "where git, bubblewrap and toolchains are looked up" },
+    Variable { name: "LOGNAME", what: "as USER, if USER is not set" },
+    Variable { name: "PATH", what: "directories in which git, bubblewrap and toolchains are found" },
     Variable {
         name: "HERMA_APPROVER_TOKEN",
         what: "an approver's token, for automation: what it signs counts as that approver's word. herma never prints it \
@@ -64,24 +64,21 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable {
         name: env::TOKEN_VARIABLE,
-        what: "what the router knows the run by, set and read in the same way. It dies with the run",
+        what: "the run's token for the router, set and read in the same way. It ends with the run",
     },
     Variable { name: env::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
     Variable {
         name: RUN_VARIABLE,
         what: "the run that this process belongs to, set by herma. A herma that finds it starts no run by itself",
     },
-    Variable {
-        name: SOCKET_VARIABLE,
-        what: "where a herma inside a run asks the one outside for a child run, set by herma",
-    },
-    Variable { name: WORKSPACE_VARIABLE, what: "where the workspace of the run is, set in the same way" },
+    Variable { name: SOCKET_VARIABLE, what: "the socket for child runs inside a run, set by herma" },
+    Variable { name: WORKSPACE_VARIABLE, what: "the workspace of the run, set in the same way" },
     Variable {
         name: "DOCKER_HOST",
         what: "where Docker listens, for the destination `docker`: a Unix socket of this machine, as in \
                `unix:///var/run/docker.sock`, which it is if this is not set",
     },
-    Variable { name: "NO_COLOR", what: "if it is set and not empty, nothing is coloured" },
+    Variable { name: "NO_COLOR", what: "if set and not empty, output has no colour" },
     Variable {
         name: "HERMA_FAULT",
         what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `kill-after:approval-mark`, \

@@ -73,11 +73,11 @@ blockers! {
         "A verification command did not exit with 0 on the fresh checkout with the patch."
         "Read test.log in the bundle.";
     VerificationChangedFiles "verification_changed_files" Fail
-        "A verification command changed tracked files of the checkout, so that what it tested, or what the next command would test, is not the recorded result."
+        "A verification command changed tracked files, so the commands did not test the recorded result."
         "Make the command leave tracked files alone: run formatters and generators in check mode, snapshot tests without updates and \
          package managers with a frozen lock file. Build output in files that git does not track is no change.";
     MissingRequiredEvent "missing_required_event" Fail
-        "An event that every such run must leave is not in the log, or stands in the wrong place."
+        "A required event is missing in the log, or out of order."
         "Treat the run as unproven and run the contract again; if it repeats, report it with the bundle.";
     DirtyEndingTree "dirty_ending_tree" Fail
         "The target was clean before the run and is not clean after it."
@@ -86,7 +86,7 @@ blockers! {
         "A file of the evidence bundle could not be written."
         "Free space on the disk that holds herma's home, or make it writable, and run the contract again.";
     EvidenceRefused "evidence_refused" Fail
-        "herma's own verification refuses the evidence bundle of a run that would have been a pass."
+        "The run would have passed, but herma's verification of its own evidence bundle failed."
         "Run the contract again; if it repeats, report it with the bundle: no run of herma should leave such evidence.";
     AgentProtocolError "agent_protocol_error" Fail
         "The engine ended without the result that its protocol requires, or sent one that cannot be read."
@@ -95,19 +95,19 @@ blockers! {
         "The engine attempted an action that is forbidden."
         "Look at forbidden_actions_attempted in the report; no built-in action can be permitted.";
     SecretInOutput "secret_in_output" Fail
-        "The patch holds a secret; it was withheld."
+        "The patch contains a secret and was withheld."
         "Look at the changed files in the report, remove the secret from the task's inputs, and rotate it if it was real.";
     SourceMutated "source_mutated" Fail
         "HEAD, refs, index or work tree of the target differ from what they were before the run."
         "The blocker says what differs. Nothing of the run landed in the target: something else changed it meanwhile.";
     LifecycleTimeout "lifecycle_timeout" Fail
-        "The patch is there and verifies, but the engine had to be stopped by a limit."
+        "A limit stopped the engine. The patch that it left passes verification."
         "Raise the limit, or find out why the engine does not end. A run that a limit stopped before the engine gave its result is never a pass; an engine that lingers after its result is ended by herma, and that is no timeout.";
     EgressDenied "egress_denied" Fail
-        "The contract needed a host that was denied."
+        "The engine needed a host that was denied."
         "If the host is public, add it to the contract's egress list and have it approved. One with `private_address` or `own_address` is reached by no list and no grant: have the contract do without it.";
     EngineFailed "engine_failed" Fail
-        "The engine exited with an error, or said that it failed."
+        "The engine exited with an error, or reported a failure."
         "Read engine/stderr.log in the bundle.";
     MissingTestCommand "missing_test_command" Blocked
         "A verification command could not be found where verification runs."
@@ -130,10 +130,10 @@ blockers! {
         "Ask with `herma approvals request CONTRACT --reason TEXT`; an approver reads it and says yes with \
          `herma approvals grant ID`.";
     TimeoutStartup "timeout_startup" Blocked
-        "The engine showed no sign of life within the startup limit."
+        "The engine printed nothing within the startup limit."
         "Raise limits.startup, or look at engine/stderr.log for what it waited for.";
     TimeoutIdle "timeout_idle" Blocked
-        "The engine was silent for longer than the idle limit."
+        "The engine printed nothing for longer than the idle limit."
         "Raise limits.idle, or look at engine/stdout.log for what it waited for.";
     TimeoutTotal "timeout_total" Blocked
         "The run took longer than the total limit."
@@ -161,11 +161,11 @@ blockers! {
         "Use one that `herma engines list` shows as admitted, or write its admission with `herma admit engine NAME` \
          and have it signed with `herma admit sign engine NAME`.";
     EngineDigestMismatch "engine_digest_mismatch" Blocked
-        "What would run is not what was admitted."
+        "The engine's program differs from the admitted one."
         "Restore the admitted program; or take its admission back with `herma admissions revoke engine NAME --reason \
          TEXT`, admit it as it is now with `herma admit engine NAME`, and prove its stages again with `herma prove`.";
     EngineIdentityMismatch "engine_identity_mismatch" Blocked
-        "The engine's program says it is something else."
+        "The engine's program reports another identity than the admitted one."
         "`herma admissions show engine NAME` says what was admitted. Restore that program; or take that admission \
          back with `herma admissions revoke engine NAME --reason TEXT` and admit the other one.";
     EngineDisabled "engine_disabled" Blocked
@@ -176,7 +176,7 @@ blockers! {
         "`herma ladder` shows what is missing. Prove it with `herma prove --engine NAME --stage STAGE`, or \
          lower the contract's stage.";
     TargetNotAdmitted "target_not_admitted" Blocked
-        "The target is not there, or no person has admitted it."
+        "The target does not exist, or no person has admitted it."
         "Name a fixture, or a path relative to the contract that is a git repository; a stage 5 contract names a \
          target that `herma admissions list` shows as admitted, and `herma admit target NAME` is the way to that.";
     UnownedRepository "unowned_repository" Blocked
@@ -190,10 +190,10 @@ blockers! {
         "It can only be rejected: `herma reject RUN --reason TEXT` takes it back. Then run the contract again, \
          and accept it in time with `herma accept RUN`.";
     RecursionDepth "recursion_depth" Blocked
-        "herma was started inside a run and cannot reach the herma outside, or the run would lie more than 5 runs deep."
+        "herma was started inside a run without a connection to the harness outside, or the run would be nested more than 5 levels deep."
         "Start the run from outside, or do its work in the run that asks for it.";
     DestinationUnready "destination_unready" Blocked
-        "The destination is not there, or may not be used for this engine."
+        "The destination is not ready, or cannot be used for this engine."
         "Run `herma doctor`: it says what is missing and how to install it.";
     ConfinementFailed "confinement_failed" Blocked
         "A probe inside the destination reached something that it must not reach."
@@ -202,7 +202,7 @@ blockers! {
         "The run would have cost more than its limits allow."
         "Raise limits.tokens or limits.usd.";
     Interrupted "interrupted" Blocked
-        "herma was told to end and closed the run; or it was killed and the next herma command closed the run; or the destination failed under the run."
+        "The run was cancelled; or herma was killed and the next command closed the run; or the destination failed during the run."
         "Run the contract again.";
 }
 

@@ -31,7 +31,7 @@ pub enum Admit {
 pub struct AdmitEngine {
     /// The engine
     pub name: EngineName,
-    /// The program, at a durable path; herma takes its digest
+    /// The program, at a permanent path; herma computes its digest
     #[arg(long, value_name = "FILE")]
     pub program: Option<PathBuf>,
     /// Where it comes from: a URL, or the name of a package
@@ -43,13 +43,13 @@ pub struct AdmitEngine {
     /// The command that gets and builds it
     #[arg(long, value_name = "COMMAND")]
     pub retrieval: Option<Line>,
-    /// What its license is
+    /// Its license
     #[arg(long, value_name = "TEXT")]
     pub license: Option<Line>,
     /// Whether the license question is settled; if not, the engine is admitted to stages 1 and 2 only
     #[arg(long, value_name = "true|false", num_args = 0..=1, default_missing_value = "true")]
     pub license_resolved: Option<bool>,
-    /// What the program says it is
+    /// The identity that the program prints
     #[arg(long, value_name = "TEXT")]
     pub identity: Option<Line>,
     /// When it ends.
@@ -63,7 +63,7 @@ pub struct AdmitModel {
     /// The model: its provider and its exact name
     #[arg(value_name = "PROVIDER/MODEL")]
     pub name: ModelRef,
-    /// Who serves it at run time, where that is a bridge that speaks for the provider
+    /// The provider at run time, if it is a bridge for the named one
     #[arg(long, value_name = "NAME")]
     pub runtime_provider: Option<ProviderName>,
     /// Where the credential comes from
@@ -80,30 +80,30 @@ pub struct AdmitModel {
 /// Arguments of `herma admit target`.
 #[derive(Debug, Args)]
 pub struct AdmitTarget {
-    /// The name that contracts and reports call it by
+    /// Its name in contracts and reports
     pub name: TargetName,
-    /// The repository's directory; it stands in the admission and nowhere else
+    /// The repository's directory; only the admission contains it
     #[arg(long, value_name = "DIR")]
     pub path: Option<PathBuf>,
-    /// Whose it is
+    /// Its owner
     #[arg(long, value_name = "TEXT")]
     pub owner: Option<Line>,
-    /// How one knows
+    /// Proof of ownership, for example a link or a CODEOWNERS entry
     #[arg(long, value_name = "TEXT")]
     pub ownership_evidence: Option<Line>,
-    /// How much is at stake; only `low_risk_noncritical` is let in
+    /// Its risk class; only `low_risk_noncritical` is admitted
     #[arg(long, value_enum)]
     pub risk_class: Option<RiskClassArg>,
-    /// Why it is let in
+    /// The reason for admitting it
     #[arg(long, value_name = "TEXT")]
     pub rationale: Option<Line>,
-    /// What may change, whatever a contract says; can be given more than once
+    /// Paths that may change, for every contract; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub allowed_path: Vec<Pattern>,
-    /// What may not change, whatever a contract says; can be given more than once
+    /// Paths that may not change, for every contract; repeatable
     #[arg(long, value_name = "PATTERN")]
     pub forbidden_path: Vec<Pattern>,
-    /// What may not be done, whatever a contract says; can be given more than once
+    /// Forbidden actions, for every contract; repeatable
     #[arg(long, value_name = "ACTION", value_parser = action)]
     pub forbidden_action: Vec<Action>,
     /// When it ends.
@@ -114,13 +114,13 @@ pub struct AdmitTarget {
 /// When an admission ends, and where its draft is written.
 #[derive(Debug, Args)]
 pub struct Until {
-    /// What makes a review due: `date=2027-01-31`, `runs=50`, `herma_version=0.1` or `digest_change`
+    /// When a review is due: `date=2027-01-31`, `runs=50`, `herma_version=0.1` or `digest_change`
     #[arg(long, value_name = "TRIGGER")]
     pub review_trigger: Option<ReviewTrigger>,
-    /// When the admission ends: a day, or a time such as `2027-01-31T12:00:00Z`
+    /// When the admission expires: a day, or a time such as `2027-01-31T12:00:00Z`
     #[arg(long, value_name = "TIME", value_parser = moment)]
     pub expires: Option<Timestamp>,
-    /// Write the draft here, for example below `.herma/admissions/`; into the installation otherwise
+    /// Write the draft here, for example below `.herma/admissions/` (default: the installation)
     #[arg(long, short, value_name = "FILE")]
     pub output: Option<PathBuf>,
 }
@@ -128,10 +128,10 @@ pub struct Until {
 /// Arguments of `herma admit sign`.
 #[derive(Debug, Args)]
 pub struct AdmitSign {
-    /// An admission of this installation by kind and name, or a draft's file
+    /// An admission by kind and name, or a draft file
     #[arg(value_names = ["KIND|FILE", "NAME"], num_args = 1..=2, required = true)]
     pub what: Vec<String>,
-    /// The code that is printed with exactly this record; asked for otherwise
+    /// The code printed with this record (default: ask)
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
     /// Who signs.
@@ -148,22 +148,22 @@ pub enum Admissions {
     Show {
         /// `engine`, `model` or `target`
         kind: AdmissionKind,
-        /// Which one
+        /// Its name
         name: String,
     },
-    /// Say whether admissions hold, and why not: all of them, one by kind and name, or a draft's file
+    /// Check all admissions, one by kind and name, or a draft file
     Check {
-        /// An admission of this installation by kind and name, or a draft's file
+        /// An admission by kind and name, or a draft file
         #[arg(value_names = ["KIND|FILE", "NAME"], num_args = 0..=2)]
         what: Vec<String>,
     },
-    /// Take an admission back; its file stays as a draft
+    /// Revoke an admission; its file stays as a draft
     Revoke {
         /// `engine`, `model` or `target`
         kind: AdmissionKind,
-        /// Which one
+        /// Its name
         name: String,
-        /// Why
+        /// The reason
         #[arg(long, value_name = "TEXT")]
         reason: Line,
     },
@@ -175,13 +175,13 @@ pub enum Admissions {
 pub enum CredentialSourceArg {
     /// A variable in the environment of the router
     Environment,
-    /// A file that only its owner reads
+    /// A file that only its owner can read
     File,
     /// The system's keychain
     Keychain,
-    /// A service that hands out credentials
+    /// A credential service
     SecretStore,
-    /// The provider wants none
+    /// The provider needs none
     None,
 }
 
@@ -202,7 +202,7 @@ impl From<CredentialSourceArg> for CredentialSource {
 pub enum NetworkArg {
     /// The Internet
     Public,
-    /// A network of one's own
+    /// A private network
     Private,
     /// This machine
     Loopback,
@@ -226,7 +226,7 @@ pub enum RiskClassArg {
     LowRiskNoncritical,
     /// A mistake costs time or money
     Moderate,
-    /// Something critical depends on it
+    /// Critical systems depend on it
     Critical,
 }
 

@@ -8,18 +8,18 @@ use herma_core::approver::ApproverName;
 /// Commands about approvers.
 #[derive(Debug, Subcommand)]
 pub enum Approver {
-    /// Make an approver's key; the first approver vouches for itself, each later one is let in by another
+    /// Create an approver; a trusted approver must add every one but the first
     Init(ApproverInit),
     /// List the approvers and whether they are trusted
     List,
-    /// Take an approver's trust away, for ever; whom it let in before stays
+    /// Revoke an approver permanently; approvers that it added stay
     Revoke {
-        /// Who
+        /// The approver
         name: ApproverName,
-        /// Why
+        /// The reason
         #[arg(long, value_name = "TEXT")]
         reason: String,
-        /// Also if nobody is trusted after it; then nothing can be granted, admitted or accepted here, ever
+        /// Also if no trusted approver is left; this installation can then never grant, admit or accept again
         #[arg(long)]
         last: bool,
     },
@@ -28,18 +28,18 @@ pub enum Approver {
 /// Arguments of `herma approver init`.
 #[derive(Debug, Args)]
 pub struct ApproverInit {
-    /// A name that was never used here before
+    /// A name that was never used in this installation
     pub name: ApproverName,
-    /// Print the key as a token for automation, and keep it nowhere
+    /// Print the key as a token for automation, and do not store it
     #[arg(long)]
     pub token: bool,
-    /// A file whose first line is the new passphrase; asked for on the terminal otherwise
+    /// A file whose first line is the new passphrase (default: ask)
     #[arg(long, value_name = "FILE", conflicts_with = "token")]
     pub passphrase_file: Option<PathBuf>,
-    /// The approver who lets the new one in; the one of `HERMA_APPROVER_TOKEN` otherwise
+    /// The approver who adds the new one (default: the one of `HERMA_APPROVER_TOKEN`)
     #[arg(long, value_name = "NAME")]
     pub by: Option<ApproverName>,
-    /// A file whose first line is that approver's passphrase; asked for on the terminal otherwise
+    /// A file whose first line is that approver's passphrase (default: ask)
     #[arg(long, value_name = "FILE")]
     pub by_passphrase_file: Option<PathBuf>,
 }

@@ -23,9 +23,9 @@ impl OfRepository {
 /// Commands about where runs on a repository take place.
 #[derive(Debug, Subcommand)]
 pub enum Destination {
-    /// Choose where runs on a repository take place, if neither the contract nor `--destination` says it
+    /// Set the destination for runs on a repository that neither the contract nor `--destination` sets
     Set(SetDestination),
-    /// Show where runs on a repository take place
+    /// Show the destination for runs on a repository
     Show(OfRepository),
 }
 
@@ -35,10 +35,10 @@ pub struct SetDestination {
     /// The destination
     #[arg(value_enum)]
     pub name: DestinationArg,
-    /// Docker's image by digest: `NAME@sha256:...`, or `sha256:...` if it was built here
+    /// Docker image by digest: `NAME@sha256:...`, or `sha256:...` if built locally
     #[arg(long, value_name = "IMAGE")]
     pub image: Option<ImagePin>,
-    /// Docker's runtime, such as `runsc`
+    /// Docker runtime, such as `runsc`
     #[arg(long, value_name = "NAME")]
     pub runtime: Option<String>,
     /// For which repository.
@@ -49,7 +49,7 @@ pub struct SetDestination {
 /// Arguments of `herma probe`.
 #[derive(Debug, Args)]
 pub struct Probe {
-    /// The destination; where runs on the repository take place otherwise
+    /// The destination (default: the one for the repository)
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
     /// Whose choice of image and runtime counts.

@@ -9,28 +9,28 @@ use crate::unlock::UnlockArgs;
 /// Commands about what runs may reach besides their model.
 #[derive(Debug, Subcommand)]
 pub enum Egress {
-    /// Show what runs may reach: by the contract, by the installation's list, and by grants
+    /// Show the hosts that runs may reach: by contract, allowlist and grants
     Show {
-        /// The contract's file, or `fixture:NAME` for a built-in one
+        /// The contract file, or `fixture:NAME` for a built-in contract
         #[arg(long, value_name = "FILE")]
         contract: Option<String>,
     },
-    /// Say what would be decided about a host, and why; nothing is connected to
+    /// Show the decision for a host, and its reason, without connecting
     Test(EgressTest),
-    /// Show what runs with `--egress learn` reached
+    /// Show the hosts that runs with `--egress learn` reached
     Learned {
-        /// The run: its name, the start of it, its last eight digits, or `last`; all of them otherwise
+        /// The run: its id, a prefix of it, its last eight digits, or `last` (default: all)
         run: Option<String>,
     },
-    /// Take what a run learned into the installation's list, so that every run may reach it
+    /// Add the hosts that a run learned to the installation's allowlist
     Adopt(EgressAdopt),
-    /// Sign the installation's list as it is written now, where settings.yaml asks for a signature
+    /// Sign the installation's allowlist, if settings.yaml requires a signature
     Sign(UnlockArgs),
-    /// Let every run reach some hosts for a while, as an approver
+    /// Permit hosts for all runs for a limited time, as an approver
     Grant(EgressGrant),
-    /// Take a grant back before it ends by itself
+    /// Revoke a grant
     Revoke {
-        /// The grant: its name, or the start of it
+        /// The grant: its id, or a prefix of it
         #[arg(value_name = "ID")]
         id: String,
     },
@@ -39,10 +39,10 @@ pub enum Egress {
 /// Arguments of `herma egress test`.
 #[derive(Debug, Args)]
 pub struct EgressTest {
-    /// The host, with a port where it is not the usual one; `http://` before it asks about plain HTTP
+    /// The host, with a port if it is not the default; with `http://` for plain HTTP
     #[arg(value_name = "HOST[:PORT]")]
     pub host: String,
-    /// The contract's file, or `fixture:NAME` for a built-in one
+    /// The contract file, or `fixture:NAME` for a built-in contract
     #[arg(long, value_name = "FILE")]
     pub contract: Option<String>,
     /// The method of plain HTTP
@@ -56,9 +56,9 @@ pub struct EgressTest {
 /// Arguments of `herma egress adopt`.
 #[derive(Debug, Args)]
 pub struct EgressAdopt {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     pub run: String,
-    /// Only these; all that it learned otherwise
+    /// Only these hosts (default: all)
     #[arg(value_name = "HOST")]
     pub hosts: Vec<String>,
     /// Do not ask
@@ -74,13 +74,13 @@ fn lasts(text: &str) -> Result<Span, String> {
 /// Arguments of `herma egress grant`.
 #[derive(Debug, Args)]
 pub struct EgressGrant {
-    /// The hosts, written as in a contract
+    /// The hosts, as in a contract
     #[arg(value_name = "HOST", required = true)]
     pub hosts: Vec<String>,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
-    /// For how long, like `2h`; `168h`, which is 7 days, at most
+    /// Duration, such as `2h`; at most `168h` (7 days)
     #[arg(long = "for", value_name = "TIME", value_parser = lasts)]
     pub lasts: Span,
     /// Who grants it.

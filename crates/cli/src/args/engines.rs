@@ -14,16 +14,16 @@ pub struct EnginesArgs {
 /// Commands about engines.
 #[derive(Debug, Subcommand)]
 pub enum Engines {
-    /// List every engine: whether it is on, admitted, and what it has proven
+    /// List engines: enabled, admitted, proven stages
     List,
     /// Install an engine's agent from its registry, inside the sandbox, and draft its admission
     Install(InstallEngine),
-    /// Switch an engine on; it still needs its admission and its proofs
+    /// Enable an engine; it still needs its admission and its proofs
     Enable {
         /// The engine
         name: EngineName,
     },
-    /// Switch an engine off: no run of it starts any more
+    /// Disable an engine: no further run of it starts
     Disable {
         /// The engine
         name: EngineName,
@@ -35,10 +35,10 @@ pub enum Engines {
 pub struct InstallEngine {
     /// The engine
     pub name: EngineName,
-    /// Another exact version than the one that herma was tried with, or that settings.yaml names
+    /// An exact version (default: the tested one, or the one in settings.yaml)
     #[arg(long, value_name = "VERSION")]
     pub pin: Option<String>,
-    /// The registry that npm or pip is configured with lies in a network of your own
+    /// Permit a registry of npm or pip in your private network
     #[arg(long)]
     pub own_network: bool,
 }

@@ -13,25 +13,25 @@ use crate::unlock::UnlockArgs;
 #[derive(Debug, Args)]
 #[command(group = ArgGroup::new("what").required(true).args(["stage", "up_to", "stale"]))]
 pub struct Prove {
-    /// The engine; with --stale all of them otherwise
+    /// The engine (default with --stale: all)
     #[arg(long, value_name = "NAME", required_unless_present = "stale")]
     pub engine: Option<EngineName>,
-    /// One stage, 1 to 6; the stages below it have to be proven
+    /// One stage, 1 to 6; the stages below must be proven
     #[arg(long, value_parser = parse_stage)]
     pub stage: Option<Stage>,
-    /// Every stage up to this one, in order; those that are proven and current are not run again
+    /// Every stage up to this one that is not proven, in order
     #[arg(long, value_name = "STAGE", value_parser = parse_stage)]
     pub up_to: Option<Stage>,
-    /// Every proof that another version of herma or of an agent made stale
+    /// Every proof that a new version of herma or of an agent made stale
     #[arg(long)]
     pub stale: bool,
     /// Who grants the approvals of the proving runs and speaks their outcomes, from stage 4 on.
     #[command(flatten)]
     pub unlock: UnlockArgs,
-    /// Who asks for the approvals, where separation of duties wants another person for that
+    /// The requester of the approvals, with separation of duties
     #[arg(long, value_name = "NAME")]
     pub asker: Option<ApproverName>,
-    /// The file that holds the asker's passphrase
+    /// A file with the requester's passphrase
     #[arg(long, value_name = "FILE", requires = "asker")]
     pub asker_passphrase_file: Option<PathBuf>,
 }

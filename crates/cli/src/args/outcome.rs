@@ -8,9 +8,9 @@ use crate::unlock::UnlockArgs;
 /// Arguments of `herma accept`.
 #[derive(Debug, Args)]
 pub struct Accept {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     pub run: String,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<Line>,
     /// Who accepts.
@@ -21,9 +21,9 @@ pub struct Accept {
 /// Arguments of `herma reject`.
 #[derive(Debug, Args)]
 pub struct Reject {
-    /// The run: its name, the start of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`
     pub run: String,
-    /// Why
+    /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
     /// Who rejects.

@@ -12,18 +12,18 @@ use super::ladder::parse_stage;
 /// What `herma policy` does.
 #[derive(Debug, Subcommand)]
 pub enum Policy {
-    /// Check policies: each rule by the schema, with the line and column of what is wrong
+    /// Check policies against the schema; errors have line and column
     Check(PolicyCheck),
-    /// Decide the cases of a file, and compare each decision with what the case expects
+    /// Test policies against a file of cases
     Test(PolicyTest),
-    /// Say how a tool call would be decided, and by which rules
+    /// Explain the decision on a tool call
     Explain(PolicyExplain),
 }
 
 /// Arguments of `herma policy check`.
 #[derive(Debug, Args)]
 pub struct PolicyCheck {
-    /// Files of policies; those of the installation if none is named
+    /// Policy files (default: those of the installation)
     #[arg(value_name = "FILE")]
     pub files: Vec<PathBuf>,
 }
@@ -33,7 +33,7 @@ pub struct PolicyCheck {
 pub struct PolicyTest {
     /// The file of cases
     pub file: PathBuf,
-    /// A file of policies in place of those of the installation; can be given several times
+    /// A policy file instead of those of the installation; repeatable
     #[arg(long = "policy", value_name = "FILE")]
     pub policies: Vec<PathBuf>,
 }
@@ -44,25 +44,25 @@ pub struct PolicyExplain {
     /// What the tool does: shell, write, read, fetch, mcp, spawn or other
     #[arg(long)]
     pub action: ToolAction,
-    /// What the call is about: the command, the path, the address
+    /// The subject of the call: command, path or address
     #[arg(long, value_name = "TEXT")]
     pub resource: String,
-    /// The agent's name of the tool; the action's if nothing is said
+    /// The agent's name of the tool (default: the action)
     #[arg(long, value_name = "NAME")]
     pub tool: Option<String>,
-    /// The engine of a child run, where the action is spawn: the resource is then the name of the child's contract
+    /// The engine of a child run, for `spawn`; the resource is then the child's contract
     #[arg(long, value_name = "ENGINE")]
     pub child: Option<EngineName>,
     /// The engine
     #[arg(long, default_value = "fake")]
     pub engine: EngineName,
-    /// The stage, 1 to 6; that of the contract if one is named, else 3
+    /// The stage, 1 to 6 (default: the contract's, else 3)
     #[arg(long, value_parser = parse_stage)]
     pub stage: Option<Stage>,
-    /// The contract that the run would have: what it forbids and which hosts it names counts
+    /// The contract of the run: its forbidden actions and hosts apply
     #[arg(long, value_name = "FILE")]
     pub contract: Option<String>,
-    /// A file of policies in place of those of the installation; can be given several times
+    /// A policy file instead of those of the installation; repeatable
     #[arg(long = "policy", value_name = "FILE")]
     pub policies: Vec<PathBuf>,
 }

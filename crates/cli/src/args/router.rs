@@ -9,7 +9,7 @@ use herma_router::door::Door;
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Router {
-    /// The configuration; `router.toml` in herma's home if nothing is said
+    /// The configuration (default: `router.toml` in herma's home)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// What else to do than to serve.
@@ -20,24 +20,24 @@ pub struct Router {
 /// What to do with a router's configuration, besides serving it.
 #[derive(Debug, Subcommand)]
 pub enum RouterCommand {
-    /// Say whether a configuration can be served: its keys, its models, its budgets
+    /// Check a configuration: keys, models, budgets
     Check {
         /// The configuration
         config: PathBuf,
     },
-    /// Ask a model what it can do: content, streaming, tool calls
+    /// Test a model: content, streaming, tool calls
     Probe {
-        /// The upstream's name in the configuration, `/`, and the model as that upstream calls it
+        /// UPSTREAM/MODEL: the upstream's name in the configuration, and its name of the model
         #[arg(value_name = "PROVIDER/MODEL")]
         model: String,
-        /// The configuration; `router.toml` in herma's home if nothing is said
+        /// The configuration (default: `router.toml` in herma's home)
         #[arg(long, value_name = "FILE")]
         config: Option<PathBuf>,
-        /// Ask only at this API
+        /// Use only this API
         #[arg(long, value_enum)]
         api: Option<ApiArg>,
     },
-    /// Print a whole configuration to start from
+    /// Print a complete example configuration
     Example,
 }
 

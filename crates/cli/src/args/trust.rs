@@ -9,13 +9,13 @@ use crate::unlock::UnlockArgs;
 /// Commands about the trust chain.
 #[derive(Debug, Subcommand)]
 pub enum Trust {
-    /// Verify the trust chain, and compare it with every bundle and signed admission of this home
+    /// Verify the trust chain against every bundle and signed admission of this home
     Check {
-        /// Compare it with the head that this bundle names; a bundle kept elsewhere shows a rollback of the whole home
+        /// Compare it with the head in this bundle; a bundle kept elsewhere shows a rollback of the home
         #[arg(long, value_name = "BUNDLE")]
         against: Option<PathBuf>,
     },
-    /// Start the trust chain of a home that an earlier version of herma made; an approver signs it, once
+    /// Start the trust chain of a home from an earlier version; an approver signs it
     Adopt {
         /// Who adopts.
         #[command(flatten)]

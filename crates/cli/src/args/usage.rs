@@ -6,7 +6,7 @@ use herma_core::store::UsageBy;
 /// Arguments of `herma usage`.
 #[derive(Debug, Args)]
 pub struct Usage {
-    /// What to add up by
+    /// Group by
     #[arg(long, value_enum, default_value = "run")]
     pub by: UsageByArg,
 }

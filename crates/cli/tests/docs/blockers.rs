@@ -13,8 +13,8 @@ fn row_of(blocker: Blocker) -> &'static Row {
 /// The list of all of them.
 pub(crate) fn list() -> String {
     let mut text = format!(
-        "{NOTICE}# Blockers\n\nA blocker is one named reason why a run is not a pass. A report lists every one that was found, each with what\n\
-         happened and what to do next. [The failure matrix](../failure-matrix.md) says how each comes about.\n"
+        "{NOTICE}# Blockers\n\nA blocker is a named reason why a run does not pass. A report lists all of them, each with what happened and what\n\
+         to do next. [The failure matrix](../failure-matrix.md) lists the causes.\n"
     );
     for status in [Status::Fail, Status::Blocked] {
         text += &format!("\n## {}\n\n{}", status.as_str(), head(&["blocker", "what happened"]));
@@ -41,16 +41,15 @@ pub(crate) fn page(blocker: Blocker) -> String {
     );
     text += &row(&["event that shows it", &format!("[`{event}`](../evidence.md#events)")]);
     text += &format!("\n## What to do next\n\n{}\n", blocker.next_step());
-    text += &format!("\n## How it comes about\n\nFor example: {trigger}.\n");
+    text += &format!("\n## Example\n\nCause: {trigger}.\n");
     match way {
         Way::NotYet(what) => {
-            text += &format!(
-                "\nThis version of herma cannot bring it about: it needs {what}, which comes later.\n"
-            );
+            text +=
+                &format!("\nThis version cannot produce it: it needs {what}, which is not available yet.\n");
         }
         Way::Run(setup) => match example(setup) {
             Some(example) => text += &transcript(blocker, &example),
-            None => text += &format!("\nThe tests bring it about with {}.\n", brought_about(way)),
+            None => text += &format!("\nThe tests produce it with {}.\n", brought_about(way)),
         },
     }
     text += "\nAll blockers: [the list](README.md), [the failure matrix](../failure-matrix.md).\n";

@@ -30,7 +30,7 @@ pub(crate) fn keys() -> String {
     text += &head(&["key", "type", "default", "example", "meaning"]);
     for Key { name, kind, default, what } in keys {
         let example = example_of(&name).map(|(_, value)| format!("`{value}`")).unwrap_or_default();
-        let default = default.unwrap_or_else(|| "must be said".to_owned());
+        let default = default.unwrap_or_else(|| "required".to_owned());
         text += &row(&[&format!("`{name}`"), &kind, &default, &example, &what]);
     }
     text
@@ -43,7 +43,7 @@ pub(crate) fn values() -> String {
     for (key, definition) in [("limits", "Limits"), ("model", "ModelChoice")] {
         text += &format!("`{key}`:\n\n{}", head(&["key", "type", "default", "meaning"]));
         for Key { name, kind, default, what } in schema.keys_in(definition) {
-            let default = default.unwrap_or_else(|| "must be said".to_owned());
+            let default = default.unwrap_or_else(|| "required".to_owned());
             text += &row(&[&format!("`{name}`"), &kind, &default, &what]);
         }
         text.push('\n');

@@ -33,60 +33,60 @@ pub(crate) fn exit_codes() -> String {
     text += &row(&[
         &status(Status::Pass),
         "pass: every gate held and every check passed",
-        "it worked; for `verify`: the bundle holds; for `doctor`: nothing that herma cannot do without is missing; \
-         for `admissions check`: all that was asked for is admitted; for `prove`: the stage is proven; for `compare`: \
-         every lane ran and none falls behind on a criterion that decides; for `watch`: every run passed",
+        "success; `verify`: the bundle is valid; `doctor`: nothing required is missing; `admissions check`: everything \
+         is admitted; `prove`: the stage is proven; `compare`: every lane ran and none is worse on a criterion that \
+         decides; `watch`: every run passed",
     ]);
     text += &row(&[
         &status(Status::Fail),
-        "fail: something was checked and found wrong",
-        "`verify`: a check is broken or could not be made; `diff`: the patch is not what was signed; `doctor`: something that herma cannot do without is missing; `admissions check`: \
-         something is not admitted; `prove`: a case did not end as it must; `compare`: a lane falls behind, or could not \
-         run; `policy test`: a case is decided otherwise than it expects; `watch`: a run failed",
+        "fail: a check failed",
+        "`verify`: a check failed or could not be made; `diff`: the patch differs from what was signed; `doctor`: \
+         something required is missing; `admissions check`: something is not admitted; `prove`: a case did not end as \
+         required; `compare`: a lane is worse, or could not run; `policy test`: a case is decided differently than expected; \
+         `watch`: a run failed",
     ]);
     text += &row(&[
         "`2`",
-        "usage or input is wrong; there is no run",
-        "usage or input is wrong; nothing was done",
+        "invalid usage or input; no run was created",
+        "invalid usage or input; nothing was done",
     ]);
     text += &row(&[
         &status(Status::Blocked),
-        "blocked: something could not be started or could not be checked, or herma was told to end",
-        "`prove`: the stage could not be tried; `compare`: no lane could run; both: herma was told to end; `probe`: something was not denied, or the \
-         destination is not ready; `approvals`, `accept` and `reject`: what \
-         it is about does not stand as it must for that, and nothing was done; `watch`: a run was blocked",
+        "blocked: something could not be started or checked, or the run was cancelled",
+        "`prove`: the stage could not be tried; `compare`: no lane could run; both: cancelled; `probe`: a probe was not \
+         denied, or the destination is not ready; `approvals`, `accept` and `reject`: not possible in the current state, \
+         and nothing was done; `watch`: a run was blocked",
     ]);
     text += &row(&[
         "`4`",
-        "something inside herma or around it does not work; if there is a run, it is never a pass, \
-         unless only herma's output could not be written",
-        "something inside herma or around it does not work, such as writing the output",
+        "internal or system error; a run with this code is never a pass, unless only herma's output could not be written",
+        "internal or system error, such as a failure to write the output",
     ]);
-    text += "\nCtrl-C (SIGINT), SIGTERM and SIGHUP tell herma to end. It ends what it started, closes the run as `blocked:\n\
-             interrupted` with the name of the signal, and goes on with no other run. A second signal, more than half a second\n\
-             after the first, ends herma at once, as `kill -9` does. One that was ignored when herma was started does not\n\
-             count: `nohup herma run ...` outlives its terminal.\n\n\
-             A run that herma did not live to end has no exit code of herma's own: the shell shows 137 after `kill -9`. The next\n\
-             herma command that opens the installation closes it as `blocked: interrupted`; `herma runs` does.\n\n\
-             [The failure matrix](failure-matrix.md) says which blocker leads to which code.\n";
+    text += "\nCtrl-C (SIGINT), SIGTERM and SIGHUP cancel: herma ends the processes it started, closes the run as `blocked:\n\
+             interrupted` with the name of the signal, and starts no further run. A second signal, more than half a second after\n\
+             the first, ends herma at once, like `kill -9`. A signal that was ignored when herma started stays ignored, so\n\
+             `nohup herma run ...` outlives its terminal.\n\n\
+             After `kill -9` the shell shows 137. The next command that opens the installation, such as `herma runs`, closes the\n\
+             run as `blocked: interrupted`.\n\n\
+             [The failure matrix](failure-matrix.md) lists the exit code of every blocker.\n";
     text
 }
 
 /// `docs/environment.md`.
 pub(crate) fn environment() -> String {
     let mut text = format!(
-        "{NOTICE}# Environment\n\nherma reads its environment once, in `crates/cli/src/environment.rs`. Nothing of it reaches an engine or a\n\
-         verification command: those see only what herma sets for them. A variable that is set and empty counts as not set.\n\n{}",
-        head(&["variable", "what it does"])
+        "{NOTICE}# Environment\n\nherma reads these variables once, at start. Engines and verification commands see none of them, only\n\
+         variables that herma sets. An empty variable counts as unset.\n\n{}",
+        head(&["variable", "meaning"])
     );
     for variable in VARIABLES {
         text += &row(&[&format!("`{}`", variable.name), variable.what]);
     }
     text += "\n## herma's home\n\n\
-             The home holds the keys that decide whom herma trusts, so it must be the user's own: a directory, or a link to one, that\n\
-             belongs to the user who runs herma and that nobody else can read or write. herma refuses any other with exit code 2, changes\n\
-             nothing, and says which command mends it. A file system without owners and\n\
-             permissions, as some that are shared with containers, is no place for it.\n";
+             The [home](home.md) holds the keys that decide whom herma trusts. It must be a directory, or a link to one, that belongs\n\
+             to the user who runs herma and that nobody else can read or write (mode 0700). herma refuses any other with exit\n\
+             code 2 and prints the command that fixes it. A file system without owners and permissions, such as some shares of\n\
+             containers, cannot be used.\n";
     text
 }
 
@@ -94,9 +94,8 @@ pub(crate) fn environment() -> String {
 pub(crate) fn fixtures() -> String {
     let mut text = format!(
         "{NOTICE}# Fixtures\n\nSmall repositories with a bug and a test, built into the binary. `herma demo --fixture NAME` runs one with its\n\
-         script `fix`; `herma run fixture:NAME --script SCRIPT` runs its contract with any of its scripts. [`fake`](fake.md)\n\
-         says what a script is.\n\n{}",
-        head(&["fixture", "what is special", "needs", "scripts"])
+         script `fix`; `herma run fixture:NAME --script SCRIPT` runs its contract with another [script](fake.md).\n\n{}",
+        head(&["fixture", "property", "needs", "scripts"])
     );
     for fixture in all_fixtures() {
         let written = |chain| format!("`{}`", serde_json::to_value(chain).unwrap().as_str().unwrap());
@@ -106,16 +105,16 @@ pub(crate) fn fixtures() -> String {
         text += &row(&[&format!("`{}`", fixture.name), fixture.summary, &needs, &scripts.join(" ")]);
     }
     text +=
-        "\nWhat each script is for stands in its first line, in `crates/fixtures/data/<fixture>/scripts/`.\n";
+        "\nThe first line of each script in `crates/fixtures/data/<fixture>/scripts/` says what it is for.\n";
     text
 }
 
 /// `docs/failure-matrix.md`.
 pub(crate) fn failure_matrix() -> String {
     let mut text = format!(
-        "{NOTICE}# The failure matrix\n\nEvery way in which a run is not a pass. The table stands in `crates/ladder/src/failure_matrix.rs`; tests run each\n\
-         row on the real binary, unless it needs something that this version does not have.\n\n{}",
-        head(&["blocker", "status", "exit code", "comes about when", "event", "brought about by"])
+        "{NOTICE}# The failure matrix\n\nEvery reason why a run does not pass, and how the tests bring it about on the real binary. The table is\n\
+         `crates/ladder/src/failure_matrix.rs`.\n\n{}",
+        head(&["blocker", "status", "exit code", "cause", "event", "test setup"])
     );
     for Row { blocker, trigger, event, way } in FAILURE_MATRIX {
         let status = blocker.status();
@@ -155,9 +154,9 @@ pub(crate) fn brought_about(way: &Way) -> String {
         World::NoBubblewrap => Some("a PATH without bubblewrap"),
         World::HomeInToolchain => Some("a home inside a mounted toolchain"),
         World::InsideRun => Some("a herma inside a sandbox"),
-        World::Denied => Some("a person who says no"),
-        World::ExpiredApproval => Some("an approval that was granted and is over"),
-        World::UsedApproval => Some("an approval that another run used"),
+        World::Denied => Some("a denied approval"),
+        World::ExpiredApproval => Some("an expired approval"),
+        World::UsedApproval => Some("an approval that another run consumed"),
         World::OtherProgram => Some("a program that was changed after its admission"),
         World::OtherIdentity => Some("an admission that names another identity"),
         World::Model => Some("a scripted upstream in `router.toml`, and its model admitted"),
