@@ -1,6 +1,5 @@
 //! The output types of `--json`, which `herma-api` has.
 
-
 pub use herma_api::output::*;
 
 use crate::failure::Failure;

@@ -247,7 +247,7 @@ impl OpenCodeReader {
             }
             ("text", Some(OpenCodePart::Text { text }), _) => said.push(AgentEvent::Message(text)),
             ("tool_use", Some(OpenCodePart::Tool { tool: name, state }), _) => {
-                said.push(tool(&name, &state.input))
+                said.push(tool(&name, &state.input));
             }
             ("step_finish", Some(OpenCodePart::StepFinish { reason, tokens }), _) => {
                 said.push(AgentEvent::Used { input: tokens.input, output: tokens.output });

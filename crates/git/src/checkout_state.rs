@@ -200,10 +200,10 @@ mod tests {
                 fs::set_permissions(root.join("settled"), fs::Permissions::from_mode(0o200)).unwrap();
             }),
             ("the newest file, not readable", &["src/file"], |root| {
-                fs::set_permissions(root.join("src/file"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join("src/file"), fs::Permissions::from_mode(0o0)).unwrap();
             }),
             ("a directory without permissions", &["src"], |root| {
-                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o0)).unwrap();
             }),
             ("a directory that cannot be listed", &["src"], |root| {
                 fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o300)).unwrap();
@@ -219,7 +219,7 @@ mod tests {
             }),
             ("another mode and back again", &[], |root| {
                 let mode = fs::metadata(root.join("src")).unwrap().permissions();
-                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(root.join("src"), fs::Permissions::from_mode(0o0)).unwrap();
                 fs::set_permissions(root.join("src"), mode).unwrap();
             }),
             ("a removed file", &["settled"], |root| fs::remove_file(root.join("settled")).unwrap()),

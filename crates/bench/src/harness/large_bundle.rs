@@ -9,7 +9,8 @@ use herma_core::Report;
 use herma_destination::Tool;
 use herma_evidence::keys::InstallationKey;
 use herma_evidence::{Bundle, Redactor, Trust, attest, layout, report, seal};
-use herma_harness::{SystemClock, verify_bundle};
+use herma_harness::SystemClock;
+use herma_trust::verify_bundle;
 
 use super::{Subject, side_by_side};
 use crate::error::BenchError;

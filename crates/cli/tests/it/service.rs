@@ -1,5 +1,7 @@
 //! Several runs in one process, watched and cancelled on their own, and followed from other processes.
 
+#![allow(clippy::disallowed_macros, reason = "it prints its seed and figures")]
+
 use std::fs;
 use std::path::{Path, PathBuf};
 

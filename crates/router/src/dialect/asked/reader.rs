@@ -182,7 +182,7 @@ impl<'a> Reader<'a> {
     /// and nothing in it is fetched.
     pub(super) fn find_urls(&mut self, key: &str) -> Result<(), Refusal> {
         match self.scanner.kind()? {
-            Kind::Object if key != "schema" => self.object(|reader, key| reader.find_urls(key)),
+            Kind::Object if key != "schema" => self.object(Reader::find_urls),
             Kind::Array => self.array(|reader, _| reader.find_urls(key)),
             Kind::String if reaches_out::names_url(key) => {
                 let url = self.scanner.string()?;
