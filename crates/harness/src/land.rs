@@ -3,7 +3,7 @@
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::report::LandedIn;
 use herma_core::{Stage, Timestamp};
-use herma_git::{LandError, LandState, Landing, SourceRepo, SourceState, make_disposable};
+use herma_git::{GitError, LandError, LandState, Landing, SourceRepo, SourceState, make_disposable};
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
@@ -87,7 +87,10 @@ pub(crate) fn land(
         results.refused = Some(Blocker::TargetNotAdmitted.because(why));
         return Ok(());
     }
-    let refs_before = place.ref_list()?;
+    let refs_before = match place.ref_list() {
+        Ok(refs) => refs,
+        Err(error) => return results.refuse_unreadable(place, kind, error),
+    };
     let title = &ctx.contract.terms.title;
     let landing = place.prepare_landing(&base.git_dir, tree, ctx.plan.run_id, title)?;
     // Recovery has to know of the landing before it can be in the target.
@@ -95,7 +98,7 @@ pub(crate) fn land(
     ctx.journal.append_durably(results)?;
     match place.land(&base.git_dir, &landing) {
         Ok(()) => {}
-        Err(LandError::Git(error)) => return Err(error.into()),
+        Err(LandError::Git(error)) => return results.refuse_unreadable(place, kind, error),
         Err(refused) => {
             results.refused = Some(Blocker::SourceMutated.because(format!("nothing landed: {refused}")));
             return Ok(());
@@ -110,8 +113,11 @@ pub(crate) fn land(
         results.outcome_due = Some(now.saturating_add(limit).unwrap_or(now));
     }
     ctx.journal.append(results)?;
-    witness_landing(place, kind, witnessed)?;
-    if !SourceRepo::only_landed(&refs_before, &place.ref_list()?, &landing) {
+    let refs_after = match witness_landing(place, kind, witnessed).and_then(|()| place.ref_list()) {
+        Ok(refs) => refs,
+        Err(error) => return results.refuse_unreadable(place, kind, error),
+    };
+    if !SourceRepo::only_landed(&refs_before, &refs_after, &landing) {
         results.refused = Some(Blocker::SourceMutated.because("another ref changed while the result landed"));
     }
     Ok(())
@@ -123,14 +129,30 @@ impl LandingResults {
         Self { refused: Some(why), ..Self::default() }
     }
 
-    /// Takes back what landed: a run that is not a pass leaves nothing.
-    pub(crate) fn take_back(&mut self, place: &SourceRepo) {
-        let Some(landing) = &self.landing else { return };
+    /// Blocks the landing because git fails in the target. It worked there before the run, so another process changed the
+    /// target. A full disk, and a disposable repository, which only herma changes, stop the run instead.
+    fn refuse_unreadable(&mut self, place: &SourceRepo, kind: LandedIn, error: GitError) -> Result<(), Stop> {
+        if kind == LandedIn::Disposable || error.is_write_failure() {
+            return Err(error.into());
+        }
+        let state = if self.take_back(place) { "nothing landed" } else { "the landing may not be complete" };
+        let why = format!(
+            "{state}: git cannot read the target any more: {error}; undo what changed there, then run again"
+        );
+        self.refused = Some(Blocker::SourceMutated.because(why));
+        Ok(())
+    }
+
+    /// Takes back what landed: a run that is not a pass leaves nothing. Returns whether the target has no branch of the run.
+    pub(crate) fn take_back(&mut self, place: &SourceRepo) -> bool {
+        let Some(landing) = &self.landing else { return true };
         // Where that fails the report goes on saying that the branch is there.
-        if place.unland(landing).is_ok() && matches!(place.landed(landing), Ok(LandState::Absent)) {
+        let absent = place.unland(landing).is_ok() && matches!(place.landed(landing), Ok(LandState::Absent));
+        if absent {
             self.landed = false;
             self.outcome_due = None;
         }
+        absent
     }
 
     /// Reads from the target whether the result landed, for recovery.

@@ -1,7 +1,7 @@
 //! The witness step: the state of the target and of the disposable repository after the engine.
 
 use herma_core::report::LandedIn;
-use herma_git::{SourceRepo, SourceState};
+use herma_git::{GitError, SourceRepo, SourceState};
 use serde::{Deserialize, Serialize};
 
 use crate::error::Stop;
@@ -40,7 +40,7 @@ pub(crate) fn witness_landing(
     place: &SourceRepo,
     kind: LandedIn,
     found: &mut Option<Witnessed>,
-) -> Result<(), Stop> {
+) -> Result<(), GitError> {
     let after = place.capture()?;
     let witnessed = found.get_or_insert_default();
     let before = match kind {

@@ -1,6 +1,7 @@
 //! Stage 5, from outside: what lands in a target, and what of it stays as it was.
 
 mod meddling;
+mod transaction;
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
