@@ -71,6 +71,22 @@ fn a_command_that_changes_tests_for_the_next_one_has_failed() {
     }
 }
 
+/// A test directory that cannot be listed, and a file that cannot be read, hide tests without changing one.
+#[test]
+fn a_command_that_hides_tests_from_the_next_one_by_permissions_has_failed() {
+    let find = "for test in tests/*.sh; do [ ! -r $test ] || sh $test || exit; done";
+    let verify = ("verify", &*format!("[\"sh ./slugify.sh\", {find:?}]"));
+    for (meddle, changed) in [
+        ("chmod 0 tests", "tests"),
+        ("chmod 300 tests", "tests"),
+        ("chmod 200 tests/slugify_test.sh", "tests/slugify_test.sh"),
+    ] {
+        let result = format!("- append: {{ path: slugify.sh, text: {meddle:?} }}");
+        let run = Herma::new().play(&broken_and(&[&result]), &[verify]);
+        assert_changed(&run, &[changed]);
+    }
+}
+
 #[test]
 fn a_command_that_changes_sources_for_the_next_one_has_failed() {
     let herma = Herma::new();

@@ -146,6 +146,21 @@ fn a_bare_repository_in_the_result_is_refused() {
 }
 
 #[test]
+fn a_change_that_takes_a_piece_of_a_bare_repository_away_is_refused() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    for (path, text) in [("HEAD", "ref: refs/heads/main\n"), ("objects/x", ""), ("refs/x", "")] {
+        let file = repository.dir.join("tests/r").join(path);
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(file, text).unwrap();
+    }
+    repository.commit("a repository");
+    let steps = ["- write: { path: tests/r/config, text: x }", "- shell: rm -r tests/r/refs"];
+    let run = herma.play(&fix_and(&steps), &ON_REPOSITORY);
+    run.assert_disallowed(&[("tests/r/refs/x", Rule::BareRepository)]);
+}
+
+#[test]
 fn a_bare_repository_that_the_change_completes_is_refused() {
     let herma = Herma::new();
     let repository = Repository::of_fixture(&herma, "string-slugify");
