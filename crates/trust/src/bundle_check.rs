@@ -1,5 +1,6 @@
 //! Verifies a bundle with everything that is at hand: the path rules, and the target where it can be had.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -161,9 +162,8 @@ fn check_repositories(
         entries.into_iter().map(|entry| entry.path.clone()).collect()
     };
     let found = judge_repositories(changed, &paths(files), &paths(submodules));
-    let is_listed = |found: &PathViolation| {
-        listed.iter().any(|listed| (&listed.path, listed.rule) == (&found.path, found.rule))
-    };
+    let listed: BTreeSet<_> = listed.iter().map(|listed| (&listed.path, listed.rule)).collect();
+    let is_listed = |found: &PathViolation| listed.contains(&(&found.path, found.rule));
     match found.iter().find(|found| !is_listed(found)) {
         None => Ok(()),
         Some(PathViolation { path, detail, .. }) => {
