@@ -23,8 +23,6 @@ use self::head_claims::{HeadClaim, HeadClaims, attested};
 
 /// The largest chain that is read.
 const MAX_BYTES: u64 = 1 << 30;
-/// How many of the newest bundles must agree with the chain before anything that needs trust goes on.
-const NEWEST_BUNDLES: usize = 16;
 
 /// The trust chain of a home.
 #[derive(Clone, Debug)]
@@ -42,7 +40,7 @@ pub struct TrustLog {
 struct Verified {
     bytes: Vec<u8>,
     chain: Arc<TrustChain>,
-    /// Whether the newest bundles were found to agree.
+    /// Whether every bundle was found to agree.
     agreed: bool,
 }
 
@@ -64,7 +62,7 @@ impl TrustLog {
             file: dir.join("chain.jsonl"),
             dir,
             approvers: root.join("keys").join("approvers"),
-            claims: HeadClaims { runs: root.join("runs"), admissions: root.join("admissions"), installation },
+            claims: HeadClaims::new(root, installation),
             key,
             verified: Arc::new(Mutex::new(Verified { bytes: Vec::new(), chain, agreed: false })),
         }
@@ -80,12 +78,13 @@ impl TrustLog {
         self.approvers.clone()
     }
 
-    /// The chain, verified, and in agreement with the newest bundles of this home.
+    /// The chain, verified, and in agreement with every bundle of this home.
     pub fn read(&self) -> Result<Arc<TrustChain>, TrustError> {
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         self.bring_up_to_date(&mut verified)?;
         if !verified.agreed {
-            agree(&verified.chain, self.claims.newest(NEWEST_BUNDLES))?;
+            let unknown = self.claims.highest_unknown(|head| verified.chain.contains(head));
+            agree(&verified.chain, unknown.into_iter().collect())?;
             verified.agreed = true;
         }
         if verified.bytes.is_empty() && has_entries(&self.approvers) {
@@ -94,7 +93,7 @@ impl TrustLog {
         Ok(Arc::clone(&verified.chain))
     }
 
-    /// The same, in agreement with every bundle and signed admission of this home; gives how many agree.
+    /// The same, in agreement with every signed admission of this home too; gives how many records agree.
     pub fn audit(&self) -> Result<(Arc<TrustChain>, usize), TrustError> {
         let chain = self.read()?;
         let claims = self.claims.all();
@@ -118,7 +117,7 @@ impl TrustLog {
         Ok(head)
     }
 
-    /// The head that a run names which starts now. It is the newest that is known: a chain that was rolled back stays
+    /// The head that a run names which starts now. It is the highest that is known: a chain that was rolled back stays
     /// known as such, also when no run since then needed trust.
     pub fn head_to_name(&self) -> io::Result<TrustHead> {
         let bytes = self.bytes()?;
@@ -130,8 +129,8 @@ impl TrustLog {
             Some(at) => digest(at).map(|digest| TrustHead { sequence, digest }),
         };
         let own = at(lines.len() as u64).unwrap_or_else(TrustHead::empty);
-        let known = self.claims.newest(1).pop().map(|claim| claim.head);
-        Ok(known.filter(|known| at(known.sequence) != Some(*known)).unwrap_or(own))
+        let unknown = self.claims.highest_unknown(|head| at(head.sequence) == Some(*head));
+        Ok(unknown.map_or(own, |claim| claim.head))
     }
 
     /// Locks the chain, which must hold, for appending.

@@ -176,6 +176,11 @@ fn a_chain_that_was_rolled_back_behind_a_bundle_blocks_everything_that_needs_tru
     let restore = keep(herma.home(), &["trust/chain.jsonl"]);
     herma.drop_records(1);
     fs::remove_file(herma.home().join("keys/approvers/bob.revoked.json")).unwrap();
+    // Directories with later names do not hide the bundle.
+    for number in 10..80 {
+        let name = format!("ffffffff-ffff-7fff-8fff-ffffffffff{number}");
+        fs::create_dir(herma.home().join("runs").join(name)).unwrap();
+    }
     assert!(!herma.trusted("bob") && !herma.trusted("alice"));
     let blocked = herma.play(&fix_and(&[]), &[("stage", "4")]);
     blocked.assert_only(Blocker::ApprovalVoid);

@@ -1,8 +1,11 @@
 //! Records that name a head of the trust chain: bundles and signed admissions. A chain that does not
 //! contain such a head was rolled back or replaced.
 
+use std::cmp::Reverse;
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use herma_core::RunId;
 use herma_core::admission::{AdmissionKind, SignedAdmission};
@@ -11,9 +14,6 @@ use herma_core::trust::TrustHead;
 use herma_evidence::envelope::{Envelope, Predicate};
 use herma_evidence::{PublicKey, layout};
 use herma_files::{MAX_RECORD_BYTES, read_regular};
-
-/// How many of the newest run directories are looked at for a bundle that names a head.
-const NEWEST: usize = 64;
 
 /// Something that names a head of the chain.
 #[derive(Clone, Debug)]
@@ -27,16 +27,39 @@ pub(super) struct HeadClaim {
 /// The directories that hold records which name a head.
 #[derive(Clone, Debug)]
 pub(super) struct HeadClaims {
-    pub(super) runs: PathBuf,
-    pub(super) admissions: PathBuf,
+    runs: PathBuf,
+    admissions: PathBuf,
     pub(super) installation: PublicKey,
+    /// The heads that this process has read; a closed bundle does not change.
+    heads: Arc<Mutex<HashMap<RunId, TrustHead>>>,
 }
 
 impl HeadClaims {
-    /// The newest bundles that name a head and that this installation signed, at most `most` of them.
-    pub(super) fn newest(&self, most: usize) -> Vec<HeadClaim> {
-        let newest = self.run_ids().into_iter().take(NEWEST);
-        newest.filter_map(|run| self.bundle(run, Some(&self.installation))).take(most).collect()
+    /// The directories of the home at `root`, of the installation with this public key.
+    pub(super) fn new(root: &Path, installation: PublicKey) -> Self {
+        let (runs, admissions) = (root.join("runs"), root.join("admissions"));
+        Self { runs, admissions, installation, heads: Arc::default() }
+    }
+
+    /// The bundle with the highest head of those that this installation signed and whose head is unknown. Every bundle is
+    /// read: the name of a directory proves nothing about its age. A signature is checked only where it decides.
+    pub(super) fn highest_unknown(&self, is_known: impl Fn(&TrustHead) -> bool) -> Option<HeadClaim> {
+        let mut unknown: Vec<_> = self.heads().into_iter().filter(|(_, head)| !is_known(head)).collect();
+        unknown.sort_unstable_by_key(|(_, head)| Reverse(head.sequence));
+        unknown.into_iter().find_map(|(run, _)| self.bundle(run, Some(&self.installation)))
+    }
+
+    /// The head that each bundle names, signed by any key.
+    fn heads(&self) -> Vec<(RunId, TrustHead)> {
+        let mut read = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut head = |run: RunId| {
+            let head = match read.get(&run) {
+                Some(head) => *head,
+                None => *read.entry(run).or_insert(self.bundle(run, None)?.head),
+            };
+            Some((run, head))
+        };
+        self.run_ids().into_iter().filter_map(&mut head).collect()
     }
 
     /// Every bundle of this installation and every signed admission that names a head.

@@ -4,9 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_core::Timestamp;
 use herma_core::approver::Custody;
+use herma_core::trust::TrustHead;
+use herma_core::{Digest, RunId, Status, Timestamp};
 use herma_evidence::InstallationKey;
+use herma_evidence::envelope::{Envelope, Predicate, Statement};
 use herma_trust::{AdmissionFile, Admissions, Approver, Approvers, TrustError, TrustLog};
 
 const MODEL: &str = "\
@@ -134,4 +136,39 @@ fn what_is_there_in_place_of_the_chain_is_not_followed_and_not_waited_for() {
     )
     .unwrap();
     assert!(matches!(world.log().read(), Err(TrustError::Io { .. })));
+}
+
+/// The bundle of a run that names this head.
+fn bundle(root: &Path, run: &str, head: TrustHead) {
+    let key = InstallationKey::load_or_create(&root.join("keys")).unwrap();
+    let run_id: RunId = run.parse().unwrap();
+    let predicate = Predicate {
+        run_id,
+        contract_digest: Digest::of(b""),
+        status: Status::Pass,
+        herma_version: "0".to_owned(),
+        trust_head: Some(head),
+    };
+    let dir = root.join("runs").join(run).join("bundle");
+    fs::create_dir_all(&dir).unwrap();
+    let statement = Statement::new([].into(), predicate);
+    let sealed = Envelope::seal(&statement, |bytes| (key.key_id(), key.sign(bytes))).unwrap();
+    fs::write(dir.join("attestation.json"), sealed.to_bytes().unwrap()).unwrap();
+}
+
+#[test]
+fn a_rollback_is_seen_behind_any_number_of_bundles_with_later_names() {
+    let world = World::new();
+    let before = (fs::read(world.file()).unwrap(), world.log().read().unwrap().head());
+    world.sign("one");
+    let root = world.temp.path();
+    bundle(root, "01890a5d-ac96-774b-bcce-b302099a8057", world.log().read().unwrap().head());
+    for number in 100..200 {
+        bundle(root, &format!("ffffffff-ffff-7fff-8fff-fffffffff{number}"), before.1);
+    }
+    world.log().read().unwrap();
+    fs::write(world.file(), before.0).unwrap();
+    let refused = world.log().read().unwrap_err();
+    assert!(matches!(refused, TrustError::RolledBack { .. }), "{refused}");
+    assert!(refused.to_string().contains("01890a5d-ac96-774b-bcce-b302099a8057"), "{refused}");
 }
