@@ -1,9 +1,10 @@
 //! Bundles that are made to be costly: each has about as many bytes as it is told.
 
+use herma_core::blocker::BlockerRecord;
 use herma_core::event::{Event, EventType, Source};
 use herma_core::model_call::{Chain, Charge, Door, Ended, Unchained};
 use herma_core::report::{ChangedFile, Entry, Mode, PathRule, PathViolation};
-use herma_core::{Digest, RepoPath};
+use herma_core::{Blocker, Digest, RepoPath};
 use herma_evidence::layout;
 use herma_git::{ObjectFormat, blob_id};
 use serde_json::{Map, Value, json};
@@ -25,6 +26,9 @@ pub(crate) const ALL: &[(&str, Shape)] = &[
     ("patterns of wildcards", wildcards),
     ("patterns that match in many ways", ambiguous),
     ("lists of the report", long_lists),
+    ("changed tests among changed files", changed_tests),
+    ("one changed test, listed again and again", repeated_test),
+    ("missing gates among blockers", missing_gates),
     ("reasons for what does not apply", many_reasons),
     ("path violations", violations),
     ("events of the agent", agent_events),
@@ -232,6 +236,39 @@ fn long_lists(bytes: usize) -> Forge {
     forge.report.ignored_files = vec![path.clone(); bytes / 2 / 13];
     forge.report.walls = vec![String::new(); bytes / 2 / 9];
     forge.report.changed_tests = Vec::new();
+    forge
+}
+
+/// Every changed file is a test and decides what verification does.
+fn changed_tests(bytes: usize) -> Forge {
+    let mut forge = base();
+    let name = |at: usize| format!("tests/{at:06}");
+    files_like(&mut forge, bytes / 2, name);
+    let paths: Vec<RepoPath> = forge.report.changed_files.iter().map(|file| file.path.clone()).collect();
+    forge.report.changed_verification_files.clone_from(&paths);
+    forge.report.changed_tests = paths;
+    forge
+}
+
+fn repeated_test(bytes: usize) -> Forge {
+    let mut forge = base();
+    files_like(&mut forge, bytes / 2, |at| format!("t/{at:06}"));
+    let last = forge.report.changed_files.last().unwrap().path.clone();
+    forge.report.changed_tests = vec![last; bytes / 4 / 40];
+    forge
+}
+
+/// As many gates that are missing as there are blockers.
+fn missing_gates(bytes: usize) -> Forge {
+    let mut forge = base();
+    let mut decision: Value = serde_json::from_str(&forge.text(layout::DECISION)).unwrap();
+    let gate =
+        json!({ "gate": "target_clean", "blocker": "dirty_starting_tree", "reason": "", "next_step": "" });
+    decision["missing_gates"] = Value::Array(vec![gate; bytes / 3 / 90]);
+    forge.put(layout::DECISION, decision.to_string());
+    let record = |blocker| BlockerRecord { blocker, detail: String::new(), next_step: String::new() };
+    forge.report.blockers = vec![record(Blocker::NoDiff); bytes / 3 / 130];
+    forge.report.blockers.push(record(Blocker::DirtyStartingTree));
     forge
 }
 
