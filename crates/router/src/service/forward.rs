@@ -132,17 +132,22 @@ pub(super) async fn forward(flight: &mut Flight, question: &Question<'_>) -> Res
             }
             Gave::Unknown { why, response: None } => {
                 flight.came_of_it(why, None);
-                let status = if why == "first_byte_timeout" { 504 } else { 502 };
-                let message = format!(
-                    "the upstream `{name}` gave no answer ({why}); the call may have been charged, so herma does not repeat it"
-                );
-                let refused = Refused::new(status, why, message).passing(None);
+                let refused = no_answer(name, why);
                 flight.unknown(&refused);
                 return Err(refused);
             }
         }
     }
     Err(nobody(links, asked_one, soonest))
+}
+
+/// The upstream may have worked on the call, so another upstream is not tried.
+fn no_answer(upstream: &str, why: &'static str) -> Refused {
+    let status = if why == "first_byte_timeout" { 504 } else { 502 };
+    let message = format!(
+        "the upstream `{upstream}` gave no answer ({why}); the call may have been charged, so herma does not repeat it"
+    );
+    Refused::new(status, why, message).passing(None)
 }
 
 fn nobody(links: &[Link], asked_one: bool, soonest: Option<Duration>) -> Refused {

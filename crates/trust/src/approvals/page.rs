@@ -1,5 +1,7 @@
-//! How a packet reads.
+//! The text of an approval packet.
 
+use herma_core::approval::{ApprovalRequest, Binding};
+use herma_core::contract::ContractId;
 use herma_core::contract::{Action, Limits, Terms};
 use herma_core::stage::MutationScope;
 use herma_core::visible::visible_line;
@@ -54,11 +56,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     } = terms;
 
     let mut page = Page::default();
-    page.one("approval", format!("{} ({})", request.id, request.id.short()));
-    let vouched = if *asker_signed { "signed" } else { "nobody vouches for this name" };
-    page.one("asked by", format!("{} ({vouched}) at {}", request.requested_by, request.requested_at));
-    page.one("because", &request.reason);
-    page.one("good until", request.expires_at);
+    request_lines(&mut page, request, *asker_signed);
 
     page.title("What will change");
     page.one("task", title);
@@ -94,14 +92,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.title("How it is checked");
     page.each_exactly("verify", verify);
     page.each("success", success);
-    page.one(
-        "tests",
-        if *tests_may_change {
-            "may be rewritten by the engine, and so may the files that decide what verification does"
-        } else {
-            "must pass as they were, with the files that decide what verification does as they were"
-        },
-    );
+    page.one("tests", tests_line(*tests_may_change));
     page.one("no change", if *require_diff { "is a failure" } else { "is not a failure" });
 
     page.title("Evidence so far");
@@ -112,21 +103,45 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
         page.put(action.as_str(), ACTION_COLUMN, describe_action(*action), Blanks::Fold(1));
     }
 
+    binding_lines(&mut page, id, binding);
+
+    brief_lines(&mut page, brief);
+    page.lines
+}
+
+fn request_lines(page: &mut Page, request: &ApprovalRequest, asker_signed: bool) {
+    page.one("approval", format!("{} ({})", request.id, request.id.short()));
+    let vouched = if asker_signed { "signed" } else { "nobody vouches for this name" };
+    page.one("asked by", format!("{} ({vouched}) at {}", request.requested_by, request.requested_at));
+    page.one("because", &request.reason);
+    page.one("good until", request.expires_at);
+}
+
+fn tests_line(may_change: bool) -> &'static str {
+    if may_change {
+        "may be rewritten by the engine, and so may the files that decide what verification does"
+    } else {
+        "must pass as they were, with the files that decide what verification does as they were"
+    }
+}
+
+fn binding_lines(page: &mut Page, contract: &ContractId, binding: &Binding) {
     page.title("Bound to");
-    page.one("contract", format!("{id} {}", binding.contract_digest));
+    page.one("contract", format!("{contract} {}", binding.contract_digest));
     page.one("engine", binding.engine_digest);
     let admission = binding.target_admission.map_or_else(|| "none".to_owned(), |digest| digest.to_string());
     page.one("admission", admission);
     page.one("policy", binding.policy_digest);
     page.one("egress", binding.egress_digest);
+}
 
+fn brief_lines(page: &mut Page, brief: &str) {
     page.title("Brief");
     for line in brief.trim_end().lines() {
         let line = folded(&visible_line(line), Blanks::Fold(INDENT));
         let parts = wrapped(&line, WIDTH - "  | ".len());
         page.lines.extend(parts.into_iter().map(|part| format!("  | {part}")));
     }
-    page.lines
 }
 
 /// The lines of a packet so far. The texts of others come in through [`Page::put`], which makes them visible.
