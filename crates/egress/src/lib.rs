@@ -1,14 +1,13 @@
-//! The forward proxy of a run: what is not on its list is denied, and what is on it goes only where it was checked to
-//! go.
+//! The forward proxy of a run: default deny, and an allowed request connects only to addresses that were checked.
 //!
-//! A request passes [`rules`] (is the host listed?), [`resolver`] (once), [`addresses`] (is every answer public?) and, in a
-//! tunnel, [`hello`] (does TLS name the same host?). Only then a byte passes. [`proxy`] is the service around it;
-//! [`grants`] and [`signed`] are where rules come from besides the contract.
+//! A request passes [`rules`] (is the host listed?), [`resolver`] (once), [`addresses`] (is every address public?) and, in
+//! a tunnel, [`client_hello`] (does the SNI name the same host?). Only then a byte passes. [`proxy`] is the service around
+//! it; [`grants`] and [`signed`] are the sources of rules besides the contract.
 
 pub mod addresses;
-pub mod decided;
+pub mod client_hello;
+pub mod decision;
 pub mod grants;
-pub mod hello;
 pub mod host;
 pub mod proxy;
 pub mod reason;
@@ -17,7 +16,7 @@ pub mod resolver;
 pub mod rules;
 pub mod signed;
 
-pub use decided::{Decided, Unrecorded, Verdict, Watch};
+pub use decision::{DecisionRecorder, EgressVerdict, ProxyDecision, Unrecorded};
 pub use host::{Host, Name};
 pub use reason::{Fault, Reason};
 pub use rules::{Allowlist, Rule};

@@ -6,20 +6,20 @@ use std::time::Duration;
 use herma_core::Timestamp;
 
 use crate::addresses::{BadAnswers, Checked};
-use crate::decided::Verdict;
+use crate::decision::EgressVerdict;
 use crate::host::{Host, Name};
 use crate::reason::{Fault, Reason};
 use crate::resolver::{Resolve as _, System};
-use crate::rules::{Allowlist, Asked, Listing};
+use crate::rules::{Allowlist, EgressRequest, Listing};
 
 /// How long the resolver has.
-const PATIENCE: Duration = Duration::from_secs(10);
+const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// What would be decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rehearsed {
     /// Whether it would pass, as far as that is known before a connection.
-    pub verdict: Verdict,
+    pub verdict: EgressVerdict,
     /// The rule that allows it.
     pub rule: Option<String>,
     /// When that rule ends, where it does.
@@ -32,7 +32,7 @@ pub struct Rehearsed {
 
 /// Decides as a proxy would, up to the connection. Without `resolve` the name is not asked for.
 #[must_use]
-pub fn rehearse(allowlist: &Allowlist, asked: &Asked, now: Timestamp, resolve: bool) -> Rehearsed {
+pub fn rehearse(allowlist: &Allowlist, asked: &EgressRequest, now: Timestamp, resolve: bool) -> Rehearsed {
     let said = |verdict| Rehearsed {
         verdict,
         rule: None,
@@ -45,28 +45,28 @@ pub fn rehearse(allowlist: &Allowlist, asked: &Asked, now: Timestamp, resolve: b
     {
         // Before the list, which could not help.
         let detail = format!("{address} is a {kind} address");
-        return Rehearsed { detail, ..said(Verdict::Denied(Reason::PrivateAddress)) };
+        return Rehearsed { detail, ..said(EgressVerdict::Denied(Reason::PrivateAddress)) };
     }
     let (rule, until) = match allowlist.decide(asked, now).listing {
         Listing::Allowed { rule, until } => (Some(rule), until),
-        Listing::Denied(reason) => return said(Verdict::Denied(reason)),
+        Listing::Denied(reason) => return said(EgressVerdict::Denied(reason)),
     };
     let listed = |verdict| Rehearsed { rule, until, ..said(verdict) };
     let answers = match &asked.host {
         Host::Address(address) => Ok(vec![*address]),
-        Host::Name(_) if !resolve => return listed(Verdict::Allowed),
+        Host::Name(_) if !resolve => return listed(EgressVerdict::Allowed),
         Host::Name(name) => resolved(name),
     };
     let addresses = match answers {
         Ok(addresses) => addresses,
-        Err(fault) => return listed(Verdict::Failed(fault)),
+        Err(fault) => return listed(EgressVerdict::Failed(fault)),
     };
     let (verdict, detail) = match Checked::check(&addresses) {
-        Ok(_) => (Verdict::Allowed, String::new()),
-        Err(BadAnswers::None) => (Verdict::Failed(Fault::Unresolved), String::new()),
-        Err(BadAnswers::TooMany) => (Verdict::Denied(Reason::TooManyAddresses), String::new()),
+        Ok(_) => (EgressVerdict::Allowed, String::new()),
+        Err(BadAnswers::None) => (EgressVerdict::Failed(Fault::Unresolved), String::new()),
+        Err(BadAnswers::TooMany) => (EgressVerdict::Denied(Reason::TooManyAddresses), String::new()),
         Err(BadAnswers::Refused { address, kind }) => {
-            (Verdict::Denied(Reason::PrivateAddress), format!("{address} is a {kind} address"))
+            (EgressVerdict::Denied(Reason::PrivateAddress), format!("{address} is a {kind} address"))
         }
     };
     Rehearsed { addresses, detail, ..listed(verdict) }
@@ -77,7 +77,8 @@ fn resolved(name: &Name) -> Result<Vec<IpAddr>, Fault> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
     let runtime = runtime.map_err(|_| Fault::Unresolved)?;
     let system = System::default();
-    let answers = runtime.block_on(async { tokio::time::timeout(PATIENCE, system.resolve(name)).await });
+    let answers =
+        runtime.block_on(async { tokio::time::timeout(RESOLVE_TIMEOUT, system.resolve(name)).await });
     // A resolver that hangs is not waited for.
     runtime.shutdown_background();
     match answers {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use herma_core::contract::Terms;
 use herma_core::engine::EngineName;
 use herma_core::{Contract, RunId};
-use herma_router::service::RunAbove;
+use herma_router::service::ParentBudget;
 
 /// The most runs above a child.
 pub(crate) const MAX_DEPTH: u8 = 5;
@@ -35,7 +35,7 @@ pub(crate) struct ParentRun {
     /// The contract that a person started, and its directory: its destination is that of all runs below it.
     pub(crate) root: (Contract, PathBuf),
     /// The parent's router, whose budget the child's calls count against; none where the parent has no model.
-    pub(crate) router: Option<RunAbove>,
+    pub(crate) router: Option<ParentBudget>,
     /// Set when the parent's engine has ended.
     pub(crate) over: AtomicBool,
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use herma_egress::decided::{Decided, Unrecorded, Verdict, Watch};
+use herma_egress::decision::{DecisionRecorder, EgressVerdict, ProxyDecision, Unrecorded};
 
 /// How many different denials are reported.
 const MAX_DENIALS: usize = 16;
@@ -20,12 +20,12 @@ impl Denials {
     }
 }
 
-impl Watch for Denials {
-    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded> {
+impl DecisionRecorder for Denials {
+    fn decided(&self, decided: &ProxyDecision) -> Result<(), Unrecorded> {
         let why = match decided.verdict {
-            Verdict::Allowed => return Ok(()),
-            Verdict::Denied(reason) => reason.word(),
-            Verdict::Failed(fault) => fault.word(),
+            EgressVerdict::Allowed => return Ok(()),
+            EgressVerdict::Denied(reason) => reason.word(),
+            EgressVerdict::Failed(fault) => fault.word(),
         };
         let mut denied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if denied.len() < MAX_DENIALS {

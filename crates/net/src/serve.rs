@@ -89,8 +89,13 @@ pub async fn serve<S, F, B>(
         if stop.has_changed().unwrap_or(true) {
             control.close_when_idle();
         }
-        // Nobody is left to be told of a connection that broke.
-        connection.as_mut().poll(cx).map(drop)
+        loop {
+            // Nobody is left to be told of a connection that broke.
+            let polled = connection.as_mut().poll(cx).map(drop);
+            if polled.is_ready() || !control.take_unnoticed() {
+                return polled;
+            }
+        }
     })
     .await;
 }

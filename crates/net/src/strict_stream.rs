@@ -31,6 +31,8 @@ const REFUSED: &[u8] = b"GET / HTTP/1.1\r\nconnection: close\r\n\r\n";
 pub(crate) struct Control {
     is_closing: AtomicBool,
     is_answered: AtomicBool,
+    /// Whether the stream has not been read since the response was complete.
+    is_unnoticed: AtomicBool,
     refusal: Mutex<Option<BadHead>>,
 }
 
@@ -47,6 +49,12 @@ impl Control {
     /// The response to the current request is complete: the next one may come.
     pub(crate) fn set_answered(&self) {
         self.is_answered.store(true, Ordering::Release);
+        self.is_unnoticed.store(true, Ordering::Release);
+    }
+
+    /// Whether hyper has to poll again: blocked on reading during the response, it would wait for bytes of the client.
+    pub(crate) fn take_unnoticed(&self) -> bool {
+        self.is_unnoticed.swap(false, Ordering::AcqRel)
     }
 
     /// The refusal that is the answer to the current request, if its head was bad.
@@ -178,6 +186,7 @@ impl<S: AsyncRead + Unpin> StrictStream<S> {
             self.buffer.clear();
         }
         if self.control.is_answered.load(Ordering::Acquire) {
+            self.control.is_unnoticed.store(false, Ordering::Release);
             if self.is_pipelined {
                 self.refuse(BadHead::Pipelined);
             } else {

@@ -1,10 +1,10 @@
-//! The doors of the router: the paths that a client may call.
+//! The API endpoints of the router.
 
 pub use herma_core::model_call::Door;
 
 use crate::dialect::Dialect;
 
-/// Every door with its path.
+/// Every endpoint with its path.
 pub const DOORS: &[(Door, &str)] = &[
     (Door::Chat, "/v1/chat/completions"),
     (Door::Responses, "/v1/responses"),
@@ -14,13 +14,13 @@ pub const DOORS: &[(Door, &str)] = &[
     (Door::Embeddings, "/v1/embeddings"),
 ];
 
-/// The door at a path. Only the exact spelling is one: what a reader of paths could take for another is none.
+/// The endpoint at a path. Only the exact spelling counts: no path is normalised.
 #[must_use]
 pub fn door_at(path: &str) -> Option<Door> {
     DOORS.iter().find(|(_, at)| *at == path).map(|(door, _)| *door)
 }
 
-/// The path of a door.
+/// The path of an endpoint.
 #[must_use]
 pub fn path_of(door: Door) -> &'static str {
     match door {
@@ -33,7 +33,7 @@ pub fn path_of(door: Door) -> &'static str {
     }
 }
 
-/// The dialect that is spoken at a door. Completions and embeddings are read as chat.
+/// The dialect of an endpoint. Completions and embeddings are read as chat.
 #[must_use]
 pub fn dialect_of(door: Door) -> Dialect {
     match door {

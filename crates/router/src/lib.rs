@@ -1,5 +1,5 @@
-//! The one way to a model. What a client asks in any of the API dialects is read here, answered by an upstream, and
-//! counted on the way.
+//! The router: a reverse proxy to models. It authenticates, admits, budgets, forwards and records every call, in the API
+//! dialects of `OpenAI` and Anthropic.
 
 pub mod audit;
 pub mod budget;
@@ -7,7 +7,6 @@ pub mod config;
 pub mod dialect;
 pub mod door;
 pub mod grant;
-mod patience;
 pub mod probe;
 pub mod scripted;
 pub mod service;

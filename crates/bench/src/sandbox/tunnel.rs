@@ -11,8 +11,8 @@ use herma_core::Timestamp;
 use herma_core::clock::Clock;
 use herma_egress::addresses::Target;
 use herma_egress::proxy::{Connect, ConnectError, Limits, Listen, Options, Service};
-use herma_egress::resolver::{Later, Resolve};
-use herma_egress::{Allowlist, Decided, Name, Unrecorded, Watch};
+use herma_egress::resolver::{BoxFuture, Resolve};
+use herma_egress::{Allowlist, DecisionRecorder, Name, ProxyDecision, Unrecorded};
 use tokio::net::TcpStream;
 
 use crate::serve::argument;
@@ -61,8 +61,8 @@ impl Clock for Still {
 /// One decision for each tunnel is nothing beside its bytes.
 struct Blind;
 
-impl Watch for Blind {
-    fn decided(&self, _: &Decided) -> Result<(), Unrecorded> {
+impl DecisionRecorder for Blind {
+    fn decided(&self, _: &ProxyDecision) -> Result<(), Unrecorded> {
         Ok(())
     }
 }
@@ -71,7 +71,7 @@ impl Watch for Blind {
 struct Somewhere;
 
 impl Resolve for Somewhere {
-    fn resolve<'a>(&'a self, _: &'a Name) -> Later<'a, io::Result<Vec<IpAddr>>> {
+    fn resolve<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async { Ok(vec![IpAddr::from([8, 8, 8, 8])]) })
     }
 }
@@ -79,7 +79,7 @@ impl Resolve for Somewhere {
 struct There(SocketAddr);
 
 impl Connect for There {
-    fn connect(&self, _: Target) -> Later<'_, Result<TcpStream, ConnectError>> {
+    fn connect(&self, _: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>> {
         Box::pin(async { Ok(TcpStream::connect(self.0).await?) })
     }
 }

@@ -7,12 +7,12 @@ use tokio::net::TcpStream;
 
 use super::own::is_own;
 use crate::addresses::Target;
-use crate::resolver::Later;
+use crate::resolver::BoxFuture;
 
-/// Who makes connections.
+/// Makes connections.
 pub trait Connect: Send + Sync {
     /// Connects to this address and to no other. The caller bounds the time.
-    fn connect(&self, target: Target) -> Later<'_, Result<TcpStream, ConnectError>>;
+    fn connect(&self, target: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>>;
 }
 
 /// There is no connection.
@@ -21,7 +21,7 @@ pub enum ConnectError {
     /// The address is one of this machine's.
     #[error("the address {0} is this machine's own")]
     Own(IpAddr),
-    /// The network said no.
+    /// The network failed.
     #[error("{0}")]
     Io(#[from] io::Error),
 }
@@ -31,7 +31,7 @@ pub enum ConnectError {
 pub struct Direct;
 
 impl Connect for Direct {
-    fn connect(&self, target: Target) -> Later<'_, Result<TcpStream, ConnectError>> {
+    fn connect(&self, target: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>> {
         Box::pin(async move {
             let address = target.address();
             // A machine with a public address would reach what it serves to itself.

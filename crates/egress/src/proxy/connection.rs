@@ -1,4 +1,4 @@
-//! One connection of a client, from its request to its end.
+//! One client connection, from its request to its end.
 
 use std::sync::Arc;
 
@@ -6,21 +6,21 @@ use herma_net::head;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::timeout;
 
+use super::dial::{self, Open};
 use super::limits::HEAD_LIMITS;
 use super::request::{BadRequest, Request};
-use super::shared::{No, Shared};
-use super::way_out::{self, Open};
+use super::shared::{Denial, Shared};
 use super::{answer, plain, request, tunnel};
-use crate::decided::{Decided, Verdict};
+use crate::decision::{EgressVerdict, ProxyDecision};
 use crate::reason::Reason;
-use crate::rules::{Asked, shown};
+use crate::rules::{EgressRequest, shown};
 
 /// A connection of either kind.
 pub(super) trait Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static {}
 
 impl<T: AsyncRead + AsyncWrite + Unpin + Send + 'static> Stream for T {}
 
-/// What a decision is about.
+/// The subject of a decision.
 pub(super) struct Subject {
     number: u64,
     method: &'static str,
@@ -33,45 +33,50 @@ impl Subject {
         Self { number, method: "", host: String::new(), port: 0 }
     }
 
-    fn of(number: u64, asked: &Asked) -> Self {
-        Self { number, method: asked.asking.method(), host: asked.host.to_string(), port: asked.port }
+    fn of(number: u64, asked: &EgressRequest) -> Self {
+        Self { number, method: asked.kind.method(), host: asked.host.to_string(), port: asked.port }
     }
 
-    fn decided(&self, no: No) -> Decided {
-        Decided {
+    fn decided(&self, denial: Denial) -> ProxyDecision {
+        ProxyDecision {
             request: self.number,
             method: self.method.to_owned(),
             host: self.host.clone(),
             port: self.port,
-            verdict: no.verdict,
+            verdict: denial.verdict,
             rule: None,
-            address: no.address,
-            detail: no.detail,
+            address: denial.address,
+            detail: denial.detail,
         }
     }
 
-    /// Records that it does not pass. Gives what the client is to be told.
-    pub(super) fn refuse(&self, shared: &Shared, no: No) -> Decided {
-        let decided = self.decided(no);
+    /// Records a denial. Gives the decision that the client is told.
+    pub(super) fn refuse(&self, shared: &Shared, denial: Denial) -> ProxyDecision {
+        let decided = self.decided(denial);
         match shared.record(&decided) {
             Ok(()) => decided,
-            Err(no) => self.decided(no),
+            Err(denial) => self.decided(denial),
         }
     }
 
-    /// Records that it passes. Until then nothing may.
-    pub(super) fn allow(&self, shared: &Shared, asked: &Asked, open: &Open) -> Result<(), Box<Decided>> {
-        let decided = Decided {
+    /// Records that it passes. No byte passes before.
+    pub(super) fn allow(
+        &self,
+        shared: &Shared,
+        asked: &EgressRequest,
+        open: &Open,
+    ) -> Result<(), Box<ProxyDecision>> {
+        let decided = ProxyDecision {
             request: self.number,
             method: self.method.to_owned(),
             host: self.host.clone(),
             port: self.port,
-            verdict: Verdict::Allowed,
+            verdict: EgressVerdict::Allowed,
             rule: open.rule.clone(),
             address: Some(open.address),
             detail: String::new(),
         };
-        shared.record(&decided).map_err(|no| Box::new(self.decided(no)))?;
+        shared.record(&decided).map_err(|denial| Box::new(self.decided(denial)))?;
         if open.rule.is_none() {
             shared.learn(asked);
         }
@@ -89,35 +94,43 @@ pub(super) async fn serve<S: Stream>(shared: Arc<Shared>, mut client: S) {
             came.truncate(length);
             (came, rest)
         }
-        // Whoever asks nothing is told nothing.
+        // A client that sends no request gets no response.
         Ok(Ok(None)) => return,
         Err(_) if came.is_empty() => return,
-        Err(_) => return refuse_unread(&shared, client, No::denied(Reason::SlowRequest)).await,
+        Err(_) => return refuse_unread(&shared, client, Denial::denied(Reason::SlowRequest)).await,
         Ok(Err(bad)) => {
-            return refuse_unread(&shared, client, No::denied(Reason::BadRequest).because(bad.to_string()))
-                .await;
+            return refuse_unread(
+                &shared,
+                client,
+                Denial::denied(Reason::BadRequest).because(bad.to_string()),
+            )
+            .await;
         }
     };
     let number = shared.number();
-    let request = match head::parse(&head, HEAD_LIMITS)
-        .map_err(BadRequest::from)
-        .and_then(|head| request::read(&head))
-    {
-        Ok(request) => request,
-        Err(BadRequest::Head(bad)) => {
-            let no = No::denied(Reason::BadRequest).because(bad.to_string());
-            return refuse(&shared, client, &Subject::unknown(number), no).await;
-        }
-        Err(BadRequest::Unsupported(why)) => {
-            let no = No::denied(Reason::BadRequest).because(why);
-            return refuse(&shared, client, &Subject::unknown(number), no).await;
-        }
-        Err(BadRequest::Host { method, host, why }) => {
-            let subject = Subject { number, method, host: shown(&host), port: 0 };
-            return refuse(&shared, client, &subject, No::denied(Reason::BadHost).because(why.to_string()))
+    let request =
+        match head::parse(&head, HEAD_LIMITS).map_err(BadRequest::from).and_then(|head| request::read(&head))
+        {
+            Ok(request) => request,
+            Err(BadRequest::Head(bad)) => {
+                let denial = Denial::denied(Reason::BadRequest).because(bad.to_string());
+                return refuse(&shared, client, &Subject::unknown(number), denial).await;
+            }
+            Err(BadRequest::Unsupported(why)) => {
+                let denial = Denial::denied(Reason::BadRequest).because(why);
+                return refuse(&shared, client, &Subject::unknown(number), denial).await;
+            }
+            Err(BadRequest::Host { method, host, why }) => {
+                let subject = Subject { number, method, host: shown(&host), port: 0 };
+                return refuse(
+                    &shared,
+                    client,
+                    &subject,
+                    Denial::denied(Reason::BadHost).because(why.to_string()),
+                )
                 .await;
-        }
-    };
+            }
+        };
     drop(head);
     pass(&shared, client, number, request, rest).await;
 }
@@ -126,21 +139,21 @@ async fn pass<S: Stream>(shared: &Shared, client: S, number: u64, request: Reque
     let Request { asked, plain } = request;
     let subject = Subject::of(number, &asked);
     if number > shared.limits.requests {
-        return refuse(shared, client, &subject, No::denied(Reason::RequestQuota)).await;
+        return refuse(shared, client, &subject, Denial::denied(Reason::RequestQuota)).await;
     }
-    match (way_out::open(shared, &asked).await, plain) {
+    match (dial::open(shared, &asked).await, plain) {
         (Ok(open), None) => tunnel::run(shared, client, &subject, &asked, open, rest).await,
         (Ok(open), Some(plain)) => plain::run(shared, client, &subject, &asked, open, plain, rest).await,
-        (Err(no), _) => refuse(shared, client, &subject, no).await,
+        (Err(denial), _) => refuse(shared, client, &subject, denial).await,
     }
 }
 
-async fn refuse_unread<S: Stream>(shared: &Shared, client: S, no: No) {
+async fn refuse_unread<S: Stream>(shared: &Shared, client: S, denial: Denial) {
     let subject = Subject::unknown(shared.number());
-    refuse(shared, client, &subject, no).await;
+    refuse(shared, client, &subject, denial).await;
 }
 
-async fn refuse<S: Stream>(shared: &Shared, mut client: S, subject: &Subject, no: No) {
-    let decided = subject.refuse(shared, no);
+async fn refuse<S: Stream>(shared: &Shared, mut client: S, subject: &Subject, denial: Denial) {
+    let decided = subject.refuse(shared, denial);
     answer::finish(&mut client, &answer::refusal(&decided)).await;
 }

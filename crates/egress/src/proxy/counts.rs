@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::decided::Verdict;
+use crate::decision::EgressVerdict;
 use crate::reason::{Fault, Reason};
 
 /// Why a tunnel was cut by the proxy.
@@ -57,11 +57,11 @@ pub struct Counts {
 }
 
 impl Counts {
-    pub(super) fn count(&mut self, verdict: Verdict) {
+    pub(super) fn count(&mut self, verdict: EgressVerdict) {
         match verdict {
-            Verdict::Allowed => self.allowed += 1,
-            Verdict::Denied(reason) => *self.denied.entry(reason).or_default() += 1,
-            Verdict::Failed(fault) => *self.failed.entry(fault).or_default() += 1,
+            EgressVerdict::Allowed => self.allowed += 1,
+            EgressVerdict::Denied(reason) => *self.denied.entry(reason).or_default() += 1,
+            EgressVerdict::Failed(fault) => *self.failed.entry(fault).or_default() += 1,
         }
     }
 

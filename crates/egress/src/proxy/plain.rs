@@ -1,6 +1,6 @@
-//! Plain HTTP: one request is sent further, its answer comes back, and the connection ends.
+//! Plain HTTP: one request is forwarded, its response comes back, and the connection ends.
 //!
-//! The answer passes as it comes. Redirects in it are the client's to follow, with a new request that is decided on anew.
+//! The response passes unchanged. A redirect is the client's to follow, with a new request and a new decision.
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, split};
 
@@ -8,17 +8,17 @@ use super::answer;
 use super::connection::{Stream, Subject};
 use super::copy::{Direction, Passage};
 use super::counts::Cut;
+use super::dial::Open;
 use super::request::Plain;
 use super::shared::Shared;
 use super::tunnel::lifetime;
-use super::way_out::Open;
-use crate::rules::Asked;
+use crate::rules::EgressRequest;
 
 pub(super) async fn run<S: Stream>(
     shared: &Shared,
     mut client: S,
     subject: &Subject,
-    asked: &Asked,
+    asked: &EgressRequest,
     open: Open,
     plain: Plain,
     rest: Vec<u8>,
@@ -49,11 +49,11 @@ async fn exchange<S: Stream>(
         if came < left {
             return Err(Cut::Broken);
         }
-        // A second request on the same connection would not have been decided on.
+        // No decision was made on a second request.
         if !more.is_empty() || from_client.read(&mut [0]).await.is_ok_and(|count| count > 0) {
             return Err(Cut::Ahead);
         }
-        // The client has said all that it will; the answer may still come.
+        // The request is complete; the response may still come.
         std::future::pending().await
     };
     let answer = async {

@@ -1,12 +1,12 @@
-//! What a head asks for, and how it is asked further.
+//! The meaning of a request head, and the head that is forwarded.
 
 use herma_net::head::{BadHead, HttpVersion, RequestHead};
 
 use crate::host::{BadHost, Host, read_port, split_port};
-use crate::rules::{Asked, Asking, Method, PLAIN_PORT};
+use crate::rules::{EgressRequest, Method, PLAIN_PORT, RequestKind};
 
-/// Headers between two neighbours. They end here.
-const OF_THE_HOP: &[&str] = &[
+/// Hop-by-hop headers, which are not forwarded.
+const HOP_BY_HOP: &[&str] = &[
     "connection",
     "host", // written anew
     "keep-alive",
@@ -21,25 +21,25 @@ const OF_THE_HOP: &[&str] = &[
 /// A request that can be decided on.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) asked: Asked,
-    /// What is sent further, where it is plain HTTP.
+    pub(super) asked: EgressRequest,
+    /// The forwarded request, where it is plain HTTP.
     pub(super) plain: Option<Plain>,
 }
 
-/// A plain request as it is sent further.
+/// A plain request as it is forwarded.
 #[derive(Debug)]
 pub(super) struct Plain {
     pub(super) head: Vec<u8>,
     pub(super) body: u64,
 }
 
-/// Why there is nothing to decide on.
+/// Why a request cannot be decided on.
 #[derive(Debug)]
 pub(super) enum BadRequest {
     Head(BadHead),
     /// The head is valid HTTP, and is not a request that this proxy takes.
     Unsupported(&'static str),
-    /// The host is none.
+    /// The host is invalid.
     Host {
         method: &'static str,
         host: String,
@@ -57,16 +57,16 @@ fn bad(why: &'static str) -> BadRequest {
     BadRequest::Unsupported(why)
 }
 
-/// Reads what is asked for.
+/// Interprets a head.
 pub(super) fn read(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
     let body = head.body_length;
     if head.method == "CONNECT" {
         if body > 0 {
             return Err(bad("CONNECT has no body"));
         }
-        let (host, port) = place(head.target, Asking::Tunnel)?;
+        let (host, port) = place(head.target, RequestKind::Tunnel)?;
         let port = port.ok_or(bad("CONNECT needs a port, as in `example.org:443`"))?;
-        let asked = Asked { host, port, asking: Asking::Tunnel };
+        let asked = EgressRequest { host, port, kind: RequestKind::Tunnel };
         host_agrees(head, &asked, port)?;
         return Ok(Request { asked, plain: None });
     }
@@ -85,22 +85,22 @@ pub(super) fn read(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
     if path.contains('#') || authority.contains('@') {
         return Err(bad("the URL has a user or a fragment"));
     }
-    let (host, port) = place(authority, Asking::Plain(method))?;
-    let asked = Asked { host, port: port.unwrap_or(PLAIN_PORT), asking: Asking::Plain(method) };
+    let (host, port) = place(authority, RequestKind::Plain(method))?;
+    let asked = EgressRequest { host, port: port.unwrap_or(PLAIN_PORT), kind: RequestKind::Plain(method) };
     host_agrees(head, &asked, PLAIN_PORT)?;
-    let head = sent_further(head, &asked, method, path)?;
+    let head = forwarded_head(head, &asked, method, path)?;
     Ok(Request { asked, plain: Some(Plain { head, body }) })
 }
 
-fn place(text: &str, asking: Asking) -> Result<(Host, Option<u16>), BadRequest> {
+fn place(text: &str, kind: RequestKind) -> Result<(Host, Option<u16>), BadRequest> {
     let (host, port) = split_port(text);
-    let failed = |why| BadRequest::Host { method: asking.method(), host: host.to_owned(), why };
+    let failed = |why| BadRequest::Host { method: kind.method(), host: host.to_owned(), why };
     let port = port.map(read_port).transpose().map_err(failed)?;
     Ok((Host::parse(host).map_err(failed)?, port))
 }
 
-/// Checks that the header `host` is there once and names what the target names. Old clients may leave it out.
-fn host_agrees(head: &RequestHead<'_>, asked: &Asked, usual: u16) -> Result<(), BadRequest> {
+/// Checks that the header `host` occurs once and names the target. HTTP/1.0 clients may leave it out.
+fn host_agrees(head: &RequestHead<'_>, asked: &EgressRequest, usual: u16) -> Result<(), BadRequest> {
     let hosts: Vec<_> = head.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("host")).collect();
     match hosts[..] {
         [] if head.version == HttpVersion::Http10 => Ok(()),
@@ -115,10 +115,10 @@ fn host_agrees(head: &RequestHead<'_>, asked: &Asked, usual: u16) -> Result<(), 
     }
 }
 
-/// The head as the other side gets it: with a path for a target, and for this one request.
-fn sent_further(
+/// The forwarded head: origin form, and one request per connection.
+fn forwarded_head(
     head: &RequestHead<'_>,
-    asked: &Asked,
+    asked: &EgressRequest,
     method: Method,
     path: &str,
 ) -> Result<Vec<u8>, BadRequest> {
@@ -139,9 +139,9 @@ fn sent_further(
     Ok(sent)
 }
 
-/// The headers that end here: those that always do, and those that `connection` names.
+/// The headers that are not forwarded: the hop-by-hop ones, and those that `connection` names.
 fn dropped<'a>(head: &RequestHead<'a>) -> Result<Vec<&'a str>, BadRequest> {
-    let mut dropped = OF_THE_HOP.to_vec();
+    let mut dropped = HOP_BY_HOP.to_vec();
     for (name, value) in &head.headers {
         if !name.eq_ignore_ascii_case("connection") {
             continue;

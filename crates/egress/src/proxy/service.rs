@@ -15,24 +15,24 @@ use super::limits::Limits;
 use super::listener::{self, Listen, Role};
 use super::metrics;
 use super::shared::Shared;
-use crate::decided::Watch;
+use crate::decision::DecisionRecorder;
 use crate::resolver::{Resolve, System};
 use crate::rules::Allowlist;
 
 /// Connections that have no tunnel yet, beside those that have.
 const WAITING: usize = 64;
-/// Operators who ask at once.
-const OPERATORS: usize = 8;
-/// How long the end waits for what cannot be broken off: the system's resolver.
-const AT_END: Duration = Duration::from_millis(200);
+/// Operators' connections at once.
+const MAX_OPERATORS: usize = 8;
+/// How long a shutdown waits for tasks that cannot be cancelled: the system's resolver.
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_millis(200);
 
-/// What a host that is not listed means.
+/// The treatment of hosts that are not listed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// It is denied.
+    /// They are denied.
     #[default]
     Strict,
-    /// It passes and is written down. Everything but the list holds as ever.
+    /// They pass and are noted. Every other check holds.
     Learn,
 }
 
@@ -40,27 +40,27 @@ pub enum Mode {
 pub struct Options {
     /// What may be reached.
     pub allowlist: Allowlist,
-    /// What a host that is not listed means.
+    /// The treatment of hosts that are not listed.
     pub mode: Mode,
     /// The limits.
     pub limits: Limits,
-    /// Who resolves names.
+    /// Resolves names.
     pub resolver: Arc<dyn Resolve>,
-    /// Who connects to addresses that were checked.
+    /// Connects to checked addresses.
     pub connector: Arc<dyn Connect>,
     /// The time, by which grants end.
     pub clock: Arc<dyn Clock>,
-    /// Who is told of every decision.
-    pub watch: Arc<dyn Watch>,
-    /// Whether what is listed may lie in a network of the operator's own. Never for a run: only where nobody but the
-    /// operator says what is asked for.
+    /// Records every decision.
+    pub recorder: Arc<dyn DecisionRecorder>,
+    /// Whether listed hosts may be in a private network of the operator. Never for a run: only where the operator alone
+    /// chooses the requests.
     pub own_network: bool,
 }
 
 impl Options {
     /// Strict, with the usual limits, the system's resolver and the system's network.
     #[must_use]
-    pub fn new(allowlist: Allowlist, clock: Arc<dyn Clock>, watch: Arc<dyn Watch>) -> Self {
+    pub fn new(allowlist: Allowlist, clock: Arc<dyn Clock>, recorder: Arc<dyn DecisionRecorder>) -> Self {
         Self {
             allowlist,
             mode: Mode::Strict,
@@ -68,7 +68,7 @@ impl Options {
             resolver: Arc::new(System::default()),
             connector: Arc::new(Direct),
             clock,
-            watch,
+            recorder,
             own_network: false,
         }
     }
@@ -82,7 +82,7 @@ pub struct Service;
 pub struct Handle {
     runtime: Option<Runtime>,
     shared: Arc<Shared>,
-    room: Arc<Semaphore>,
+    permits: Arc<Semaphore>,
     ending: watch::Sender<bool>,
 }
 
@@ -125,7 +125,7 @@ impl Service {
         Ok(Handle {
             runtime: Some(runtime),
             shared: Arc::new(Shared::new(options)),
-            room: Arc::new(Semaphore::new(connections)),
+            permits: Arc::new(Semaphore::new(connections)),
             ending: watch::Sender::new(false),
         })
     }
@@ -134,23 +134,23 @@ impl Service {
 impl Handle {
     /// Listens. Gives where, with the port that the system chose. Not to be called from an asynchronous task.
     pub fn listen(&self, listen: &Listen) -> Result<Listen, StartError> {
-        self.listen_for(listen, Role::Client, self.room.clone())
+        self.listen_for(listen, Role::Client, self.permits.clone())
     }
 
-    /// Listens for the operator, who asks there for the metrics (`GET /metrics`). Not where a client could: what is counted
-    /// is no business of a run's. Not to be called from an asynchronous task.
+    /// Listens for the operator, who reads the metrics there (`GET /metrics`). Apart from the clients: a run has no business
+    /// with the counters. Not to be called from an asynchronous task.
     pub fn listen_for_operator(&self, listen: &Listen) -> Result<Listen, StartError> {
-        // Apart from the clients' room: also when they have taken all of it, an operator is answered.
-        self.listen_for(listen, Role::Operator, Arc::new(Semaphore::new(OPERATORS)))
+        // Permits of their own: operators are served also when clients hold all of theirs.
+        self.listen_for(listen, Role::Operator, Arc::new(Semaphore::new(MAX_OPERATORS)))
     }
 
-    fn listen_for(&self, listen: &Listen, role: Role, room: Arc<Semaphore>) -> Result<Listen, StartError> {
+    fn listen_for(&self, listen: &Listen, role: Role, permits: Arc<Semaphore>) -> Result<Listen, StartError> {
         let failed = |source| StartError::Listen { listen: listen.clone(), source };
         let Some(runtime) = &self.runtime else {
             return Err(failed(io::Error::other("the proxy has ended")));
         };
         let (listener, bound) = runtime.block_on(listener::bind(listen)).map_err(failed)?;
-        runtime.spawn(listener::serve(listener, self.shared.clone(), room, self.ending.subscribe(), role));
+        runtime.spawn(listener::serve(listener, self.shared.clone(), permits, self.ending.subscribe(), role));
         Ok(bound)
     }
 
@@ -181,7 +181,7 @@ impl Handle {
     /// asynchronous task.
     #[must_use]
     pub fn end(mut self) -> Ended {
-        self.stop(AT_END);
+        self.stop(SHUTDOWN_TIMEOUT);
         Ended { counts: self.shared.counts(), learned: self.shared.learned() }
     }
 

@@ -1,4 +1,4 @@
-//! What all connections of a proxy share.
+//! The state that all connections of a proxy share.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -12,10 +12,10 @@ use super::connect::Connect;
 use super::counts::{Counts, Cut};
 use super::limits::Limits;
 use super::service::{Mode, Options};
-use crate::decided::{Decided, Verdict, Watch};
+use crate::decision::{DecisionRecorder, EgressVerdict, ProxyDecision};
 use crate::reason::{Fault, Reason};
 use crate::resolver::Resolve;
-use crate::rules::{Allowlist, Asked, Listing, Rule};
+use crate::rules::{Allowlist, EgressRequest, Listing, Rule};
 
 pub(super) struct Shared {
     pub(super) limits: Limits,
@@ -25,7 +25,7 @@ pub(super) struct Shared {
     pub(super) connector: Arc<dyn Connect>,
     mode: Mode,
     clock: Arc<dyn Clock>,
-    watch: Arc<dyn Watch>,
+    recorder: Arc<dyn DecisionRecorder>,
     /// Whether decisions are still taken. It is held while one is recorded.
     is_open: RwLock<bool>,
     allowlist: Mutex<Arc<Allowlist>>,
@@ -38,7 +38,7 @@ pub(super) struct Shared {
     pub(super) bytes_in: AtomicU64,
 }
 
-/// What the list says, with what the mode adds.
+/// The rule by which a request is allowed.
 pub(super) struct Listed {
     /// The rule, or nothing where the mode `learn` lets it through.
     pub(super) rule: Option<String>,
@@ -48,20 +48,20 @@ pub(super) struct Listed {
 
 /// Why a request does not pass.
 #[derive(Debug)]
-pub(super) struct No {
-    pub(super) verdict: Verdict,
+pub(super) struct Denial {
+    pub(super) verdict: EgressVerdict,
     pub(super) detail: String,
-    /// The address that it is about. It is recorded, and not told to the client.
+    /// The address of the denial. Recorded, and not sent to the client.
     pub(super) address: Option<SocketAddr>,
 }
 
-impl No {
+impl Denial {
     pub(super) fn denied(reason: Reason) -> Self {
-        Self { verdict: Verdict::Denied(reason), detail: String::new(), address: None }
+        Self { verdict: EgressVerdict::Denied(reason), detail: String::new(), address: None }
     }
 
     pub(super) fn failed(fault: Fault) -> Self {
-        Self { verdict: Verdict::Failed(fault), detail: String::new(), address: None }
+        Self { verdict: EgressVerdict::Failed(fault), detail: String::new(), address: None }
     }
 
     pub(super) fn because(self, detail: impl Into<String>) -> Self {
@@ -75,7 +75,7 @@ impl No {
 
 impl Shared {
     pub(super) fn new(options: Options) -> Self {
-        let Options { allowlist, mode, limits, resolver, connector, clock, watch, own_network } = options;
+        let Options { allowlist, mode, limits, resolver, connector, clock, recorder, own_network } = options;
         Self {
             tunnels: Arc::new(Semaphore::new(limits.tunnels.min(Semaphore::MAX_PERMITS))),
             bytes_left: AtomicU64::new(limits.bytes),
@@ -85,7 +85,7 @@ impl Shared {
             connector,
             mode,
             clock,
-            watch,
+            recorder,
             is_open: RwLock::new(true),
             allowlist: Mutex::new(Arc::new(allowlist)),
             learned: Mutex::default(),
@@ -101,7 +101,7 @@ impl Shared {
     }
 
     pub(super) fn replace(&self, allowlist: Allowlist) {
-        *held(&self.allowlist) = Arc::new(allowlist);
+        *lock(&self.allowlist) = Arc::new(allowlist);
     }
 
     /// The number of the next request.
@@ -109,31 +109,31 @@ impl Shared {
         self.requests.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// What the list and the mode say.
-    pub(super) fn listed(&self, asked: &Asked) -> Result<Listed, No> {
-        let allowlist = held(&self.allowlist).clone();
+    /// Applies the list and the mode.
+    pub(super) fn listed(&self, asked: &EgressRequest) -> Result<Listed, Denial> {
+        let allowlist = lock(&self.allowlist).clone();
         match allowlist.decide(asked, self.now()).listing {
             Listing::Allowed { rule, until } => Ok(Listed { rule: Some(rule), until }),
             Listing::Denied(reason) if self.mode == Mode::Learn && reason.is_of_the_list() => {
-                let learned = held(&self.learned);
-                let is_new = !learned.contains(&Rule::for_asked(asked).to_string());
+                let learned = lock(&self.learned);
+                let is_new = !learned.contains(&Rule::for_request(asked).to_string());
                 if is_new && learned.len() >= self.limits.learned {
-                    return Err(No::denied(Reason::LearnedQuota));
+                    return Err(Denial::denied(Reason::LearnedQuota));
                 }
                 Ok(Listed { rule: None, until: None })
             }
-            Listing::Denied(reason) => Err(No::denied(reason)),
+            Listing::Denied(reason) => Err(Denial::denied(reason)),
         }
     }
 
-    /// A place for a tunnel.
-    pub(super) fn place(&self) -> Result<OwnedSemaphorePermit, No> {
+    /// A permit for one tunnel.
+    pub(super) fn tunnel_permit(&self) -> Result<OwnedSemaphorePermit, Denial> {
         self.tunnels.clone().try_acquire_owned().map_err(|_| {
-            No::denied(Reason::TunnelQuota).because(format!("{} are open at once", self.limits.tunnels))
+            Denial::denied(Reason::TunnelQuota).because(format!("{} are open at once", self.limits.tunnels))
         })
     }
 
-    /// Takes bytes from what is left to the run. Where that is not enough, nothing is left any more.
+    /// Takes bytes from the quota of the run. Once they do not suffice, the quota is empty.
     pub(super) fn take_bytes(&self, count: usize) -> Result<(), Cut> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let taken = self
@@ -149,54 +149,54 @@ impl Shared {
         self.bytes_left.load(Ordering::Relaxed) > 0
     }
 
-    /// Records what was decided, before anything of it is done. What cannot be recorded does not pass.
-    pub(super) fn record(&self, decided: &Decided) -> Result<(), No> {
-        // A run that asks without end would fill the disk; one record more than it may ask says that it did.
+    /// Records a decision before it takes effect. A request that cannot be recorded does not pass.
+    pub(super) fn record(&self, decided: &ProxyDecision) -> Result<(), Denial> {
+        // Bounds the record: requests past the quota are counted, and only the first of them is recorded.
         if decided.request > self.limits.requests.saturating_add(1) {
-            held(&self.counts).count(decided.verdict);
+            lock(&self.counts).count(decided.verdict);
             return Ok(());
         }
         let is_open = self.is_open.read().unwrap_or_else(PoisonError::into_inner);
         if !*is_open {
-            return Err(No::denied(Reason::Unrecorded).because("the proxy has ended"));
+            return Err(Denial::denied(Reason::Unrecorded).because("the proxy has ended"));
         }
-        match self.watch.decided(decided) {
+        match self.recorder.decided(decided) {
             Ok(()) => {
-                held(&self.counts).count(decided.verdict);
+                lock(&self.counts).count(decided.verdict);
                 Ok(())
             }
             Err(unrecorded) => {
-                held(&self.counts).count(Verdict::Denied(Reason::Unrecorded));
-                Err(No::denied(Reason::Unrecorded).because(unrecorded.to_string()))
+                lock(&self.counts).count(EgressVerdict::Denied(Reason::Unrecorded));
+                Err(Denial::denied(Reason::Unrecorded).because(unrecorded.to_string()))
             }
         }
     }
 
-    /// Takes no more decisions. After it none is recorded, and so nothing new passes.
+    /// Stops decisions. None is recorded after it, and so no new request passes.
     pub(super) fn close(&self) {
         *self.is_open.write().unwrap_or_else(PoisonError::into_inner) = false;
     }
 
-    /// Writes down what the mode `learn` let through.
-    pub(super) fn learn(&self, asked: &Asked) {
-        let mut learned = held(&self.learned);
+    /// Notes a request that the mode `learn` let through.
+    pub(super) fn learn(&self, asked: &EgressRequest) {
+        let mut learned = lock(&self.learned);
         if learned.len() < self.limits.learned {
-            learned.insert(Rule::for_asked(asked).to_string());
+            learned.insert(Rule::for_request(asked).to_string());
         }
     }
 
     pub(super) fn learned(&self) -> BTreeSet<String> {
-        held(&self.learned).clone()
+        lock(&self.learned).clone()
     }
 
     pub(super) fn count_cut(&self, cut: Cut) {
-        *held(&self.counts).cut.entry(cut).or_default() += 1;
+        *lock(&self.counts).cut.entry(cut).or_default() += 1;
     }
 
     pub(super) fn counts(&self) -> Counts {
         // Before the counts: how a tunnel ended is counted before it gives back its place.
         let open = self.limits.tunnels.saturating_sub(self.tunnels.available_permits());
-        let counts = held(&self.counts).clone();
+        let counts = lock(&self.counts).clone();
         Counts {
             bytes_out: self.bytes_out.load(Ordering::Relaxed),
             bytes_in: self.bytes_in.load(Ordering::Relaxed),
@@ -206,7 +206,7 @@ impl Shared {
     }
 }
 
-/// Nothing that is held here is left half changed, so a thread that panicked has spoiled nothing.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+/// Locks. No update here is left half done, so a poisoned lock is as good as another.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

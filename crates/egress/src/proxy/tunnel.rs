@@ -1,4 +1,4 @@
-//! A tunnel: TLS must name the host that was asked for, then bytes pass both ways.
+//! A tunnel: the SNI must match the host of the CONNECT, then bytes pass both ways.
 
 use std::time::Duration;
 
@@ -9,16 +9,15 @@ use super::answer;
 use super::connection::{Stream, Subject};
 use super::copy::{Direction, Passage};
 use super::counts::Cut;
-use super::shared::{No, Shared};
-use super::way_out::Open;
-use crate::hello::{BadHello, Read, Reader};
+use super::dial::Open;
+use super::shared::{Denial, Shared};
+use crate::client_hello::{BadHello, Read, Reader};
 use crate::host::Host;
 use crate::reason::{Fault, Reason};
-use crate::rules::Asked;
+use crate::rules::EgressRequest;
 
 const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
-/// Alerts of TLS, so that clients say more than that the connection was closed: the name is not known, and the handshake
-/// has failed.
+/// TLS alerts, so that clients report more than a closed connection: `unrecognized_name` and `handshake_failure`.
 const UNKNOWN_NAME: &[u8] = &[21, 3, 1, 0, 2, 2, 112];
 const HANDSHAKE_FAILURE: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
 
@@ -26,24 +25,24 @@ pub(super) async fn run<S: Stream>(
     shared: &Shared,
     mut client: S,
     subject: &Subject,
-    asked: &Asked,
+    asked: &EgressRequest,
     open: Open,
     rest: Vec<u8>,
 ) {
     if client.write_all(ESTABLISHED).await.is_err() {
-        subject.refuse(shared, No::failed(Fault::ClientLeft));
+        subject.refuse(shared, Denial::failed(Fault::ClientLeft));
         return;
     }
     let mut held = rest;
     let reading = timeout(shared.limits.hello, hello(&mut client, &mut held, &asked.host)).await;
-    let no = match reading {
+    let denial = match reading {
         Ok(Ok(())) => None,
-        Ok(Err(no)) => Some(no),
-        Err(_) => Some(Refused { no: No::denied(Reason::SlowHello), alert: b"" }),
+        Ok(Err(denial)) => Some(denial),
+        Err(_) => Some(Refused { denial: Denial::denied(Reason::SlowHello), alert: b"" }),
     };
-    if let Some(Refused { no, alert }) = no {
-        subject.refuse(shared, no);
-        // The other side is left before the client is told: it never hears of this.
+    if let Some(Refused { denial, alert }) = denial {
+        subject.refuse(shared, denial);
+        // Close the outbound connection first: the server never sees a byte.
         drop(open);
         answer::finish(&mut client, alert).await;
         return;
@@ -55,7 +54,7 @@ pub(super) async fn run<S: Stream>(
     passage.run(both_ways(&passage, client, open, held)).await;
 }
 
-/// How long a tunnel lasts at most: not longer than the grant that it leans on.
+/// The longest lifetime of a tunnel: not longer than the grant that allows it.
 pub(super) fn lifetime(shared: &Shared, open: &Open) -> Duration {
     let limit = shared.limits.lifetime;
     let left = open.until.map(|until| until.duration_since(shared.now()));
@@ -63,11 +62,11 @@ pub(super) fn lifetime(shared: &Shared, open: &Open) -> Duration {
 }
 
 struct Refused {
-    no: No,
+    denial: Denial,
     alert: &'static [u8],
 }
 
-/// Reads the hello into `held` and judges it.
+/// Reads the `ClientHello` into `held` and checks its SNI.
 async fn hello(client: &mut impl Stream, held: &mut Vec<u8>, host: &Host) -> Result<(), Refused> {
     let mut reader = Reader::default();
     let mut read = reader.push(held);
@@ -75,28 +74,28 @@ async fn hello(client: &mut impl Stream, held: &mut Vec<u8>, host: &Host) -> Res
     while read == Read::More {
         let count = client.read(&mut part).await.unwrap_or(0);
         if count == 0 {
-            return Err(Refused { no: No::failed(Fault::ClientLeft), alert: b"" });
+            return Err(Refused { denial: Denial::failed(Fault::ClientLeft), alert: b"" });
         }
         let came = part.get(..count).unwrap_or_default();
         held.extend_from_slice(came);
         read = reader.push(came);
     }
     let judged = match read {
-        Read::Hello(hello) => hello.names(host),
+        Read::ClientHello(hello) => hello.check_sni(host),
         Read::Refused(bad) => Err(bad),
         Read::More => Ok(()),
     };
     judged.map_err(|bad| {
         let alert = match bad {
             BadHello::NotTls => b"".as_slice(),
-            BadHello::OtherName | BadHello::NoName => UNKNOWN_NAME,
+            BadHello::SniMismatch | BadHello::NoName => UNKNOWN_NAME,
             _ => HANDSHAKE_FAILURE,
         };
-        Refused { no: No::denied(bad.reason()).because(bad.to_string()), alert }
+        Refused { denial: Denial::denied(bad.reason()).because(bad.to_string()), alert }
     })
 }
 
-/// Passes bytes both ways. Where one side ends its half, the other side hears of it and may go on.
+/// Copies both ways. A half-close is passed on, and the other direction goes on.
 async fn both_ways<S: Stream>(
     passage: &Passage<'_>,
     client: S,

@@ -19,27 +19,27 @@ struct Entry {
     until: Option<Timestamp>,
 }
 
-/// What a request asks for.
+/// The host, port and kind of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct EgressRequest {
     /// The host.
     pub host: Host,
     /// The port.
     pub port: u16,
-    /// By which way.
-    pub asking: Asking,
+    /// Tunnel or plain HTTP.
+    pub kind: RequestKind,
 }
 
-/// By which way a request asks.
+/// The kind of a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Asking {
+pub enum RequestKind {
     /// A tunnel, by CONNECT.
     Tunnel,
     /// Plain HTTP, with this method.
     Plain(Method),
 }
 
-impl Asking {
+impl RequestKind {
     /// The method of the request to the proxy.
     #[must_use]
     pub fn method(self) -> &'static str {
@@ -111,7 +111,7 @@ impl Allowlist {
     /// What it says to a request. Of several rules that fit, the one that lasts longest counts; where none fits, the
     /// reason is that of the one that comes nearest.
     #[must_use]
-    pub fn decide(&self, asked: &Asked, now: Timestamp) -> Decision {
+    pub fn decide(&self, asked: &EgressRequest, now: Timestamp) -> Decision {
         let mut nearest = Reason::NotListed;
         let mut best: Option<&Entry> = None;
         for entry in &self.entries {

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use herma_core::visible::visible_line;
 
-use super::{Method, PLAIN_PORT, Pattern, READING, Rule, TLS_PORT, Way};
+use super::{Method, PLAIN_PORT, Pattern, READING, Rule, Scheme, TLS_PORT};
 use crate::addresses;
 use crate::host::{BadHost, Host, Name, read_port, split_port};
 
@@ -44,10 +44,10 @@ fn read(entry: &str) -> Result<Rule, String> {
         Some((methods, place)) => (Some(methods), place),
         None => (None, entry),
     };
-    let (way, usual, place) = match (place.strip_prefix("http://"), methods) {
-        (Some(place), None) => (Way::Plain(READING.to_vec()), PLAIN_PORT, place),
-        (Some(place), Some(methods)) => (Way::Plain(read_methods(methods)?), PLAIN_PORT, place),
-        (None, None) => (Way::Tls, TLS_PORT, place),
+    let (scheme, usual, place) = match (place.strip_prefix("http://"), methods) {
+        (Some(place), None) => (Scheme::Plain(READING.to_vec()), PLAIN_PORT, place),
+        (Some(place), Some(methods)) => (Scheme::Plain(read_methods(methods)?), PLAIN_PORT, place),
+        (None, None) => (Scheme::Tls, TLS_PORT, place),
         (None, Some(_)) => return Err("methods are for plain HTTP, with `http://` after them".to_owned()),
     };
     if place.contains("://") {
@@ -58,7 +58,7 @@ fn read(entry: &str) -> Result<Rule, String> {
     }
     let (host, port) = split_port(place);
     let port = port.map_or(Ok(usual), read_port).map_err(said)?;
-    Ok(Rule { pattern: pattern(host)?, port, way })
+    Ok(Rule { pattern: pattern(host)?, port, scheme })
 }
 
 fn pattern(host: &str) -> Result<Pattern, String> {

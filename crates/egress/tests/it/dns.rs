@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use herma_egress::Name;
-use herma_egress::resolver::{Later, Resolve};
+use herma_egress::resolver::{BoxFuture, Resolve};
 
 const A: u16 = 1;
 const CNAME: u16 = 5;
@@ -97,7 +97,7 @@ fn read_name(packet: &[u8], mut at: usize) -> (String, usize) {
 pub(crate) struct Resolver(SocketAddr);
 
 impl Resolve for Resolver {
-    fn resolve<'a>(&'a self, name: &'a Name) -> Later<'a, io::Result<Vec<IpAddr>>> {
+    fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         let (server, name) = (self.0, name.to_string());
         Box::pin(async move {
             let asked = tokio::task::spawn_blocking(move || {

@@ -3,7 +3,7 @@
 use herma_core::Timestamp;
 use herma_egress::grants::{BadGrant, Grant};
 use herma_egress::proxy::Cut;
-use herma_egress::rules::{Asked, Asking, Listing};
+use herma_egress::rules::{EgressRequest, Listing, RequestKind};
 use herma_egress::{Allowlist, Host, Reason};
 use serde_json::json;
 
@@ -78,7 +78,8 @@ fn a_grant_ends_during_a_run_for_requests_and_for_tunnels() {
 fn of_two_rules_for_the_same_host_the_one_that_lasts_longer_counts() {
     let contract = Allowlist::parse(&["example.org"]).unwrap();
     let granted = |end| grant(&["example.org"], "why", 0, end).unwrap().allowlist(at(0));
-    let asked = Asked { host: Host::parse("example.org").unwrap(), port: 443, asking: Asking::Tunnel };
+    let asked =
+        EgressRequest { host: Host::parse("example.org").unwrap(), port: 443, kind: RequestKind::Tunnel };
     for (list, ends) in [
         (granted(5).and(contract.clone()), None),
         (contract.and(granted(5)), None),

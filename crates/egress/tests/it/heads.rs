@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
-use herma_egress::Verdict::{Allowed, Denied};
-use herma_egress::{Reason, Verdict};
+use herma_egress::EgressVerdict::{Allowed, Denied};
+use herma_egress::{EgressVerdict, Reason};
 
 use super::client::{Client, ask, connect};
 use super::hellos::Hello;
@@ -25,6 +25,10 @@ fn bad_heads() -> Vec<String> {
         connect("a: 1\r\n\tb"),
         connect("a: 1\rb: 2"),
         connect("a: 1\nb: 2"),
+        connect("a: 1\r"),
+        connect("a: 1\n"),
+        format!("CONNECT {HOST}:443 HTTP/1.1\rHost: {HOST}{END}"),
+        format!("CONNECT {HOST}:443 HTTP/1.1\r\n Host: {HOST}{END}"),
         connect("a\0b: 1"),
         connect("a : 1"),
         connect(": 1"),
@@ -51,6 +55,16 @@ fn bad_heads() -> Vec<String> {
         plain("Transfer-Encoding: chunked"),
         plain("Content-Length: 3\r\nTransfer-Encoding: chunked"),
         plain("Content-Length: 3\r\nContent-Length: 3"),
+        plain("Content-Length: 3\r\nContent-Length: 4"),
+        plain("Transfer-Encoding: chunked\r\nContent-Length: 3"),
+        plain("TRANSFER-ENCODING: CHUNKED"),
+        plain("Transfer-Encoding:\tchunked"),
+        plain("Transfer-Encoding: chunked, identity"),
+        plain("Transfer-Encoding : chunked"),
+        plain("Transfer-Encoding: chunked\r\nTransfer-Encoding: identity"),
+        plain("Content-Length: 3 3"),
+        plain("Content-Length: 0x3"),
+        plain("Content-Length: -3"),
         plain("Content-Length: +3"),
         plain("Content-Length: 3, 3"),
         plain("Content-Length:"),
@@ -178,5 +192,5 @@ fn a_client_that_asks_nothing_is_no_decision() {
     drop(half);
     let (_client, head) = connect(&proxy, &format!("{HOST}:443"));
     assert!(head.starts_with("HTTP/1.1 200 "));
-    assert_eq!(proxy.verdicts(), Vec::<Verdict>::new());
+    assert_eq!(proxy.verdicts(), Vec::<EgressVerdict>::new());
 }

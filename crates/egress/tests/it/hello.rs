@@ -1,7 +1,7 @@
 //! TLS hellos: what is read from them, however they are cut.
 
 use herma_egress::Host;
-use herma_egress::hello::{BadHello, MOST_BYTES, MOST_MESSAGE, Read, Reader, read};
+use herma_egress::client_hello::{BadHello, MOST_BYTES, MOST_MESSAGE, Read, Reader, read};
 use proptest::prelude::*;
 
 use super::hellos::{ENCRYPTED, Hello, entry, long, message, record};
@@ -10,7 +10,7 @@ use super::hellos::{ENCRYPTED, Hello, entry, long, message, record};
 fn judge(bytes: &[u8], host: &str) -> Option<Result<(), BadHello>> {
     match read(bytes) {
         Read::More => None,
-        Read::Hello(hello) => Some(hello.names(&Host::parse(host).unwrap())),
+        Read::ClientHello(hello) => Some(hello.check_sni(&Host::parse(host).unwrap())),
         Read::Refused(bad) => Some(Err(bad)),
     }
 }
@@ -20,11 +20,11 @@ fn a_hello_must_name_the_host_of_the_tunnel() {
     let rows: &[(Hello, &str, Result<(), BadHello>)] = &[
         (Hello::of("example.org"), "example.org", Ok(())),
         (Hello::of("EXAMPLE.org"), "example.org", Ok(())),
-        (Hello::of("example.org"), "example.com", Err(BadHello::OtherName)),
-        (Hello::of("a.example.org"), "example.org", Err(BadHello::OtherName)),
+        (Hello::of("example.org"), "example.com", Err(BadHello::SniMismatch)),
+        (Hello::of("a.example.org"), "example.org", Err(BadHello::SniMismatch)),
         (Hello::silent(), "example.org", Err(BadHello::NoName)),
         (Hello::silent(), "8.8.8.8", Ok(())),
-        (Hello::of("example.org"), "8.8.8.8", Err(BadHello::OtherName)),
+        (Hello::of("example.org"), "8.8.8.8", Err(BadHello::SniMismatch)),
         (Hello::of("8.8.8.8"), "8.8.8.8", Err(BadHello::BadName)),
         (Hello::of("example.org."), "example.org", Err(BadHello::BadName)),
         (Hello::of("example.org\0"), "example.org", Err(BadHello::BadName)),
@@ -133,7 +133,7 @@ fn the_hellos_of_real_clients_are_read() {
         let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
         let bytes: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
         assert_eq!(judge(&bytes, "example.org"), Some(Ok(())), "{client}");
-        assert_eq!(judge(&bytes, "example.com"), Some(Err(BadHello::OtherName)), "{client}");
+        assert_eq!(judge(&bytes, "example.com"), Some(Err(BadHello::SniMismatch)), "{client}");
         for end in 0..bytes.len() {
             assert_eq!(judge(&bytes[..end], "example.org"), None, "{client} up to {end}");
         }

@@ -13,8 +13,8 @@ use std::time::{Duration, Instant};
 use herma_core::{Clock, Timestamp};
 use herma_egress::addresses::Target;
 use herma_egress::proxy::{Connect, ConnectError, Counts, Handle, Limits, Listen, Mode, Options, Service};
-use herma_egress::resolver::{Later, Resolve};
-use herma_egress::{Allowlist, Decided, Name, Unrecorded, Verdict, Watch};
+use herma_egress::resolver::{BoxFuture, Resolve};
+use herma_egress::{Allowlist, DecisionRecorder, EgressVerdict, Name, ProxyDecision, Unrecorded};
 use tokio::net::TcpStream;
 
 /// How long a test waits for something that must come.
@@ -38,7 +38,7 @@ impl Clock for Hand {
 pub(crate) struct Names(pub(crate) BTreeMap<String, Vec<IpAddr>>);
 
 impl Resolve for Names {
-    fn resolve<'a>(&'a self, name: &'a Name) -> Later<'a, io::Result<Vec<IpAddr>>> {
+    fn resolve<'a>(&'a self, name: &'a Name) -> BoxFuture<'a, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             self.0.get(name.as_str()).cloned().ok_or_else(|| io::Error::other("there is no such name"))
         })
@@ -52,7 +52,7 @@ pub(crate) struct Leads {
 }
 
 impl Connect for Leads {
-    fn connect(&self, target: Target) -> Later<'_, Result<TcpStream, ConnectError>> {
+    fn connect(&self, target: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>> {
         self.asked.lock().unwrap().push(target.address());
         Box::pin(async move { Ok(TcpStream::connect(self.to).await?) })
     }
@@ -61,14 +61,14 @@ impl Connect for Leads {
 /// Notes every decision.
 #[derive(Default)]
 pub(crate) struct Notes {
-    pub(crate) decided: Mutex<Vec<Decided>>,
+    pub(crate) decided: Mutex<Vec<ProxyDecision>>,
     /// From how many on nothing can be recorded.
     pub(crate) room: Option<usize>,
     pub(crate) calls: AtomicUsize,
 }
 
-impl Watch for Notes {
-    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded> {
+impl DecisionRecorder for Notes {
+    fn decided(&self, decided: &ProxyDecision) -> Result<(), Unrecorded> {
         let calls = self.calls.fetch_add(1, Ordering::SeqCst);
         if self.room.is_some_and(|room| calls >= room) {
             return Err(Unrecorded("the disk is full".to_owned()));
@@ -155,11 +155,11 @@ impl Setup {
 }
 
 impl Proxy {
-    pub(crate) fn decided(&self) -> Vec<Decided> {
+    pub(crate) fn decided(&self) -> Vec<ProxyDecision> {
         self.notes.decided.lock().unwrap().clone()
     }
 
-    pub(crate) fn verdicts(&self) -> Vec<Verdict> {
+    pub(crate) fn verdicts(&self) -> Vec<EgressVerdict> {
         self.decided().iter().map(|decided| decided.verdict).collect()
     }
 

@@ -1,6 +1,6 @@
 //! The mode `learn`: it relaxes the list, writes down what it let through, and relaxes nothing else.
 
-use herma_egress::Verdict::{Allowed, Denied};
+use herma_egress::EgressVerdict::{Allowed, Denied};
 use herma_egress::proxy::Mode;
 use herma_egress::{Allowlist, Reason};
 

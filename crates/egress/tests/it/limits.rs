@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use herma_egress::Verdict::{Allowed, Denied, Failed};
+use herma_egress::EgressVerdict::{Allowed, Denied, Failed};
 use herma_egress::addresses::Target;
 use herma_egress::proxy::{Connect, ConnectError, Cut};
-use herma_egress::resolver::{Later, Resolve};
+use herma_egress::resolver::{BoxFuture, Resolve};
 use herma_egress::{Fault, Name, Reason};
 use tokio::net::TcpStream;
 
@@ -26,7 +26,7 @@ struct Silent {
 }
 
 impl Connect for Silent {
-    fn connect(&self, target: Target) -> Later<'_, Result<TcpStream, ConnectError>> {
+    fn connect(&self, target: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>> {
         Box::pin(async move {
             if self.at.contains(&target.address()) {
                 std::future::pending::<()>().await;
@@ -42,7 +42,7 @@ impl Connect for Silent {
 struct Own;
 
 impl Connect for Own {
-    fn connect(&self, target: Target) -> Later<'_, Result<TcpStream, ConnectError>> {
+    fn connect(&self, target: Target) -> BoxFuture<'_, Result<TcpStream, ConnectError>> {
         Box::pin(async move { Err(ConnectError::Own(target.address().ip())) })
     }
 }
@@ -50,7 +50,7 @@ impl Connect for Own {
 struct SilentResolver;
 
 impl Resolve for SilentResolver {
-    fn resolve<'a>(&'a self, _: &'a Name) -> Later<'a, std::io::Result<Vec<std::net::IpAddr>>> {
+    fn resolve<'a>(&'a self, _: &'a Name) -> BoxFuture<'a, std::io::Result<Vec<std::net::IpAddr>>> {
         Box::pin(std::future::pending())
     }
 }

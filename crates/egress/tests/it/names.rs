@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;
 
-use herma_egress::Verdict::{Allowed, Denied, Failed};
+use herma_egress::EgressVerdict::{Allowed, Denied, Failed};
 use herma_egress::proxy::{Mode, Options};
 use herma_egress::resolver::{Resolve as _, System};
 use herma_egress::{Fault, Name, Reason};

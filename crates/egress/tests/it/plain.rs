@@ -2,8 +2,8 @@
 
 use std::sync::atomic::Ordering;
 
+use herma_egress::EgressVerdict::{Allowed, Denied};
 use herma_egress::Reason;
-use herma_egress::Verdict::{Allowed, Denied};
 use herma_egress::proxy::Cut;
 
 use super::client::{Client, ask};

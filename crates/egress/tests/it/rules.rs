@@ -1,20 +1,20 @@
 //! What the list says.
 
 use herma_core::Timestamp;
-use herma_egress::rules::{Asked, Asking, Listing, Method};
+use herma_egress::rules::{EgressRequest, Listing, Method, RequestKind};
 use herma_egress::{Allowlist, Host, Reason};
 use proptest::prelude::*;
 
-fn tunnel(host: &str, port: u16) -> Asked {
-    Asked { host: Host::parse(host).unwrap(), port, asking: Asking::Tunnel }
+fn tunnel(host: &str, port: u16) -> EgressRequest {
+    EgressRequest { host: Host::parse(host).unwrap(), port, kind: RequestKind::Tunnel }
 }
 
-fn plain(method: Method, host: &str, port: u16) -> Asked {
-    Asked { host: Host::parse(host).unwrap(), port, asking: Asking::Plain(method) }
+fn plain(method: Method, host: &str, port: u16) -> EgressRequest {
+    EgressRequest { host: Host::parse(host).unwrap(), port, kind: RequestKind::Plain(method) }
 }
 
 /// The rule that allows it, or the reason why none does.
-fn decide(rules: &[&str], asked: &Asked) -> Result<String, Reason> {
+fn decide(rules: &[&str], asked: &EgressRequest) -> Result<String, Reason> {
     let decision = Allowlist::parse(rules).unwrap().decide(asked, Timestamp::UNIX_EPOCH);
     assert_eq!((&decision.host, decision.port), (&asked.host, asked.port));
     match decision.listing {
@@ -55,7 +55,7 @@ fn a_star_allows_what_lies_below_and_not_the_domain_itself() {
 #[test]
 fn plain_http_needs_a_rule_of_its_own_and_reads_only_unless_more_is_said() {
     let rules = ["https-only.example", "http://mirror.example", "GET,POST http://api.example:8080"];
-    let ask = |asked: Asked| decide(&rules, &asked);
+    let ask = |asked: EgressRequest| decide(&rules, &asked);
     assert_eq!(ask(plain(Method::Get, "mirror.example", 80)), Ok("http://mirror.example".to_owned()));
     assert!(ask(plain(Method::Head, "mirror.example", 80)).is_ok());
     assert_eq!(ask(plain(Method::Post, "mirror.example", 80)), Err(Reason::MethodNotListed));

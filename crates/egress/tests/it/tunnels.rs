@@ -9,9 +9,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use herma_egress::Verdict::{Allowed, Denied, Failed};
+use herma_egress::EgressVerdict::{Allowed, Denied, Failed};
 use herma_egress::proxy::{Listen, Options, Service, StartError};
-use herma_egress::{Decided, Fault, Reason, Unrecorded, Watch};
+use herma_egress::{DecisionRecorder, Fault, ProxyDecision, Reason, Unrecorded};
 
 use super::client::{Client, connect, refused, tunnel};
 use super::hellos::{ENCRYPTED, Hello};
@@ -28,7 +28,7 @@ fn a_listed_host_is_reached_at_the_address_that_was_checked() {
     assert_eq!(client.exactly(8), b"and more");
     let address = format!("{PUBLIC}:443").parse().unwrap();
     assert_eq!(*proxy.leads.asked.lock().unwrap(), [address]);
-    let decided = Decided {
+    let decided = ProxyDecision {
         request: 1,
         method: "CONNECT".to_owned(),
         host: HOST.to_owned(),
@@ -213,8 +213,8 @@ struct Slow {
     go_on: Mutex<Receiver<()>>,
 }
 
-impl Watch for Slow {
-    fn decided(&self, _: &Decided) -> Result<(), Unrecorded> {
+impl DecisionRecorder for Slow {
+    fn decided(&self, _: &ProxyDecision) -> Result<(), Unrecorded> {
         self.began.lock().unwrap().send(()).unwrap();
         self.go_on.lock().unwrap().recv().map_err(|gone| Unrecorded(gone.to_string()))
     }
@@ -226,7 +226,7 @@ fn the_end_waits_for_a_decision_that_is_being_recorded() {
     let setup = Setup::new(server.address);
     let ((began, has_begun), (goes_on, go_on)) = (channel(), channel());
     let watch = Arc::new(Slow { began: Mutex::new(began), go_on: Mutex::new(go_on) });
-    let handle = Service::start(Options { watch, ..setup.options() }).unwrap();
+    let handle = Service::start(Options { recorder: watch, ..setup.options() }).unwrap();
     let Listen::Loopback(port) = handle.listen(&Listen::Loopback(0)).unwrap() else { panic!("it is a port") };
     let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
     client.write_all(b"CONNECT other.example:443 HTTP/1.1\r\nHost: other.example\r\n\r\n").unwrap();

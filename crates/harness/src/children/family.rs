@@ -15,7 +15,7 @@ use herma_engines::Engine;
 use herma_evidence::{EventLog, secrets};
 use herma_policy::ChildRun;
 use herma_router::budget::Amount;
-use herma_router::service::RunAbove;
+use herma_router::service::ParentBudget;
 use herma_rules::PathRules;
 use herma_trust::check_egress;
 
@@ -173,7 +173,7 @@ impl<'a> Family<'a> {
 
     /// What all children were charged so far. None has calls under way when it has ended.
     fn charged(&self) -> Amount {
-        self.parent.router.as_ref().map(RunAbove::charged).unwrap_or_default()
+        self.parent.router.as_ref().map(ParentBudget::charged).unwrap_or_default()
     }
 
     fn write(&self, data: impl Into<EventData>) {

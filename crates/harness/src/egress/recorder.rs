@@ -7,7 +7,7 @@ use herma_core::EventType;
 use herma_core::contract::{Action, Terms};
 use herma_core::egress::{EgressMode, EgressUse};
 use herma_core::event::{EgressDecided, EgressDecision, Event, Source};
-use herma_egress::{Decided, Reason, Unrecorded, Verdict, Watch};
+use herma_egress::{DecisionRecorder, EgressVerdict, ProxyDecision, Reason, Unrecorded};
 use herma_evidence::EventLog;
 use herma_rules::egress_actions::{attempted_at, possible_at};
 
@@ -72,12 +72,12 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn attempted(&self, decided: &Decided) -> BTreeSet<Action> {
+    fn attempted(&self, decided: &ProxyDecision) -> BTreeSet<Action> {
         match decided.verdict {
-            Verdict::Denied(_) => {
+            EgressVerdict::Denied(_) => {
                 self.terms.iter().flat_map(|terms| attempted_at(terms, &decided.host)).collect()
             }
-            Verdict::Allowed | Verdict::Failed(_) => BTreeSet::new(),
+            EgressVerdict::Allowed | EgressVerdict::Failed(_) => BTreeSet::new(),
         }
     }
 }
@@ -85,9 +85,9 @@ impl Recorder {
 impl State {
     /// Whether this decision gets an event. The first denial of each host, port and reason does, as long as there is any
     /// room.
-    fn wants(&mut self, decided: &Decided) -> bool {
+    fn wants(&mut self, decided: &ProxyDecision) -> bool {
         let is_new = match decided.verdict {
-            Verdict::Denied(reason) if self.denials.len() < MOST_DENIALS => {
+            EgressVerdict::Denied(reason) if self.denials.len() < MOST_DENIALS => {
                 let is_new = self.denials.insert((decided.host.clone(), decided.port, reason));
                 if is_new && self.named.len() < MOST_NAMED && !decided.host.is_empty() {
                     self.named.push(format!("{}:{} ({})", decided.host, decided.port, reason.word()));
@@ -100,8 +100,8 @@ impl State {
     }
 }
 
-impl Watch for Recorder {
-    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded> {
+impl DecisionRecorder for Recorder {
+    fn decided(&self, decided: &ProxyDecision) -> Result<(), Unrecorded> {
         let attempted = self.attempted(decided);
         let mut state = self.state();
         state.attempted.extend(&attempted);
@@ -124,14 +124,14 @@ impl Watch for Recorder {
     }
 }
 
-fn data(decided: &Decided, attempted: &BTreeSet<Action>) -> EgressDecision {
+fn data(decided: &ProxyDecision, attempted: &BTreeSet<Action>) -> EgressDecision {
     let (verdict, reason) = match decided.verdict {
-        Verdict::Allowed => ("allowed", None),
-        Verdict::Denied(reason) => ("denied", Some(reason.word())),
-        Verdict::Failed(fault) => ("failed", Some(fault.word())),
+        EgressVerdict::Allowed => ("allowed", None),
+        EgressVerdict::Denied(reason) => ("denied", Some(reason.word())),
+        EgressVerdict::Failed(fault) => ("failed", Some(fault.word())),
     };
     let possible = possible_at(&decided.host);
-    let counts = !possible.is_empty() && matches!(decided.verdict, Verdict::Denied(_));
+    let counts = !possible.is_empty() && matches!(decided.verdict, EgressVerdict::Denied(_));
     EgressDecision {
         request: decided.request,
         method: decided.method.clone(),
@@ -157,13 +157,13 @@ pub(crate) fn recover(had_proxy: bool, mode: EgressMode, events: &[Event]) -> Op
 mod tests {
     use super::*;
 
-    fn denied(host: &str, port: u16) -> Decided {
-        Decided {
+    fn denied(host: &str, port: u16) -> ProxyDecision {
+        ProxyDecision {
             request: 1,
             method: "CONNECT".to_owned(),
             host: host.to_owned(),
             port,
-            verdict: Verdict::Denied(Reason::NotListed),
+            verdict: EgressVerdict::Denied(Reason::NotListed),
             rule: None,
             address: None,
             detail: String::new(),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_flood_is_bounded_and_a_new_host_is_still_recorded_after_it() {
         let mut state = State::default();
-        let mut record = |decided: &Decided| {
+        let mut record = |decided: &ProxyDecision| {
             let wanted = state.wants(decided);
             state.recorded += u64::from(wanted);
             wanted

@@ -11,7 +11,7 @@ use herma_engines::env;
 use herma_evidence::{Redactor, layout};
 use herma_net::SocketDir;
 use herma_router::config::Address;
-use herma_router::service::{Handle, Options, Refusals, RunAbove, Service};
+use herma_router::service::{Handle, Options, ParentBudget, Refusals, Service};
 
 use super::calls::{ModelResults, take_calls};
 use super::plan::RouterPlan;
@@ -67,7 +67,7 @@ impl RunRouter {
     }
 
     /// The run as the routers of its children know it: what they spend counts against its budget.
-    pub(crate) fn above(&self, run: RunId) -> Option<RunAbove> {
+    pub(crate) fn above(&self, run: RunId) -> Option<ParentBudget> {
         self.handle.above(&run.to_string())
     }
 
@@ -109,7 +109,7 @@ pub(crate) fn start(ctx: &RunContext<'_>, plan: &RouterPlan) -> Result<RunRouter
 }
 
 /// The run that this one counts against, where it is a child.
-fn above<'a>(ctx: &RunContext<'a>) -> Result<Option<&'a RunAbove>, Stop> {
+fn above<'a>(ctx: &RunContext<'a>) -> Result<Option<&'a ParentBudget>, Stop> {
     let Some(parent) = ctx.occasion.child_of else { return Ok(None) };
     // A child names no model that its parent does not: this is what holds if that should ever change.
     let unbounded = || internal("the run that asked for this one has no router, so that nothing bounds it");

@@ -24,6 +24,8 @@ fn echo(options: Options) -> (DuplexStream, watch::Sender<bool>) {
             let (head, body) = request.into_parts();
             let body = body.collect().await.map(http_body_util::Collected::to_bytes).unwrap_or_default();
             let text = format!("{} {}", head.uri, String::from_utf8_lossy(&body));
+            // Later than the request, so that hyper is blocked on reading when the response begins.
+            tokio::time::sleep(Duration::from_millis(5)).await;
             Response::new(Full::new(Bytes::from(text)))
         })
         .await;
@@ -119,6 +121,13 @@ async fn a_head_in_time_or_none() {
     let (mut client, _stop) = echo(Options { head_timeout: Duration::from_millis(50), ..OPTIONS });
     client.write_all(b"GET / HTTP/1.1\r\n").await.unwrap();
     assert_eq!(rest(&mut client).await, "");
+}
+
+#[tokio::test]
+async fn a_connection_that_is_idle_after_a_response_ends_in_time() {
+    let (mut client, _stop) = echo(Options { head_timeout: Duration::from_millis(50), ..OPTIONS });
+    client.write_all(b"GET /a HTTP/1.1\r\n\r\n").await.unwrap();
+    assert!(rest(&mut client).await.ends_with("/a "));
 }
 
 #[tokio::test]

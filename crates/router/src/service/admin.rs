@@ -1,35 +1,36 @@
-//! The operator's own listener: what the router is at, and reload. No agent reaches it.
+//! The operators' listener: the router's state, and reload. No agent reaches it.
 
-use std::convert::Infallible;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use herma_net::{Listener, Options, Stream};
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioIo, TokioTimer};
 use serde::Serialize;
 use serde_json::json;
-use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
-use super::listener::{AFTER_ERROR, Listener, drained};
-use super::scribe;
+use super::audit_writer;
+use super::connection::{HEAD_LIMITS, refuse};
 use super::shared::Shared;
 use crate::budget::BudgetState;
 
-/// What a router is at.
+/// Operators' connections at once.
+const MAX_CONNECTIONS: usize = 64;
+/// How long a connection may be idle.
+const TIMEOUT: Duration = Duration::from_mins(1);
+
+/// The state of a router.
 #[derive(Clone, Debug, Serialize)]
 pub struct State {
-    /// How many calls are under way.
+    /// In-flight calls.
     pub under_way: usize,
-    /// How many tasks the router has: connections of both sides, and a few of its own.
+    /// Tasks of the router: connections of both sides, and a few of its own.
     pub tasks: usize,
-    /// The runs that are let in.
+    /// The admitted runs.
     pub runs: Vec<RunState>,
     /// The budgets.
     pub budgets: Vec<BudgetState>,
@@ -37,14 +38,14 @@ pub struct State {
     pub upstreams: Vec<UpstreamState>,
 }
 
-/// A run that is let in.
+/// An admitted run.
 #[derive(Clone, Debug, Serialize)]
 pub struct RunState {
     /// Its name.
     pub run: String,
-    /// How many of its calls are under way.
+    /// Its in-flight calls.
     pub under_way: usize,
-    /// The models that it may ask, by every name.
+    /// Its models, by every name.
     pub models: Vec<String>,
 }
 
@@ -53,14 +54,14 @@ pub struct RunState {
 pub struct UpstreamState {
     /// Its name.
     pub name: String,
-    /// Who it is.
+    /// Its provider.
     pub provider: &'static str,
-    /// How long it still rests after failures.
+    /// How much longer its circuit is open.
     pub resting_ms: Option<u64>,
 }
 
 pub(super) fn state(shared: &Shared, runtime: &tokio::runtime::Handle) -> State {
-    scribe::write(shared);
+    audit_writer::write(shared);
     let now = Instant::now();
     let mut runs: Vec<RunState> = shared
         .runs
@@ -80,8 +81,8 @@ pub(super) fn state(shared: &Shared, runtime: &tokio::runtime::Handle) -> State 
             name: upstream.name().to_owned(),
             provider: upstream.provider(),
             resting_ms: upstream
-                .rest()
-                .resting(now)
+                .circuit_breaker()
+                .retry_after(now)
                 .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         })
         .collect();
@@ -96,41 +97,29 @@ pub(super) fn state(shared: &Shared, runtime: &tokio::runtime::Handle) -> State 
     }
 }
 
-/// Reads the configuration again, and says what came of it.
+/// Reads the configuration again, and describes the result.
 type ReloadFn = Arc<dyn Fn() -> Result<String, String> + Send + Sync>;
 
 pub(super) fn serve(
     listener: Listener,
     shared: Arc<Shared>,
-    mut draining: watch::Receiver<bool>,
+    draining: watch::Receiver<bool>,
     reload: ReloadFn,
 ) {
-    tokio::spawn(async move {
-        loop {
-            tokio::select! {
-                () = drained(&mut draining) => return,
-                accepted = listener.stream() => {
-                    let Ok(stream) = accepted else {
-                        tokio::time::sleep(AFTER_ERROR).await;
-                        continue;
-                    };
-                    tokio::spawn(connection(stream, shared.clone(), reload.clone()));
-                }
-            }
-        }
-    });
+    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
+    let stop = draining.clone();
+    tokio::spawn(listener.serve(permits, stop, move |stream| {
+        connection(stream, shared.clone(), reload.clone(), draining.clone())
+    }));
 }
 
-async fn connection(stream: impl AsyncRead + AsyncWrite + Unpin, shared: Arc<Shared>, reload: ReloadFn) {
-    let answering = service_fn(move |request: Request<Incoming>| {
+async fn connection(stream: Stream, shared: Arc<Shared>, reload: ReloadFn, draining: watch::Receiver<bool>) {
+    let options = Options { head: HEAD_LIMITS, head_timeout: TIMEOUT, write_timeout: TIMEOUT, refuse };
+    herma_net::serve(stream, options, draining, |request| {
         let (shared, reload) = (shared.clone(), reload.clone());
-        async move { Ok::<_, Infallible>(answer(&shared, reload, &request).await) }
-    });
-    // An operator's connection that breaks needs no word.
-    let _ = http1::Builder::new()
-        .timer(TokioTimer::new())
-        .serve_connection(TokioIo::new(stream), answering)
-        .await;
+        async move { answer(&shared, reload, &request).await }
+    })
+    .await;
 }
 
 async fn answer(shared: &Shared, reload: ReloadFn, request: &Request<Incoming>) -> Response<Full<Bytes>> {
@@ -146,7 +135,7 @@ async fn answer(shared: &Shared, reload: ReloadFn, request: &Request<Incoming>) 
             Ok(Err(said)) => (StatusCode::UNPROCESSABLE_ENTITY, json!({"reloaded": false, "message": said})),
             Err(_) => (
                 StatusCode::INTERNAL_SERVER_ERROR,
-                json!({"reloaded": false, "message": "the reload broke off"}),
+                json!({"reloaded": false, "message": "the reload failed"}),
             ),
         },
         _ => (StatusCode::NOT_FOUND, json!({"message": "there is nothing here"})),

@@ -6,18 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::Poll;
 
-use http::{Method, Response};
+use bytes::Bytes;
+use herma_net::head::{BadHead, HeadLimits};
+use herma_net::{Options, Stream};
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response};
+use serde_json::json;
 use tokio::sync::{Notify, watch};
 
-use super::answer::Answer;
-use super::head::{BadHead, Head};
-use super::listener::Stream;
-use super::respond::{Asker, Responding};
 use super::routes;
 use super::runs::Run;
 use super::shared::Shared;
-use super::talk::{Incoming, Left, Talk, lock};
-use crate::patience::Patience;
+
+/// The bounds of a request head.
+pub(super) const HEAD_LIMITS: HeadLimits = HeadLimits { max_bytes: 64 << 10, max_headers: 100 };
 
 /// One connection of a client.
 #[derive(Debug)]
@@ -28,22 +30,22 @@ pub(super) struct Connection {
     hang_up: Arc<HangUp>,
 }
 
-/// Ends a connection, whatever it is at.
+/// Closes a connection at once, also in the middle of a response.
 #[derive(Debug, Default)]
 pub(super) struct HangUp {
-    is_told: AtomicBool,
+    is_requested: AtomicBool,
     wake: Notify,
 }
 
 impl HangUp {
-    pub(super) fn tell(&self) {
-        self.is_told.store(true, Ordering::Release);
+    pub(super) fn request(&self) {
+        self.is_requested.store(true, Ordering::Release);
         self.wake.notify_one();
     }
 }
 
 impl Connection {
-    /// The run ends this connection when it ends.
+    /// The run closes this connection when it ends.
     pub(super) fn belongs_to(&self, run: &Arc<Run>) {
         let mut runs = self.runs.lock().unwrap_or_else(PoisonError::into_inner);
         if !runs.iter().any(|known| Arc::ptr_eq(known, run)) {
@@ -62,111 +64,34 @@ impl Drop for Connection {
 }
 
 /// Serves a connection until the client leaves, its run ends, or the router drains.
-pub(super) async fn serve(shared: Arc<Shared>, stream: Box<dyn Stream>, draining: watch::Receiver<bool>) {
+pub(super) async fn serve(shared: Arc<Shared>, stream: Stream, draining: watch::Receiver<bool>) {
     let hang_up = Arc::new(HangUp::default());
     let connection =
         Connection { id: shared.runs.connection_id(), runs: Mutex::default(), hang_up: hang_up.clone() };
-    let mut drains = draining.clone();
-    let (mut ends, mut changes) = (pin!(hang_up.wake.notified()), pin!(drains.changed()));
-    let mut serving = pin!(requests(&shared, &connection, stream, &draining));
-    let mut is_listening = false;
+    let (head_timeout, write_timeout) = {
+        let settings = shared.settings();
+        (settings.limits.head, settings.limits.idle)
+    };
+    let options = Options { head: HEAD_LIMITS, head_timeout, write_timeout, refuse };
+    let answer = |request| routes::answer(&shared, &connection, request);
+    let mut serving = pin!(herma_net::serve(stream, options, draining, answer));
+    let mut woken = pin!(hang_up.wake.notified());
+    let mut is_registered = false;
     poll_fn(|cx| {
-        // Once is enough for this task to be woken: what it is woken for is looked at by itself.
-        if !std::mem::replace(&mut is_listening, true) {
-            let _ = (ends.as_mut().poll(cx), changes.as_mut().poll(cx));
+        // Polled once, to be woken; later polls read only the flag.
+        if !std::mem::replace(&mut is_registered, true) {
+            let _ = woken.as_mut().poll(cx);
         }
-        if hang_up.is_told.load(Ordering::Acquire) { Poll::Ready(()) } else { serving.as_mut().poll(cx) }
+        if hang_up.is_requested.load(Ordering::Acquire) { Poll::Ready(()) } else { serving.as_mut().poll(cx) }
     })
     .await;
 }
 
-/// Answers one request after the other.
-async fn requests(
-    shared: &Arc<Shared>,
-    connection: &Connection,
-    stream: Box<dyn Stream>,
-    draining: &watch::Receiver<bool>,
-) {
-    // An error says that the router is gone.
-    let drains = || draining.has_changed().unwrap_or(true);
-    let mut talk = Mutex::new(Talk::new(stream, shared.settings().limits.idle));
-    let mut patience = Patience::new(shared.settings().limits.head);
-    loop {
-        patience.rewarded();
-        let head = poll_fn(|cx| {
-            let talk = get(&mut talk);
-            if let Poll::Ready(head) = talk.poll_head(cx) {
-                return Poll::Ready(head);
-            }
-            if talk.is_idle() && drains() {
-                return Poll::Ready(None);
-            }
-            patience.poll_over(cx).map(|()| None)
-        });
-        // One that does not come, in time or in order, ends the connection.
-        let refused = match head.await {
-            Some(Ok(head)) => match one(shared, connection, &mut talk, &head, &drains).await {
-                Ok(Next::Request) => continue,
-                Ok(Next::End(refused)) => refused,
-                Err(Left) => return,
-            },
-            Some(Err(bad)) => Some(bad),
-            None => None,
-        };
-        get(&mut talk).end(refused).await;
-        return;
-    }
-}
-
-/// What follows an answer.
-enum Next {
-    Request,
-    End(Option<BadHead>),
-}
-
-/// Answers one request.
-async fn one(
-    shared: &Arc<Shared>,
-    connection: &Connection,
-    talk: &mut Mutex<Talk>,
-    head: &Head,
-    drains: &impl Fn() -> bool,
-) -> Result<Next, Left> {
-    let response = answered(shared, connection, talk, head).await?;
-    let talk = get(talk);
-    let asker = Asker {
-        is_old: head.is_old,
-        wants_head: head.method == Method::HEAD,
-        is_last: head.is_last || !talk.is_read() || drains(),
-    };
-    let mut responding = Responding::new(response, asker, &shared.date.text(&*shared.clock), talk);
-    poll_fn(|cx| match responding.poll(talk, cx) {
-        Poll::Pending => talk.poll_left(cx).map(Err),
-        written @ Poll::Ready(_) => written,
-    })
-    .await?;
-    Ok(match talk.go_on() {
-        Err(bad) => Next::End(Some(bad)),
-        Ok(()) if asker.is_last || drains() => Next::End(None),
-        Ok(()) => Next::Request,
-    })
-}
-
-/// The answer to a request, unless the client leaves before it.
-async fn answered(
-    shared: &Arc<Shared>,
-    connection: &Connection,
-    talk: &Mutex<Talk>,
-    head: &Head,
-) -> Result<Response<Answer>, Left> {
-    let mut answering = pin!(routes::answer(shared, connection, head, Incoming(talk)));
-    poll_fn(|cx| match answering.as_mut().poll(cx) {
-        Poll::Pending => lock(talk).poll_left(cx).map(Err),
-        Poll::Ready(answered) => Poll::Ready(Ok(answered)),
-    })
-    .await
-}
-
-fn get(talk: &mut Mutex<Talk>) -> &mut Talk {
-    talk.get_mut().unwrap_or_else(PoisonError::into_inner)
+/// The response to a bad head. The API that was called is unknown, so that the body has the keys of both families.
+pub(super) fn refuse(bad: BadHead) -> Response<Bytes> {
+    let error = json!({"type": "invalid_request_error", "message": bad.to_string(), "code": "bad_request"});
+    let mut response = Response::new(Bytes::from(json!({"type": "error", "error": error}).to_string()));
+    *response.status_mut() = bad.status();
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }

@@ -1,182 +1,210 @@
-//! Asks the upstreams of a chain, one after the other, until one answers.
+//! Sends a call to the upstreams of a chain, one after the other, until one responds.
 //!
-//! The next one is asked only where the one before cannot have worked on the call: it refused it (429, 503, 529) or was
-//! not reached. After a 500, or a connection that broke before there was a status, nobody knows; then the next one is asked
-//! only if the operator said so (`retry_ambiguous`), and the first is charged at the most. After a status nothing is asked
-//! again.
+//! The next upstream is tried only where the one before cannot have processed the call: it refused it (429, 503, 529) or
+//! was not reached. After a 500, or a connection that broke before there was a status, that is unknown; the next one is
+//! then tried only where the operator allows it (`retry_ambiguous`), and the first is charged at the most. After a status
+//! no other upstream is tried.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use http::{Response, StatusCode};
+use http::{HeaderMap, Response, StatusCode};
 
-use super::flight::Flight;
-use super::headers::{self, Known};
+use super::headers;
+use super::in_flight::InFlightCall;
 use super::refused::Refused;
+use super::shared::Upstreams;
 use crate::budget::{Ask, Scope};
 use crate::dialect::{Outline, OutputBound, Rewrite};
 use crate::door::Door;
 use crate::grant::{AdmittedModel, Link};
 use crate::upstream::{Outgoing, SendError, Upstream, UpstreamBody, retry_after};
 
-/// What is asked of whichever upstream answers.
-pub(super) struct Question<'a> {
+/// A call to a chain of upstreams.
+pub(super) struct ChainRequest<'a> {
     pub(super) body: &'a Bytes,
     pub(super) outline: &'a Outline<'a>,
-    /// The client's.
-    pub(super) headers: &'a Known,
+    /// The client's headers.
+    pub(super) headers: &'a HeaderMap,
     pub(super) beta_query: bool,
     pub(super) model: &'a AdmittedModel,
     /// The most tokens of output.
     pub(super) output: Option<u64>,
-    /// What an attempt is reserved from, where another one has to be.
+    /// The budgets from which another attempt is reserved.
     pub(super) scopes: &'a [Scope],
     pub(super) ask: Ask,
 }
 
-/// An upstream that answered.
-pub(super) struct Answering {
+/// The response of an upstream.
+pub(super) struct UpstreamResponse {
     pub(super) upstream: Arc<Upstream>,
     pub(super) model: Arc<str>,
     pub(super) response: Response<UpstreamBody>,
     /// Whether the client must not see the chunk with the usage, which it did not ask for.
     pub(super) hide_usage: bool,
-    /// The most tokens of output that it was asked for.
+    /// The most tokens of output in the forwarded request.
     pub(super) output: Option<u64>,
 }
 
-/// What an upstream gave.
-enum Gave {
-    Answer(Response<UpstreamBody>),
-    /// It said no before it worked on the call.
-    No {
+/// The outcome of one attempt.
+enum AttemptOutcome {
+    Response(Response<UpstreamBody>),
+    /// The upstream cannot have processed the call.
+    Refused {
         why: &'static str,
         response: Option<Response<UpstreamBody>>,
     },
-    /// Nobody knows whether it worked on the call.
-    Unknown {
+    /// The upstream may have processed the call.
+    Ambiguous {
         why: &'static str,
         response: Option<Response<UpstreamBody>>,
     },
 }
 
-/// Asks the chain.
-pub(super) async fn forward(flight: &mut Flight, question: &Question<'_>) -> Result<Answering, Refused> {
-    let upstreams = flight.shared.upstreams();
-    let mut soonest: Option<Duration> = None;
-    let mut asked_one = false;
-    let mut output = question.output;
-    let links = &question.model.chain;
+/// Why no upstream was tried, or none was reached.
+#[derive(Default)]
+struct Untried {
+    is_any_tried: bool,
+    /// When the first open circuit closes.
+    retry_after: Option<Duration>,
+}
+
+/// Tries the chain.
+pub(super) async fn forward(
+    in_flight: &mut InFlightCall,
+    request: &ChainRequest<'_>,
+) -> Result<UpstreamResponse, Refused> {
+    let upstreams = in_flight.shared.upstreams();
+    let mut untried = Untried::default();
+    let mut output = request.output;
+    let links = &request.model.chain;
     for (place, link) in links.iter().enumerate() {
-        let name = &*link.upstream;
-        let Some(upstream) = upstreams.get(name).filter(|upstream| upstream.answers(flight.door)) else {
-            flight.skipped(link, "no_such_door");
-            continue;
+        let Some(upstream) = available(in_flight, &upstreams, link, &mut untried) else { continue };
+        let (outgoing, hide_usage) = outgoing(in_flight, request, output, upstream, link);
+        in_flight.asking(link);
+        let outcome = attempt(upstream, outgoing).await;
+        let has_next = links[place + 1..].iter().any(|next| can_try(&upstreams, next, in_flight.door));
+        let (why, response) = match outcome {
+            AttemptOutcome::Response(response) => ("answered", response),
+            AttemptOutcome::Refused { why, response: Some(response) } if !has_next => (why, response),
+            AttemptOutcome::Refused { why, response } => {
+                in_flight.failed(why, status_of(response.as_ref()));
+                continue;
+            }
+            AttemptOutcome::Ambiguous { why, response } if has_next && upstream.retry_ambiguous() => {
+                let reserved =
+                    charge_and_reserve(in_flight, request, why, status_of(response.as_ref())).await?;
+                // Less may be left than before.
+                output = output.map(|output| output.min(reserved));
+                continue;
+            }
+            AttemptOutcome::Ambiguous { why, response: Some(response) } => (why, response),
+            AttemptOutcome::Ambiguous { why, response: None } => {
+                return Err(no_response(in_flight, upstream.name(), why));
+            }
         };
-        if let Some(wait) = upstream.rest().resting(Instant::now()) {
-            soonest = Some(soonest.map_or(wait, |soonest| soonest.min(wait)));
-            flight.skipped(link, "resting");
-            continue;
+        in_flight.attempt_ended(why, Some(response.status().as_u16()));
+        let (upstream, model) = (upstream.clone(), link.model.clone());
+        return Ok(UpstreamResponse { upstream, model, response, hide_usage, output });
+    }
+    Err(unavailable(links, &untried))
+}
+
+/// The upstream of a link, if it can be tried. A skipped one is noted.
+fn available<'u>(
+    in_flight: &mut InFlightCall,
+    upstreams: &'u Upstreams,
+    link: &Link,
+    untried: &mut Untried,
+) -> Option<&'u Arc<Upstream>> {
+    let upstream = upstreams.get(&*link.upstream).filter(|upstream| upstream.answers(in_flight.door));
+    let Some(upstream) = upstream else {
+        in_flight.skipped(link, "unsupported_endpoint");
+        return None;
+    };
+    if let Some(wait) = upstream.circuit_breaker().retry_after(Instant::now()) {
+        untried.retry_after = Some(untried.retry_after.map_or(wait, |soonest| soonest.min(wait)));
+        in_flight.skipped(link, "circuit_open");
+        return None;
+    }
+    untried.is_any_tried = true;
+    Some(upstream)
+}
+
+fn can_try(upstreams: &Upstreams, link: &Link, door: Door) -> bool {
+    upstreams.get(&*link.upstream).is_some_and(|upstream| {
+        upstream.answers(door) && upstream.circuit_breaker().retry_after(Instant::now()).is_none()
+    })
+}
+
+fn status_of(response: Option<&Response<UpstreamBody>>) -> Option<u16> {
+    response.map(|response| response.status().as_u16())
+}
+
+/// Charges an ambiguous attempt at the most and reserves the next one. Gives the output that is reserved for it.
+async fn charge_and_reserve(
+    in_flight: &mut InFlightCall,
+    request: &ChainRequest<'_>,
+    why: &'static str,
+    status: Option<u16>,
+) -> Result<u64, Refused> {
+    match in_flight.shared.reserve(request.scopes, request.ask).await {
+        Ok(next) => {
+            in_flight.lost(why, status, next.reservation)?;
+            Ok(next.output)
         }
-        asked_one = true;
-        let (outgoing, hide_usage) = outgoing(flight, question, output, upstream, link);
-        flight.asking(link);
-        let gave = ask(upstream, outgoing).await;
-        let answering = |response| Answering {
-            upstream: upstream.clone(),
-            model: link.model.clone(),
-            response,
-            hide_usage,
-            output,
-        };
-        let can_answer = |next: &Link| {
-            upstreams.get(&*next.upstream).is_some_and(|next| {
-                next.answers(flight.door) && next.rest().resting(Instant::now()).is_none()
-            })
-        };
-        let more_to_ask = links[place + 1..].iter().any(can_answer);
-        match gave {
-            Gave::Answer(response) => {
-                flight.came_of_it("answered", Some(response.status().as_u16()));
-                return Ok(answering(response));
-            }
-            Gave::No { why, response: Some(response) } if !more_to_ask => {
-                flight.came_of_it(why, Some(response.status().as_u16()));
-                return Ok(answering(response));
-            }
-            Gave::No { why, response } => {
-                flight.failed(why, response.map(|response| response.status().as_u16()));
-            }
-            Gave::Unknown { why, response } if more_to_ask && upstream.retry_ambiguous() => {
-                let status = response.map(|response| response.status().as_u16());
-                let next = flight.shared.reserve(question.scopes, question.ask).await;
-                match next {
-                    Ok(next) => {
-                        // What is left may be less than it was.
-                        output = output.map(|output| output.min(next.output));
-                        flight.lost(why, status, next.reservation)?;
-                    }
-                    Err(exhausted) => {
-                        let refused = Refused::budget(&exhausted, &flight.run.name);
-                        flight.run.note_budget(&exhausted.to_string());
-                        flight.came_of_it(why, status);
-                        flight.unknown(&refused);
-                        return Err(refused);
-                    }
-                }
-            }
-            Gave::Unknown { why, response: Some(response) } => {
-                flight.came_of_it(why, Some(response.status().as_u16()));
-                return Ok(answering(response));
-            }
-            Gave::Unknown { why, response: None } => {
-                flight.came_of_it(why, None);
-                let refused = no_answer(name, why);
-                flight.unknown(&refused);
-                return Err(refused);
-            }
+        Err(exhausted) => {
+            let refused = Refused::budget(&exhausted, &in_flight.run.name);
+            in_flight.run.note_budget(&exhausted.to_string());
+            in_flight.attempt_ended(why, status);
+            in_flight.unknown(&refused);
+            Err(refused)
         }
     }
-    Err(nobody(links, asked_one, soonest))
 }
 
-/// The upstream may have worked on the call, so another upstream is not tried.
-fn no_answer(upstream: &str, why: &'static str) -> Refused {
+/// Ends a call whose upstream gave no response after the request may have left.
+fn no_response(in_flight: &mut InFlightCall, upstream: &str, why: &'static str) -> Refused {
+    in_flight.attempt_ended(why, None);
     let status = if why == "first_byte_timeout" { 504 } else { 502 };
     let message = format!(
-        "the upstream `{upstream}` gave no answer ({why}); the call may have been charged, so herma does not repeat it"
+        "the upstream `{upstream}` gave no response ({why}); the call may have been charged, so herma does not repeat it"
     );
-    Refused::new(status, why, message).passing(None)
+    let refused = Refused::new(status, why, message).retryable(None);
+    in_flight.unknown(&refused);
+    refused
 }
 
-fn nobody(links: &[Link], asked_one: bool, soonest: Option<Duration>) -> Refused {
+fn unavailable(links: &[Link], untried: &Untried) -> Refused {
     let names: Vec<&str> = links.iter().map(|link| &*link.upstream).collect();
     let names = names.join("`, `");
-    if !asked_one && soonest.is_some() {
-        let message =
-            format!("every upstream of this model (`{names}`) rests after failures; try again later");
-        return Refused::new(503, "upstreams_resting", message).passing(soonest);
-    }
-    if asked_one {
+    if untried.is_any_tried {
         let message =
             format!("no upstream of this model (`{names}`) could be reached; the operator has to look at it");
-        return Refused::new(502, "upstream_unreachable", message).passing(soonest);
+        return Refused::new(502, "upstream_unreachable", message).retryable(untried.retry_after);
     }
-    let message = format!("no upstream of this model (`{names}`) speaks this API; ask by another one");
-    Refused::new(404, "no_such_door", message)
+    if let Some(wait) = untried.retry_after {
+        let seconds = wait.as_millis().div_ceil(1000);
+        let message = format!(
+            "all upstreams of this model (`{names}`) are unavailable (circuit open); retry in {seconds} s"
+        );
+        return Refused::new(503, "upstream_unavailable", message).retryable(Some(wait));
+    }
+    let message = format!("no upstream of this model (`{names}`) has this API; use another one");
+    Refused::new(404, "unsupported_endpoint", message)
 }
 
-/// The call as this upstream gets it, and whether the usage is then to be hidden.
+/// The request that this upstream gets, and whether the usage has to be hidden from the client.
 fn outgoing(
-    flight: &mut Flight,
-    question: &Question<'_>,
+    in_flight: &mut InFlightCall,
+    request: &ChainRequest<'_>,
     output: Option<u64>,
     upstream: &Upstream,
     link: &Link,
 ) -> (Outgoing, bool) {
-    let Question { body, outline, .. } = question;
-    let door = flight.door;
+    let ChainRequest { body, outline, .. } = request;
+    let door = in_flight.door;
     let bound = output.zip(upstream.maximum_key(door));
     let add_usage = door == Door::Chat && outline.stream && outline.include_usage != Some(true);
     let rewrite = Rewrite {
@@ -194,59 +222,45 @@ fn outgoing(
         ("include_usage", add_usage),
         ("not_stored", rewrite.not_stored && outline.store.is_none()),
     ];
-    flight.rewrites = rewrites.into_iter().filter_map(|(name, done)| done.then_some(name)).collect();
+    in_flight.rewrites = rewrites.into_iter().filter_map(|(name, done)| done.then_some(name)).collect();
     let outgoing = Outgoing {
         door,
-        beta_query: question.beta_query,
-        headers: headers::to_upstream(question.headers),
+        beta_query: request.beta_query,
+        headers: headers::to_upstream(request.headers),
         body,
-        run: flight.run.name.clone(),
+        run: in_flight.run.name.clone(),
     };
     (outgoing, add_usage)
 }
 
-async fn ask(upstream: &Upstream, outgoing: Outgoing) -> Gave {
-    let sent = upstream.send(outgoing).await;
-    let now = Instant::now();
-    match sent {
-        Ok(response) => {
-            let status = response.status();
-            let wait = retry_after(response.headers());
-            match status {
-                StatusCode::TOO_MANY_REQUESTS => {
-                    upstream.rest().strike(now, wait);
-                    Gave::No { why: "too_many_requests", response: Some(response) }
+async fn attempt(upstream: &Upstream, outgoing: Outgoing) -> AttemptOutcome {
+    let breaker = upstream.circuit_breaker();
+    let response = match upstream.send(outgoing).await {
+        Ok(response) => response,
+        Err(error) => {
+            breaker.record_failure(Instant::now(), None);
+            return match error {
+                SendError::NotReached(why) => AttemptOutcome::Refused { why, response: None },
+                SendError::Ambiguous(why) => AttemptOutcome::Ambiguous { why, response: None },
+                SendError::FirstByteTimeout => {
+                    AttemptOutcome::Ambiguous { why: "first_byte_timeout", response: None }
                 }
-                _ if matches!(status.as_u16(), 503 | 529) => {
-                    upstream.rest().strike(now, wait);
-                    Gave::No { why: "overloaded", response: Some(response) }
-                }
-                // Nobody asked for another protocol.
-                _ if status.is_informational() => {
-                    upstream.rest().strike(now, wait);
-                    Gave::Unknown { why: "not_http", response: None }
-                }
-                _ if status.is_server_error() => {
-                    upstream.rest().strike(now, wait);
-                    Gave::Unknown { why: "server_error", response: Some(response) }
-                }
-                _ => {
-                    upstream.rest().answered();
-                    Gave::Answer(response)
-                }
-            }
+            };
         }
-        Err(SendError::NotReached(why)) => {
-            upstream.rest().strike(now, None);
-            Gave::No { why, response: None }
-        }
-        Err(SendError::Ambiguous(why)) => {
-            upstream.rest().strike(now, None);
-            Gave::Unknown { why, response: None }
-        }
-        Err(SendError::FirstByteTimeout) => {
-            upstream.rest().strike(now, None);
-            Gave::Unknown { why: "first_byte_timeout", response: None }
-        }
+    };
+    let status = response.status();
+    let is_overloaded = matches!(status.as_u16(), 503 | 529);
+    let is_limited = status == StatusCode::TOO_MANY_REQUESTS;
+    if !is_overloaded && !is_limited && !status.is_informational() && !status.is_server_error() {
+        breaker.record_success();
+        return AttemptOutcome::Response(response);
+    }
+    breaker.record_failure(Instant::now(), retry_after(response.headers()));
+    match status {
+        _ if is_limited => AttemptOutcome::Refused { why: "too_many_requests", response: Some(response) },
+        _ if is_overloaded => AttemptOutcome::Refused { why: "overloaded", response: Some(response) },
+        // Another protocol, which no request of the router asks for.
+        _ if status.is_informational() => AttemptOutcome::Ambiguous { why: "not_http", response: None },
+        _ => AttemptOutcome::Ambiguous { why: "server_error", response: Some(response) },
     }
 }

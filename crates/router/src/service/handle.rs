@@ -1,4 +1,4 @@
-//! Starts the service, and holds it.
+//! Starts the service, and the handle that controls it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -8,15 +8,16 @@ use std::time::Duration;
 
 use herma_core::Clock;
 use herma_core::secret::Secret;
+use herma_net::Listener;
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{self, SignalKind, signal};
 use tokio::sync::{Mutex, Semaphore, watch};
 
 use super::admin::{self, State};
-use super::kin::{Kin, RunAbove};
-use super::listener::Listener;
+use super::audit_writer;
+use super::budget_group::{BudgetGroup, ParentBudget};
+use super::connection;
 use super::runs::{Refusals, Run, new_token};
-use super::scribe;
 use super::shared::{Settings, Shared, Upstreams};
 use super::threads::Threads;
 use crate::audit::{Audit, AuditError, Sums};
@@ -25,27 +26,26 @@ use crate::config::{Address, RequestLimits};
 use crate::grant::Grant;
 use crate::upstream::Upstream;
 
-/// How often what was recorded is brought to the disk.
+/// How often the audit logs are synced to disk.
 const SYNC_EVERY: Duration = Duration::from_secs(1);
 
-/// What a router serves.
+/// The configuration of a router.
 pub struct Options {
     /// The limits of every request.
     pub limits: RequestLimits,
-    /// Who answers.
+    /// The upstreams.
     pub upstreams: Vec<Upstream>,
     /// The budget of each day.
     pub per_day: Limits,
     /// The budgets of engines. One that is not named has no limit of its own.
     pub per_engine: BTreeMap<String, Limits>,
-    /// Where budgets that several processes share are leased from.
+    /// Leases the budgets that several processes share.
     pub leases: Arc<dyn Leases>,
-    /// In whose name: no two routers that run at the same time have the same, and one that goes on with the records of
-    /// one that died has its name.
+    /// Unique id of the lease holder. A router that resumes a dead router's audit log reuses its id.
     pub holder: String,
-    /// What the holder spent on each day, beyond what the records of the runs that it lets in say.
+    /// The holder's spending on each day, beyond the records of the admitted runs.
     pub earlier: BTreeMap<Day, Amount>,
-    /// The time.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
 }
 
@@ -53,7 +53,7 @@ pub struct Options {
 #[derive(Debug)]
 pub struct Service;
 
-/// A router that runs. Dropping it stops it at once; [`Handle::drain`] lets calls end first.
+/// A running router. Dropping it stops it at once; [`Handle::drain`] lets calls end first.
 pub struct Handle {
     threads: Option<Threads>,
     shared: Arc<Shared>,
@@ -62,18 +62,18 @@ pub struct Handle {
     signals: Mutex<Option<Signals>>,
 }
 
-/// What the system says. Listened to once and then kept, so that nothing is lost between two waits.
+/// Signal streams. Opened once and kept, so that no signal is lost between two waits.
 struct Signals {
     term: unix::Signal,
     interrupt: unix::Signal,
     hang_up: unix::Signal,
 }
 
-/// What a reload brings.
+/// A reloaded configuration.
 pub struct Reload {
     /// The limits of every request.
     pub limits: RequestLimits,
-    /// Who answers from now on.
+    /// The upstreams from now on.
     pub upstreams: Vec<Upstream>,
     /// The budget of each day.
     pub per_day: Limits,
@@ -81,7 +81,7 @@ pub struct Reload {
     pub per_engine: BTreeMap<String, Limits>,
 }
 
-/// What the system tells the process.
+/// A signal to the process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Signal {
     /// Drain and stop.
@@ -90,12 +90,12 @@ pub enum Signal {
     Reload,
 }
 
-/// A run that has ended.
+/// A revoked run.
 #[derive(Clone, Debug)]
 pub struct Revoked {
-    /// What it used.
+    /// Its usage.
     pub sums: Sums,
-    /// What was refused to it.
+    /// Its refused requests.
     pub refusals: Refusals,
 }
 
@@ -110,58 +110,59 @@ pub enum StartError {
         "the router cannot listen on {address}: {source}; stop what listens there, or choose another address"
     )]
     Listen {
-        /// Where.
+        /// The address.
         address: Address,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
 }
 
-/// A run cannot be let in.
+/// A run cannot be admitted.
 #[derive(Debug, thiserror::Error)]
 pub enum AdmitError {
     /// Its calls could not be recorded.
     #[error("the record of calls cannot be opened: {0}")]
     Audit(#[from] AuditError),
-    /// There is no randomness for its token.
+    /// There are no random bytes for its token.
     #[error("the system gives no random bytes for the run's token: {0}")]
     Random(getrandom::Error),
-    /// It is there already.
-    #[error("the run `{0}` was let in before")]
+    /// It is admitted already.
+    #[error("the run `{0}` is admitted already")]
     Twice(Arc<str>),
     /// Another holds its token.
     #[error("two runs would hold the same token; give each one of its own")]
     SameToken,
-    /// A model has nobody who answers.
-    #[error("the model `{0}` has an empty chain: nobody would answer")]
+    /// A model has no upstream.
+    #[error("the model `{0}` has an empty chain of upstreams")]
     EmptyChain(String),
 }
 
 impl Service {
-    /// Starts the router. It listens nowhere until it is told to.
+    /// Starts the router, without a listener.
     pub fn start(options: Options) -> Result<Handle, StartError> {
         Self::start_below(options, None)
     }
 
-    /// The same for a run below another one: every call counts against the budgets of all runs above it too.
-    pub fn start_below(options: Options, above: Option<&RunAbove>) -> Result<Handle, StartError> {
+    /// Starts the router of a child run: every call counts against the budgets of all its parents too.
+    pub fn start_below(options: Options, above: Option<&ParentBudget>) -> Result<Handle, StartError> {
         let Options { limits, upstreams, per_day, per_engine, leases, holder, earlier, clock } = options;
         let threads = Threads::start(limits.threads).map_err(StartError::Threads)?;
         let room = Arc::new(Semaphore::new(limits.max_connections));
         let settings = Settings { limits, per_day, per_engine };
         let budgets = Budgets::below(above.map(|above| above.budget.clone()), leases, &holder);
-        let kin = above.map_or_else(Kin::default, |above| above.kin.clone());
-        let shared = Arc::new(Shared::new(settings, by_name(upstreams), budgets, kin, earlier, clock));
-        shared.kin.join(&shared);
+        let budget_group = above.map_or_else(BudgetGroup::default, |above| above.budget_group.clone());
+        let shared =
+            Arc::new(Shared::new(settings, by_name(upstreams), budgets, budget_group, earlier, clock));
+        shared.budget_group.join(&shared);
         threads.runtime().spawn(keep_synced(shared.clone()));
-        threads.runtime().spawn(scribe::write_on(shared.clone()));
+        threads.runtime().spawn(audit_writer::write_on(shared.clone()));
         let draining = watch::Sender::new(false);
         Ok(Handle { threads: Some(threads), shared, room, draining, signals: Mutex::default() })
     }
 }
 
 impl Signals {
-    /// The ones that are listened to, from now on at the latest.
+    /// The signal streams, opened on the first call.
     fn listened_to(held: &mut Option<Self>) -> io::Result<&mut Self> {
         Ok(match held {
             Some(signals) => signals,
@@ -179,14 +180,18 @@ impl Handle {
         self.threads.as_ref().map(Threads::runtime)
     }
 
-    /// Listens for agents. Gives the address, with the port that the system chose where none was named.
+    /// Listens for agents. Gives the address, with the port that the kernel chose.
     pub fn listen(&self, address: &Address) -> Result<Address, StartError> {
         self.bind(address, |listener| {
-            listener.serve(self.shared.clone(), self.room.clone(), self.draining.subscribe());
+            let (shared, draining) = (self.shared.clone(), self.draining.subscribe());
+            let stop = draining.clone();
+            tokio::spawn(listener.serve(self.room.clone(), stop, move |stream| {
+                connection::serve(shared.clone(), stream, draining.clone())
+            }));
         })
     }
 
-    /// Listens for the operator. `reload` reads the configuration again and says what came of it.
+    /// Listens for operators. `reload` reads the configuration again and describes the result.
     pub fn listen_admin(
         &self,
         address: &Address,
@@ -203,20 +208,20 @@ impl Handle {
             return Err(failed(io::Error::other("the router has ended")));
         };
         let _inside = runtime.enter();
-        let listener = runtime.block_on(Listener::bind(address)).map_err(failed)?;
+        let listener = runtime.block_on(Listener::bind(&to_net(address))).map_err(failed)?;
         let bound = listener.address().map_err(failed)?;
         serve(listener);
-        Ok(bound)
+        Ok(from_net(bound))
     }
 
-    /// Lets a run in, with a new token. Its calls are recorded in `directory`.
+    /// Admits a run, with a new token. Its calls are recorded in `directory`.
     pub fn admit(&self, grant: Grant, directory: &Path) -> Result<Secret<String>, AdmitError> {
         let token = new_token().map_err(AdmitError::Random)?;
         self.admit_with(&token, grant, directory)?;
         Ok(token)
     }
 
-    /// Lets the holder of a token in that was agreed on before.
+    /// Admits a run with a given token.
     pub fn admit_with(
         &self,
         token: &Secret<String>,
@@ -239,8 +244,8 @@ impl Handle {
         Ok(())
     }
 
-    /// Lets the holders of tokens in, and changes what those may do who are in. Where a token changed, the old one is dead;
-    /// tokens change all in one go, so that two runs can swap theirs. Each run's calls are recorded in `directory` of it.
+    /// Admits new clients and changes the grants of known ones. A replaced token is revoked; tokens change atomically, so
+    /// that two clients can swap theirs. Each client's calls are recorded in its `directory`.
     pub fn admit_all(
         &self,
         admitted: Vec<(Secret<String>, Grant)>,
@@ -260,7 +265,7 @@ impl Handle {
         Ok(())
     }
 
-    /// Changes what a run may do. Gives whether there is such a run.
+    /// Changes the grant of a run. Gives whether there is such a run.
     pub fn change(&self, grant: Grant) -> bool {
         let Some(run) = self.shared.runs.named(&grant.run) else { return false };
         self.shared.budgets.open(Scope::Run(grant.run.clone()), grant.limits, Amount::default());
@@ -268,11 +273,11 @@ impl Handle {
         true
     }
 
-    /// Ends a run: its token is dead, its calls are ended and recorded, and the record is on disk.
+    /// Revokes a run: its token is invalid, its calls are ended and recorded, and the record is on disk.
     pub fn revoke(&self, run: &str) -> Option<Result<Revoked, AuditError>> {
         let run = self.shared.runs.remove(run)?;
-        // Nobody waits for what has ended already.
-        scribe::write(&self.shared);
+        // Record ended calls first: the wait below is for in-flight ones.
+        audit_writer::write(&self.shared);
         if let Some(runtime) = self.runtime() {
             runtime.block_on(run.hang_up());
         }
@@ -281,21 +286,21 @@ impl Handle {
         Some(run.audit.finish().map(|sums| Revoked { sums, refusals }))
     }
 
-    /// A run that is let in, for the routers of runs below it; none if there is no such run.
+    /// The budget of an admitted run, for the routers of its child runs.
     #[must_use]
-    pub fn above(&self, run: &str) -> Option<RunAbove> {
+    pub fn above(&self, run: &str) -> Option<ParentBudget> {
         let scope = Scope::Run(self.shared.runs.named(run)?.name.clone());
         let budget = Above::new(self.shared.budgets.clone(), scope);
-        Some(RunAbove { budget, kin: self.shared.kin.clone() })
+        Some(ParentBudget { budget, budget_group: self.shared.budget_group.clone() })
     }
 
-    /// Listens for what the system tells the process, from now on. What comes before the first wait is kept for it.
+    /// Listens for signals from now on. One that comes before the first wait is kept for it.
     pub fn listen_for_signals(&self) -> io::Result<()> {
         let Some(runtime) = self.runtime() else { return Ok(()) };
         runtime.block_on(async { Signals::listened_to(&mut *self.signals.lock().await).map(drop) })
     }
 
-    /// Waits until the system tells the process to stop or to reload.
+    /// Waits for a signal to stop or to reload.
     pub fn wait_for_signal(&self) -> io::Result<Signal> {
         let Some(runtime) = self.runtime() else { return Ok(Signal::Stop) };
         runtime.block_on(async {
@@ -309,38 +314,38 @@ impl Handle {
         })
     }
 
-    /// What was refused to a run so far.
+    /// The refused requests of a run so far.
     #[must_use]
     pub fn refusals(&self, run: &str) -> Option<Refusals> {
         self.shared.runs.named(run).map(|run| run.refusals())
     }
 
-    /// How many calls of a run have begun so far: those that begin later have this number or a higher one.
+    /// How many calls of a run have begun: later ones have this number or a higher one.
     #[must_use]
     pub fn calls_begun(&self, run: &str) -> Option<u64> {
         self.shared.runs.named(run).map(|run| run.audit.calls_begun())
     }
 
-    /// The names of all runs that are let in.
+    /// The names of all admitted runs.
     #[must_use]
     pub fn runs(&self) -> Vec<Arc<str>> {
         self.shared.runs.all().iter().map(|run| run.name.clone()).collect()
     }
 
-    /// Takes another configuration. Calls under way go on with the one that they began with.
+    /// Applies another configuration. In-flight calls keep the one that they began with.
     pub fn reload(&self, reload: Reload) {
         let Reload { limits, upstreams, per_day, per_engine } = reload;
         self.shared.change(Settings { limits, per_day, per_engine }, by_name(upstreams));
     }
 
-    /// What it is at.
+    /// Its state.
     #[must_use]
     pub fn state(&self) -> Option<State> {
         self.runtime().map(|runtime| admin::state(&self.shared, runtime.handle()))
     }
 
-    /// Takes no more connections, lets calls under way end, and stops. Gives how many calls did not end in time; they
-    /// are broken off and recorded as such.
+    /// Drains: accepts no more connections, waits for in-flight calls, and stops. Gives how many calls did not end in time;
+    /// they are cut off and recorded as such.
     #[must_use]
     pub fn drain(mut self, within: Duration) -> usize {
         self.draining.send_replace(true);
@@ -350,7 +355,7 @@ impl Handle {
         let left = runtime.block_on(async move {
             let deadline = tokio::time::Instant::now() + within;
             loop {
-                scribe::write(&shared);
+                audit_writer::write(&shared);
                 let left = shared.metrics.calls_under_way();
                 if left == 0 || tokio::time::Instant::now() >= deadline {
                     return left;
@@ -363,11 +368,11 @@ impl Handle {
             for run in &runs {
                 run.hang_up().await;
             }
-            // What cannot be given back stays charged until the next start.
+            // A lease that cannot be returned stays charged until the next start.
             let _ = self.shared.budgets.close().await;
         });
         for run in runs {
-            // What cannot be brought to the disk now was at least written.
+            // The records are written, even where they cannot be synced.
             let _ = run.audit.sync();
         }
         threads.stop(Duration::from_secs(1));
@@ -379,7 +384,7 @@ impl Drop for Handle {
     fn drop(&mut self) {
         if let Some(threads) = self.threads.take() {
             threads.stop(Duration::ZERO);
-            scribe::write(&self.shared);
+            audit_writer::write(&self.shared);
         }
     }
 }
@@ -388,18 +393,29 @@ fn by_name(upstreams: Vec<Upstream>) -> Upstreams {
     upstreams.into_iter().map(|upstream| (Arc::from(upstream.name()), Arc::new(upstream))).collect()
 }
 
+fn to_net(address: &Address) -> herma_net::Address {
+    match address {
+        Address::Tcp(address) => herma_net::Address::Tcp(*address),
+        Address::Unix(path) => herma_net::Address::Unix(path.clone()),
+    }
+}
+
+fn from_net(address: herma_net::Address) -> Address {
+    match address {
+        herma_net::Address::Tcp(address) => Address::Tcp(address),
+        herma_net::Address::Unix(path) => Address::Unix(path),
+    }
+}
+
 async fn keep_synced(shared: Arc<Shared>) {
     loop {
         tokio::time::sleep(SYNC_EVERY).await;
-        // What one process does not spend others may.
+        // Return unused leases to other processes.
         let _ = shared.budgets.tidy().await;
-        for upstream in shared.upstreams().values() {
-            upstream.tidy();
-        }
         let runs = shared.runs.all();
         let synced = tokio::task::spawn_blocking(move || {
             for run in runs {
-                // One that fails has refused further calls already.
+                // After a failed sync the audit log refuses further calls by itself.
                 let _ = run.audit.sync();
             }
         });

@@ -1,5 +1,5 @@
-//! What the router counts, in the form that Prometheus reads. Names of upstreams and words of herma only: no run, no
-//! model of a client's spelling, no address.
+//! The router's metrics for Prometheus. Labels are upstream names and fixed codes only: no run, no client-chosen model
+//! name, no address.
 
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
@@ -15,7 +15,7 @@ use prometheus_client::registry::Registry;
 
 type Labels = [(&'static str, &'static str); 2];
 
-/// An upstream, and what came of asking it.
+/// An upstream, and the outcome of an attempt.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Attempted {
     upstream: Arc<str>,
@@ -28,7 +28,7 @@ impl EncodeLabelSet for Attempted {
     }
 }
 
-/// The counters of a family that calls come by, each found without its labels being hashed.
+/// The counters of a family, found without hashing labels.
 #[derive(Debug)]
 struct Known<K>(RwLock<Vec<(K, Counter)>>);
 
@@ -39,7 +39,7 @@ impl<K> Default for Known<K> {
 }
 
 impl<K> Known<K> {
-    /// More than there are in a router that is not reloaded again and again; what comes then is hashed.
+    /// More than a router has that is not reloaded again and again; further ones are hashed.
     const MOST: usize = 64;
 
     fn inc(&self, is: impl Fn(&K) -> bool, made: impl FnOnce() -> (K, Counter)) {
@@ -80,7 +80,7 @@ impl Default for Metrics {
         let buckets = [0.001, 0.005, 0.025, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0];
         let mut registry = Registry::with_prefix("herma_router");
         let tokens = Family::<[(&'static str, &'static str); 1], Counter>::default();
-        // What it gives holds a lock, which must not be held when the next one is asked for.
+        // The guard must be dropped before the next lookup locks again.
         let counter = |kind| Counter::clone(&tokens.get_or_create(&[("kind", kind)]));
         let metrics = Self {
             registry: Mutex::default(),
@@ -134,7 +134,7 @@ impl Metrics {
         self.under_way.dec();
     }
 
-    /// How many calls are under way.
+    /// In-flight calls.
     pub(super) fn calls_under_way(&self) -> usize {
         usize::try_from(self.under_way.get()).unwrap_or(0)
     }
@@ -184,10 +184,10 @@ impl Metrics {
         }
     }
 
-    /// All of it as text.
+    /// The exposition text.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
-        // A String takes everything.
+        // Writing to a String cannot fail.
         let _ = encode(&mut text, &self.registry.lock().unwrap_or_else(PoisonError::into_inner));
         text
     }

@@ -1,4 +1,4 @@
-//! A request that is not answered by an upstream, and how the client is told.
+//! The router's own refusal of a request, and its response.
 
 use bytes::Bytes;
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
@@ -8,17 +8,17 @@ use std::time::Duration;
 use crate::budget::{Exhausted, Lack, Scope};
 use crate::dialect::{ApiError, Dialect, Refusal};
 
-/// Tells a client's library whether to try again by itself.
+/// Tells a client's library whether to retry by itself.
 const SHOULD_RETRY: HeaderName = HeaderName::from_static("x-should-retry");
 
-/// Why a request is not answered by an upstream.
+/// Why the router refuses a request.
 #[derive(Clone, Debug)]
 pub(super) struct Refused {
     pub(super) error: ApiError,
-    /// One word for the record.
+    /// The reason code in the record.
     pub(super) reason: &'static str,
     pub(super) retry_after: Option<Duration>,
-    /// Whether asking again the same could help.
+    /// Whether the same request could succeed later.
     pub(super) may_retry: bool,
 }
 
@@ -28,8 +28,8 @@ impl Refused {
         Self { error, reason, retry_after: None, may_retry: false }
     }
 
-    /// The same, for what may pass by itself.
-    pub(super) fn passing(self, retry_after: Option<Duration>) -> Self {
+    /// The same, for a condition that may pass by itself.
+    pub(super) fn retryable(self, retry_after: Option<Duration>) -> Self {
         Self { retry_after, may_retry: true, ..self }
     }
 
@@ -77,7 +77,7 @@ impl Refused {
     /// A budget does not allow a call of this run.
     pub(super) fn budget(exhausted: &Exhausted, run: &str) -> Self {
         let whose = match &exhausted.scope {
-            Scope::Run(name) if **name != *run => "a run that this one lies in",
+            Scope::Run(name) if **name != *run => "a parent run of this one",
             Scope::Run(_) => "this run",
             Scope::Engine(_) => "this engine",
             Scope::Day(_) => "this day",
@@ -88,8 +88,8 @@ impl Refused {
             Lack::Price => {
                 Some("it is a budget in dollars, and the configuration has no price of this model")
             }
-            Lack::Budget => Some("nobody opened it"),
-            Lack::Store => Some("what others spent of it cannot be learned"),
+            Lack::Budget => Some("it is not open"),
+            Lack::Store => Some("the spending of other processes is unknown"),
         };
         if let Some(why) = unknown {
             let message = format!(
@@ -98,8 +98,8 @@ impl Refused {
             return Self::new(503, "budget_unknown", message);
         }
         let message = format!(
-            "the budget of {whose} does not allow this call: {what}. Ask for less, or have the budget raised; calls \
-             under way may still give some of it back"
+            "the budget of {whose} does not allow this call: {what}. Ask for less, or have the budget raised; in-flight \
+             calls may still return some of it"
         );
         Self::new(429, "budget_exhausted", message)
     }

@@ -1,28 +1,27 @@
-//! What can be called on the agent's listener. Nothing here changes anything but the budgets and the record of calls.
+//! The routes of the agents' listener. They change nothing but budgets and the record of calls.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
+use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
+use hyper::body::Incoming;
 use serde_json::json;
 
-use super::answer::Answer;
+use super::audit_writer;
 use super::call::{self, call};
 use super::connection::Connection;
-use super::head::Head;
 use super::refused::Refused;
-use super::scribe;
+use super::response_body::ResponseBody;
 use super::shared::Shared;
-use super::talk::Incoming;
 use crate::dialect::Dialect;
 use crate::door::{Door, dialect_of, door_at};
 use crate::grant::Grant;
 
-/// A client of the other family says which version of its API it speaks.
+/// Sent by clients of the Anthropic API.
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 
-/// A place that can be called.
+/// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
     Door(Door),
@@ -51,7 +50,7 @@ impl Route {
     }
 }
 
-/// Every path that is answered, with its method.
+/// Every route, as method and path.
 #[must_use]
 pub fn paths() -> Vec<(Method, &'static str)> {
     let reads = ["/v1/models", "/healthz", "/readyz", "/metrics"].map(|path| (Method::GET, path));
@@ -61,17 +60,17 @@ pub fn paths() -> Vec<(Method, &'static str)> {
 pub(super) async fn answer(
     shared: &Arc<Shared>,
     connection: &Connection,
-    head: &Head,
-    body: Incoming<'_>,
-) -> Response<Answer> {
-    let (path, query) = head.place().unwrap_or_default();
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    let (head, body) = request.into_parts();
+    let (path, query) = origin_form(&head.uri).unwrap_or_default();
     let dialect = dialect_at(path);
     let tell = |refused: Refused| {
         let (response, body) = refused.body(dialect);
-        response.map(|()| Answer::Whole(body))
+        response.map(|()| ResponseBody::Whole(body))
     };
     let Some(route) = Route::at(path) else {
-        let message = "there is nothing at this path; GET /v1/models lists what may be asked";
+        let message = "there is nothing at this path; GET /v1/models lists the models of this run";
         return tell(Refused::new(404, "not_found", message));
     };
     if head.method != route.method() {
@@ -91,19 +90,19 @@ pub(super) async fn answer(
         _ => false,
     };
     if !is_query_known {
-        return tell(Refused::new(400, "bad_request", "this query is not known here; send none"));
+        return tell(Refused::new(400, "bad_request", "this query is not supported here; send none"));
     }
     let whole = |status, kind: &'static str, body: Bytes| {
-        let mut response = Response::new(Answer::Whole(body));
+        let mut response = Response::new(ResponseBody::Whole(body));
         *response.status_mut() = status;
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     };
     match route {
-        Route::Door(door) => call(shared, connection, door, head, body).await,
+        Route::Door(door) => call(shared, connection, door, &head, body).await,
         Route::Models => match call::authenticate(shared, connection, &head.headers) {
             Ok(run) => {
-                let anthropic = head.headers.all(&VERSION).next().is_some();
+                let anthropic = head.headers.contains_key(&VERSION);
                 whole(StatusCode::OK, "application/json", models(&run.grant(), anthropic))
             }
             Err(refused) => tell(refused),
@@ -115,13 +114,20 @@ pub(super) async fn answer(
         Route::Ready => whole(StatusCode::OK, "text/plain", Bytes::from_static(b"ready\n")),
         Route::Metrics => {
             let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-            scribe::write(shared);
+            audit_writer::write(shared);
             whole(StatusCode::OK, kind, Bytes::from(shared.metrics.text()))
         }
     }
 }
 
-/// The dialect in which an error at a path is told.
+/// The path and the query of a target in origin form. The absolute form is for proxies, the authority form for tunnels:
+/// the router is neither.
+pub(super) fn origin_form(uri: &Uri) -> Option<(&str, Option<&str>)> {
+    let is_origin = uri.scheme().is_none() && uri.authority().is_none() && uri.path().starts_with('/');
+    is_origin.then(|| (uri.path(), uri.query()))
+}
+
+/// The dialect of an error at a path.
 fn dialect_at(path: &str) -> Dialect {
     match door_at(path) {
         Some(door) => dialect_of(door),
@@ -130,7 +136,7 @@ fn dialect_at(path: &str) -> Dialect {
     }
 }
 
-/// The models that a run may ask, in the shape of either family.
+/// The models of a run, in the shape of either API.
 fn models(grant: &Grant, anthropic: bool) -> Bytes {
     let names: Vec<&String> = grant.models.keys().collect();
     let list = if anthropic {

@@ -1,4 +1,4 @@
-//! The runs that may call: who holds which token, and what each has under way.
+//! The admitted runs, by token, with their in-flight calls.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -15,34 +15,34 @@ use super::connection::HangUp;
 use crate::audit::Audit;
 use crate::grant::Grant;
 
-/// The most names of refused models that are kept of a run.
-const MOST_NOTED: usize = 32;
+/// The most refused models, and budgets, that are noted per run.
+const MAX_NOTED: usize = 32;
 
-/// A run that may call.
+/// An admitted run.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) name: Arc<str>,
     grant: RwLock<Arc<Grant>>,
     pub(super) audit: Audit,
-    /// Its connections, to be hung up when it ends.
+    /// Its connections, closed when it ends.
     connections: Mutex<HashMap<u64, Arc<HangUp>>>,
-    /// How many calls are under way, and [`ENDED`] where none may begin any more.
+    /// The number of in-flight calls, with [`ENDED`] where none may begin any more.
     under_way: AtomicUsize,
-    /// Told when the last call of a run that has ended is over.
+    /// Notified when the last call of an ended run is over.
     last_is_over: Notify,
     refusals: Mutex<Refusals>,
     engine_open: AtomicBool,
 }
 
-/// The mark of a run that has ended, beside the number of its calls.
+/// The flag of an ended run, beside the number of its calls.
 const ENDED: usize = 1 << (usize::BITS - 1);
 
-/// What was refused to a run, each once, in order.
+/// The refused requests of a run, each once, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Refusals {
-    /// Models that it asked for and may not ask.
+    /// Models that were requested and are not admitted.
     pub models: Vec<String>,
-    /// Budgets that were exhausted: whose, and of what.
+    /// Exhausted budgets: scope and unit.
     pub budgets: Vec<String>,
 }
 
@@ -64,7 +64,7 @@ impl Run {
         self.grant.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Lets it do something else from now on.
+    /// Replaces its grant.
     pub(super) fn change(&self, grant: Grant) {
         *self.grant.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(grant);
     }
@@ -78,7 +78,7 @@ impl Run {
         self.engine_open.store(true, Ordering::Release);
     }
 
-    /// A call begins. Not if the run has ended: then it must not be made, for nobody would look at its record.
+    /// Begins a call. False where the run has ended: nobody would read its record.
     pub(super) fn begin(&self) -> bool {
         let one_more = |under_way| (under_way & ENDED == 0).then_some(under_way + 1);
         self.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()
@@ -94,15 +94,15 @@ impl Run {
         self.under_way.load(Ordering::Acquire) & !ENDED
     }
 
-    /// Ends its connections and waits until each of its calls is recorded.
+    /// Closes its connections and waits until each of its calls is recorded.
     pub(super) async fn hang_up(&self) {
         self.under_way.fetch_or(ENDED, Ordering::AcqRel);
         for connection in lock(&self.connections).values() {
-            connection.tell();
+            connection.request();
         }
         loop {
             let mut told = pin!(self.last_is_over.notified());
-            // Before the look: what is told between the two is not missed.
+            // Enabled before the check, so that no notification is missed.
             told.as_mut().enable();
             if self.under_way() == 0 {
                 return;
@@ -133,7 +133,7 @@ impl Run {
 }
 
 fn note(noted: &mut Vec<String>, what: &str) {
-    if noted.len() < MOST_NOTED && !noted.iter().any(|known| known == what) {
+    if noted.len() < MAX_NOTED && !noted.iter().any(|known| known == what) {
         noted.push(what.to_owned());
     }
 }
@@ -142,8 +142,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Who holds which token. Tokens themselves are not kept, only their digests: what is looked up tells nothing by how long
-/// it takes.
+/// The runs by token. Only digests of tokens are kept: the time of a lookup reveals nothing about a token.
 #[derive(Debug, Default)]
 pub(super) struct Runs {
     by_token: RwLock<HashMap<Digest, Arc<Run>>>,
@@ -151,7 +150,7 @@ pub(super) struct Runs {
 }
 
 impl Runs {
-    /// Lets a run in. Gives whether that was done: not, if another holds the token.
+    /// Adds a run. False where another run has the token.
     pub(super) fn insert(&self, token: &Secret<String>, run: Arc<Run>) -> bool {
         let digest = Digest::of(token.expose().as_bytes());
         match self.by_token.write().unwrap_or_else(PoisonError::into_inner).entry(digest) {
@@ -177,8 +176,8 @@ impl Runs {
         self.by_token.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
     }
 
-    /// Gives runs other tokens, all in one go: two may swap theirs. Gives whether that was done; where two runs would hold
-    /// the same token, nothing is changed.
+    /// Replaces tokens atomically: two runs may swap theirs. Changes nothing, and gives false, where two runs would have the
+    /// same token.
     pub(super) fn give_tokens<'a>(
         &self,
         tokens: impl Iterator<Item = (&'a Arc<str>, &'a Secret<String>)>,
@@ -195,7 +194,7 @@ impl Runs {
         is_right
     }
 
-    /// Takes a run's token away.
+    /// Removes a run.
     pub(super) fn remove(&self, name: &str) -> Option<Arc<Run>> {
         let mut runs = self.by_token.write().unwrap_or_else(PoisonError::into_inner);
         let token = runs.iter().find(|(_, run)| &*run.name == name).map(|(token, _)| *token)?;
@@ -207,7 +206,7 @@ impl Runs {
     }
 }
 
-/// A token that nobody can guess.
+/// A random token.
 pub(super) fn new_token() -> Result<Secret<String>, getrandom::Error> {
     let mut random = [0; 32];
     getrandom::fill(&mut random)?;

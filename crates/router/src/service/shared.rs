@@ -1,15 +1,14 @@
-//! What all requests of a router share.
+//! The state that all requests of a router share.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use herma_core::Clock;
 
-use super::date::Date;
-use super::kin::Kin;
+use super::audit_writer::AuditWriter;
+use super::budget_group::BudgetGroup;
 use super::metrics::Metrics;
 use super::runs::{Run, Runs};
-use super::scribe::Scribe;
 use crate::budget::{Amount, Ask, Budgets, Day, Exhausted, LeaseError, Limits, Reserved, Scope};
 use crate::config::RequestLimits;
 use crate::grant::Grant;
@@ -18,25 +17,24 @@ use crate::upstream::Upstream;
 /// The upstreams by name.
 pub(super) type Upstreams = HashMap<Arc<str>, Arc<Upstream>>;
 
-/// What all requests of a router share.
+/// The state that all requests of a router share.
 pub(super) struct Shared {
     pub(super) runs: Runs,
     pub(super) budgets: Budgets,
-    pub(super) kin: Kin,
+    pub(super) budget_group: BudgetGroup,
     pub(super) metrics: Metrics,
-    pub(super) scribe: Scribe,
+    pub(super) audit_writer: AuditWriter,
     pub(super) clock: Arc<dyn Clock>,
-    pub(super) date: Date,
     settings: RwLock<Arc<Settings>>,
     upstreams: RwLock<Arc<Upstreams>>,
     day: RwLock<Option<(Day, Scope)>>,
-    /// What was spent by those who are no clients any more.
+    /// The spending of former clients.
     earlier: BTreeMap<Day, Amount>,
     /// Held while a shared budget is opened.
     opening: tokio::sync::Mutex<()>,
 }
 
-/// What a reload can change, besides the upstreams.
+/// The settings that a reload can change, besides the upstreams.
 #[derive(Clone, Debug)]
 pub(super) struct Settings {
     pub(super) limits: RequestLimits,
@@ -55,18 +53,17 @@ impl Shared {
         settings: Settings,
         upstreams: Upstreams,
         budgets: Budgets,
-        kin: Kin,
+        budget_group: BudgetGroup,
         earlier: BTreeMap<Day, Amount>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
             runs: Runs::default(),
             budgets,
-            kin,
+            budget_group,
             metrics: Metrics::default(),
-            scribe: Scribe::default(),
+            audit_writer: AuditWriter::default(),
             clock,
-            date: Date::default(),
             settings: RwLock::new(Arc::new(settings)),
             upstreams: RwLock::new(Arc::new(upstreams)),
             day: RwLock::default(),
@@ -83,15 +80,15 @@ impl Shared {
         self.upstreams.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes other settings and upstreams. Calls under way go on with what they began with.
+    /// Applies other settings and upstreams. In-flight calls keep theirs.
     pub(super) fn change(&self, settings: Settings, upstreams: Upstreams) {
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
         *self.upstreams.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(upstreams);
         self.change_limits();
     }
 
-    /// The budgets that a run's calls count against. Those that are shared are opened when they are first needed, with
-    /// what the records say that was spent of them before.
+    /// The budgets that a run's calls count against. Shared ones are opened when first needed, with their recorded
+    /// spending.
     pub(super) async fn scopes(&self, run: &Run, grant: &Grant) -> Result<[Option<Scope>; 3], LeaseError> {
         let day = self.day().await?;
         let engine = grant.engine.clone().map(Scope::Engine);
@@ -102,14 +99,14 @@ impl Shared {
         Ok([Some(Scope::Run(run.name.clone())), engine, Some(day)])
     }
 
-    /// Sets aside what a call can cost. Before one is refused or lowered, the calls that have ended are settled.
+    /// Reserves the most that a call can cost. Ended calls are settled before one is refused or lowered.
     pub(super) async fn reserve(&self, scopes: &[Scope], ask: Ask) -> Result<Reserved, Exhausted> {
         match self.budgets.reserve(scopes, ask).await {
             Ok(reserved) if reserved.output == ask.output => return Ok(reserved),
             Ok(lowered) => self.budgets.release(lowered.reservation),
             Err(_) => {}
         }
-        self.kin.settle_ended();
+        self.budget_group.settle_ended();
         self.budgets.reserve(scopes, ask).await
     }
 
@@ -138,15 +135,15 @@ impl Shared {
         Ok(scope)
     }
 
-    /// Opens the budget of an engine. What an earlier process of this router leased and did not live to give back stays
-    /// charged: which runs were that engine's is not known any more, and too much is better than too little.
+    /// Opens the budget of an engine. A lease that an earlier process of this router did not return stays charged: the runs
+    /// of that engine are unknown, and too much is safer than too little.
     fn open_engine(&self, engine: &Scope) {
         let Scope::Engine(name) = engine else { return };
         let limits = self.settings().per_engine.get(&**name).copied().unwrap_or_default();
         self.budgets.open(engine.clone(), limits, Amount::default());
     }
 
-    /// Tells the shared budgets that are open their new limits.
+    /// Applies the new limits to open shared budgets.
     fn change_limits(&self) {
         let settings = self.settings();
         for budget in self.budgets.snapshot() {

@@ -1,7 +1,7 @@
 //! The threads that the router runs on.
 //!
-//! One is what a router has unless its operator says otherwise. It is then driven by a thread of the router's own, and not
-//! by a pool of one: a pool measures itself each time it falls asleep, which is twice in every call.
+//! The default is one, driven by a thread of the router's own and not by a pool of one: a pool updates its metrics each
+//! time it parks, which is twice in every call.
 
 use std::io;
 use std::sync::Arc;
@@ -30,7 +30,7 @@ impl Threads {
         let runtime = Arc::new(Builder::new_current_thread().thread_name(NAME).enable_all().build()?);
         let (stop, stopped) = oneshot::channel();
         let own = Arc::clone(&runtime);
-        // It ends when it is told to, or when nobody is left who could tell it.
+        // It ends when the sender is used or dropped.
         let thread =
             std::thread::Builder::new().name(NAME.to_owned()).spawn(move || drop(own.block_on(stopped)))?;
         Ok(Self { runtime, one: Some((stop, thread)) })
@@ -40,11 +40,11 @@ impl Threads {
         &self.runtime
     }
 
-    /// Stops everything. What blocks is waited for no longer than this.
+    /// Stops everything. Blocking tasks are waited for no longer than this.
     pub(super) fn stop(self, within: Duration) {
         if let Some((stop, thread)) = self.one {
             drop(stop);
-            // A panic there has been told already.
+            // The panic hook has reported a panic there already.
             let _ = thread.join();
         }
         if let Some(runtime) = Arc::into_inner(self.runtime) {

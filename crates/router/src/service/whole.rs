@@ -1,4 +1,4 @@
-//! What an answer came to, and how one that is no stream is read: when all of it has passed.
+//! The result of a call, and how a response without a stream is read: after its last byte.
 
 use bytes::Bytes;
 use herma_core::Digest;
@@ -6,15 +6,15 @@ use herma_core::model_call::Ended;
 use sha2::{Digest as _, Sha256};
 use smallvec::SmallVec;
 
-use super::flight::{Cost, Ending, Flight};
-use super::scribe::EndedCall;
+use super::audit_writer::EndedCall;
+use super::in_flight::{Cost, Ending, InFlightCall};
 use crate::dialect::answered;
 use crate::door::{Door, dialect_of};
 
-/// The largest answer, not a stream, that is looked into. What is larger passes, and is charged at the most.
-const MOST_READ: usize = 16 << 20;
+/// The largest response body that is parsed. A larger one is relayed, and charged at the most.
+const MAX_PARSED_BYTES: usize = 16 << 20;
 
-/// What an answer came to.
+/// The result of a call.
 pub(super) struct Read {
     pub(super) ended: Ended,
     pub(super) cost: Cost,
@@ -24,20 +24,20 @@ pub(super) struct Read {
     pub(super) reason: Option<&'static str>,
 }
 
-/// What has passed of an answer that is no stream.
+/// The relayed bytes of a response without a stream.
 #[derive(Debug, Default)]
 pub(super) struct Parts {
-    /// All of it, as long as that is not too much.
+    /// All of them, up to the limit.
     kept: SmallVec<[Bytes; 1]>,
     size: usize,
-    /// Of what is no longer kept.
+    /// The hash of bytes that are no longer kept.
     hash: Sha256,
 }
 
-/// An answer that is no stream and has passed.
+/// A response without a stream that was relayed.
 #[derive(Debug)]
 pub(super) struct WholeAnswer {
-    pub(super) flight: Box<Flight>,
+    pub(super) in_flight: Box<InFlightCall>,
     pub(super) status: u16,
     pub(super) parts: Parts,
 }
@@ -46,7 +46,7 @@ impl Parts {
     pub(super) fn add(&mut self, part: &Bytes) {
         self.size += part.len();
         self.kept.push(part.clone());
-        if self.size > MOST_READ {
+        if self.size > MAX_PARSED_BYTES {
             for part in self.kept.drain(..) {
                 self.hash.update(&part);
             }
@@ -62,7 +62,7 @@ impl Parts {
     }
 
     fn read(&self, door: Door, expects_output: bool) -> Read {
-        if self.size > MOST_READ {
+        if self.size > MAX_PARSED_BYTES {
             return Read { reason: Some("too_large_to_read"), ..Read::unread() };
         }
         if door == Door::CountTokens {
@@ -81,23 +81,23 @@ impl Parts {
 }
 
 impl WholeAnswer {
-    /// Has it read, settled and recorded, after the client got it.
+    /// Queues it to be read, settled and recorded.
     pub(super) fn pass_on(self) {
-        let shared = self.flight.shared.clone();
-        shared.scribe.take(self);
+        let shared = self.in_flight.shared.clone();
+        shared.audit_writer.take(self);
     }
 
     /// Reads and settles it.
     pub(super) fn close(mut self) -> Option<EndedCall> {
-        let read = self.parts.read(self.flight.door, self.flight.expects_output);
+        let read = self.parts.read(self.in_flight.door, self.in_flight.expects_output);
         let hash = self.parts.hashed();
-        self.flight.close(ending(self.status, read, hash))
+        self.in_flight.close(ending(self.status, read, hash))
     }
 }
 
-/// Ends a call with what its answer came to.
-pub(super) fn end(mut flight: Box<Flight>, status: u16, read: Read, hash: Sha256) {
-    flight.end(ending(status, read, hash));
+/// Ends a call with its result.
+pub(super) fn end(mut in_flight: Box<InFlightCall>, status: u16, read: Read, hash: Sha256) {
+    in_flight.end(ending(status, read, hash));
 }
 
 fn ending(status: u16, read: Read, hash: Sha256) -> Ending {
@@ -126,7 +126,7 @@ impl Read {
         Self::ended(Ended::Cut, None)
     }
 
-    /// One of which nothing is known but how it ended.
+    /// A result of which only the ending is known.
     fn ended(ended: Ended, reason: Option<&'static str>) -> Self {
         Self { ended, cost: Cost::Unknown, answered: None, stop: None, tool_calls: 0, reason }
     }

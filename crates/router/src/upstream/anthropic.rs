@@ -1,9 +1,8 @@
 //! Anthropic.
 
-use http::{HeaderName, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 
-use super::endpoint;
-use super::headers::Fields;
+use super::base_url;
 use super::provider::{OverHttp, Provider};
 use crate::dialect::MaximumKey;
 use crate::door::Door;
@@ -42,15 +41,15 @@ impl OverHttp for Anthropic {
     }
 
     fn path(&self, base: &str, door: Door) -> String {
-        endpoint::versioned(base, door)
+        base_url::versioned(base, door)
     }
 
-    fn authorize(&self, headers: &mut Fields) {
+    fn authorize(&self, headers: &mut HeaderMap) {
         if let Some(key) = &self.key {
-            headers.push((KEY, key.clone()));
+            headers.insert(KEY, key.clone());
         }
-        if headers.iter().all(|(name, _)| *name != VERSION) {
-            headers.push((VERSION, USUAL_VERSION));
+        if !headers.contains_key(&VERSION) {
+            headers.insert(VERSION, USUAL_VERSION);
         }
     }
 }

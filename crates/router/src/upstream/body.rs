@@ -6,26 +6,23 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
+use herma_net::IdleTimeout;
 use http_body::{Body, Frame, SizeHint};
 use hyper::body::Incoming;
 
-use super::lines::LineBody;
 use super::steps::Steps;
-use crate::patience::Patience;
 
 /// The body of an upstream's answer. Dropping it ends the call: an upstream that is still answering sees its connection
 /// or stream closed.
 pub struct UpstreamBody {
     source: Source,
-    patience: Patience,
+    idle: IdleTimeout,
 }
 
 /// Where a body comes from.
 pub(super) enum Source {
-    /// A connection that others may use too.
+    /// An upstream over HTTP.
     Http(Incoming),
-    /// A connection of its own.
-    Line(LineBody),
     /// A script.
     Scripted(Steps),
 }
@@ -43,7 +40,7 @@ pub enum BodyBroken {
 
 impl UpstreamBody {
     pub(super) fn new(source: Source, idle: Duration) -> Self {
-        Self { source, patience: Patience::new(idle) }
+        Self { source, idle: IdleTimeout::new(idle) }
     }
 }
 
@@ -57,25 +54,21 @@ impl Body for UpstreamBody {
     ) -> Poll<Option<Result<Frame<Bytes>, BodyBroken>>> {
         let this = self.get_mut();
         let polled = match &mut this.source {
-            // The library's words can hold the endpoint, so none of them get out.
+            // hyper's error texts can hold the endpoint, so none of them is passed on.
             Source::Http(incoming) => Pin::new(incoming).poll_frame(cx).map_err(|_| BodyBroken::Cut),
-            Source::Line(line) => line
-                .poll_next(cx)
-                .map(|next| next.map(|data| data.map(Frame::data).map_err(|_| BodyBroken::Cut))),
             Source::Scripted(steps) => steps.poll_frame(cx),
         };
         if polled.is_ready() {
-            this.patience.rewarded();
+            this.idle.reset();
             return polled;
         }
-        ready!(this.patience.poll_over(cx));
+        ready!(this.idle.poll_elapsed(cx));
         Poll::Ready(Some(Err(BodyBroken::Idle)))
     }
 
     fn is_end_stream(&self) -> bool {
         match &self.source {
             Source::Http(incoming) => incoming.is_end_stream(),
-            Source::Line(line) => line.is_end_stream(),
             Source::Scripted(steps) => steps.is_end(),
         }
     }
@@ -83,7 +76,6 @@ impl Body for UpstreamBody {
     fn size_hint(&self) -> SizeHint {
         match &self.source {
             Source::Http(incoming) => incoming.size_hint(),
-            Source::Line(line) => line.size_hint(),
             Source::Scripted(steps) => steps.size_hint(),
         }
     }

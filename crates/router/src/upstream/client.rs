@@ -3,49 +3,48 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::{Method, Request, Response, Uri};
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use http::{HeaderMap, Method, Request, Response, StatusCode, Uri, Version};
 use http_body_util::Full;
+use hyper::body::Incoming;
 use hyper_rustls::HttpsConnectorBuilder;
-use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::client::legacy::connect::dns::GaiResolver;
+use hyper_util::client::legacy::connect::{HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 
-use super::body::Source;
 use super::connector::{Connector, Names, NoConnection};
-use super::endpoint::Endpoint;
-use super::headers::Fields;
-use super::lines::Lines;
 use super::problem::SendError;
 use crate::config::HttpVersion;
 
-/// How long a connection is kept that nobody uses.
-const KEPT: Duration = Duration::from_secs(90);
-/// How often a connection on which something is waited for is asked whether it still lives.
-const ALIVE: Duration = Duration::from_secs(30);
+/// How long the pool keeps an idle connection.
+const POOL_IDLE_TIMEOUT: Duration = Duration::from_secs(90);
+/// The most idle connections in the pool.
+const MAX_IDLE_CONNECTIONS: usize = 1024;
+/// The keep-alive interval of TCP and of HTTP/2.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
+/// The largest response head over HTTP/1.1.
+const MAX_HEAD_BYTES: usize = 64 << 10;
 
-/// A client. It takes no proxy from the environment and follows no redirect: the one place a request goes to is the
-/// configured one.
-pub(super) enum HttpClient {
-    /// Where it is certain that a connection has one call at a time.
-    Lines(Lines),
-    /// Where many calls may share one, which then nobody's call can drive.
-    Shared { client: Client<Connector, Full<Bytes>>, first_byte: Duration },
+/// A client with a connection pool. It takes no proxy from the environment and follows no redirect: a request goes to the
+/// configured endpoint and nowhere else.
+pub(super) struct HttpClient {
+    client: Client<Connector, Full<Bytes>>,
+    first_byte: Duration,
 }
 
 impl HttpClient {
-    /// A client that speaks this version, connects within the first time and has the begin of an answer within the
-    /// second. `None`, if the endpoint makes no URI.
+    /// A client that speaks this version, connects within the first limit and has the head of a response within the
+    /// second.
     pub(super) fn new(
-        endpoint: &Endpoint,
         tls: ClientConfig,
         version: HttpVersion,
         (connect, first_byte): (Duration, Duration),
-    ) -> Option<Self> {
+    ) -> Self {
         let mut tcp = HttpConnector::new_with_resolver(Names(GaiResolver::new()));
         tcp.set_nodelay(true);
-        tcp.set_keepalive(Some(ALIVE));
+        tcp.set_keepalive(Some(KEEP_ALIVE));
         tcp.enforce_http(false);
         let builder = HttpsConnectorBuilder::new().with_tls_config(tls).https_or_http();
         let inner = match version {
@@ -53,73 +52,68 @@ impl HttpClient {
             HttpVersion::Two => builder.enable_http2().wrap_connector(tcp),
             HttpVersion::Negotiated => builder.enable_all_versions().wrap_connector(tcp),
         };
-        let connector = Connector { inner, within: connect };
-        // Only TLS negotiates.
-        let is_one = version == HttpVersion::One || version == HttpVersion::Negotiated && !endpoint.is_tls();
-        if is_one {
-            return Some(Self::Lines(Lines::new(
-                connector,
-                endpoint.at("/")?,
-                endpoint.host_header()?,
-                first_byte,
-            )));
-        }
         let client = Client::builder(TokioExecutor::new())
             .timer(TokioTimer::new())
             .pool_timer(TokioTimer::new())
-            .pool_idle_timeout(KEPT)
+            .pool_idle_timeout(POOL_IDLE_TIMEOUT)
+            .pool_max_idle_per_host(MAX_IDLE_CONNECTIONS)
+            .http1_max_buf_size(MAX_HEAD_BYTES)
             .http2_only(version == HttpVersion::Two)
-            .http2_keep_alive_interval(ALIVE)
-            .http2_keep_alive_timeout(ALIVE)
-            .build(connector);
-        Some(Self::Shared { client, first_byte })
+            .http2_keep_alive_interval(KEEP_ALIVE)
+            .http2_keep_alive_timeout(KEEP_ALIVE)
+            .build(Connector { inner, within: connect });
+        Self { client, first_byte }
     }
 
-    /// The URI of a path, as this client wants it.
-    pub(super) fn uri(&self, endpoint: &Endpoint, path: &str) -> Option<Uri> {
-        match self {
-            Self::Lines(_) => path.parse().ok(),
-            Self::Shared { .. } => endpoint.at(path),
-        }
-    }
-
-    /// Posts, and waits until the answer begins.
+    /// Posts, and waits for the head of the response.
     pub(super) async fn post(
         &self,
         uri: &Uri,
-        headers: Fields,
+        headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Source>, SendError> {
-        match self {
-            Self::Lines(lines) => Ok(lines.post(uri, &headers, &body).await?.map(Source::Line)),
-            Self::Shared { client, first_byte } => {
-                let mut request = Request::new(Full::new(body));
-                *request.method_mut() = Method::POST;
-                *request.uri_mut() = uri.clone();
-                for (name, value) in headers {
-                    request.headers_mut().append(name, value);
+    ) -> Result<Response<Incoming>, SendError> {
+        let mut request = Request::new(Full::new(body));
+        *request.method_mut() = Method::POST;
+        *request.uri_mut() = uri.clone();
+        *request.headers_mut() = headers;
+        let captured = capture_connection(&mut request);
+        match tokio::time::timeout(self.first_byte, self.client.request(request)).await {
+            Ok(Ok(response)) => {
+                if is_ambiguous(&response)
+                    && let Some(connection) = &*captured.connection_metadata()
+                {
+                    connection.poison();
                 }
-                match tokio::time::timeout(*first_byte, client.request(request)).await {
-                    Ok(Ok(response)) => Ok(response.map(Source::Http)),
-                    Ok(Err(error)) => Err(no_answer(&error)),
-                    Err(_) => Err(SendError::FirstByteTimeout),
-                }
+                Ok(response)
             }
-        }
-    }
-
-    /// Lets go of connections that nobody needs.
-    pub(super) fn tidy(&self) {
-        if let Self::Lines(lines) = self {
-            lines.tidy(KEPT);
+            Ok(Err(error)) => Err(no_response(&error)),
+            Err(_) => Err(SendError::FirstByteTimeout),
         }
     }
 }
 
-/// What an error means for the request. Only what came while connecting is certain to be before it left; a request
-/// that was given to a connection may be on its way, whatever became of it. (One that was given to an old connection
-/// and was certainly not written is sent again by the client, on another.)
-fn no_answer(error: &ClientError) -> SendError {
+/// Whether other parsers could see another end of the body than hyper. The connection is not used again then: one parser's
+/// rest of a body is another's next response.
+fn is_ambiguous(response: &Response<Incoming>) -> bool {
+    if response.version() >= Version::HTTP_2 {
+        return false;
+    }
+    let headers = response.headers();
+    let has_no_body = matches!(response.status(), StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED);
+    let lengths = headers.get_all(CONTENT_LENGTH);
+    let mut codings = headers.get_all(TRANSFER_ENCODING).into_iter();
+    match codings.next() {
+        None => has_no_body && lengths.iter().any(|length| length != "0"),
+        Some(coding) => {
+            let is_chunked = coding.as_bytes().eq_ignore_ascii_case(b"chunked");
+            !is_chunked || codings.next().is_some() || lengths.iter().next().is_some()
+        }
+    }
+}
+
+/// The meaning of an error for the request. Only an error of connecting is certain to be before the request left; one that
+/// was given to a connection may be on its way. (The pool sends a request again that was certainly not written.)
+fn no_response(error: &ClientError) -> SendError {
     if error.is_connect() {
         return SendError::NotReached(NoConnection::of(error).0);
     }

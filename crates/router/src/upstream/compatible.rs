@@ -1,10 +1,9 @@
 //! Servers that speak like `OpenAI`: vLLM, Ollama, llama.cpp and many more.
 
-use http::HeaderValue;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 
-use super::endpoint;
-use super::headers::Fields;
+use super::base_url;
 use super::provider::{OverHttp, Provider};
 use crate::dialect::MaximumKey;
 use crate::door::Door;
@@ -22,14 +21,14 @@ impl Provider for Compatible {
         "compatible"
     }
 
-    /// Which APIs a server has, nobody knows but the server, and it says so itself.
+    /// The server itself reports APIs that it does not have.
     fn answers(&self, _: Door) -> bool {
         true
     }
 
     fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
         match door {
-            // A server that ignores the client's key would answer without bound.
+            // A server that ignores the client's key would respond without bound.
             Door::Chat => Some((self.maximum_key.unwrap_or(MaximumKey::MaxTokens), true)),
             Door::Responses => Some((MaximumKey::MaxOutputTokens, false)),
             Door::Completions => Some((MaximumKey::MaxTokens, true)),
@@ -45,12 +44,12 @@ impl OverHttp for Compatible {
     }
 
     fn path(&self, base: &str, door: Door) -> String {
-        endpoint::versioned(base, door)
+        base_url::versioned(base, door)
     }
 
-    fn authorize(&self, headers: &mut Fields) {
+    fn authorize(&self, headers: &mut HeaderMap) {
         if let Some(authorization) = &self.authorization {
-            headers.push((AUTHORIZATION, authorization.clone()));
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Opens connections: name, TCP and TLS within one limit, and errors that name only what failed.
+//! Opens connections: DNS, TCP and TLS within one timeout, with errors that name only the step that failed.
 
 use std::error::Error;
 use std::fmt;
@@ -16,7 +16,7 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tower_service::Service;
 
-/// Why there is no connection, in one word. Nothing else of it gets out.
+/// Why there is no connection, as a code. Nothing else of the error is passed on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct NoConnection(pub(super) &'static str);
 
@@ -29,14 +29,14 @@ impl fmt::Display for NoConnection {
 impl Error for NoConnection {}
 
 impl NoConnection {
-    /// For an upstream that was not reached, and nobody knows why.
+    /// An unknown cause.
     pub(super) const UNKNOWN: Self = Self("not_reached");
     const NAME: Self = Self("name_not_found");
     const REFUSED: Self = Self("connection_refused");
     const TIMEOUT: Self = Self("connect_timeout");
     const TLS: Self = Self("tls_failed");
 
-    /// The word that is in an error, or behind it.
+    /// The code of an error, or of one of its sources.
     pub(super) fn of(error: &(dyn Error + 'static)) -> Self {
         let mut next = Some(error);
         while let Some(error) = next {
@@ -51,7 +51,7 @@ impl NoConnection {
                 match io.kind() {
                     io::ErrorKind::ConnectionRefused => return Self::REFUSED,
                     io::ErrorKind::TimedOut => return Self::TIMEOUT,
-                    // What an error of IO wraps is not its source, but itself.
+                    // The inner error of an IO error is not its source.
                     _ => next = io.get_ref().map(|inner| inner as _).or(next),
                 }
             }
@@ -88,7 +88,7 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Looks names up as the system does.
+/// The system's resolver.
 #[derive(Clone)]
 pub(super) struct Names(pub(super) GaiResolver);
 

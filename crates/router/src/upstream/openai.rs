@@ -1,10 +1,9 @@
 //! `OpenAI`.
 
-use http::HeaderValue;
 use http::header::AUTHORIZATION;
+use http::{HeaderMap, HeaderValue};
 
-use super::endpoint;
-use super::headers::Fields;
+use super::base_url;
 use super::provider::{OverHttp, Provider};
 use crate::dialect::MaximumKey;
 use crate::door::Door;
@@ -44,12 +43,12 @@ impl OverHttp for OpenAi {
     }
 
     fn path(&self, base: &str, door: Door) -> String {
-        endpoint::versioned(base, door)
+        base_url::versioned(base, door)
     }
 
-    fn authorize(&self, headers: &mut Fields) {
+    fn authorize(&self, headers: &mut HeaderMap) {
         if let Some(authorization) = &self.authorization {
-            headers.push((AUTHORIZATION, authorization.clone()));
+            headers.insert(AUTHORIZATION, authorization.clone());
         }
     }
 }

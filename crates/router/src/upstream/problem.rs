@@ -1,22 +1,22 @@
-//! What can go wrong with an upstream, in words that name neither key nor endpoint.
+//! Errors of upstreams. Their texts name neither key nor URL.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use crate::scripted::{BadScript, SameName};
 
-/// Why an upstream cannot be used. Said at start.
+/// Why an upstream cannot be used. Reported at start.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadUpstream {
-    /// The configuration has no endpoint for it.
+    /// The configuration has no URL for it.
     #[error("the upstream `{0}` has no URL; give it one with `url`")]
     NoUrl(String),
-    /// Its URL is none.
+    /// Its URL is invalid.
     #[error(
         "the URL of the upstream `{0}` cannot be used; expected `https://HOST[:PORT][/PATH]` without user, query and fragment"
     )]
     Url(String),
-    /// Its key cannot stand in a header.
+    /// Its key is not a valid header value.
     #[error(
         "the key of the upstream `{0}` has characters that no header can have; look for line breaks in it"
     )]
@@ -29,11 +29,11 @@ pub enum BadUpstream {
     /// Its own root certificates cannot be read.
     #[error("the root certificates of the upstream `{upstream}` in {} {problem}", file.display())]
     Roots {
-        /// Whose.
+        /// The upstream.
         upstream: String,
-        /// Where.
+        /// The file.
         file: PathBuf,
-        /// What is wrong with them.
+        /// The problem.
         problem: &'static str,
     },
     /// TLS cannot be set up at all.
@@ -42,44 +42,44 @@ pub enum BadUpstream {
     /// A script cannot be read.
     #[error("the script {} of the upstream `{upstream}` {problem}", file.display())]
     ScriptFile {
-        /// Whose.
+        /// The upstream.
         upstream: String,
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The problem.
         problem: &'static str,
     },
     /// A file is not a script.
     #[error("{}: {bad}", file.display())]
     Script {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why.
+        /// The problem.
         bad: BadScript,
     },
-    /// Two scripts cannot be told apart.
+    /// Two scripts have the same name.
     #[error("the upstream `{upstream}`: {same}")]
     SameName {
-        /// Whose.
+        /// The upstream.
         upstream: String,
-        /// Which name.
+        /// The name.
         same: SameName,
     },
 }
 
-/// Why there is no answer. The words are the same for every upstream: they never hold what an error of the network said.
+/// Why there is no response. The texts are fixed: they never hold the text of a network error.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendError {
-    /// Nothing of the request left: it can be sent elsewhere, and costs nothing.
+    /// The request was not sent: it can go elsewhere, and costs nothing.
     NotReached(&'static str),
-    /// The request may have left, and no answer came: it may have been charged.
+    /// The request may have been sent, and no response came: it may have been charged.
     Ambiguous(&'static str),
-    /// The request left, and its answer did not begin in time.
+    /// The request was sent, and no response head came in time.
     FirstByteTimeout,
 }
 
 impl SendError {
-    /// The reason in one word that programs know.
+    /// The reason code.
     #[must_use]
     pub fn word(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! When an upstream wants to be asked again.
+//! The `retry-after` of a response.
 
 use std::time::Duration;
 
@@ -11,9 +11,8 @@ use jiff::tz::TimeZone;
 
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
-/// How long to wait, as the answer says it: `retry-after-ms`, or `retry-after` in seconds or as a date. A date is counted
-/// from the answer's own `date`, so that clocks that differ do not matter; one in the past is no wait. `None` where it
-/// says nothing that can be understood.
+/// The wait in `retry-after-ms`, or in `retry-after` as seconds or as a date. A date is relative to the response's own
+/// `date`, so that clock skew does not matter; one in the past is no wait. `None` where there is no valid one.
 #[must_use]
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let text_of = |name: &HeaderName| headers.get(name).and_then(|value| value.to_str().ok()).map(str::trim);
@@ -39,7 +38,7 @@ fn seconds(number: f64) -> Duration {
     Duration::try_from_secs_f64(number).unwrap_or(Duration::MAX)
 }
 
-/// The three forms of a date in HTTP; two of them are old, and still to be understood.
+/// The three date formats of HTTP (RFC 9110, section 5.6.7).
 fn date(text: &str) -> Option<Timestamp> {
     let old = |format| {
         let parsed: DateTime = strtime::parse(format, text).ok()?.to_datetime().ok()?;

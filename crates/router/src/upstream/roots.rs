@@ -1,4 +1,4 @@
-//! Whom TLS trusts.
+//! The trust anchors of TLS.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use super::problem::BadUpstream;
 /// TLS that trusts the system's roots, and those in a file where one is named.
 pub(super) fn trusting(upstream: &str, roots: Option<&Path>) -> Result<ClientConfig, BadUpstream> {
     let mut store = RootCertStore::empty();
-    // Single files that cannot be read are as if they were not there; what matters is whether anything is.
+    // Unreadable files are ignored; only an empty store is an error.
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
     if let Some(file) = roots {
         add(&mut store, file).map_err(|problem| BadUpstream::Roots {
@@ -28,7 +28,7 @@ pub(super) fn trusting(upstream: &str, roots: Option<&Path>) -> Result<ClientCon
     with(store, upstream)
 }
 
-/// TLS that trusts nobody, for an upstream that is reached without.
+/// TLS without trust anchors, for an upstream without TLS.
 pub(super) fn trusting_nobody(upstream: &str) -> Result<ClientConfig, BadUpstream> {
     with(RootCertStore::empty(), upstream)
 }
@@ -40,7 +40,7 @@ fn with(store: RootCertStore, upstream: &str) -> Result<ClientConfig, BadUpstrea
     Ok(config.with_root_certificates(store).with_no_client_auth())
 }
 
-/// Adds every certificate of a file. One that is broken is not left out: it may be the one that is needed.
+/// Adds every certificate of a file. A broken one is an error: it may be the one that is needed.
 fn add(store: &mut RootCertStore, file: &Path) -> Result<(), &'static str> {
     let certificates = CertificateDer::pem_file_iter(file).map_err(|_| "cannot be read")?;
     let mut added = 0;

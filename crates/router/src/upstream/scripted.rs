@@ -1,4 +1,4 @@
-//! The upstream that is in the process: it replays scripts.
+//! The in-process upstream that replays scripts.
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ impl ScriptedUpstream {
         Ok(Self { scripts, attempts: Mutex::default(), first_byte, idle })
     }
 
-    /// The models that the scripts claim to be.
+    /// The models of the scripts.
     pub(super) fn models(&self) -> Vec<&str> {
         self.scripts.models()
     }
@@ -128,7 +128,7 @@ impl ScriptedUpstream {
     }
 }
 
-/// What is in a file, up to one byte more than a script may have.
+/// The bytes of a file, up to one more than a script may have.
 fn bytes_of(file: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open_named(file)?.take(MAX_BYTES as u64 + 1).read_to_end(&mut bytes)?;

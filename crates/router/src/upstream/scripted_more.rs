@@ -1,4 +1,4 @@
-//! What scripts do not speak of, and clients ask nevertheless: small fixed answers.
+//! Fixed responses of APIs that scripts do not cover.
 
 use herma_core::units::Span;
 use serde::Deserialize;
@@ -52,7 +52,7 @@ pub(super) fn completion(asked: &Asked, bytes: usize) -> Answer {
     Answer::Stream { headers, first_byte_after: Span(0), steps }
 }
 
-/// What a request for embeddings has besides the model.
+/// The fields of an embeddings request besides the model.
 #[derive(Deserialize)]
 struct Wanted {
     #[serde(default)]

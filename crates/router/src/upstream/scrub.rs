@@ -1,40 +1,39 @@
-//! Takes key and endpoint out of what an upstream says.
+//! Redacts the key and the URL of an upstream from its responses.
 
 use herma_core::secret::Secret;
 use memchr::memmem::Finder;
 
-use super::endpoint::Endpoint;
+use super::base_url::BaseUrl;
 
-/// What stands where something was taken out.
+/// The replacement.
 const REMOVED: &[u8] = b"[removed by herma]";
 
-/// Nothing that is shorter is looked for. What people write where a server wants any key at all is that short, and so
-/// is the path `/v1`; they would be found everywhere.
+/// Shorter strings are not redacted: placeholder keys and the path `/v1` would be found everywhere.
 const SHORTEST: usize = 6;
 
-/// What is looked for.
+/// The strings to redact.
 #[derive(Debug)]
 pub(super) struct Scrub {
-    /// As it is.
+    /// Case-sensitive.
     exact: Vec<Secret<Finder<'static>>>,
-    /// Whatever its case; in lower case here.
+    /// Case-insensitive; in lower case here.
     folded: Vec<Secret<Finder<'static>>>,
 }
 
 impl Scrub {
-    /// For this key, and for all that an endpoint is known by, where it is the operator's own.
-    pub(super) fn new(key: Option<&str>, endpoint: Option<&Endpoint>) -> Self {
-        let known_by = endpoint.map(|endpoint| {
-            let (authority, base) = (endpoint.authority(), endpoint.base());
+    /// For this key, and for every form of the URL, where it is the operator's own.
+    pub(super) fn new(key: Option<&str>, base_url: Option<&BaseUrl>) -> Self {
+        let known_by = base_url.map(|base_url| {
+            let (authority, base) = (base_url.authority(), base_url.base());
             let whole = format!("{authority}{base}").to_ascii_lowercase();
             let parts =
-                [authority, endpoint.host(), base, endpoint.unversioned()].map(str::to_ascii_lowercase);
+                [authority, base_url.host(), base, base_url.unversioned()].map(str::to_ascii_lowercase);
             [format!("https://{whole}"), format!("http://{whole}"), whole].into_iter().chain(parts)
         });
         Self { exact: needles(key.map(str::to_owned)), folded: needles(known_by.into_iter().flatten()) }
     }
 
-    /// Whether it has one of them.
+    /// Whether the text has one of them.
     pub(super) fn is_in(&self, text: &[u8]) -> bool {
         let has = |needles: &[Secret<Finder<'static>>], text: &[u8]| {
             needles.iter().any(|needle| needle.expose().find(text).is_some())
@@ -60,7 +59,7 @@ impl Scrub {
         let mut out = Vec::with_capacity(body.len() + REMOVED.len());
         let mut kept = 0;
         for (start, end) in found {
-            // What overlaps becomes one hole.
+            // Overlapping matches become one.
             if start >= kept {
                 out.extend_from_slice(&body[kept..start]);
                 out.extend_from_slice(REMOVED);
@@ -72,7 +71,7 @@ impl Scrub {
     }
 }
 
-/// Each text, as it is and as JSON may have it.
+/// Each text, plain and JSON-escaped.
 fn needles(texts: impl IntoIterator<Item = String>) -> Vec<Secret<Finder<'static>>> {
     let escaped = |text: &str| text.contains('/').then(|| text.replace('/', "\\/"));
     let both = |text: String| [escaped(&text), Some(text)].into_iter().flatten();

@@ -1,4 +1,4 @@
-//! A body that a script makes, step by step, as a network would bring it.
+//! The body of a scripted response, step by step.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,11 +13,11 @@ use tokio::time::{Sleep, sleep};
 use super::body::BodyBroken;
 use crate::scripted::StreamStep;
 
-/// What is still to come.
+/// The remaining steps.
 pub(super) struct Steps {
     left: IntoIter<StreamStep>,
     wait: Option<Pin<Box<Sleep>>>,
-    /// What comes over and over, once that began.
+    /// The chunk that repeats without end.
     forever: Option<(Span, Bytes)>,
 }
 
@@ -26,7 +26,7 @@ impl Steps {
         Self { left: steps.into_iter(), wait: None, forever: None }
     }
 
-    /// A body that is there at once.
+    /// A complete body.
     pub(super) fn whole(body: Vec<u8>) -> Self {
         Self::new(vec![StreamStep::Bytes(body)])
     }
@@ -45,7 +45,7 @@ impl Steps {
             }
             if let Some((every, bytes)) = &self.forever {
                 if bytes.is_empty() {
-                    // Whoever waits gives up, or goes away.
+                    // The idle timeout or the client ends the wait.
                     return Poll::Pending;
                 }
                 self.wait = Some(Box::pin(sleep(every.duration())));

@@ -5,12 +5,12 @@
 mod broken;
 mod canary;
 mod cancelled;
+mod circuit_breaker;
 mod doors;
 mod early;
 mod golden;
 mod kit;
 mod pool;
-mod rests;
 mod scripts;
 mod tls;
 mod unreached;

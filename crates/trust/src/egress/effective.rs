@@ -3,7 +3,7 @@
 use herma_core::approver::ApproverName;
 use herma_core::contract::BadContract;
 use herma_core::{Contract, Timestamp};
-use herma_egress::rules::{Allowlist, Asked, Listing, Rule};
+use herma_egress::rules::{Allowlist, EgressRequest, Listing, Rule};
 use herma_rules::EgressRules;
 
 use super::error::EgressError;
@@ -82,7 +82,7 @@ impl EffectiveEgress {
 
     /// The source of the rule that allows this, if one does.
     #[must_use]
-    pub fn allowed_by(&self, asked: &Asked, now: Timestamp) -> Option<AllowedBy> {
+    pub fn allowed_by(&self, asked: &EgressRequest, now: Timestamp) -> Option<AllowedBy> {
         let has = |list: &Allowlist| matches!(list.decide(asked, now).listing, Listing::Allowed { .. });
         if has(&self.contract_list) {
             return Some(AllowedBy::Contract);

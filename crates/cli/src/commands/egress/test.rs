@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use herma_core::Clock as _;
 use herma_core::visible::visible_line;
 use herma_egress::rehearsal::{Rehearsed, rehearse};
-use herma_egress::rules::{Asked, Asking, Method};
-use herma_egress::{Host, Verdict};
+use herma_egress::rules::{EgressRequest, Method, RequestKind};
+use herma_egress::{EgressVerdict, Host};
 use herma_harness::{Installation, SystemClock};
 use herma_trust::AllowedBy;
 
@@ -24,42 +24,42 @@ pub(super) fn test(args: &args::EgressTest, installation: &Installation, screen:
     let now = SystemClock.now();
     let said = rehearse(&of_run.allowlist(now), &asked, now, !args.offline);
     let allowed_by = of_run.allowed_by(&asked, now);
-    let passes = said.verdict == Verdict::Allowed;
+    let passes = said.verdict == EgressVerdict::Allowed;
     show(&output(&asked, said, allowed_by), screen)?;
     Ok(ExitCode::from(u8::from(!passes)))
 }
 
 /// What is asked about: a tunnel, or plain HTTP where the host begins with `http://`.
-fn asked(args: &args::EgressTest) -> Result<Asked, Failure> {
-    let (asking, usual, host) = match args.host.strip_prefix("http://") {
-        None => (Asking::Tunnel, 443, args.host.as_str()),
+fn asked(args: &args::EgressTest) -> Result<EgressRequest, Failure> {
+    let (kind, usual, host) = match args.host.strip_prefix("http://") {
+        None => (RequestKind::Tunnel, 443, args.host.as_str()),
         Some(host) => {
             let method = Method::of(&args.method).ok_or_else(|| {
                 let known: Vec<&str> = Method::ALL.iter().map(|method| method.word()).collect();
                 Failure::bad_input(format!("`{}` is no method that passes", visible_line(&args.method)))
                     .hint(format!("one of {}", known.join(", ")))
             })?;
-            (Asking::Plain(method), 80, host)
+            (RequestKind::Plain(method), 80, host)
         }
     };
     let (host, port) = Host::parse_with_port(host).map_err(|bad| {
         Failure::bad_input(format!("`{}`: {bad}", visible_line(&args.host)))
             .hint("write `example.org`, `example.org:8443` or `http://example.org`")
     })?;
-    Ok(Asked { host, port: port.unwrap_or(usual), asking })
+    Ok(EgressRequest { host, port: port.unwrap_or(usual), kind })
 }
 
-fn output(asked: &Asked, said: Rehearsed, allowed_by: Option<AllowedBy>) -> EgressTestOutput {
+fn output(asked: &EgressRequest, said: Rehearsed, allowed_by: Option<AllowedBy>) -> EgressTestOutput {
     let (verdict, reason, next_step) = match said.verdict {
-        Verdict::Allowed => ("allowed", None, None),
-        Verdict::Denied(reason) => ("denied", Some(reason.word()), Some(reason.next_step())),
-        Verdict::Failed(fault) => ("failed", Some(fault.word()), None),
+        EgressVerdict::Allowed => ("allowed", None, None),
+        EgressVerdict::Denied(reason) => ("denied", Some(reason.word()), Some(reason.next_step())),
+        EgressVerdict::Failed(fault) => ("failed", Some(fault.word()), None),
     };
     EgressTestOutput {
         schema: "herma.egress-test/v1",
         host: asked.host.to_string(),
         port: asked.port,
-        method: asked.asking.method().to_owned(),
+        method: asked.kind.method().to_owned(),
         verdict,
         reason,
         rule: said.rule,

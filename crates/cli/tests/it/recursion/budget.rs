@@ -83,7 +83,7 @@ fn a_run_and_all_below_it_never_spend_more_than_its_budget() {
         let blocked = lowest.blockers.iter().find(|b| b.blocker == Blocker::BudgetExhausted).unwrap();
         let above = [top, middle].map(|run| format!("the budget of run {}", run.run_id));
         assert!(above.iter().any(|above| blocked.detail.contains(above)), "{blocked:?}");
-        assert!(said(&bundles[2]).contains("a run that this one lies in"), "{}", said(&bundles[2]));
+        assert!(said(&bundles[2]).contains("a parent run of this one"), "{}", said(&bundles[2]));
         let refused = top.blockers.iter().map(|b| b.blocker).collect::<Vec<_>>();
         assert!(refused.contains(&Blocker::BudgetExhausted), "{refused:?}");
     }

@@ -1,13 +1,13 @@
 //! The router of a run below another one: its calls count against the budget of the run above, however they end.
 
-use herma_router::service::RunAbove;
+use herma_router::service::ParentBudget;
 
 use super::client::request;
 use super::kit::{DOORS, Router, Setup, eventually};
 use super::server::{Do, Server, fine};
 
 /// A router whose client has so many tokens, and one below it without a limit of its own.
-fn two(server: &Server, tokens: u64) -> (Router, Router, RunAbove) {
+fn two(server: &Server, tokens: u64) -> (Router, Router, ParentBudget) {
     let parent = Setup::new(&[server]).client(&format!("budget = {{ tokens = {tokens} }}")).start();
     let above = parent.handle().above("agent").unwrap();
     let child = Setup::new(&[server]).start_below(Some(&above));

@@ -192,6 +192,35 @@ fn a_stream_that_breaks_off_says_so_in_its_own_words_and_nobody_else_is_asked() 
 }
 
 #[test]
+fn a_bad_chunk_of_an_upstream_is_an_error_that_the_client_can_read() {
+    for (path, body) in STREAMS {
+        let whole = super::server::good_stream(path);
+        for bad in ["zz\r\n", "-1\r\n", "0x4\r\n", "4\rfull\r\n", "ffffffffffffffffff\r\n"] {
+            let part = whole[..whole.len() / 2].to_vec();
+            let a = Server::new(move |_, _| {
+                vec![
+                    Do::Send(STREAM.as_bytes().to_vec()),
+                    Do::Send(chunk(&part)),
+                    Do::Send(bad.as_bytes().to_vec()),
+                    Do::Send(chunk(b"data: [DONE]\n\n")),
+                    Do::Send(b"0\r\n\r\n".to_vec()),
+                ]
+            });
+            let router = Setup::new(&[&a]).start();
+            let reply = router.post(path, body);
+            assert_eq!((reply.status, reply.is_whole), (200, true), "{bad:?}");
+            told(path, &reply.text(), "upstream_cut");
+            let record = router.record();
+            assert_eq!(
+                (record.ended, record.reason.as_deref()),
+                (Ended::Cut, Some("upstream_cut")),
+                "{bad:?}"
+            );
+        }
+    }
+}
+
+#[test]
 fn a_stream_that_ends_before_its_end_says_so() {
     for (path, body) in STREAMS {
         let whole = super::server::good_stream(path);
@@ -207,7 +236,7 @@ fn a_stream_that_ends_before_its_end_says_so() {
 }
 
 #[test]
-fn three_strikes_send_an_upstream_to_rest_and_all_resting_is_said_with_a_time() {
+fn three_failures_open_the_circuit_and_a_refusal_says_when_to_retry() {
     let (a, b) = (Server::answering(error(503, "")), fine());
     let router = Setup::new(&[&a, &b]).start();
     let (path, body) = DOORS[2];
@@ -217,7 +246,7 @@ fn three_strikes_send_an_upstream_to_rest_and_all_resting_is_said_with_a_time() 
     assert_eq!(a.requests().len(), 3, "after three it is left alone");
     let outcomes: Vec<String> =
         router.records(5).iter().map(|record| record.attempts[0].outcome.clone()).collect();
-    assert_eq!(outcomes, ["overloaded", "overloaded", "overloaded", "resting", "resting"]);
+    assert_eq!(outcomes, ["overloaded", "overloaded", "overloaded", "circuit_open", "circuit_open"]);
     let resting = router.state().upstreams[0].resting_ms.unwrap();
     assert!((1..=30_000).contains(&resting));
 
@@ -229,7 +258,7 @@ fn three_strikes_send_an_upstream_to_rest_and_all_resting_is_said_with_a_time() 
     for (path, body) in DOORS {
         let reply = router.post(path, body);
         let said = reply.error(path, 503);
-        assert!(said.contains("`a`") && said.contains("rests"), "{said}");
+        assert!(said.contains("`a`") && said.contains("circuit open"), "{said}");
         let seconds: u64 = reply.header("retry-after").unwrap().parse().unwrap();
         assert!((1..=30).contains(&seconds));
         assert_eq!(reply.header("x-should-retry"), Some("true"));
@@ -288,7 +317,7 @@ fn the_last_ones_no_is_passed_on_as_it_is() {
 }
 
 #[test]
-fn a_no_is_passed_on_too_where_all_others_rest() {
+fn a_refusal_is_relayed_where_the_circuits_of_all_others_are_open() {
     let (path, body) = DOORS[2];
     let a = Server::new(|number, _| {
         vec![Do::Send(if number < 3 { good("/v1/messages") } else { error(429, "") })]

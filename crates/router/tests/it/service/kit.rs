@@ -13,7 +13,7 @@ use herma_core::model_call::{self, ModelCall};
 use herma_core::{Clock, Timestamp};
 use herma_router::budget::{Amount, BudgetState, InMemory, Scope};
 use herma_router::config::{Address, Config, Lookup, RequestLimits};
-use herma_router::service::{Handle, Options, RunAbove, Service, State};
+use herma_router::service::{Handle, Options, ParentBudget, Service, State};
 use herma_router::upstream::Upstream;
 use tempfile::TempDir;
 
@@ -179,7 +179,7 @@ impl Setup {
     }
 
     /// Starts it as the router of a run below another one.
-    pub(crate) fn start_below(self, above: Option<&RunAbove>) -> Router {
+    pub(crate) fn start_below(self, above: Option<&ParentBudget>) -> Router {
         let dir = TempDir::new().unwrap();
         for (name, script) in &self.scripts {
             fs::write(dir.path().join(name), script).unwrap();

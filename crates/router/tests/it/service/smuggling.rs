@@ -37,6 +37,12 @@ fn bad_heads() -> Vec<(u16, String)> {
         (411, with("Transfer-Encoding: identity\r\n")),
         (411, with(&format!("content-length: {length}\r\ntransfer-encoding:\x0bchunked\r\n"))),
         (411, with("transfer-encoding: chunked\r\ntransfer-encoding: identity\r\n")),
+        (411, with("TRANSFER-ENCODING: CHUNKED\r\n")),
+        (411, with("transfer-encoding:\tchunked\r\n")),
+        (411, with("transfer-encoding: chunked, identity\r\n")),
+        (411, with("transfer-encoding: identity, chunked\r\n")),
+        (411, with("transfer-encoding: \"chunked\"\r\n")),
+        (411, with("transfer-encoding:\r\n")),
         (400, with(&format!("content-length: {length}\r\ntransfer-encoding : chunked\r\n"))),
         (400, with(&format!("content-length: {length}\r\n transfer-encoding: chunked\r\n"))),
         (400, with(&format!("content-length: {length}\r\ncontent-length: {length}\r\n"))),
@@ -45,6 +51,8 @@ fn bad_heads() -> Vec<(u16, String)> {
         (400, with(&format!("content-length: {length}, {length}\r\n"))),
         (400, with(&format!("content-length: +{length}\r\n"))),
         (400, with("content-length: -1\r\n")),
+        (400, with(&format!("content-length: {length} {length}\r\n"))),
+        (400, with(&format!("content-length: {length}\r\nContent-Length: {}\r\n", length + 1))),
         (400, with("content-length: 0x10\r\n")),
         (400, with("content-length: 18446744073709551616\r\n")),
         (400, with("content-length:\r\n")),
@@ -62,6 +70,9 @@ fn bad_heads() -> Vec<(u16, String)> {
         (431, with(&format!("content-length: {length}\r\n{many}"))),
         (400, format!("\r\n{}", request(path, body))),
         (400, format!("\n{}", request(path, body))),
+        (400, request(path, body).replacen(" HTTP/1.1\r\n", " HTTP/1.1\r", 1)),
+        (400, request(path, body).replacen(" HTTP/1.1\r\n", " HTTP/1.1\n", 1)),
+        (400, request(path, body).replacen(" HTTP/1.1\r\n", " HTTP/1.1\r\n x: 1\r\n", 1)),
         (400, request(path, body).replace("\r\n", "\n")),
         (400, request(path, body).replacen(" HTTP/1.1", "", 1)),
         (400, request(path, body).replacen("HTTP/1.1", "HTTP/1.2", 1)),
@@ -147,6 +158,37 @@ fn what_comes_before_the_answer_is_over_reaches_nothing_and_the_answer_is_whole(
         assert_eq!(server.requests().len(), before + 1);
     }
     router.records(4);
+}
+
+#[test]
+fn bytes_behind_a_head_without_a_length_are_neither_a_body_nor_a_request() {
+    let (server, router) = start();
+    for early in [hidden(), "early".to_owned()] {
+        let mut connection = router.client.connect();
+        connection.send(format!("GET /healthz HTTP/1.1\r\nhost: r\r\n\r\n{early}").as_bytes());
+        let reply = connection.reply().unwrap();
+        assert_eq!((reply.status, reply.text().as_str()), (200, "ok\n"));
+        let refused = connection.reply().unwrap();
+        assert_eq!(refused.status, 400, "{}", refused.text());
+        assert_eq!(connection.rest().0, "");
+    }
+    assert_eq!(server.connections(), 0);
+    router.records(0);
+}
+
+#[test]
+fn a_target_in_absolute_form_is_not_a_path_of_the_router() {
+    let (server, router) = start();
+    let (path, body) = CHAT;
+    for target in
+        [format!("http://r{path}"), format!("https://elsewhere.example{path}"), format!("x://r{path}")]
+    {
+        let mut connection = router.client.connect();
+        connection.send(request(path, body).replacen(path, &target, 1).as_bytes());
+        assert_eq!(connection.reply().unwrap().status, 404, "{target}");
+    }
+    assert_eq!(server.connections(), 0);
+    router.records(0);
 }
 
 #[test]

@@ -1,12 +1,13 @@
 //! What each provider is sent, byte for byte.
 
 use herma_router::door::{DOORS, Door};
-use herma_router::upstream::{Fields, Upstream};
+use herma_router::upstream::Upstream;
+use http::{HeaderMap, HeaderName};
 
 use super::kit::{FINE, Got, answering, asking, body, http, up, up_with};
 
 /// Headers that a client sends, with some that must not get through whoever let them pass.
-fn clients() -> Fields {
+fn clients() -> HeaderMap {
     let headers = [
         ("accept", "application/json"),
         ("authorization", "Bearer the-token-of-the-run"),
@@ -20,7 +21,8 @@ fn clients() -> Fields {
         ("accept-encoding", "gzip"),
         ("user-agent", "client/1"),
     ];
-    headers.map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).into()
+    let parsed = |(name, value): (&str, &str)| (HeaderName::try_from(name).unwrap(), value.parse().unwrap());
+    headers.into_iter().map(parsed).collect()
 }
 
 /// Sends the same to every door, and shows what came.
@@ -78,7 +80,7 @@ async fn the_version_and_the_beta_of_anthropic_are_the_clients() {
     let mut outgoing = asking(Door::Messages);
     outgoing.beta_query = true;
     for (name, value) in [("anthropic-version", "2099-01-01"), ("anthropic-beta", "something-new")] {
-        outgoing.headers.push((name.parse().unwrap(), value.parse().unwrap()));
+        outgoing.headers.append(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
     }
     body(upstream.send(outgoing).await.unwrap()).await.unwrap();
     insta::assert_snapshot!(shown(&got, &address.to_string()));

@@ -76,7 +76,7 @@ pub(crate) fn asking(door: Door) -> Outgoing {
     Outgoing {
         door,
         beta_query: false,
-        headers: Vec::new(),
+        headers: http::HeaderMap::new(),
         body: Bytes::from_static(br#"{"model":"m","messages":[{"role":"user","content":"Hello."}]}"#),
         run: Arc::from("run-1"),
     }

@@ -83,6 +83,6 @@ async fn an_answer_that_does_not_begin_is_given_up_and_the_upstream_told() {
 async fn a_door_that_it_does_not_have_is_not_knocked_at() {
     let (address, got) = answering(super::kit::FINE).await;
     let error = up("openai", &http(address)).send(asking(Door::Messages)).await.unwrap_err();
-    assert_eq!(error, SendError::NotReached("door_not_answered"));
+    assert_eq!(error, SendError::NotReached("unsupported_endpoint"));
     assert!(got.lock().unwrap().is_empty());
 }

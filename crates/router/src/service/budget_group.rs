@@ -1,17 +1,17 @@
-//! The routers of runs that lie one in the other: a child's calls count against its parent's budget, so that before one of
-//! them refuses a call, what has ended at any of them is settled.
+//! The routers of a run and its child runs. A child's calls count against its parent's budget, so every ended call of the
+//! group is settled before one of them refuses a call.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::scribe;
+use super::audit_writer;
 use super::shared::Shared;
 use crate::budget::{Above, Amount};
 
-/// All routers that share budgets. Cheap to clone; every clone is the same.
+/// The routers that share budgets. Clones share one list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Kin(Arc<Mutex<Vec<Weak<Shared>>>>);
+pub(super) struct BudgetGroup(Arc<Mutex<Vec<Weak<Shared>>>>);
 
-impl Kin {
+impl BudgetGroup {
     pub(super) fn join(&self, router: &Arc<Shared>) {
         let mut routers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         routers.retain(|router| router.strong_count() > 0);
@@ -22,21 +22,20 @@ impl Kin {
     pub(super) fn settle_ended(&self) {
         let routers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for router in routers.iter().filter_map(Weak::upgrade) {
-            scribe::write(&router);
+            audit_writer::write(&router);
         }
     }
 }
 
-/// A run that may have others below it, whose calls count against its budget as well. Cheap to clone; every clone is the
-/// same.
+/// The budget of a run, against which the calls of its child runs count too. Clones share one budget.
 #[derive(Clone, Debug)]
-pub struct RunAbove {
+pub struct ParentBudget {
     pub(super) budget: Above,
-    pub(super) kin: Kin,
+    pub(super) budget_group: BudgetGroup,
 }
 
-impl RunAbove {
-    /// What all runs below were charged so far. Of one that has ended it is everything.
+impl ParentBudget {
+    /// The charges of all child runs so far.
     #[must_use]
     pub fn charged(&self) -> Amount {
         self.budget.charged()

@@ -1,5 +1,5 @@
-//! A call under way: what is set aside for it, and what is written of it when it ends. However it ends, it is settled and
-//! recorded exactly once.
+//! An in-flight call: its reservation, and its record when it ends. However it ends, it is settled and recorded exactly
+//! once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -8,45 +8,45 @@ use herma_core::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
 use herma_core::{Digest, Timestamp};
 use smallvec::SmallVec;
 
+use super::audit_writer::EndedCall;
 use super::refused::Refused;
 use super::runs::Run;
-use super::scribe::EndedCall;
 use super::shared::Shared;
 use crate::audit::{Beginning, CallNumber, Unchained};
 use crate::budget::{Amount, Price, Reservation};
 use crate::dialect::{Doubt, Usage};
 use crate::grant::Link;
 
-/// A call under way.
+/// An in-flight call. Dropped before its end, it ends as `client_left`.
 #[derive(Debug)]
-pub(super) struct Flight {
+pub(super) struct InFlightCall {
     pub(super) shared: Arc<Shared>,
     pub(super) run: Arc<Run>,
     pub(super) door: Door,
     pub(super) stream: bool,
     pub(super) asked: String,
     pub(super) rewrites: Vec<&'static str>,
-    /// Whether an answer without output would be a wrong count.
+    /// Whether a usage without output would be a wrong count.
     pub(super) expects_output: bool,
     request: Digest,
     time: Timestamp,
     started: Instant,
     first_byte: Option<Duration>,
     /// Nearly always one.
-    attempts: SmallVec<[Asked; 1]>,
+    attempts: SmallVec<[PendingAttempt; 1]>,
     /// Whether an attempt was charged at the most.
     guessed: bool,
     number: Option<CallNumber>,
-    /// What is set aside for the attempt that is under way.
+    /// The reservation of the current attempt.
     reserved: Option<Reservation>,
-    /// What the one that is asked takes.
+    /// The price of the current attempt.
     price: Option<Price>,
     phase: Phase,
 }
 
 /// An attempt, as it is known so far.
 #[derive(Debug)]
-struct Asked {
+struct PendingAttempt {
     upstream: Arc<str>,
     model: Arc<str>,
     outcome: &'static str,
@@ -54,12 +54,12 @@ struct Asked {
     charged: Charge,
 }
 
-/// Where a call is.
+/// The phase of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// Nobody is being asked.
+    /// No attempt is under way.
     Waiting,
-    /// An upstream is being asked.
+    /// An attempt is under way.
     Asking,
     /// It is settled and recorded.
     Over,
@@ -78,22 +78,22 @@ pub(super) struct Ending {
     pub(super) tool_calls: u64,
 }
 
-/// What an attempt cost.
+/// The cost of an attempt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cost {
     /// It was never made.
     Nothing,
     /// The upstream saw it and charges no tokens for it.
     NoTokens,
-    /// What the upstream said.
+    /// The usage that the upstream reported.
     Used(Usage),
-    /// Nobody knows: the most that it can cost.
+    /// Unknown: charged at the most that it can cost.
     Unknown,
 }
 
 impl Cost {
-    /// What an answer cost that reports this usage, and why it is charged at the most where it is. A count that cannot be, or
-    /// that the answer itself contradicts, is not believed.
+    /// The cost of a response that reports this usage, with the reason where it is charged at the most. An impossible count,
+    /// or one that the response contradicts, is not believed.
     pub(super) fn reported(
         usage: Option<Usage>,
         doubt: Option<Doubt>,
@@ -110,8 +110,8 @@ impl Cost {
     }
 }
 
-impl Flight {
-    /// None, if the run has ended. It goes through many hands, so that it stays where it is made.
+impl InFlightCall {
+    /// `None` where the run has ended. Boxed, because it is moved often.
     pub(super) fn new(
         shared: &Arc<Shared>,
         run: Arc<Run>,
@@ -144,7 +144,7 @@ impl Flight {
         }))
     }
 
-    /// Sets the most that it can cost aside. That is on disk before an upstream is asked.
+    /// Records the reservation. It is on disk before an upstream is tried.
     pub(super) fn open(&mut self, reservation: Reservation) -> Result<(), Refused> {
         let beginning = Beginning {
             asked: &self.asked,
@@ -162,18 +162,18 @@ impl Flight {
         Ok(())
     }
 
-    /// An upstream that is not asked.
+    /// Notes an upstream that is skipped.
     pub(super) fn skipped(&mut self, link: &Link, why: &'static str) {
         self.asking(link);
         self.price = None;
         self.failed(why, None);
     }
 
-    /// An upstream is about to be asked. Until it is known what came of it, nobody knows what it cost.
+    /// Begins an attempt. Its cost is unknown until it ends.
     pub(super) fn asking(&mut self, link: &Link) {
         self.phase = Phase::Asking;
         self.price = link.price;
-        self.attempts.push(Asked {
+        self.attempts.push(PendingAttempt {
             upstream: link.upstream.clone(),
             model: link.model.clone(),
             outcome: "no_answer",
@@ -182,21 +182,20 @@ impl Flight {
         });
     }
 
-    /// It said no before it can have charged anything.
+    /// The attempt ended before it can have cost anything.
     pub(super) fn failed(&mut self, why: &'static str, status: Option<u16>) {
-        self.came_of_it(why, status);
+        self.attempt_ended(why, status);
         self.phase = Phase::Waiting;
     }
 
-    /// An attempt of which nobody knows what it cost: it is charged at the most, and the call goes on with `next` set
-    /// aside anew.
+    /// The cost of the attempt is unknown: it is charged at the most, and the call goes on with the reservation `next`.
     pub(super) fn lost(
         &mut self,
         why: &'static str,
         status: Option<u16>,
         next: Reservation,
     ) -> Result<(), Refused> {
-        self.came_of_it(why, status);
+        self.attempt_ended(why, status);
         let (Some(number), Some(reservation)) = (self.number, self.reserved.take()) else {
             self.shared.budgets.release(next);
             return Err(unwritable());
@@ -214,15 +213,15 @@ impl Flight {
         Ok(())
     }
 
-    /// What came of the attempt that is under way. What it cost is written when the call ends.
-    pub(super) fn came_of_it(&mut self, outcome: &'static str, status: Option<u16>) {
+    /// Notes the outcome of the current attempt. Its cost is recorded when the call ends.
+    pub(super) fn attempt_ended(&mut self, outcome: &'static str, status: Option<u16>) {
         if let Some(attempt) = self.attempts.last_mut() {
             self.shared.metrics.attempt(&attempt.upstream, outcome);
             (attempt.outcome, attempt.status) = (outcome, status);
         }
     }
 
-    /// Takes note of the answer's first byte.
+    /// Notes the first byte of the response.
     pub(super) fn first_byte(&mut self) {
         if self.first_byte.is_none() {
             let took = self.started.elapsed();
@@ -231,7 +230,7 @@ impl Flight {
         }
     }
 
-    /// Ends a call that no upstream answers.
+    /// Ends a call that the router refuses.
     pub(super) fn refuse(&mut self, refused: &Refused) {
         let ended = if self.attempts.is_empty() { Ended::Refused } else { Ended::Failed };
         self.end(Ending {
@@ -246,7 +245,7 @@ impl Flight {
         });
     }
 
-    /// Ends a call of which nobody knows what it cost.
+    /// Ends a call whose cost is unknown.
     pub(super) fn unknown(&mut self, refused: &Refused) {
         self.end(Ending {
             ended: Ended::Failed,
@@ -273,7 +272,7 @@ impl Flight {
             Phase::Over => return None,
             phase => phase == Phase::Asking,
         };
-        // Where nobody is asked nothing is charged, whatever the ending says.
+        // Without an attempt under way nothing is charged, whatever the ending says.
         let cost = if is_asking { ending.cost } else { Cost::Nothing };
         let last = self.settle(cost);
         if let Some(attempt) = self.attempts.last_mut().filter(|_| is_asking) {
@@ -288,7 +287,7 @@ impl Flight {
         let record = Unchained {
             answered: ending.answered,
             asked: std::mem::take(&mut self.asked),
-            attempts: self.attempts.drain(..).map(Asked::recorded).collect(),
+            attempts: self.attempts.drain(..).map(PendingAttempt::recorded).collect(),
             charged,
             door: self.door,
             ended: ending.ended,
@@ -309,7 +308,7 @@ impl Flight {
         Some(EndedCall { run: self.run.clone(), number: self.number, record })
     }
 
-    /// Settles what is set aside, and gives what the last attempt is charged at.
+    /// Settles the reservation, and gives the charge of the last attempt.
     fn settle(&mut self, cost: Cost) -> Amount {
         let Some(reservation) = self.reserved.take() else { return Amount::default() };
         let budgets = &self.shared.budgets;
@@ -332,7 +331,7 @@ impl Flight {
     }
 }
 
-impl Asked {
+impl PendingAttempt {
     fn recorded(self) -> Attempt {
         let Self { upstream, model, outcome, status, charged } = self;
         Attempt {
@@ -345,9 +344,9 @@ impl Asked {
     }
 }
 
-impl Drop for Flight {
+impl Drop for InFlightCall {
     fn drop(&mut self) {
-        // Whoever waited for the answer is gone. Where an upstream was being asked, nobody knows what that cost.
+        // The client left. The cost of an attempt under way is unknown.
         let cost = if self.phase == Phase::Asking { Cost::Unknown } else { Cost::Nothing };
         self.end(Ending {
             ended: Ended::ClientLeft,

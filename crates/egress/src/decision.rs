@@ -1,4 +1,4 @@
-//! What was decided about one request, and who is told.
+//! The decision about one request, and the recorder of decisions.
 
 use std::net::SocketAddr;
 
@@ -8,23 +8,23 @@ use crate::reason::{Fault, Reason};
 
 /// One decision, as it is recorded.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-pub struct Decided {
+pub struct ProxyDecision {
     /// The number of the request in this proxy, from 1.
     pub request: u64,
-    /// `CONNECT`, or the method of plain HTTP; nothing where the request could not be read.
+    /// `CONNECT`, or the method of plain HTTP; empty where the request could not be parsed.
     pub method: String,
-    /// The host that was asked for, made safe to show; nothing where the request could not be read.
+    /// The requested host, made safe to show; empty where the request could not be parsed.
     pub host: String,
     /// Its port.
     pub port: u16,
-    /// What was decided.
+    /// The verdict.
     #[serde(flatten)]
-    pub verdict: Verdict,
-    /// The rule that allowed it, as it is written; nothing where the mode `learn` did.
+    pub verdict: EgressVerdict,
+    /// The rule that allowed it, as written; `None` where the mode `learn` did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
-    /// Where the connection goes, or the address that is why it does not. The client is not told of it: an agent has no
-    /// use for the map of a private network.
+    /// The address of the connection, or the one that it was denied for. Not sent to the client: an agent has no use for
+    /// the map of a private network.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub address: Option<SocketAddr>,
     /// More about the reason, in a sentence.
@@ -35,19 +35,19 @@ pub struct Decided {
 /// Whether a request passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "verdict", content = "reason", rename_all = "snake_case")]
-pub enum Verdict {
+pub enum EgressVerdict {
     /// It passes.
     Allowed,
     /// It does not.
     Denied(Reason),
-    /// It was allowed, and the network did not bring it about.
+    /// It was allowed, and the network failed.
     Failed(Fault),
 }
 
-/// Who is told of every decision, before any byte passes. Where it cannot be recorded, nothing passes.
-pub trait Watch: Send + Sync {
+/// Records every decision before any byte passes. A request whose decision cannot be recorded does not pass.
+pub trait DecisionRecorder: Send + Sync {
     /// Records a decision. It is called on a thread of the proxy, which waits for it.
-    fn decided(&self, decided: &Decided) -> Result<(), Unrecorded>;
+    fn decided(&self, decided: &ProxyDecision) -> Result<(), Unrecorded>;
 }
 
 /// A decision could not be recorded.

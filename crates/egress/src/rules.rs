@@ -15,7 +15,7 @@ mod parse;
 
 pub(crate) use parse::shown;
 
-pub use allowlist::{Allowlist, Asked, Asking, Decision, Listing};
+pub use allowlist::{Allowlist, Decision, EgressRequest, Listing, RequestKind};
 pub use method::Method;
 pub use parse::BadRule;
 
@@ -36,7 +36,7 @@ const READING: &[Method] = &[Method::Get, Method::Head];
 pub struct Rule {
     pattern: Pattern,
     port: u16,
-    way: Way,
+    scheme: Scheme,
 }
 
 /// Which hosts.
@@ -46,9 +46,9 @@ enum Pattern {
     Below(Name),
 }
 
-/// By which way.
+/// The scheme.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Way {
+enum Scheme {
     Tls,
     /// Sorted, without duplicates, and never empty.
     Plain(Vec<Method>),
@@ -57,16 +57,16 @@ enum Way {
 impl Rule {
     /// The rule that allows exactly what was asked.
     #[must_use]
-    pub fn for_asked(asked: &Asked) -> Self {
-        let way = match asked.asking {
-            Asking::Tunnel => Way::Tls,
-            Asking::Plain(method) => Way::Plain(vec![method]),
+    pub fn for_request(asked: &EgressRequest) -> Self {
+        let scheme = match asked.kind {
+            RequestKind::Tunnel => Scheme::Tls,
+            RequestKind::Plain(method) => Scheme::Plain(vec![method]),
         };
-        Self { pattern: Pattern::Exactly(asked.host.clone()), port: asked.port, way }
+        Self { pattern: Pattern::Exactly(asked.host.clone()), port: asked.port, scheme }
     }
 
     /// Why it does not allow what was asked; `None` says that it does.
-    fn misses(&self, asked: &Asked) -> Option<Reason> {
+    fn misses(&self, asked: &EgressRequest) -> Option<Reason> {
         let is_host = match (&self.pattern, &asked.host) {
             (Pattern::Exactly(host), asked) => host == asked,
             (Pattern::Below(domain), Host::Name(name)) => name.is_below(domain),
@@ -78,11 +78,11 @@ impl Rule {
         if self.port != asked.port {
             return Some(Reason::PortNotListed);
         }
-        match (&self.way, asked.asking) {
-            (Way::Tls, Asking::Tunnel) => None,
-            (Way::Tls, Asking::Plain(_)) => Some(Reason::PlainNotListed),
-            (Way::Plain(_), Asking::Tunnel) => Some(Reason::TlsNotListed),
-            (Way::Plain(methods), Asking::Plain(method)) => {
+        match (&self.scheme, asked.kind) {
+            (Scheme::Tls, RequestKind::Tunnel) => None,
+            (Scheme::Tls, RequestKind::Plain(_)) => Some(Reason::PlainNotListed),
+            (Scheme::Plain(_), RequestKind::Tunnel) => Some(Reason::TlsNotListed),
+            (Scheme::Plain(methods), RequestKind::Plain(method)) => {
                 (!methods.contains(&method)).then_some(Reason::MethodNotListed)
             }
         }
@@ -91,9 +91,9 @@ impl Rule {
 
 impl fmt::Display for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let usual = match &self.way {
-            Way::Tls => TLS_PORT,
-            Way::Plain(methods) => {
+        let usual = match &self.scheme {
+            Scheme::Tls => TLS_PORT,
+            Scheme::Plain(methods) => {
                 if methods != READING {
                     let words: Vec<&str> = methods.iter().map(|method| method.word()).collect();
                     write!(f, "{} ", words.join(","))?;

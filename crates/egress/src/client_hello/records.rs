@@ -1,10 +1,10 @@
-//! Joins the records of TLS until the first message is whole.
+//! Reassembles TLS records until the first handshake message is complete.
 
 use super::{BadHello, MOST_BYTES, MOST_MESSAGE, Read, message};
 
 /// The record type of handshakes.
 const HANDSHAKE: u8 = 22;
-/// The message type of a client's hello.
+/// The handshake type `client_hello`.
 const CLIENT_HELLO: u8 = 1;
 /// The most bytes in one record.
 const MOST_RECORD: usize = 1 << 14;
@@ -104,7 +104,7 @@ impl Reader {
             return Err(BadHello::Malformed("something follows it in the same record"));
         }
         let hello = message::parse(self.message.get(MESSAGE_HEAD..).unwrap_or_default())?;
-        self.end(Read::Hello(hello));
+        self.end(Read::ClientHello(hello));
         Ok(())
     }
 }

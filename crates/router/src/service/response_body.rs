@@ -1,5 +1,5 @@
-//! The body of an answer. What an upstream sends passes as it comes, and the call ends with it. A stream is read, hashed
-//! and counted on its way; what is no stream, when all of it has passed.
+//! Response bodies. The upstream's bytes are relayed as they come, and the call ends with them. A stream is parsed, hashed
+//! and counted on its way, any other body after its last byte.
 
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -9,54 +9,64 @@ use herma_core::model_call::Ended;
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
-use super::flight::{Cost, Flight};
+use super::in_flight::{Cost, InFlightCall};
 use super::whole::{Parts, Read, WholeAnswer, end};
 use crate::dialect::{ApiError, Dialect};
 use crate::door::dialect_of;
 use crate::tap::{Passed, Seen, Tap};
 use crate::upstream::{BodyBroken, UpstreamBody};
 
-/// The body of an answer.
+/// The body of a response.
 #[derive(Debug)]
-pub(super) enum Answer {
-    /// herma's own.
+pub(super) enum ResponseBody {
+    /// The router's own.
     Whole(Bytes),
     /// An upstream's, as it comes.
-    Passing(Box<Passing>),
+    Relayed(Box<RelayedBody>),
 }
 
-/// An answer under way.
+/// The relayed body of an upstream's response.
 #[derive(Debug)]
-pub(super) struct Passing {
-    /// None once the call is over.
-    call: Option<(Box<Flight>, Reader)>,
+pub(super) struct RelayedBody {
+    /// `None` once the call has ended.
+    call: Option<(Box<InFlightCall>, Reader)>,
     dialect: Dialect,
     is_stream: bool,
     body: UpstreamBody,
     status: u16,
 }
 
-/// Looks at what passes.
+/// Inspects the relayed bytes.
 #[derive(Debug)]
 enum Reader {
     Stream { tap: Box<Tap>, hash: Sha256 },
     Whole(Parts),
 }
 
-impl Passing {
-    pub(super) fn stream(flight: Box<Flight>, body: UpstreamBody, status: u16, hide_usage: bool) -> Self {
-        let tap = Tap::new(dialect_of(flight.door));
+impl RelayedBody {
+    pub(super) fn stream(
+        in_flight: Box<InFlightCall>,
+        body: UpstreamBody,
+        status: u16,
+        hide_usage: bool,
+    ) -> Self {
+        let tap = Tap::new(dialect_of(in_flight.door));
         let tap = if hide_usage { tap.hide_usage_chunk() } else { tap };
-        Self::new(flight, body, status, Reader::Stream { tap: Box::new(tap), hash: Sha256::new() })
+        Self::new(in_flight, body, status, Reader::Stream { tap: Box::new(tap), hash: Sha256::new() })
     }
 
-    pub(super) fn whole(flight: Box<Flight>, body: UpstreamBody, status: u16) -> Self {
-        Self::new(flight, body, status, Reader::Whole(Parts::default()))
+    pub(super) fn whole(in_flight: Box<InFlightCall>, body: UpstreamBody, status: u16) -> Self {
+        let mut relayed = Self::new(in_flight, body, status, Reader::Whole(Parts::default()));
+        if relayed.body.is_end_stream() || relayed.body.size_hint().exact() == Some(0) {
+            // hyper does not poll a body that it knows to be empty.
+            let _ = relayed.finish();
+        }
+        relayed
     }
 
-    fn new(flight: Box<Flight>, body: UpstreamBody, status: u16, reader: Reader) -> Self {
+    fn new(in_flight: Box<InFlightCall>, body: UpstreamBody, status: u16, reader: Reader) -> Self {
         let is_stream = matches!(reader, Reader::Stream { .. });
-        Self { dialect: dialect_of(flight.door), call: Some((flight, reader)), is_stream, body, status }
+        Self { dialect: dialect_of(in_flight.door), call: Some((in_flight, reader)), is_stream, body, status }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyBroken>>> {
@@ -73,7 +83,7 @@ impl Passing {
             if !passes.is_empty() {
                 let is_all = self.body.is_end_stream() || self.body.size_hint().exact() == Some(0);
                 if is_all && self.call.is_some() {
-                    // Nobody may ask for more once all announced bytes were given. (HTTP/2 can say later that it ends.)
+                    // hyper may not poll again after the announced length. (HTTP/2 can end later than that.)
                     let rest = self.finish();
                     return Poll::Ready(Some(Ok(joined(passes, &rest))));
                 }
@@ -83,10 +93,10 @@ impl Passing {
         Poll::Ready(None)
     }
 
-    /// What passes of a chunk.
+    /// The part of a chunk that the client gets.
     fn chunk(&mut self, chunk: Bytes) -> Bytes {
-        let Some((flight, reader)) = &mut self.call else { return Bytes::new() };
-        flight.first_byte();
+        let Some((in_flight, reader)) = &mut self.call else { return Bytes::new() };
+        in_flight.first_byte();
         match reader {
             Reader::Whole(parts) => {
                 parts.add(&chunk);
@@ -113,21 +123,21 @@ impl Passing {
         }
     }
 
-    /// The upstream's body is whole. Gives what was still held back.
+    /// The upstream's body is complete. Gives the bytes that were held back.
     fn finish(&mut self) -> Bytes {
-        let Some((flight, reader)) = self.call.take() else { return Bytes::new() };
+        let Some((in_flight, reader)) = self.call.take() else { return Bytes::new() };
         match reader {
             Reader::Whole(parts) => {
-                WholeAnswer { flight, status: self.status, parts }.pass_on();
+                WholeAnswer { in_flight, status: self.status, parts }.pass_on();
                 Bytes::new()
             }
             Reader::Stream { tap, mut hash } => {
                 let (mut rest, seen) = tap.finish();
                 let usage = seen.usage.filter(|_| seen.done);
-                let (cost, uncounted) = Cost::reported(usage, seen.doubt, flight.expects_output);
+                let (cost, uncounted) = Cost::reported(usage, seen.doubt, in_flight.expects_output);
                 if !seen.done && !seen.error_event && seen.stop.is_none() {
                     let what = "the upstream ended its stream";
-                    rest.extend(told(self.dialect, "ended_early", what, seen.events));
+                    rest.extend(error_event(self.dialect, "ended_early", what, seen.events));
                 }
                 let (ended, reason) = match (seen.done, cost) {
                     (_, _) if seen.error_event => (Ended::Failed, Some("error_event")),
@@ -138,15 +148,15 @@ impl Passing {
                 hash.update(&rest);
                 let Seen { model: answered, stop, tool_calls, .. } = seen;
                 let read = Read { ended, cost, answered, stop, tool_calls, reason };
-                end(flight, self.status, read, hash);
+                end(in_flight, self.status, read, hash);
                 Bytes::from(rest)
             }
         }
     }
 
-    /// The upstream's body broke off. A stream says so in its own words; any other body is broken off too.
+    /// The upstream's body broke off. A stream ends with an error event; any other body is broken off too.
     fn broken(&mut self, broken: BodyBroken) -> Option<Result<Bytes, BodyBroken>> {
-        let (flight, reader) = self.call.take()?;
+        let (in_flight, reader) = self.call.take()?;
         let (reason, what) = match broken {
             BodyBroken::Cut => ("upstream_cut", "the connection to the upstream broke off"),
             BodyBroken::Idle => ("upstream_idle", "the upstream sent nothing for too long"),
@@ -154,50 +164,50 @@ impl Passing {
         let (tap, mut hash) = match reader {
             Reader::Whole(parts) => {
                 let read = Read { reason: Some(reason), ..Read::cut() };
-                end(flight, self.status, read, parts.hashed());
+                end(in_flight, self.status, read, parts.hashed());
                 return Some(Err(broken));
             }
             Reader::Stream { tap, hash } => (tap, hash),
         };
         let (mut out, seen) = tap.finish();
         let read = if seen.done {
-            // All that the client waits for has come: how the connection ended does not matter.
-            let (cost, reason) = Cost::reported(seen.usage, seen.doubt, flight.expects_output);
+            // The stream is complete: how the connection ended does not matter.
+            let (cost, reason) = Cost::reported(seen.usage, seen.doubt, in_flight.expects_output);
             let ended = if cost == Cost::Unknown { Ended::Uncounted } else { Ended::Answered };
             Read { ended, cost, reason, ..Read::cut() }
         } else {
-            out.extend(told(self.dialect, reason, what, seen.events));
+            out.extend(error_event(self.dialect, reason, what, seen.events));
             Read { reason: Some(reason), ..Read::cut() }
         };
         let Seen { model: answered, stop, tool_calls, .. } = seen;
         let read = Read { answered, stop, tool_calls, ..read };
         hash.update(&out);
-        end(flight, self.status, read, hash);
+        end(in_flight, self.status, read, hash);
         (!out.is_empty()).then(|| Ok(Bytes::from(out)))
     }
 }
 
-impl Drop for Passing {
+impl Drop for RelayedBody {
     fn drop(&mut self) {
-        let Some((flight, reader)) = self.call.take() else { return };
-        // The client left. Where it had all that it waits for, the call is settled; else nobody knows what it cost.
+        let Some((in_flight, reader)) = self.call.take() else { return };
+        // The client left. After the end of the stream the cost is known; before, it is not.
         let (seen, hash) = match reader {
             Reader::Stream { tap, hash } => (tap.finish().1, hash),
             Reader::Whole(parts) => (Seen::default(), parts.hashed()),
         };
         let usage = seen.usage.filter(|_| seen.done && !seen.error_event);
-        let read = match Cost::reported(usage, seen.doubt, flight.expects_output) {
+        let read = match Cost::reported(usage, seen.doubt, in_flight.expects_output) {
             (cost @ Cost::Used(_), _) => Read { ended: Ended::Answered, cost, reason: None, ..Read::left() },
             (_, reason) if usage.is_some() => Read { reason, ..Read::left() },
             _ => Read::left(),
         };
         let Seen { model: answered, stop, tool_calls, .. } = seen;
-        end(flight, self.status, Read { answered, stop, tool_calls, ..read }, hash);
+        end(in_flight, self.status, Read { answered, stop, tool_calls, ..read }, hash);
     }
 }
 
-/// What tells the client of a stream that it is not whole. A line that was cut has to end before it.
-fn told(dialect: Dialect, reason: &'static str, what: &str, events: u64) -> Vec<u8> {
+/// The event that tells the client of an incomplete stream. It ends a line that was cut.
+fn error_event(dialect: Dialect, reason: &'static str, what: &str, events: u64) -> Vec<u8> {
     let message =
         format!("{what} in the middle of the answer; herma does not ask again, because it was charged");
     let event = ApiError::new(502, message).with_code(reason).event(dialect, events);
@@ -213,7 +223,7 @@ fn joined(first: Bytes, second: &[u8]) -> Bytes {
     both.freeze()
 }
 
-impl Body for Answer {
+impl Body for ResponseBody {
     type Data = Bytes;
     type Error = BodyBroken;
 
@@ -224,8 +234,8 @@ impl Body for Answer {
         match self.get_mut() {
             Self::Whole(bytes) if bytes.is_empty() => Poll::Ready(None),
             Self::Whole(bytes) => Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes))))),
-            Self::Passing(passing) => {
-                passing.poll(cx).map(|passed| passed.map(|bytes| bytes.map(Frame::data)))
+            Self::Relayed(relayed) => {
+                relayed.poll(cx).map(|passed| passed.map(|bytes| bytes.map(Frame::data)))
             }
         }
     }
@@ -233,15 +243,15 @@ impl Body for Answer {
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.is_empty(),
-            Self::Passing(passing) => passing.call.is_none(),
+            Self::Relayed(relayed) => relayed.call.is_none(),
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
-            Self::Passing(passing) if passing.is_stream => SizeHint::default(),
-            Self::Passing(passing) => passing.body.size_hint(),
+            Self::Relayed(relayed) if relayed.is_stream => SizeHint::default(),
+            Self::Relayed(relayed) => relayed.body.size_hint(),
         }
     }
 }

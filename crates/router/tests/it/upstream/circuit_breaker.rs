@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use herma_router::upstream::{Rest, retry_after};
+use herma_router::upstream::{CircuitBreaker, retry_after};
 use http::{HeaderMap, HeaderName};
 use proptest::prelude::*;
 
@@ -10,62 +10,62 @@ const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
 fn three_strikes_within_a_minute_are_a_rest_of_half_a_minute() {
-    let (rest, start) = (Rest::default(), Instant::now());
+    let (breaker, start) = (CircuitBreaker::default(), Instant::now());
     let at = |seconds: u32| start + SECOND * seconds;
-    rest.strike(at(0), None);
-    rest.strike(at(1), None);
-    assert_eq!(rest.resting(at(1)), None);
-    rest.strike(at(59), None);
-    assert_eq!(rest.resting(at(59)), Some(SECOND * 30));
-    assert_eq!(rest.resting(at(88)), Some(SECOND));
-    assert_eq!(rest.resting(at(89)), None);
+    breaker.record_failure(at(0), None);
+    breaker.record_failure(at(1), None);
+    assert_eq!(breaker.retry_after(at(1)), None);
+    breaker.record_failure(at(59), None);
+    assert_eq!(breaker.retry_after(at(59)), Some(SECOND * 30));
+    assert_eq!(breaker.retry_after(at(88)), Some(SECOND));
+    assert_eq!(breaker.retry_after(at(89)), None);
     // After a rest it has its three strikes again.
-    rest.strike(at(90), None);
-    rest.strike(at(91), None);
-    assert_eq!(rest.resting(at(91)), None);
-    rest.strike(at(92), None);
-    assert_eq!(rest.resting(at(92)), Some(SECOND * 30));
+    breaker.record_failure(at(90), None);
+    breaker.record_failure(at(91), None);
+    assert_eq!(breaker.retry_after(at(91)), None);
+    breaker.record_failure(at(92), None);
+    assert_eq!(breaker.retry_after(at(92)), Some(SECOND * 30));
 }
 
 #[test]
 fn strikes_that_are_apart_are_no_rest() {
-    let (rest, start) = (Rest::default(), Instant::now());
+    let (breaker, start) = (CircuitBreaker::default(), Instant::now());
     for strike in 0..20 {
         let now = start + SECOND * 30 * strike;
-        rest.strike(now, None);
-        assert_eq!(rest.resting(now), None, "{strike}");
+        breaker.record_failure(now, None);
+        assert_eq!(breaker.retry_after(now), None, "{strike}");
     }
 }
 
 #[test]
 fn an_answer_takes_strikes_back_but_ends_no_rest() {
-    let (rest, now) = (Rest::default(), Instant::now());
+    let (breaker, now) = (CircuitBreaker::default(), Instant::now());
     for _ in 0..10 {
-        rest.strike(now, None);
-        rest.strike(now, None);
-        rest.answered();
+        breaker.record_failure(now, None);
+        breaker.record_failure(now, None);
+        breaker.record_success();
     }
-    assert_eq!(rest.resting(now), None);
-    rest.strike(now, Some(SECOND * 5));
-    rest.answered();
-    assert_eq!(rest.resting(now), Some(SECOND * 5));
-    assert_eq!(rest.resting(now + SECOND * 5), None);
-    rest.answered();
-    assert_eq!(rest.resting(now + SECOND * 5), None);
+    assert_eq!(breaker.retry_after(now), None);
+    breaker.record_failure(now, Some(SECOND * 5));
+    breaker.record_success();
+    assert_eq!(breaker.retry_after(now), Some(SECOND * 5));
+    assert_eq!(breaker.retry_after(now + SECOND * 5), None);
+    breaker.record_success();
+    assert_eq!(breaker.retry_after(now + SECOND * 5), None);
 }
 
 #[test]
 fn an_upstream_that_names_a_time_rests_until_then() {
-    let (rest, now) = (Rest::default(), Instant::now());
-    rest.strike(now, Some(Duration::ZERO));
-    assert_eq!(rest.resting(now), None);
-    rest.strike(now, Some(SECOND * 120));
-    assert_eq!(rest.resting(now), Some(SECOND * 120));
-    rest.strike(now, Some(SECOND));
-    assert_eq!(rest.resting(now), Some(SECOND * 120), "a later strike shortens nothing");
-    let rest = Rest::default();
-    rest.strike(now, Some(Duration::MAX));
-    assert_eq!(rest.resting(now), Some(SECOND * 600), "no upstream is out for longer");
+    let (breaker, now) = (CircuitBreaker::default(), Instant::now());
+    breaker.record_failure(now, Some(Duration::ZERO));
+    assert_eq!(breaker.retry_after(now), None);
+    breaker.record_failure(now, Some(SECOND * 120));
+    assert_eq!(breaker.retry_after(now), Some(SECOND * 120));
+    breaker.record_failure(now, Some(SECOND));
+    assert_eq!(breaker.retry_after(now), Some(SECOND * 120), "a later strike shortens nothing");
+    let breaker = CircuitBreaker::default();
+    breaker.record_failure(now, Some(Duration::MAX));
+    assert_eq!(breaker.retry_after(now), Some(SECOND * 600), "no upstream is out for longer");
 }
 
 fn headers(pairs: &[(&str, &str)]) -> HeaderMap {
@@ -109,9 +109,9 @@ proptest! {
     #[test]
     fn no_retry_after_is_too_odd(text in "[ -~]{0,40}", date in "[ -~]{0,40}", ms in "[0-9.]{0,30}") {
         let headers = headers(&[("retry-after", &text), ("date", &date), ("retry-after-ms", &ms)]);
-        let rest = Rest::default();
+        let breaker = CircuitBreaker::default();
         let now = Instant::now();
-        rest.strike(now, retry_after(&headers));
-        prop_assert!(rest.resting(now).unwrap_or_default() <= SECOND * 600);
+        breaker.record_failure(now, retry_after(&headers));
+        prop_assert!(breaker.retry_after(now).unwrap_or_default() <= SECOND * 600);
     }
 }

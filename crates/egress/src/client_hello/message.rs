@@ -1,9 +1,9 @@
-//! The hello itself, field by field. Every length must fit exactly.
+//! The fields of a `ClientHello`. Every length must fit exactly.
 
-use super::{BadHello, Hello};
+use super::{BadHello, ClientHello};
 use crate::host::Name;
 
-/// The extension that names the host.
+/// The extension `server_name`.
 const SERVER_NAME: u16 = 0;
 /// Encrypted Client Hello, with the numbers of its drafts, and what was before it.
 const ENCRYPTED: &[u16] = &[0xfe08, 0xfe09, 0xfe0a, 0xfe0b, 0xfe0c, 0xfe0d, 0xff02, 0xff03, 0xffce];
@@ -42,7 +42,7 @@ impl<'a> Bytes<'a> {
 }
 
 /// Reads the message without its head.
-pub(super) fn parse(message: &[u8]) -> Result<Hello, BadHello> {
+pub(super) fn parse(message: &[u8]) -> Result<ClientHello, BadHello> {
     let mut bytes = Bytes(message);
     let extensions = before_extensions(&mut bytes).ok_or(BadHello::Malformed("its fields do not fit"))?;
     if !bytes.0.is_empty() {
@@ -70,7 +70,7 @@ pub(super) fn parse(message: &[u8]) -> Result<Hello, BadHello> {
     if !seen.is_sorted_by(|a, b| a < b) {
         return Err(BadHello::Malformed("an extension is there twice"));
     }
-    Ok(Hello { name })
+    Ok(ClientHello { name })
 }
 
 /// Reads up to the extensions, and gives them. An old hello has none.

@@ -1,6 +1,5 @@
-//! Closes calls whose answer is no stream a moment behind that answer: reads what was used, settles it, and records it.
-//! The client does not wait for that, nor does the call that it makes next; and the records of calls that end close
-//! together are written in one go. Until it is recorded a call counts as under way.
+//! Settles and records calls without a stream in the background, in batches. Neither the client nor its next call waits
+//! for that. Until it is recorded, a call counts as in flight.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,24 +12,23 @@ use super::shared::Shared;
 use super::whole::WholeAnswer;
 use crate::audit::{CallNumber, Unchained};
 
-/// So long calls are gathered. Whoever calls again and again is in the way of what is done in between, so that it is not
-/// done often; and who is not settled yet takes from nobody, because before a call is refused all that ended are settled.
-const MOMENT: Duration = Duration::from_millis(20);
-/// So many are closed before whoever became ready meanwhile has its turn; or this part of all that wait, where that is
-/// more: else they would come faster than they are closed.
-const AT_ONCE: usize = 4;
-const PART: usize = 8;
+/// The batch interval. Ended calls are settled before any call is refused, so batching never causes a false refusal.
+const BATCH_INTERVAL: Duration = Duration::from_millis(20);
+/// The batch size: so many calls, or this fraction of the queue where that is more, so that the queue cannot grow without
+/// bound. Other tasks run between two batches.
+const BATCH: usize = 4;
+const QUEUE_FRACTION: usize = 8;
 
-/// What is still to be closed.
+/// The queue of calls that have ended and are not recorded.
 #[derive(Debug, Default)]
-pub(super) struct Scribe {
+pub(super) struct AuditWriter {
     waiting: Mutex<VecDeque<WholeAnswer>>,
     more: Notify,
-    /// Held while calls are closed: who has it knows that everything before is closed.
+    /// Held while a batch is written: its holder knows that every earlier batch is complete.
     writing: Mutex<()>,
 }
 
-/// A call that is settled and has no record yet.
+/// A settled call without a record.
 #[derive(Debug)]
 pub(super) struct EndedCall {
     pub(super) run: Arc<Run>,
@@ -38,34 +36,34 @@ pub(super) struct EndedCall {
     pub(super) record: Unchained,
 }
 
-impl Scribe {
+impl AuditWriter {
     pub(super) fn take(&self, answer: WholeAnswer) {
         lock(&self.waiting).push_back(answer);
         self.more.notify_one();
     }
 }
 
-/// Closes what ends, as long as the router runs.
+/// Records ended calls as long as the router runs.
 pub(super) async fn write_on(shared: Arc<Shared>) {
     loop {
-        shared.scribe.more.notified().await;
-        tokio::time::sleep(MOMENT).await;
-        while write_some(&shared, AT_ONCE) {
+        shared.audit_writer.more.notified().await;
+        tokio::time::sleep(BATCH_INTERVAL).await;
+        while write_some(&shared, BATCH) {
             tokio::task::yield_now().await;
         }
     }
 }
 
-/// Closes what has ended so far. When it returns, no call that ended before is open.
+/// Records every call that has ended. No call that ended before is open when it returns.
 pub(super) fn write(shared: &Shared) {
     write_some(shared, usize::MAX);
 }
 
-/// Closes so many or a part of all, the oldest first; says whether there are more.
+/// Records a batch, the oldest first. Gives whether there are more.
 fn write_some(shared: &Shared, some: usize) -> bool {
-    let _alone = lock(&shared.scribe.writing);
+    let _alone = lock(&shared.audit_writer.writing);
     let (now, more) = {
-        let mut waiting = lock(&shared.scribe.waiting);
+        let mut waiting = lock(&shared.audit_writer.waiting);
         let count = share(waiting.len(), some);
         let now: Vec<WholeAnswer> = waiting.drain(..count).collect();
         (now, waiting.len())
@@ -82,13 +80,13 @@ fn write_some(shared: &Shared, some: usize) -> bool {
     more > 0
 }
 
-/// How many of those that wait are closed now.
+/// The size of the next batch.
 fn share(waiting: usize, some: usize) -> usize {
-    some.max(waiting / PART).min(waiting)
+    some.max(waiting / QUEUE_FRACTION).min(waiting)
 }
 
 impl EndedCall {
-    /// Records it at once, and before it what ended before it.
+    /// Records it at once, behind every call that ended before.
     pub(super) fn record(self, shared: &Shared) {
         write(shared);
         record(shared, &self.run, vec![(self.number, self.record)]);
@@ -97,7 +95,7 @@ impl EndedCall {
 
 fn record(shared: &Shared, run: &Run, calls: Vec<(Option<CallNumber>, Unchained)>) {
     let count = calls.len();
-    // Where they cannot be written no further call is begun: the audit itself refuses it.
+    // The audit log refuses further calls after a failed write.
     if run.audit.end_all(calls).is_err() {
         shared.metrics.unwritten(count);
     }
@@ -121,10 +119,10 @@ mod tests {
             let mut waiting = 0;
             for _ in 0..1000 {
                 waiting += each_turn;
-                waiting -= share(waiting, AT_ONCE);
+                waiting -= share(waiting, BATCH);
             }
-            assert!(waiting <= PART * each_turn, "{waiting} wait where {each_turn} come");
+            assert!(waiting <= QUEUE_FRACTION * each_turn, "{waiting} wait where {each_turn} come");
         }
-        assert_eq!((share(5, usize::MAX), share(3, AT_ONCE), share(0, AT_ONCE)), (5, 3, 0));
+        assert_eq!((share(5, usize::MAX), share(3, BATCH), share(0, BATCH)), (5, 3, 0));
     }
 }

@@ -1,19 +1,19 @@
-//! Where an upstream is: its URL, and the paths of its doors.
+//! The base URL of an upstream, and the paths of its APIs.
 
+use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
-use http::{HeaderValue, Uri};
 
 use crate::door::{Door, path_of};
 
-/// A URL, taken apart. Secret like the URL itself: it has no `Debug`.
-pub(super) struct Endpoint {
+/// A parsed URL. A secret: it has no `Debug`.
+pub(super) struct BaseUrl {
     scheme: Scheme,
     authority: Authority,
     base: String,
 }
 
-impl Endpoint {
-    /// Reads `http[s]://HOST[:PORT][/PATH]`. Nothing, if it is something else: also with a user, a query or a fragment.
+impl BaseUrl {
+    /// Parses `http[s]://HOST[:PORT][/PATH]`. `None` for anything else, also with a user, a query or a fragment.
     pub(super) fn parse(url: &str) -> Option<Self> {
         let parts = url.parse::<Uri>().ok()?.into_parts();
         let (scheme, authority) = (parts.scheme?, parts.authority?);
@@ -26,22 +26,14 @@ impl Endpoint {
         Some(Self { scheme, authority, base: path.path().trim_end_matches('/').to_owned() })
     }
 
-    /// Whether it is reached by TLS.
+    /// Whether it uses TLS.
     pub(super) fn is_tls(&self) -> bool {
         self.scheme == Scheme::HTTPS
     }
 
-    /// The host, with the port where one is written.
+    /// The host, with the port if there is one.
     pub(super) fn authority(&self) -> &str {
         self.authority.as_str()
-    }
-
-    /// What a request over HTTP/1.1 calls it: without the port that everybody expects.
-    pub(super) fn host_header(&self) -> Option<HeaderValue> {
-        let usual = if self.is_tls() { 443 } else { 80 };
-        let is_usual = self.authority.port_u16().is_some_and(|port| port == usual);
-        let host = if is_usual { self.authority.host() } else { self.authority() };
-        HeaderValue::try_from(host).ok()
     }
 
     /// The host, without brackets.
@@ -49,12 +41,12 @@ impl Endpoint {
         self.authority.host().trim_matches(['[', ']'])
     }
 
-    /// The path that it has itself, without a slash at its end.
+    /// Its path, without a trailing slash.
     pub(super) fn base(&self) -> &str {
         &self.base
     }
 
-    /// The same without a version at its end.
+    /// Its path without a version at its end.
     pub(super) fn unversioned(&self) -> &str {
         match self.base.rsplit_once('/') {
             Some((before, last)) if is_version(last) => before,
@@ -74,8 +66,8 @@ impl Endpoint {
     }
 }
 
-/// The path of a door behind `base`. The doors begin with `/v1`, which falls away where `base` names a version: people
-/// write their URLs with it and without.
+/// The path of an API behind `base`. `/v1` is omitted where `base` names a version: people write their URLs with it and
+/// without.
 pub(super) fn versioned(base: &str, door: Door) -> String {
     let path = path_of(door);
     let path = if base.split('/').any(is_version) { path.trim_start_matches("/v1") } else { path };
@@ -93,8 +85,8 @@ mod tests {
     use super::*;
 
     fn chat(url: &str) -> String {
-        let endpoint = Endpoint::parse(url).unwrap();
-        endpoint.at(&versioned(endpoint.base(), Door::Chat)).unwrap().to_string()
+        let base_url = BaseUrl::parse(url).unwrap();
+        base_url.at(&versioned(base_url.base(), Door::Chat)).unwrap().to_string()
     }
 
     #[test]
@@ -114,7 +106,7 @@ mod tests {
         for (url, wanted) in rows {
             assert_eq!(chat(url), wanted);
         }
-        assert_eq!(Endpoint::parse("http://[::1]:80").unwrap().host(), "::1");
+        assert_eq!(BaseUrl::parse("http://[::1]:80").unwrap().host(), "::1");
     }
 
     #[test]
@@ -133,7 +125,7 @@ mod tests {
             "https://a.example/ b",
             "https://a.example\r\nx: y",
         ] {
-            assert!(Endpoint::parse(url).is_none(), "{url}");
+            assert!(BaseUrl::parse(url).is_none(), "{url}");
         }
     }
 }

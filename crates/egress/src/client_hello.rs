@@ -1,7 +1,7 @@
-//! Reads the first message of TLS, to learn which host the client names.
+//! Parses the TLS `ClientHello` (RFC 8446, section 4.1.2) for its server name indication (SNI, RFC 6066).
 //!
-//! Nothing passes before this is over, so it is bounded, and it is strict: where another reader could find another name in
-//! the same bytes, they are refused. What was read is passed on as it came.
+//! No byte of a tunnel passes before, so the parser is bounded, and strict: bytes in which another parser could find
+//! another name are refused. The bytes are forwarded unchanged.
 
 mod message;
 mod records;
@@ -11,30 +11,30 @@ pub use records::Reader;
 use crate::host::{Host, Name};
 use crate::reason::Reason;
 
-/// The most bytes of the message itself. Hellos with keys against quantum computers have about 2 KiB.
+/// The largest `ClientHello` message. With post-quantum key shares it has about 2 KiB.
 pub const MOST_MESSAGE: usize = 16 << 10;
-/// The most bytes on the wire, with the heads of records.
+/// The most bytes on the wire, with record headers.
 pub const MOST_BYTES: usize = 32 << 10;
 
-/// What the bytes so far say.
+/// The result of the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Read {
-    /// The message is not whole.
+    /// The message is incomplete.
     More,
-    /// It is whole.
-    Hello(Hello),
-    /// It is refused, whatever comes.
+    /// The message is complete.
+    ClientHello(ClientHello),
+    /// It is refused, whatever follows.
     Refused(BadHello),
 }
 
-/// A hello that came in full.
+/// A complete `ClientHello`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hello {
-    /// The host that the client names.
+pub struct ClientHello {
+    /// The SNI.
     pub name: Option<Name>,
 }
 
-/// Why a hello is refused.
+/// Why a `ClientHello` is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadHello {
     /// It is something else.
@@ -55,10 +55,10 @@ pub enum BadHello {
     /// It names no host.
     #[error("the hello names no host")]
     NoName,
-    /// It names another host than the tunnel was asked for.
+    /// The SNI is not the host of the CONNECT.
     #[error("the hello names another host than the tunnel was asked for")]
-    OtherName,
-    /// The true name is encrypted.
+    SniMismatch,
+    /// It has an Encrypted Client Hello extension.
     #[error("the hello has an encrypted part that can name another host")]
     Encrypted,
 }
@@ -71,25 +71,25 @@ impl BadHello {
             Self::NotTls => Reason::NotTls,
             Self::TooLarge | Self::Malformed(_) | Self::TwoNames | Self::BadName => Reason::BadHello,
             Self::NoName => Reason::NoName,
-            Self::OtherName => Reason::OtherName,
+            Self::SniMismatch => Reason::OtherName,
             Self::Encrypted => Reason::EncryptedHello,
         }
     }
 }
 
-impl Hello {
-    /// Checks that it names the host of the tunnel. A client names no host where it was given an address.
-    pub fn names(&self, host: &Host) -> Result<(), BadHello> {
+impl ClientHello {
+    /// Checks the SNI against the host of the tunnel. For an address there must be none.
+    pub fn check_sni(&self, host: &Host) -> Result<(), BadHello> {
         match (host, &self.name) {
             (Host::Name(host), Some(name)) if host == name => Ok(()),
             (Host::Address(_), None) => Ok(()),
             (Host::Name(_), None) => Err(BadHello::NoName),
-            (_, Some(_)) => Err(BadHello::OtherName),
+            (_, Some(_)) => Err(BadHello::SniMismatch),
         }
     }
 }
 
-/// What these bytes from the beginning of a tunnel say.
+/// Parses the first bytes of a tunnel.
 #[must_use]
 pub fn read(bytes: &[u8]) -> Read {
     Reader::default().push(bytes)
