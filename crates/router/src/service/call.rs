@@ -106,6 +106,10 @@ async fn governed(
         let path = key.chars().filter(|c| !c.is_control()).take(MAX_NAME_BYTES).collect();
         return Err(Refused::from(&Refusal::UnknownKey { path }));
     }
+    let beyond = outline.reaches_out.iter().find(|found| !grant.reaches.contains(&found.reach));
+    if let Some(found) = beyond {
+        return Err(Refused::from(&Refusal::ReachesOut(found.clone())));
+    }
 
     let scopes = in_flight.shared.scopes(&in_flight.run, &grant).await.map_err(|_| {
         let message = "the spending of other processes is unknown, so the call is not made; the operator has to look at \
@@ -178,17 +182,13 @@ async fn read_body(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Resu
     }
 }
 
-/// The admitted model, if the request reaches for nothing beyond it.
+/// The admitted model.
 fn admit<'g>(run: &Run, grant: &'g Grant, outline: &Outline<'_>) -> Result<&'g AdmittedModel, Refused> {
     let Some(model) = grant.models.get(&*outline.model) else {
         run.note_model(&outline.model);
         return Err(Refused::model(&outline.model));
     };
-    let beyond = outline.reaches_out.iter().find(|found| !grant.reaches.contains(&found.reach));
-    match beyond {
-        Some(found) => Err(Refused::from(&Refusal::ReachesOut(found.clone()))),
-        None => Ok(model),
-    }
+    Ok(model)
 }
 
 /// The most that a call can cost at any upstream of the chain: each byte of input as a token, and the maximum of output.

@@ -303,6 +303,12 @@ impl<'a> Reader<'a> {
         }
     }
 
+    /// Withdraws the remote URL that was found directly at this key of the current object.
+    pub(super) fn withdraw_url(&mut self, key: &str) {
+        let path = format!("{}.{key}", shown(&self.path));
+        self.reaches_out.retain(|found| found.reach != Reach::RemoteUrl || found.path != path);
+    }
+
     pub(super) fn wrong(&self, expected: &'static str) -> Refusal {
         Refusal::WrongType { path: shown(&self.path), expected }
     }

@@ -43,6 +43,10 @@ impl<'a> Reader<'a> {
         }
         let mut written = Written { function, ..Written::default() };
         self.object(|reader, key| reader.tool_key(key, &mut written))?;
+        if written.of.as_deref().is_some_and(|of| of.starts_with("mcp")) {
+            // The address of an MCP server is part of that reach, not a second one.
+            self.withdraw_url("server_url");
+        }
         self.sort(written);
         Ok(())
     }
