@@ -101,6 +101,13 @@ pub enum TrustEntry {
         /// The digest of the grant.
         grant: Digest,
     },
+    /// The egress list of the installation was signed; signed by an approver. It replaces every earlier one.
+    EgressListSigned {
+        /// The number of the list.
+        serial: u64,
+        /// The digest of the signed list.
+        record: Digest,
+    },
 }
 
 impl TrustEntry {
@@ -116,7 +123,8 @@ impl TrustEntry {
             | Self::ApproverAdded { .. }
             | Self::AdmissionSigned { .. }
             | Self::ApprovalRuled { .. }
-            | Self::OutcomeGiven { .. } => false,
+            | Self::OutcomeGiven { .. }
+            | Self::EgressListSigned { .. } => false,
         }
     }
 }

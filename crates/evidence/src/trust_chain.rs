@@ -28,6 +28,7 @@ pub struct TrustChain {
     consumed: BTreeMap<ApprovalId, RunId>,
     outcomes: BTreeMap<RunId, (OutcomeWord, Digest)>,
     revoked_grants: BTreeSet<Digest>,
+    egress_list: Option<(u64, Digest)>,
 }
 
 /// An approver that the chain added.
@@ -61,6 +62,7 @@ impl TrustChain {
             consumed: BTreeMap::new(),
             outcomes: BTreeMap::new(),
             revoked_grants: BTreeSet::new(),
+            egress_list: None,
         }
     }
 
@@ -176,6 +178,12 @@ impl TrustChain {
             TrustEntry::EgressGrantRevoked { grant } => {
                 self.revoked_grants.insert(grant);
             }
+            TrustEntry::EgressListSigned { serial, record } => {
+                if self.egress_list.is_some_and(|(last, _)| serial <= last) {
+                    return Err(format!("the egress list {serial} is not later than the one before it"));
+                }
+                self.egress_list = Some((serial, record));
+            }
         }
         Ok(())
     }
@@ -220,6 +228,12 @@ impl TrustChain {
     #[must_use]
     pub fn outcome(&self, run: RunId) -> Option<(OutcomeWord, Digest)> {
         self.outcomes.get(&run).copied()
+    }
+
+    /// The number and the digest of the egress list that counts.
+    #[must_use]
+    pub fn egress_list(&self) -> Option<(u64, Digest)> {
+        self.egress_list
     }
 
     /// Whether an egress grant was revoked.

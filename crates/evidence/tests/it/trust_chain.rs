@@ -46,6 +46,7 @@ impl World {
             (revoked("bob", &world.bob), &world.installation),
             (ruled(2), &world.alice),
             (TrustEntry::EgressGrantRevoked { grant: Digest::of(b"grant") }, &world.installation),
+            (TrustEntry::EgressListSigned { serial: 1, record: Digest::of(b"list") }, &world.alice),
         ];
         let mut chain = world.empty();
         let mut lines = Vec::new();
@@ -128,7 +129,7 @@ fn now() -> Timestamp {
 fn the_chain_tells_what_counts() {
     let chain = WORLD.read(&WORLD.lines).unwrap();
     assert!(WORLD.holds(&WORLD.lines));
-    assert_eq!(chain.head().sequence, 10);
+    assert_eq!(chain.head().sequence, 11);
     assert_eq!(chain.admission(AdmissionKind::Target, "shop"), Some(Some(Digest::of(b"new"))));
     assert_eq!(chain.admission(AdmissionKind::Engine, "shop"), None);
     assert_eq!(chain.consumed_by(approval(1)), Some(run(1)));
@@ -136,6 +137,7 @@ fn the_chain_tells_what_counts() {
     assert_eq!(chain.ruling(approval(2)), Some((Answer::Granted, Digest::of(&[2]))));
     assert!(chain.revocation(&"bob".parse().unwrap()).is_some());
     assert!(chain.is_grant_revoked(&Digest::of(b"grant")));
+    assert_eq!(chain.egress_list(), Some((1, Digest::of(b"list"))));
     let earlier = WORLD.read(&WORLD.lines[..4]).unwrap();
     assert_eq!(earlier.admission(AdmissionKind::Target, "shop"), Some(None));
     assert!(chain.contains(&earlier.head()) && !earlier.contains(&chain.head()));

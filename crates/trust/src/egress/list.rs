@@ -4,7 +4,9 @@
 //! signed counts. A signature that does not hold keeps the last list that held, and blocks new runs.
 
 use herma_core::approver::ApproverName;
+use herma_core::trust::TrustEntry;
 use herma_core::visible::visible_line;
+use herma_core::{Digest, Timestamp};
 use herma_egress::rules::{Allowlist, Rule};
 use herma_egress::signed::{NamedKey, SignedList, Verified, verify};
 use herma_evidence::signed;
@@ -78,12 +80,25 @@ impl EgressFiles {
             Err(why) => return Ok((None, Some(why))),
         };
         let kept = self.read(LAST_GOOD)?;
-        let last = kept.as_deref().and_then(|bytes| verify(bytes, &key, None).ok());
+        let named = approvers.trust_log().read()?.egress_list();
+        // Both files can be restored together, so the chain decides which list counts.
+        let counts = |bytes: &[u8]| named.is_none_or(|(_, digest)| Digest::of(bytes) == digest);
+        let last = kept.as_deref().filter(|bytes| counts(bytes));
+        let last = last.and_then(|bytes| verify(bytes, &key, None).ok());
         let Some(bytes) = self.read(SIGNED)? else {
             let missing = || format!("{NAME} is not signed; have `{name}` sign it with `herma egress sign`");
             return Ok((last.clone(), (has_draft || last.is_some()).then(missing)));
         };
         match verify(&bytes, &key, last.as_ref()) {
+            Ok(verified) if !counts(&bytes) => {
+                let wanted = named.map_or(0, |(serial, _)| serial);
+                let why = format!(
+                    "{NAME}: the signed list has the serial {}, and the trust chain names another one, with {wanted}; \
+                     restore that one, or have `{name}` sign again with `herma egress sign`",
+                    verified.serial
+                );
+                Ok((last, Some(why)))
+            }
             Ok(verified) => {
                 if kept.as_deref() != Some(&bytes) {
                     self.write(LAST_GOOD, &bytes)?;
@@ -154,6 +169,7 @@ impl EgressFiles {
         required: Option<&ApproverName>,
         approvers: &Approvers,
         approver: &Approver,
+        now: Timestamp,
     ) -> Result<InstallationList, EgressError> {
         let wanted = required.ok_or(EgressError::NotRequired)?;
         if wanted != approver.name() {
@@ -163,9 +179,14 @@ impl EgressFiles {
         let lock = self.lock()?;
         let (hosts, _) = self.draft()?;
         let (last, _) = self.verified(wanted, approvers, false)?;
-        let serial = last.map_or(0, |last| last.serial) + 1;
-        let signed = signed::sign(SignedList { serial, hosts }, approver)?;
-        self.write(SIGNED, &serde_json::to_vec_pretty(&signed)?)?;
+        let mut chain = approvers.trust_log().lock()?;
+        let named = chain.chain().egress_list().map_or(0, |(serial, _)| serial);
+        let serial = last.map_or(0, |last| last.serial).max(named) + 1;
+        let signed = serde_json::to_vec_pretty(&signed::sign(SignedList { serial, hosts }, approver)?)?;
+        // The chain first: a list that only the chain knows blocks runs until it is signed again.
+        chain.append(TrustEntry::EgressListSigned { serial, record: Digest::of(&signed) }, approver, now)?;
+        drop(chain);
+        self.write(SIGNED, &signed)?;
         drop(lock);
         self.list(required, approvers)
     }

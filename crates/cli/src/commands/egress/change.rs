@@ -75,7 +75,7 @@ pub(super) fn sign(
     // A token in the environment is somebody's by itself.
     let args = if environment.approver_token.is_some() { UnlockArgs::default() } else { args };
     let approver = unlock(&args, installation, environment, screen)?;
-    let list = files.sign(required, &approvers, &approver)?;
+    let list = files.sign(required, &approvers, &approver, SystemClock.now())?;
     if !screen.is_json() {
         show_list(&list, screen);
     }

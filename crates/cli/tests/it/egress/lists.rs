@@ -163,6 +163,15 @@ fn a_list_that_must_be_signed_counts_as_it_was_signed_and_a_bad_signature_blocks
     std::fs::write(&file, &sound).unwrap();
     assert_eq!(herma.json(&["egress", "show", "--json"])["installation"]["serial"], 2);
     herma.play("fix", &[]).assert_only(Blocker::DestinationUnready);
+    // Nor where the record of the last good list is restored with it: the trust chain names the newer one.
+    std::fs::write(herma.home().join("egress/last-good.json"), &sound).unwrap();
+    assert_eq!(verdict(&herma, "files.example"), denied());
+    let run = herma.play("fix", &[]);
+    run.assert_only(Blocker::DestinationUnready);
+    assert!(run.report.blockers[0].detail.contains("the trust chain names another one"), "{:#?}", run.report);
+    assert_eq!(herma.run_as("alice", &["egress", "sign"]).code, Some(0));
+    assert_eq!(herma.json(&["egress", "show", "--json"])["installation"]["serial"], 3);
+    herma.play("fix", &[]).assert_pass();
 }
 
 #[test]
