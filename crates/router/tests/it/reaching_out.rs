@@ -282,6 +282,14 @@ fn each_way_out_is_named_with_its_place() {
 }
 
 #[test]
+fn many_places_of_one_kind_hide_no_other_kind() {
+    let tools = vec![r#"{"type":"web_search"}"#; 100].join(",");
+    let found = found(Responses, &format!(r#""tools":[{tools}],"background":true"#));
+    assert!(found.contains(&(Reach::Background, "background".to_owned())), "{found:?}");
+    assert!(found.len() < 20, "{found:?}");
+}
+
+#[test]
 fn what_stays_with_the_client_is_not_named() {
     for (dialect, rest) in [
         (

@@ -18,8 +18,8 @@ use crate::door::{Door, dialect_of};
 /// No request names more tokens or answers than this. What is larger wraps around in some servers.
 const MAX_NUMBER: u64 = i32::MAX as u64;
 
-/// No more places than this are named to the client.
-const MAX_REACHES: usize = 8;
+/// At most this many places of each kind are kept: admission asks for the kinds, the client sees the first place.
+const MAX_REACHES_OF_A_KIND: usize = 8;
 
 /// No upstream adds so many keys to an API.
 const MAX_UNLISTED: usize = 64;
@@ -297,7 +297,7 @@ impl<'a> Reader<'a> {
 
     /// Notes that what the reader is at makes the upstream reach out.
     pub(super) fn reaches(&mut self, reach: Reach, name: Option<&str>) {
-        if self.reaches_out.len() < MAX_REACHES {
+        if self.reaches_out.iter().filter(|found| found.reach == reach).count() < MAX_REACHES_OF_A_KIND {
             let name = name.map(|name| name.chars().filter(|c| !c.is_control()).take(64).collect());
             self.reaches_out.push(ReachesOut { reach, path: shown(&self.path), name });
         }
