@@ -207,6 +207,16 @@ fn most(door: Door, model: &AdmittedModel, outline: &Outline<'_>, bytes: usize) 
     }
 }
 
+/// The cost of a call that failed with this status, and the reason in its record.
+fn failure_of(status: u16) -> (Cost, &'static str) {
+    match status {
+        500.. if !matches!(status, 503 | 529) => (Cost::Unknown, "server_error"),
+        401 | 403 => (Cost::NoTokens, "upstream_refused_key"),
+        300..=399 => (Cost::NoTokens, "upstream_redirects"),
+        _ => (Cost::NoTokens, "upstream_error"),
+    }
+}
+
 /// The response that the client gets.
 async fn answer(
     mut in_flight: Box<InFlightCall>,
@@ -247,12 +257,7 @@ async fn answer(
     }
     let dialect = dialect_of(in_flight.door);
     let said = Limited::new(body, MAX_ERROR_BYTES).collect().await.map(http_body_util::Collected::to_bytes);
-    let (cost, reason) = match status.as_u16() {
-        500.. if !matches!(status.as_u16(), 503 | 529) => (Cost::Unknown, "server_error"),
-        401 | 403 => (Cost::NoTokens, "upstream_refused_key"),
-        300..=399 => (Cost::NoTokens, "upstream_redirects"),
-        _ => (Cost::NoTokens, "upstream_error"),
-    };
+    let (cost, reason) = failure_of(status.as_u16());
     let mut end = |status: u16, body: &[u8]| {
         in_flight.end(Ending {
             ended: Ended::Failed,

@@ -98,10 +98,7 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.title("Evidence so far");
     page.each("seen", evidence);
 
-    page.title("What stays blocked");
-    for action in Action::BUILT_IN.iter().chain(forbidden_actions) {
-        page.put(action.as_str(), ACTION_COLUMN, describe_action(*action), Blanks::Fold(1));
-    }
+    blocked_actions(&mut page, forbidden_actions);
 
     binding_lines(&mut page, id, binding);
 
@@ -122,6 +119,13 @@ fn tests_line(may_change: bool) -> &'static str {
         "may be rewritten by the engine, and so may the files that decide what verification does"
     } else {
         "must pass as they were, with the files that decide what verification does as they were"
+    }
+}
+
+fn blocked_actions(page: &mut Page, forbidden: &[Action]) {
+    page.title("What stays blocked");
+    for action in Action::BUILT_IN.iter().chain(forbidden) {
+        page.put(action.as_str(), ACTION_COLUMN, describe_action(*action), Blanks::Fold(1));
     }
 }
 
