@@ -57,7 +57,7 @@ pub(crate) enum PortRelay {
 }
 
 /// Executes the command in `args`, which follow `herma __launch`. Returns only on failure, or with the arguments of
-/// one of herma's own subcommands, which the caller runs in place. `own` is argv[0] of this process.
+/// one of herma's own subcommands, which the caller runs in place. `own` is `argv[0]` of this process.
 pub fn run(own: &OsStr, args: impl Iterator<Item = OsString>) -> io::Result<Vec<OsString>> {
     let (launch, mut command) =
         LaunchPlan::parse(args).map_err(|what| io::Error::new(io::ErrorKind::InvalidInput, what))?;
