@@ -210,10 +210,8 @@ async fn a_client_that_leaves_while_more_is_leased_leaves_no_lease_behind() {
     budgets.open(day(), tokens(32 * EACH), Amount::default());
     let left = tokio::time::timeout(Duration::from_millis(10), budgets.reserve(&[day()], ask())).await;
     assert!(left.is_err());
-    let started = tokio::time::Instant::now();
     let _kept = budgets.reserve(&[day()], ask()).await.unwrap();
-    assert!(started.elapsed() < Duration::from_millis(80), "it waited for the lease that was under way");
-    assert_eq!(leases.asked.load(Ordering::Relaxed), 1);
+    assert_eq!(leases.asked.load(Ordering::Relaxed), 1, "it waited for the lease that was under way");
     let state = &budgets.snapshot()[0];
     assert_eq!(
         state.leased.unwrap(),
