@@ -1,4 +1,4 @@
-//! The hidden `herma-bench __bench-source`: sends zeros to whoever connects and says something first.
+//! The hidden `herma-bench __bench-source`: sends zeros to each client that sends something first.
 
 use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};

@@ -28,7 +28,7 @@ fn confined() -> Forge {
     Forge::of(&BUNDLE.1)
 }
 
-/// The checks that a bundle breaks, by whoever trusts its signer.
+/// The checks that a bundle breaks, for a verifier that trusts its signer.
 fn broken(forged: &Forged) -> Vec<CheckName> {
     let pem = std::fs::read_to_string(forged.key()).unwrap();
     let trust = Trust { keys: vec![PublicKey::from_pem(&pem).unwrap()], approvers: Vec::new() };

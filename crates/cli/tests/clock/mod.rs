@@ -29,7 +29,7 @@ impl TestClock {
 
     /// Steps the clock: from now on it is this far ahead of the real one, or behind.
     pub(crate) fn set_ms(&self, offset: i64) {
-        // Whoever reads it meanwhile finds the old one or the new one.
+        // A concurrent reader sees the old file or the new one.
         let new = self.file.with_extension("new");
         fs::write(&new, offset.to_string()).unwrap();
         fs::rename(new, &self.file).unwrap();
