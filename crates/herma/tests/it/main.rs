@@ -1,0 +1,57 @@
+//! Runs the real herma binary, from outside, and looks at what it leaves.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on must fail"
+)]
+
+mod acp;
+mod admissions;
+mod approvals;
+mod approver;
+mod attempts;
+mod bad_input;
+mod case;
+mod clean_targets;
+mod cli;
+mod clock;
+mod compare;
+mod crash;
+mod crash_landing;
+mod destinations;
+mod docker;
+mod egress;
+mod engines;
+mod escape;
+mod failure_matrix;
+mod fresh_checkout;
+mod full_disk;
+mod home;
+mod home_files;
+mod hostile;
+mod hostile_names;
+mod interrupted;
+mod kit;
+mod ladder;
+mod landing;
+mod limits;
+mod logging;
+mod models;
+mod outcome;
+mod output;
+mod paths;
+mod permissions;
+mod policy;
+mod race;
+mod recursion;
+mod router;
+mod service;
+mod store_events;
+mod tamper;
+mod targets;
+mod touched;
+mod trust_chain;
+mod trust_taken_away;
+mod verification_files;
