@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use herma_core::Digest;
-use herma_core::model_call::{Door, Ended};
+use herma_core::model_call::{Ended, Endpoint};
 use herma_router::audit::{Audit, Beginning, Unchained};
 use herma_router::budget::{Amount, Ask, Budgets, LARGEST, Limits, Reservation, Scope};
-use herma_store::SqliteLeases;
+use herma_store::{Store, StoreLocation};
 
 const THREADS: u64 = 3;
 const ASK: Ask = Ask { input: 200, output: 800, least_output: 800, choices: 1, price: None };
@@ -34,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let budgets = budgets
         .map(|(store, day)| {
             runtime.block_on(async {
-                let leases = Arc::new(SqliteLeases::open(Path::new(store)).await?);
+                let leases = Store::open(&StoreLocation::file(store)).await?.leases();
                 let budgets = Budgets::new(leases, "writer");
                 // The smaller the limit, the smaller the blocks, and the more often it leases.
                 let tokens = opened.charged.tokens + 32 * 5_000;
@@ -74,7 +74,7 @@ impl Writer {
         let seed = self.seed.fetch_add(1, Ordering::Relaxed).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
         let beginning = Beginning {
             asked: "gpt-5",
-            door: Door::Responses,
+            endpoint: Endpoint::Responses,
             request: Digest::of(b"{}"),
             stream: seed.is_multiple_of(2),
             time: jiff::Timestamp::UNIX_EPOCH,
@@ -112,7 +112,7 @@ impl Writer {
         loop {
             match budgets.reserve(std::slice::from_ref(day), ASK).await {
                 Ok(reserved) => return Ok(Some(reserved.reservation)),
-                // Whoever kills it takes its time.
+                // The test kills it at a random time.
                 Err(_) => tokio::time::sleep(Duration::from_millis(1)).await,
             }
         }
@@ -131,7 +131,7 @@ fn record(beginning: &Beginning<'_>, charged: Amount, settled: bool) -> Unchaine
         asked: beginning.asked.to_owned(),
         attempts: Vec::new(),
         charged,
-        door: beginning.door,
+        endpoint: beginning.endpoint,
         ended: Ended::Answered,
         first_byte_us: None,
         latency_us: 0,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::budget::{Limits, Price};
-use crate::dialect::Reach;
+use herma_dialect::Reach;
 
 /// The grant of one run.
 #[derive(Clone, Debug)]

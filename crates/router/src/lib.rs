@@ -4,11 +4,9 @@
 pub mod audit;
 pub mod budget;
 pub mod config;
-pub mod dialect;
-pub mod door;
 pub mod grant;
 pub mod probe;
-pub mod scripted;
 pub mod service;
-pub mod tap;
 pub mod upstream;
+
+pub use herma_dialect::endpoint;

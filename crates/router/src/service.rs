@@ -13,6 +13,7 @@ mod handle;
 mod headers;
 mod in_flight;
 mod metrics;
+mod reason;
 mod refused;
 mod response_body;
 mod routes;

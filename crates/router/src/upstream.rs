@@ -19,7 +19,6 @@ mod remote;
 mod retry_after;
 mod roots;
 mod scripted;
-mod scripted_more;
 mod scrub;
 mod steps;
 
@@ -27,5 +26,5 @@ pub use body::{BodyBroken, UpstreamBody};
 pub use circuit_breaker::CircuitBreaker;
 pub use configured::{Outgoing, Upstream};
 pub use headers::PASSED;
-pub use problem::{BadUpstream, SendError};
+pub use problem::{Ambiguous, BadUpstream, NotReached, SendError};
 pub use retry_after::retry_after;

@@ -1,4 +1,4 @@
-//! What tests and fuzz targets share.
+//! Helpers that tests and fuzz targets share.
 
 #![allow(
     clippy::expect_used,

@@ -4,18 +4,18 @@ use std::fs::File;
 use std::io::{self, Write as _};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// A file that grows by whole lines. Only one thread writes at a time: who calls holds the audit's lock.
+/// A file that grows by whole lines. Only one thread writes at a time: the caller holds the audit's lock.
 #[derive(Debug)]
 pub(super) struct Append {
     name: &'static str,
     file: File,
     size: AtomicU64,
-    /// Whether half a line stands at its end and could not be taken away.
+    /// Whether the file ends with half a line that could not be removed.
     is_torn: AtomicBool,
 }
 
 impl Append {
-    /// Goes on after `size` bytes. What follows them was torn, and is cut.
+    /// Appends after `size` bytes. A torn line after them is cut.
     pub(super) fn new(name: &'static str, file: File, size: u64) -> io::Result<Self> {
         if file.metadata()?.len() != size {
             file.set_len(size)?;
@@ -26,7 +26,7 @@ impl Append {
     /// Appends lines with their newlines, in one write, whole or not at all.
     pub(super) fn lines(&self, lines: &[u8]) -> io::Result<()> {
         if self.is_torn.load(Ordering::Acquire) {
-            return Err(io::Error::other("half a line stands at its end"));
+            return Err(io::Error::other("the file ends with half a line"));
         }
         let size = self.size.load(Ordering::Acquire);
         if let Err(cause) = (&self.file).write_all(lines) {

@@ -1,4 +1,4 @@
-//! What can go wrong with an audit.
+//! Errors of an audit.
 
 use std::io;
 use std::path::PathBuf;
@@ -15,12 +15,12 @@ pub enum AuditError {
     Io {
         /// Which file.
         file: PathBuf,
-        /// What was tried.
+        /// The operation.
         doing: &'static str,
-        /// What went wrong.
+        /// The error.
         cause: io::Error,
     },
-    /// What is there is no chain: it was changed, or it is of another run.
+    /// The file is no chain: it was changed, or belongs to another run.
     #[error("{}: {broken}; it was changed since it was written, or is another run's: keep it, and look", file.display())]
     Broken {
         /// Which file.
@@ -28,14 +28,14 @@ pub enum AuditError {
         /// Where it breaks.
         broken: Broken,
     },
-    /// What is there of the calls that began cannot be read.
+    /// The journal of begun calls cannot be read.
     #[error("{}: line {line}: {problem}; it was changed since it was written: keep it, and look", file.display())]
     BadJournal {
         /// Which file.
         file: PathBuf,
         /// The line, from 1.
         line: u64,
-        /// What is wrong with it.
+        /// The error.
         problem: String,
     },
     /// Another process writes it.

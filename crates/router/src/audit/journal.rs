@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_core::{Digest, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -16,13 +16,13 @@ pub const CALLS_BEGUN: &str = "calls-begun";
 /// No model's name is noted beyond this many bytes. A record holds less of it, with a sign that it was longer.
 const LONGEST_NAME: usize = 300;
 
-/// What is known of a call when it begins.
+/// The known facts of a call when it begins.
 #[derive(Clone, Copy, Debug)]
 pub struct Beginning<'a> {
     /// The model that the client asked for.
     pub asked: &'a str,
     /// Which API was called.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// The digest of the request's body as the client sent it.
     pub request: Digest,
     /// Whether the answer was asked for as a stream.
@@ -39,7 +39,8 @@ pub(super) enum Note<'a> {
     Began {
         asked: Cow<'a, str>,
         call: u64,
-        door: Door,
+        #[serde(rename = "door")]
+        endpoint: Endpoint,
         most: Amount,
         request: Digest,
         stream: bool,
@@ -51,9 +52,9 @@ pub(super) enum Note<'a> {
 
 impl<'a> Note<'a> {
     pub(super) fn began(call: u64, most: Amount, beginning: &Beginning<'a>) -> Self {
-        let Beginning { asked, door, request, stream, time } = *beginning;
+        let Beginning { asked, endpoint, request, stream, time } = *beginning;
         let asked = Cow::Borrowed(&asked[..asked.floor_char_boundary(LONGEST_NAME)]);
-        Self::Began { asked, call, door, most: most.bounded(), request, stream, time }
+        Self::Began { asked, call, endpoint, most: most.bounded(), request, stream, time }
     }
 
     /// Appends the line, without its newline.
@@ -63,7 +64,7 @@ impl<'a> Note<'a> {
     }
 }
 
-/// What the file says of every call in it.
+/// The calls in the file.
 #[derive(Debug, Default)]
 pub(super) struct Noted {
     calls: BTreeMap<u64, Unchained>,
@@ -73,13 +74,13 @@ impl Noted {
     /// Reads one line without its newline.
     pub(super) fn take(&mut self, line: &[u8]) -> Result<(), String> {
         match serde_json::from_slice(line).map_err(|e| format!("not a note of a call: {e}"))? {
-            Note::Began { asked, call, door, most, request, stream, time } => {
+            Note::Began { asked, call, endpoint, most, request, stream, time } => {
                 let interrupted = Unchained {
                     answered: None,
                     asked: asked.into_owned(),
                     attempts: Vec::new(),
                     charged: most,
-                    door,
+                    endpoint,
                     ended: Ended::Interrupted,
                     first_byte_us: None,
                     latency_us: 0,
@@ -127,7 +128,7 @@ impl Noted {
         self.calls.last_key_value().map_or(0, |(last, _)| last + 1)
     }
 
-    /// What began and has no record, as the records that it gets.
+    /// The records of calls that began and have none.
     pub(super) fn interrupted(self) -> impl Iterator<Item = (u64, Unchained)> {
         self.calls.into_iter()
     }

@@ -20,12 +20,12 @@ use crate::budget::Amount;
 /// The name of the file that is evidence.
 pub const MODEL_CALLS: &str = "model-calls.jsonl";
 
-/// What an audit held when it was opened.
+/// The content of an audit when it was opened.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
     /// Its records, with those of the calls that were interrupted.
     pub records: u64,
-    /// What they are charged at.
+    /// Their charge.
     pub charged: Amount,
     /// The calls that an earlier process began and did not end. They have their records now.
     pub interrupted: Vec<ModelCall>,

@@ -4,10 +4,10 @@ use std::io::{self, BufRead, Read as _};
 
 use herma_core::model_call::{Broken, Chain, LONGEST_LINE, ModelCall, Sums};
 
-/// What was read.
+/// The records of a file.
 #[derive(Debug)]
 pub struct Read {
-    /// What the calls add up to.
+    /// Their sums.
     pub sums: Sums,
     /// The bytes of all whole lines.
     pub whole: u64,

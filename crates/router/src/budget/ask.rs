@@ -1,10 +1,10 @@
-//! What a call asks of the budgets, and how much of that fits.
+//! The demand of a call on the budgets, and how much of it fits.
 
 use std::fmt;
 
 use super::{Amount, Limits, Price};
 
-/// What a call asks for.
+/// The demand of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ask {
     /// The most tokens that the input can have.
@@ -15,11 +15,11 @@ pub struct Ask {
     pub least_output: u64,
     /// How many answers it wants; none is one.
     pub choices: u64,
-    /// What the tokens cost, where that is known.
+    /// The price of the tokens, if it is known.
     pub price: Option<Price>,
 }
 
-/// What a budget has too little of.
+/// The reason why a budget refuses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Lack {
     /// Calls.
@@ -28,16 +28,16 @@ pub enum Lack {
     Tokens,
     /// Money.
     Usd,
-    /// It is a budget in money, and nobody said what the model costs.
+    /// It is a budget in money, and the price of the model is unknown.
     Price,
-    /// Nobody opened it: what nobody limited was forgotten.
+    /// It is not open.
     Budget,
-    /// It is shared with other processes, and what they took could not be learned.
+    /// It is shared with other processes, and their spending could not be read.
     Store,
 }
 
 impl Lack {
-    /// The one word that programs know it by.
+    /// Its code.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::ledger::{BudgetState, Exhausted, Ledger, NotReserved, Reservation, Reserved, Short, Unsettled};
 use super::shared::{Over, Wanted};
-use super::{Above, Amount, Ask, InMemory, Lack, LeaseError, Leases, Limits, Scope};
+use super::{Amount, Ask, InMemory, Lack, LeaseError, Leases, Limits, ParentLedger, Scope};
 
 /// All budgets of a router. Cheap to clone; every clone is the same.
 #[derive(Clone)]
@@ -17,7 +17,7 @@ struct Inner {
     ledger: Mutex<Ledger>,
     leases: Arc<dyn Leases>,
     holder: Arc<str>,
-    above: Option<Above>,
+    above: Option<ParentLedger>,
 }
 
 impl fmt::Debug for Budgets {
@@ -34,16 +34,16 @@ impl Default for Budgets {
 }
 
 impl Budgets {
-    /// Budgets of which those that are shared are leased, in the name of `holder`. No two processes that live at the
-    /// same time may have the same; the one that goes on with the audits of one that died takes its name over.
+    /// Budgets whose shared ones are leased by `holder`. No two live processes may have the same holder id; a process that
+    /// resumes the audits of a dead one reuses its id.
     #[must_use]
     pub fn new(leases: Arc<dyn Leases>, holder: &str) -> Self {
         Self::below(None, leases, holder)
     }
 
-    /// The same, with a budget above: every call counts against that one too, and against those above it.
+    /// The same, with a parent budget: every call counts against it and its parents too.
     #[must_use]
-    pub fn below(above: Option<Above>, leases: Arc<dyn Leases>, holder: &str) -> Self {
+    pub fn below(above: Option<ParentLedger>, leases: Arc<dyn Leases>, holder: &str) -> Self {
         Self { inner: Arc::new(Inner { ledger: Mutex::default(), leases, holder: holder.into(), above }) }
     }
 
@@ -54,8 +54,8 @@ impl Budgets {
         self.ledger().open(scope, limits, spent);
     }
 
-    /// Opens a shared budget of which an earlier process of the same holder may have leased more than it spent. What the
-    /// audits say that it spent stays charged; the rest is given back. One that is open is not touched.
+    /// Opens a shared budget of which an earlier process of the same holder may have leased more than it spent. The spending
+    /// in the audits stays charged; the rest is returned. An open budget is left as it is.
     pub async fn recover(&self, scope: Scope, limits: Limits, spent: Amount) -> Result<(), LeaseError> {
         if !self.is_open(&scope) {
             self.inner.leases.reconcile(&scope, &self.inner.holder, spent).await?;
@@ -80,8 +80,8 @@ impl Budgets {
                 Ok(reserved) => return self.with_above(reserved, ask),
                 Err(NotReserved::Exhausted(exhausted)) => return Err(exhausted),
                 Err(NotReserved::Short(short)) => {
-                    // What others took of the new lease meanwhile is leased once more; only where the store has no more
-                    // the call gets what is there.
+                    // Other calls may have used the new lease meanwhile: lease again. If the store has no more, the call
+                    // gets the rest.
                     if self.extend(short).await? == Extended::Empty {
                         empty.push(short);
                     }
@@ -90,8 +90,8 @@ impl Budgets {
         }
     }
 
-    /// Sets the same aside above, or nothing anywhere. Nothing is waited for here: who leaves while it waits leaves nothing
-    /// set aside above.
+    /// Reserves the same in the parent budgets, or nothing anywhere. It never waits: a client that disconnects during a wait
+    /// would leave a reservation in the parents.
     pub(super) fn with_above(&self, reserved: Reserved, ask: Ask) -> Result<Reserved, Exhausted> {
         let Some(above) = &self.inner.above else { return Ok(reserved) };
         let Reserved { mut reservation, output } = reserved;
@@ -124,7 +124,7 @@ impl Budgets {
         self.settle(reservation, Amount::default());
     }
 
-    /// Nobody knows what the call cost: it is charged at the most, and counted.
+    /// The cost of the call is unknown: it is charged at the most, and counted.
     pub fn abandon(&self, mut reservation: Reservation) {
         let above = reservation.above.take();
         self.ledger().abandon(reservation);
@@ -133,26 +133,26 @@ impl Budgets {
         }
     }
 
-    /// Nothing more is set aside in this budget. It goes when what is set aside is settled; a shared one at the
-    /// [`Budgets::tidy`] after that.
+    /// Takes no more reservations. The budget is removed when the last one is settled; a shared one at the next
+    /// [`Budgets::tidy`].
     pub fn retire(&self, scope: &Scope) {
         self.ledger().retire(scope);
     }
 
-    /// What this process spent of a budget, with what is set aside.
+    /// The spending of this process, with its reservations.
     #[must_use]
     pub fn taken(&self, scope: &Scope) -> Amount {
         self.ledger().taken(scope)
     }
 
-    /// What is left of a budget, of all that it limits; none if it is not open. What others spent of a shared one is not
-    /// in it.
+    /// The rest of a budget, of all that it limits; none if it is not open. The spending of other processes is not
+    /// subtracted.
     #[must_use]
     pub fn left(&self, scope: &Scope) -> Option<Limits> {
         self.ledger().left(scope)
     }
 
-    /// The calls of which nobody knows what they cost.
+    /// The calls of unknown cost.
     #[must_use]
     pub fn unsettled(&self) -> Unsettled {
         self.ledger().unsettled()
@@ -164,8 +164,8 @@ impl Budgets {
         self.ledger().snapshot()
     }
 
-    /// Gives back what is leased and lies idle, and settles shared budgets that are over. To be called now and then:
-    /// what one process does not spend others may.
+    /// Returns idle leases, and settles shared budgets that are over. To be called now and then, so that other processes can
+    /// spend what this one does not.
     pub async fn tidy(&self) -> Result<(), LeaseError> {
         let shared = self.ledger().shared();
         for account in shared {
@@ -180,8 +180,8 @@ impl Budgets {
         Ok(())
     }
 
-    /// Ends all shared budgets: what was not spent is given back, and what is still set aside is charged at the most.
-    /// Of several errors the first is said, and the rest is still given back.
+    /// Ends all shared budgets: returns unspent leases, and charges open reservations at the most. Continues after an error;
+    /// returns the first.
     pub async fn close(&self) -> Result<(), LeaseError> {
         let mut first = Ok(());
         let shared = self.ledger().shared();
@@ -196,7 +196,7 @@ impl Budgets {
         first
     }
 
-    /// What is over is out of the ledger: where the store does not answer it stays charged, and is never given back twice.
+    /// A retired budget is out of the ledger: if the store does not answer, it stays charged, and is never returned twice.
     async fn settle_with_others(&self, over: Over) -> Result<(), LeaseError> {
         let Over { scope, leased, spent } = over;
         self.inner.leases.settle(&scope, &self.inner.holder, leased, spent).await
@@ -214,7 +214,7 @@ impl Budgets {
         let Some(wanted) = self.ledger().wanted(&short) else { return Ok(Extended::Enough) };
         let exhausted = Exhausted { scope: wanted.scope.clone(), what: Lack::Store };
         let budgets = self.clone();
-        // On its own: a client that leaves meanwhile must not leave a lease behind that nobody knows of.
+        // A task of its own: a client that disconnects meanwhile must not leave an unrecorded lease.
         let leased = tokio::spawn(async move {
             let _changing = changing;
             let Inner { leases, holder, .. } = &*budgets.inner;
@@ -230,7 +230,7 @@ impl Budgets {
     }
 }
 
-/// What came of an extension.
+/// The result of an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Extended {
     /// There is enough, or was.

@@ -1,4 +1,4 @@
-//! The ledger: what was spent, what is set aside, and what nobody knows.
+//! The ledger: spending, reservations, and calls of unknown cost.
 
 use std::collections::BTreeMap;
 
@@ -9,14 +9,14 @@ use super::ask::{Ask, Lack};
 use super::shared::Lease;
 use super::{Amount, Limits, Scope};
 
-/// What was set aside for a call. It is given back to exactly one of [`Ledger::settle`], [`Ledger::release`] and
-/// [`Ledger::abandon`]; dropping it leaves the most it can cost charged, which is never too little.
+/// The reservation of a call. It ends in exactly one of [`Ledger::settle`], [`Ledger::release`] and [`Ledger::abandon`];
+/// dropping it leaves its maximum charged, which is never too little.
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "what is set aside stays charged until it is settled"]
 pub struct Reservation {
     accounts: SmallVec<[u64; 3]>,
     most: Amount,
-    /// What is set aside for the same call in the budget above, which another ledger holds.
+    /// The reservation of the same call in the parent budget, which another ledger holds.
     pub(super) above: Option<Box<Reservation>>,
 }
 
@@ -28,21 +28,21 @@ impl Reservation {
     }
 }
 
-/// What a call got.
+/// The result of a reservation.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Reserved {
-    /// What is set aside for it.
+    /// The reservation.
     pub reservation: Reservation,
     /// The tokens of output that each answer may have: what was wanted, or what fits.
     pub output: u64,
 }
 
-/// The calls of which nobody knows what they cost. Which they are is in the audit.
+/// The calls of unknown cost. The audit lists them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unsettled {
     /// How many.
     pub calls: u64,
-    /// What they are charged at.
+    /// Their charge.
     pub charged: Amount,
 }
 
@@ -50,18 +50,18 @@ pub struct Unsettled {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the budget of {scope} does not allow it: {what}")]
 pub struct Exhausted {
-    /// Whose budget.
+    /// The scope of the budget.
     pub scope: Scope,
-    /// What it has too little of.
+    /// The reason.
     pub what: Lack,
 }
 
-/// Why nothing was set aside.
+/// Why there is no reservation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotReserved {
     /// A budget does not allow the call.
     Exhausted(Exhausted),
-    /// What is leased of a shared budget is not enough; there may be more to lease.
+    /// The lease of a shared budget is not enough; there may be more to lease.
     Short(Short),
 }
 
@@ -75,15 +75,15 @@ pub struct Short {
 /// One budget as it stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BudgetState {
-    /// Whose.
+    /// The scope.
     pub scope: Scope,
-    /// What may be spent.
+    /// The limits.
     pub limits: Limits,
-    /// What was spent.
+    /// The spending.
     pub spent: Amount,
-    /// What is set aside for calls under way.
+    /// The reservations of in-flight calls.
     pub reserved: Amount,
-    /// What is leased, if it is shared with other processes; spent and reserved are a part of it.
+    /// The lease, if it is shared with other processes; spent and reserved are a part of it.
     pub leased: Option<Amount>,
 }
 
@@ -95,7 +95,7 @@ pub(super) struct Account {
     pub(super) spent: Amount,
     pub(super) reserved: Amount,
     pub(super) lease: Option<Lease>,
-    /// Whether nothing may be set aside any more. It goes when nothing is.
+    /// Whether it takes no more reservations. It is removed after the last one.
     pub(super) is_retired: bool,
 }
 
@@ -115,9 +115,9 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens a budget, with what was spent of it before. One that is open keeps what was spent and set aside since, and
-    /// learns its new limits. That of a run is this process's own; those of engines and days are shared with others, and
-    /// have to be leased before they are spent.
+    /// Opens a budget with its earlier spending. An open budget keeps its spending and reservations and gets the new limits.
+    /// The budget of a run belongs to this process; those of engines and days are shared with other processes, and have to
+    /// be leased before they are spent.
     pub fn open(&mut self, scope: Scope, limits: Limits, spent: Amount) {
         if let Some(account) = self.names.get(&scope).and_then(|id| self.accounts.get_mut(id)) {
             (account.limits, account.is_retired) = (limits, false);
@@ -139,9 +139,9 @@ impl Ledger {
         self.account(scope).is_some_and(|account| !account.is_retired)
     }
 
-    /// Sets aside the most that a call can cost, in every scope or in none. Its output is lowered to what fits into all
-    /// of them, in tokens and in money, but not below the least that it wants. A scope without a budget is refused: what
-    /// nobody limited was forgotten. `empty` are the shared budgets of which no more can be leased.
+    /// Reserves the maximum cost of a call, in every scope or in none. Its output is lowered until it fits into all of them,
+    /// in tokens and in money, but not below its minimum. A scope without a budget is refused. `empty` are the shared
+    /// budgets of which no more can be leased.
     pub fn reserve(&mut self, scopes: &[Scope], ask: &Ask, empty: &[Short]) -> Result<Reserved, NotReserved> {
         let exhausted =
             |scope: &Scope, what| NotReserved::Exhausted(Exhausted { scope: scope.clone(), what });
@@ -174,7 +174,7 @@ impl Ledger {
         Ok(Reserved { reservation: Reservation { accounts, most, above: None }, output })
     }
 
-    /// Less than what is set aside is enough for the call.
+    /// Lowers a reservation.
     pub(super) fn lower(&mut self, reservation: &mut Reservation, most: Amount) {
         let freed = reservation.most.minus(most);
         reservation.most = reservation.most.minus(freed);
@@ -198,7 +198,7 @@ impl Ledger {
         self.settle(reservation, Amount::default());
     }
 
-    /// Nobody knows what the call cost: it is charged at the most, and counted.
+    /// The cost of the call is unknown: it is charged at the most, and counted.
     pub fn abandon(&mut self, reservation: Reservation) {
         let charged = reservation.most;
         self.settle(reservation, charged);
@@ -206,21 +206,21 @@ impl Ledger {
         self.unsettled.charged = self.unsettled.charged.plus(charged);
     }
 
-    /// Nothing more is set aside in this budget. It goes when what is set aside is settled; a shared one when the
-    /// others know, too.
+    /// Takes no more reservations. The budget is removed when the last one is settled; a shared one after its lease is
+    /// returned.
     pub fn retire(&mut self, scope: &Scope) {
         let Some(id) = self.names.get(scope).copied() else { return };
         self.each(&[id], |account| account.is_retired = true);
         self.sweep(id);
     }
 
-    /// What was spent of a budget, with what is set aside.
+    /// The spending of a budget, with its reservations.
     #[must_use]
     pub fn taken(&self, scope: &Scope) -> Amount {
         self.account(scope).map(Account::taken).unwrap_or_default()
     }
 
-    /// What is left of a budget, of all that it limits; none if it is not open.
+    /// The rest of a budget, of all that it limits; none if it is not open.
     #[must_use]
     pub fn left(&self, scope: &Scope) -> Option<Limits> {
         let account = self.account(scope)?;
@@ -232,7 +232,7 @@ impl Ledger {
         })
     }
 
-    /// The calls of which nobody knows what they cost.
+    /// The calls of unknown cost.
     #[must_use]
     pub fn unsettled(&self) -> Unsettled {
         self.unsettled

@@ -1,13 +1,13 @@
-//! What tokens cost: a table that is data.
+//! Prices of tokens.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
 use super::{Amount, LARGEST};
-use crate::dialect::Usage;
+use herma_dialect::Usage;
 
-/// What a million tokens of one model cost, in millionths of a dollar.
+/// The price of a million tokens of one model, in millionths of a dollar.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
@@ -17,12 +17,12 @@ pub struct Price {
     pub output: u64,
     /// Tokens sent that the provider had in its cache.
     pub cached_input: u64,
-    /// Tokens sent that the provider wrote to its cache. Where nobody said it: a quarter more than `input`, which is the
-    /// dearest that is known, so that a budget is never undercharged. Where writing costs nothing extra, say `input`'s.
+    /// Tokens sent that the provider wrote to its cache. Without it: a quarter more than `input`, which is the highest known
+    /// price, so that a budget is never undercharged. If writing costs nothing extra, repeat `input`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write: Option<u64>,
-    /// The same for what is to stay in the cache for an hour. Where nobody said it: twice `input`, or `cache_write` if
-    /// that was said and is more.
+    /// The same for tokens that stay in the cache for an hour. Without it: twice `input`, or `cache_write` if that is
+    /// more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_write_long: Option<u64>,
 }
@@ -33,7 +33,7 @@ pub struct Price {
 pub struct PriceTable(BTreeMap<String, Price>);
 
 impl PriceTable {
-    /// The price of a model; none where nobody said one.
+    /// The price of a model, if it is known.
     #[must_use]
     pub fn of(&self, model: &str) -> Option<Price> {
         self.0.get(model).copied()
@@ -44,7 +44,7 @@ impl PriceTable {
 const MILLION: u128 = 1_000_000;
 
 impl Price {
-    /// What a call cost, rounded up: a budget is never undercharged.
+    /// The cost of a call, rounded up: a budget is never undercharged.
     #[must_use]
     pub fn cost_of(&self, usage: &Usage) -> u64 {
         let cached = usage.cached_input.min(usage.input);
@@ -107,7 +107,7 @@ fn rounded_up(parts: &[(u64, u64)]) -> u64 {
     u64::try_from(sum.div_ceil(MILLION)).unwrap_or(LARGEST).min(LARGEST)
 }
 
-/// What a call is charged at that used so much. Without a price it costs no money.
+/// The charge of a call with this usage. Without a price it costs no money.
 #[must_use]
 pub fn charge(usage: &Usage, price: Option<&Price>) -> Amount {
     let tokens = usage.input.saturating_add(usage.output);

@@ -9,10 +9,10 @@ use super::{Amount, LARGEST, Limits, Scope};
 /// one process holds and does not spend is little.
 const PARTS: u64 = 32;
 
-/// What this process leased of a budget.
+/// The lease of this process.
 #[derive(Debug)]
 pub(super) struct Lease {
-    /// What was spent and what is set aside is a part of it.
+    /// The leased amount; spending and reservations are a part of it.
     pub(super) leased: Amount,
     /// Held while more is leased or some is given back: one at a time.
     pub(super) changing: Arc<tokio::sync::Mutex<()>>,
@@ -25,7 +25,7 @@ impl Lease {
 }
 
 impl Account {
-    /// What is left of what is leased. What is not limited or not shared has [`LARGEST`] left.
+    /// The rest of the lease; [`LARGEST`] of amounts that are not limited or not shared.
     pub(super) fn leased_left(&self) -> Amount {
         let Some(lease) = &self.lease else { return Limits::default().left(Amount::default()) };
         let leased = Limits {
@@ -36,7 +36,7 @@ impl Account {
         leased.left(self.taken())
     }
 
-    /// What to lease, so that `need` fits: a block at least, and nothing of what there is enough of.
+    /// The amount to lease, so that `need` fits: at least a block, and only of amounts that are short.
     fn want(&self, need: Amount) -> Amount {
         let Some(lease) = &self.lease else { return Amount::default() };
         let missing = self.taken().plus(need).minus(lease.leased);
@@ -52,7 +52,7 @@ impl Account {
         }
     }
 
-    /// What is leased and lies idle, but for one block.
+    /// The idle part of the lease, except for one block.
     fn idle(&self) -> Amount {
         match &self.lease {
             Some(lease) if self.reserved.is_nothing() => {
@@ -63,7 +63,7 @@ impl Account {
     }
 }
 
-/// What is leased at once.
+/// The amount of one lease.
 fn block(limits: &Limits) -> Amount {
     let part = |limit: Option<u64>| limit.map_or(0, |limit| (limit / PARTS).clamp(1, LARGEST));
     Amount { micro_usd: part(limits.micro_usd), requests: part(limits.requests), tokens: part(limits.tokens) }
@@ -77,7 +77,7 @@ pub(super) struct Over {
     pub(super) spent: Amount,
 }
 
-/// What has to be asked of the store.
+/// A request to the store.
 #[derive(Debug)]
 pub(super) struct Wanted {
     pub(super) scope: Scope,
@@ -91,7 +91,7 @@ impl Ledger {
         Some(self.accounts.get(&account)?.lease.as_ref()?.changing.clone())
     }
 
-    /// What to lease; none if others leased enough meanwhile, or the budget is gone.
+    /// The amount to lease; none if other calls leased enough meanwhile, or the budget is gone.
     pub(super) fn wanted(&self, short: &Short) -> Option<Wanted> {
         let account = self.accounts.get(&short.account)?;
         let want = account.want(short.need);
@@ -106,7 +106,7 @@ impl Ledger {
         }
     }
 
-    /// Takes out of a lease what lies idle. It is no longer spent, whether or not the store learns it.
+    /// Removes the idle part of a lease. It is no longer spendable, whether or not the store is updated.
     pub(super) fn take_idle(&mut self, account: u64) -> Option<Over> {
         let account = self.accounts.get_mut(&account)?;
         let idle = account.idle();
@@ -115,13 +115,13 @@ impl Ledger {
         Some(Over { scope: account.scope.clone(), leased: idle, spent: Amount::default() })
     }
 
-    /// Takes a shared budget away that is retired and has nothing set aside, to be settled with the others.
+    /// Removes a shared budget that is retired and has no reservations, to be settled with the store.
     pub(super) fn take_over(&mut self, account: u64) -> Option<Over> {
         let is_over = |account: &Account| account.is_retired && account.reserved.is_nothing();
         if self.accounts.get(&account).is_some_and(is_over) { self.end(account) } else { None }
     }
 
-    /// Takes a shared budget away. What is set aside in it counts as spent.
+    /// Removes a shared budget. Its reservations count as spent.
     pub(super) fn end(&mut self, account: u64) -> Option<Over> {
         let account = self.remove(account)?;
         let taken = account.taken();

@@ -1,23 +1,29 @@
-//! Where the router is called.
+//! The addresses of the router.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::document::{Keys, Read, Value, path_problem};
-use super::limits::or;
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
 
-/// The longest path that the system takes for a socket.
-const MOST_SOCKET_BYTES: usize = 107;
+use super::table::TableType;
+use super::values::{Flaw, path_problem, text};
+
+/// The longest path of a Unix socket, in bytes.
+const MAX_SOCKET_BYTES: usize = 107;
 
 const EXPECTED: &str = "expected `127.0.0.1:4000`, `[::1]:4000` or `unix:router.sock`";
 
-/// An address to listen at.
+/// The address of a router without `[listen]`.
+pub(super) const DEFAULT: Address = Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4000));
+
+/// An address to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Address {
     /// A port.
     Tcp(SocketAddr),
-    /// A socket in the file system.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -30,62 +36,83 @@ impl fmt::Display for Address {
     }
 }
 
-/// Where a router listens if nothing is said.
-const DEFAULT: Address = Address::Tcp(SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4000));
+/// `[listen]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListenTable {
+    pub(super) address: Spanned<WrittenAddress>,
+    #[serde(default)]
+    pub(super) public: bool,
+}
 
-/// `[listen]`: others than this machine reach it only where that is said.
-pub(super) fn listen(document: &mut Keys<'_, '_>) -> Read<Address> {
-    // One that serves only runs of `herma run` listens at a socket of theirs.
-    let Some(listen) = document.get("listen") else { return Ok(DEFAULT) };
-    let mut keys = listen.keys("`[listen]` with `address = \"127.0.0.1:4000\"` under it")?;
-    let address = keys.need("address", "`address = \"127.0.0.1:4000\"`");
-    let public = or(keys.get("public"), false, Value::flag);
-    keys.done();
-    let value = address?;
-    let address = read(&value)?;
-    let public = public?;
-    match address {
-        Address::Tcp(tcp) if !tcp.ip().is_loopback() && !public => value.refuse(
-            "can be reached from other machines",
-            "listen at a loopback address, or write `public = true` beside it",
-        ),
-        address => Ok(address),
+impl TableType for ListenTable {
+    const EXPECTING: &'static str = "`[listen]` with `address = \"127.0.0.1:4000\"` under it";
+}
+
+/// `[admin]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AdminTable {
+    pub(super) address: Spanned<WrittenAddress>,
+}
+
+impl TableType for AdminTable {
+    const EXPECTING: &'static str = "`[admin]` with `address = \"unix:admin.sock\"` under it";
+}
+
+/// An address as it is written: the path of a socket may be relative to the configuration.
+#[derive(Clone, Debug)]
+pub(super) struct WrittenAddress(Address);
+
+impl<'de> Deserialize<'de> for WrittenAddress {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text(deserializer, "an address, like `127.0.0.1:4000` or `unix:router.sock`", |text| {
+            let Some(path) = text.strip_prefix("unix:") else {
+                let address = text.parse().map_err(|_| Flaw::new("is not an address", EXPECTED))?;
+                return Ok(Self(Address::Tcp(address)));
+            };
+            match path_problem(path) {
+                Some(problem) => Err(Flaw::new(problem, EXPECTED)),
+                None => Ok(Self(Address::Unix(path.into()))),
+            }
+        })
     }
 }
 
-/// `[admin]`: a socket in the file system, whose directory says who may call.
-pub(super) fn admin(document: &mut Keys<'_, '_>) -> Read<Option<Address>> {
-    let Some(admin) = document.get("admin") else { return Ok(None) };
-    let mut keys = admin.keys("`[admin]` with `address = \"unix:admin.sock\"` under it")?;
-    let address = keys.need("address", "`address = \"unix:admin.sock\"`");
-    keys.done();
-    let value = address?;
-    match read(&value)? {
-        Address::Tcp(_) => value.refuse(
-            "is a port, which every program on the machine reaches",
-            "expected a Unix socket, like `unix:admin.sock`",
-        ),
-        unix @ Address::Unix(_) => Ok(Some(unix)),
+impl WrittenAddress {
+    fn resolve(&self, base: &Path) -> Result<Address, Flaw> {
+        let Address::Unix(path) = &self.0 else { return Ok(self.0.clone()) };
+        let path = base.join(path);
+        if path.as_os_str().len() > MAX_SOCKET_BYTES {
+            let expected = format!("expected a path of at most {MAX_SOCKET_BYTES} bytes, with its directory");
+            return Err(Flaw::new("is too long for a Unix socket", expected));
+        }
+        Ok(Address::Unix(path))
     }
 }
 
-fn read(value: &Value<'_, '_>) -> Read<Address> {
-    let text = value.text("an address, like `127.0.0.1:4000` or `unix:router.sock`")?;
-    let Some(path) = text.strip_prefix("unix:") else {
-        return match text.parse() {
-            Ok(address) => Ok(Address::Tcp(address)),
-            Err(_) => value.refuse("is not an address", EXPECTED),
-        };
-    };
-    if let Some(problem) = path_problem(path) {
-        return value.refuse(problem, EXPECTED);
+impl ListenTable {
+    /// Other machines reach it only with `public = true`.
+    pub(super) fn resolve(&self, base: &Path) -> Result<Address, Flaw> {
+        match self.address.get_ref().resolve(base)? {
+            Address::Tcp(tcp) if !tcp.ip().is_loopback() && !self.public => Err(Flaw::new(
+                "can be reached from other machines",
+                "listen at a loopback address, or write `public = true` beside it",
+            )),
+            address => Ok(address),
+        }
     }
-    let path = value.base().join(path);
-    if path.as_os_str().len() > MOST_SOCKET_BYTES {
-        return value.refuse(
-            "is too long for a Unix socket",
-            format!("expected a path of at most {MOST_SOCKET_BYTES} bytes, with its directory"),
-        );
+}
+
+impl AdminTable {
+    /// A Unix socket: the permissions of its directory decide about access.
+    pub(super) fn resolve(&self, base: &Path) -> Result<Address, Flaw> {
+        match self.address.get_ref().resolve(base)? {
+            Address::Tcp(_) => Err(Flaw::new(
+                "is a port, which every program on the machine reaches",
+                "expected a Unix socket, like `unix:admin.sock`",
+            )),
+            unix @ Address::Unix(_) => Ok(unix),
+        }
     }
-    Ok(Address::Unix(path))
 }

@@ -1,179 +1,173 @@
-//! What must hold across the parts of a configuration.
+//! Checks across the parts of a configuration.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::address::Address;
-use super::budgets::BudgetsConfig;
-use super::clients::ClientConfig;
-use super::document::{Read, Reading};
-use super::models::ModelConfig;
+use herma_dialect::endpoint::{Endpoint, path_of};
+
+use super::Config;
+use super::document::Document;
+use super::models::ModelTable;
 use super::names::{as_key, instead, shown};
-use super::parse::Named;
+use super::resolve::Problems;
 use super::upstreams::UpstreamConfig;
-use crate::budget::{Limits, Price};
-use crate::door::{Door, path_of};
+use super::values::Name;
+use crate::budget::Limits;
 
-/// A configuration as far as it could be read.
-pub(super) struct Written {
-    pub(super) listen: Read<Address>,
-    pub(super) admin: Read<Option<Address>>,
-    pub(super) upstreams: Named<UpstreamConfig>,
-    pub(super) models: Named<ModelConfig>,
-    pub(super) prices: Named<Price>,
-    pub(super) budgets: Read<BudgetsConfig>,
-    pub(super) clients: Named<ClientConfig>,
-}
-
-/// Notes everything that does not go together.
-pub(super) fn check(written: &Written, reading: &Reading<'_>) {
-    one_address_each(written, reading);
-    for (name, model) in parsed(&written.models) {
-        let path = format!("models.{}.chain", as_key(name));
-        links_are_there(written, model, &path, reading);
-        links_share_a_door(written, model, &path, reading);
+/// Adds every contradiction.
+pub(super) fn check(document: &Document, config: &Config, problems: &mut Problems<'_>) {
+    addresses_differ(document, config, problems);
+    for (name, model) in &document.models {
+        let path = format!("models.{}.chain", as_key(&name.0));
+        links_exist(document, model.get_ref(), &path, problems);
+        links_share_an_endpoint(config, model.get_ref(), &path, problems);
     }
-    names_are_told_apart(written, reading);
-    prices_are_of_upstreams(written, reading);
-    clients_ask_what_is_there(written, reading);
-    tokens_are_told_apart(written, reading);
-    dollars_have_prices(written, reading);
+    model_names_differ(document, problems);
+    prices_have_upstreams(document, problems);
+    clients_use_known_models(document, problems);
+    tokens_differ(document, config, problems);
+    dollar_budgets_have_prices(document, config, problems);
 }
 
-fn parsed<T>(named: &Named<T>) -> impl Iterator<Item = (&String, &T)> {
-    named.iter().filter_map(|(name, value)| value.as_ref().ok().map(|value| (name, value)))
+fn upstream_names(document: &Document) -> Vec<&str> {
+    document.upstreams.keys().map(|name| name.0.as_str()).collect()
 }
 
-fn known<T>(named: &Named<T>) -> Vec<&str> {
-    named.keys().map(String::as_str).collect()
+fn has_upstream(document: &Document, name: &str) -> bool {
+    document.upstreams.contains_key(&Name(name.to_owned()))
 }
 
-fn one_address_each(written: &Written, reading: &Reading<'_>) {
-    if let (Ok(listen), Ok(Some(admin))) = (&written.listen, &written.admin)
-        && listen == admin
+fn addresses_differ(document: &Document, config: &Config, problems: &mut Problems<'_>) {
+    if let (Some(table), Some(admin)) = (&document.admin, &config.admin)
+        && *admin == config.listen
     {
-        reading.note(
-            "admin.address",
-            "`admin.address` is where clients call",
-            "expected an address of its own, which no client reaches",
-        );
+        let expected = "expected an address of its own, which no client reaches";
+        problems.add(table.address.span().start, "`admin.address` is the address for clients", expected);
     }
 }
 
-fn links_are_there(written: &Written, model: &ModelConfig, path: &str, reading: &Reading<'_>) {
-    for (at, (upstream, _)) in model.chain.iter().enumerate() {
-        if !written.upstreams.contains_key(upstream) {
-            let path = format!("{path}[{at}]");
-            let problem = format!("`{path}` names the upstream {}, which is not there", shown(upstream));
-            let expected = match instead(upstream, &known(&written.upstreams)) {
+fn links_exist(document: &Document, model: &ModelTable, path: &str, problems: &mut Problems<'_>) {
+    for (item, link) in model.chain.get_ref().iter().enumerate() {
+        let upstream = &link.get_ref().upstream;
+        if !has_upstream(document, upstream) {
+            let problem =
+                format!("`{path}[{item}]` names the upstream {}, which does not exist", shown(upstream));
+            let expected = match instead(upstream, &upstream_names(document)) {
                 none if none.is_empty() => format!("write `[upstreams.{upstream}]`"),
                 some => some,
             };
-            reading.note(&path, problem, expected);
+            problems.add(link.span().start, problem, expected);
         }
     }
 }
 
-/// Dialects are not translated: who stands in for another must be able to read the same request.
-fn links_share_a_door(written: &Written, model: &ModelConfig, path: &str, reading: &Reading<'_>) {
-    let upstream =
-        |(name, _): &(String, String)| written.upstreams.get(name).and_then(|read| read.as_ref().ok());
-    let Some(chain) = model.chain.iter().map(upstream).collect::<Option<Vec<&UpstreamConfig>>>() else {
-        return;
-    };
-    let answers = |door: &Door| chain.iter().all(|upstream| upstream.provider.doors().contains(door));
+/// Requests are not translated: all upstreams of a chain must have a common endpoint.
+fn links_share_an_endpoint(config: &Config, model: &ModelTable, path: &str, problems: &mut Problems<'_>) {
+    let links = model.chain.get_ref().iter();
+    let chain: Option<Vec<&UpstreamConfig>> =
+        links.map(|link| config.upstreams.get(&link.get_ref().upstream)).collect();
+    let Some(chain) = chain else { return };
+    let is_common =
+        |endpoint: &Endpoint| chain.iter().all(|upstream| upstream.provider.endpoints().contains(endpoint));
     let Some(first) = chain.first() else { return };
-    if first.provider.doors().iter().any(answers) {
+    if first.provider.endpoints().iter().any(is_common) {
         return;
     }
-    let speaks = |upstream: &&UpstreamConfig| {
-        let first = upstream.provider.doors().first().map(|door| path_of(*door)).unwrap_or_default();
-        format!("{} answers {first}", upstream.provider.name())
+    let described = |upstream: &&UpstreamConfig| {
+        let first = upstream.provider.endpoints().first().map(|endpoint| path_of(*endpoint));
+        format!("{} answers {}", upstream.provider.name(), first.unwrap_or_default())
     };
-    let spoken: BTreeSet<String> = chain.iter().map(speaks).collect();
-    let spoken: Vec<String> = spoken.into_iter().collect();
-    reading.note(
-        path,
-        format!("`{path}` has upstreams that share no API ({}, …)", spoken.join(", ")),
-        "expected upstreams that answer the same one, because requests are not translated; make two models of it",
+    let described: BTreeSet<String> = chain.iter().map(described).collect();
+    let described: Vec<String> = described.into_iter().collect();
+    problems.add(
+        model.chain.span().start,
+        format!("`{path}` has upstreams that share no API ({}, …)", described.join(", ")),
+        "expected upstreams with a common one, because requests are not translated; make two models of it",
     );
 }
 
-/// Two names that differ only by case would be taken for each other.
-fn names_are_told_apart(written: &Written, reading: &Reading<'_>) {
+/// Clients could confuse two names that differ only by case.
+fn model_names_differ(document: &Document, problems: &mut Problems<'_>) {
     let mut seen: BTreeMap<String, String> = BTreeMap::new();
-    let names = written.models.keys().map(|name| (name, format!("models.{}", as_key(name))));
-    let aliases = parsed(&written.models).flat_map(|(name, model)| {
-        let path = format!("models.{}.aliases", as_key(name));
-        model.aliases.iter().enumerate().map(move |(at, alias)| (alias, format!("{path}[{at}]")))
+    let names = document
+        .models
+        .iter()
+        .map(|(name, table)| (&name.0, format!("models.{}", as_key(&name.0)), table.span().start));
+    let aliases = document.models.iter().flat_map(|(name, table)| {
+        let path = format!("models.{}.aliases", as_key(&name.0));
+        let aliases = table.get_ref().aliases.iter().enumerate();
+        aliases.map(move |(item, alias)| (&alias.get_ref().0, format!("{path}[{item}]"), alias.span().start))
     });
-    for (name, path) in names.chain(aliases) {
+    for (name, path, at) in names.chain(aliases) {
         if let Some(earlier) = seen.get(&name.to_ascii_lowercase()) {
             let problem = format!("`{path}` has the same name as `{earlier}`: {}", shown(name));
-            reading.note(&path, problem, "expected names that differ in more than case");
+            problems.add(at, problem, "expected names that differ in more than case");
         } else {
             seen.insert(name.to_ascii_lowercase(), path);
         }
     }
 }
 
-fn prices_are_of_upstreams(written: &Written, reading: &Reading<'_>) {
-    for (name, _) in parsed(&written.prices) {
-        let upstream = name.split_once('/').map_or(name.as_str(), |(upstream, _)| upstream);
-        if !written.upstreams.contains_key(upstream) {
-            let path = format!("prices.{}", as_key(name));
-            let problem =
-                format!("`{path}` is a price of the upstream {}, which is not there", shown(upstream));
-            reading.note(&path, problem, instead(upstream, &known(&written.upstreams)));
+fn prices_have_upstreams(document: &Document, problems: &mut Problems<'_>) {
+    for (name, price) in &document.prices {
+        if !has_upstream(document, &name.upstream) {
+            let path = format!("prices.{}", as_key(&name.written()));
+            let upstream = shown(&name.upstream);
+            let problem = format!("`{path}` is a price of the upstream {upstream}, which does not exist");
+            problems.add(price.span().start, problem, instead(&name.upstream, &upstream_names(document)));
         }
     }
 }
 
-fn clients_ask_what_is_there(written: &Written, reading: &Reading<'_>) {
-    let of_alias = |asked: &String| {
-        parsed(&written.models).find(|(_, model)| model.aliases.contains(asked)).map(|(name, _)| name)
+fn clients_use_known_models(document: &Document, problems: &mut Problems<'_>) {
+    let of_alias = |wanted: &str| {
+        let has_alias = |model: &ModelTable| model.aliases.iter().any(|alias| alias.get_ref().0 == wanted);
+        document.models.iter().find(|(_, model)| has_alias(model.get_ref())).map(|(name, _)| &name.0)
     };
-    for (client, asks) in parsed(&written.clients) {
-        for (at, asked) in asks.models.iter().enumerate() {
-            if written.models.contains_key(asked) {
+    let known: Vec<&str> = document.models.keys().map(|name| name.0.as_str()).collect();
+    for (client, table) in &document.clients {
+        for (item, model) in table.models.get_ref().iter().enumerate() {
+            let name = &model.get_ref().0;
+            if document.models.contains_key(model.get_ref()) {
                 continue;
             }
-            let path = format!("clients.{}.models[{at}]", as_key(client));
-            let problem = format!("`{path}` names the model {}, which is not there", shown(asked));
-            let expected = match of_alias(asked) {
-                Some(name) => format!("it is an alias: write {}", shown(name)),
-                None => instead(asked, &known(&written.models)),
+            let path = format!("clients.{}.models[{item}]", as_key(&client.0));
+            let problem = format!("`{path}` names the model {}, which does not exist", shown(name));
+            let expected = match of_alias(name) {
+                Some(model) => format!("it is an alias: write {}", shown(model)),
+                None => instead(name, &known),
             };
-            reading.note(&path, problem, expected);
+            problems.add(model.span().start, problem, expected);
         }
     }
 }
 
-/// Two clients with one token would be one. That two places hold the same token is seen when they are read.
-fn tokens_are_told_apart(written: &Written, reading: &Reading<'_>) {
+/// A token identifies one client. [`Config::secrets`] compares the values; here only the sources are known.
+fn tokens_differ(document: &Document, config: &Config, problems: &mut Problems<'_>) {
     let mut seen = BTreeMap::new();
-    for (name, client) in parsed(&written.clients) {
+    for (name, client) in &config.clients {
+        let Some(table) = document.clients.get(&Name(name.clone())) else { continue };
         let path = format!("clients.{}.token", as_key(name));
-        if let Some(earlier) = seen.insert(&client.token, path.clone()) {
+        let at = table.token.span().start;
+        if let Some((earlier, _)) = seen.insert(&client.token, (path.clone(), at)) {
             let problem = format!("`{path}` is the same as `{earlier}`");
-            reading.note(&path, problem, "expected a token of its own for each client");
+            problems.add(at, problem, "expected a token of its own for each client");
         }
     }
-    for (name, upstream) in parsed(&written.upstreams) {
+    for (name, upstream) in &config.upstreams {
         let key = upstream.provider.http().and_then(|http| http.key.as_ref());
-        if let Some(path) = key.and_then(|key| seen.get(key)) {
+        if let Some((path, at)) = key.and_then(|key| seen.get(key)) {
             let problem = format!("`{path}` is the key of the upstream {}", shown(name));
-            reading.note(path, problem, "expected a token that opens nothing but the router");
+            problems.add(*at, problem, "expected a token that is valid for the router alone");
         }
     }
 }
 
-/// A budget in dollars counts nothing where nobody knows the price.
-fn dollars_have_prices(written: &Written, reading: &Reading<'_>) {
-    let no_budgets = BudgetsConfig::default();
-    let budgets = written.budgets.as_ref().unwrap_or(&no_budgets);
+/// A budget in dollars needs the price of every model that counts against it.
+fn dollar_budgets_have_prices(document: &Document, config: &Config, problems: &mut Problems<'_>) {
+    let budgets = &config.budgets;
     let in_dollars = |limits: &Limits| limits.micro_usd.is_some();
     let mut reached: BTreeMap<&String, String> = BTreeMap::new();
-    for (name, client) in parsed(&written.clients) {
+    for (name, client) in &config.clients {
         let engine =
             client.engine.as_ref().filter(|engine| budgets.engines.get(*engine).is_some_and(in_dollars));
         let budget = match engine {
@@ -185,20 +179,20 @@ fn dollars_have_prices(written: &Written, reading: &Reading<'_>) {
             reached.entry(model).or_insert_with(|| budget.clone());
         }
     }
-    for (name, model) in parsed(&written.models) {
-        let budget = match reached.get(name) {
+    for (name, model) in &document.models {
+        let budget = match reached.get(&name.0) {
             Some(budget) => budget,
             None if in_dollars(&budgets.day) => "budgets.day",
             None => continue,
         };
-        for (at, (upstream, model)) in model.chain.iter().enumerate() {
-            let price = format!("{upstream}/{model}");
-            if written.upstreams.contains_key(upstream) && !written.prices.contains_key(&price) {
-                let path = format!("models.{}.chain[{at}]", as_key(name));
+        for (item, link) in model.get_ref().chain.get_ref().iter().enumerate() {
+            let price = link.get_ref().written();
+            if has_upstream(document, &link.get_ref().upstream) && !config.prices.contains_key(&price) {
+                let path = format!("models.{}.chain[{item}]", as_key(&name.0));
                 let problem = format!("`{path}` has no price, and `{budget}` is in dollars");
                 let write =
                     format!("write `prices.\"{price}\" = {{ input = \"1.25\", output = \"10.00\" }}`");
-                reading.note(&path, problem, write);
+                problems.add(link.span().start, problem, write);
             }
         }
     }

@@ -1,85 +1,64 @@
-//! Who may ask besides runs, which get a token of their own.
+//! The clients of the router besides runs, which get tokens of their own.
 
-use super::document::{Read, Value};
-use super::limits::{budget, maybe, or};
-use super::models::{all, model_name};
-use super::names::{instead, name_problem};
-use super::sources::{self, KeySource};
+use herma_dialect::Reach;
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use super::budgets::budget;
+use super::sources::{KeySource, SourceTable};
+use super::table::{Table, TableType};
+use super::values::{ModelId, Name, word};
 use crate::budget::Limits;
-use crate::dialect::Reach;
 
 /// One client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientConfig {
-    /// Where its token lies.
+    /// The source of its token.
     pub token: KeySource,
-    /// The models it may ask, by their names in `[models]`. Never empty.
+    /// The models that it may use, by their names in `[models]`. Never empty.
     pub models: Vec<String>,
     /// Its own budget.
     pub budget: Limits,
-    /// What its requests may make an upstream do besides answering.
+    /// The accesses that its requests may cause at an upstream.
     pub admit: Vec<Reach>,
     /// The engine whose budget its calls count against too.
     pub engine: Option<String>,
 }
 
-const REACHES: &[Reach] = &[
-    Reach::HostedTool,
-    Reach::RemoteMcp,
-    Reach::RemoteUrl,
-    Reach::StoredFile,
-    Reach::StoredConversation,
-    Reach::Background,
-    Reach::OtherModels,
+/// `[clients.NAME]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClientTable {
+    pub(super) token: Spanned<Table<SourceTable>>,
+    pub(super) models: Spanned<Vec<Spanned<ModelId>>>,
+    #[serde(default, deserialize_with = "budget")]
+    pub(super) budget: Limits,
+    #[serde(default)]
+    pub(super) admit: Vec<AdmittedReach>,
+    pub(super) engine: Option<Name>,
+}
+
+impl TableType for ClientTable {
+    const EXPECTING: &'static str = "a table with `token` and `models` in it";
+}
+
+/// An entry of `admit`.
+#[derive(Clone, Copy)]
+pub(super) struct AdmittedReach(pub(super) Reach);
+
+const REACHES: &[(&str, Reach)] = &[
+    ("hosted_tool", Reach::HostedTool),
+    ("remote_mcp", Reach::RemoteMcp),
+    ("remote_url", Reach::RemoteUrl),
+    ("stored_file", Reach::StoredFile),
+    ("stored_conversation", Reach::StoredConversation),
+    ("background", Reach::Background),
+    ("other_models", Reach::OtherModels),
 ];
 
-/// The word for it in a configuration.
-fn word(reach: Reach) -> &'static str {
-    match reach {
-        Reach::HostedTool => "hosted_tool",
-        Reach::RemoteMcp => "remote_mcp",
-        Reach::RemoteUrl => "remote_url",
-        Reach::StoredFile => "stored_file",
-        Reach::StoredConversation => "stored_conversation",
-        Reach::Background => "background",
-        Reach::OtherModels => "other_models",
-    }
-}
-
-/// `[clients.NAME]`.
-pub(super) fn client(value: &Value<'_, '_>) -> Read<ClientConfig> {
-    const EXPECTED: &str = "`models = [\"NAME\"]`, with names of `[models]`";
-    let mut keys = value.keys("a table with `token` and `models` in it")?;
-    let token = keys.need("token", "where it lies: `token = { env = \"NAME\" }`");
-    let token = token.and_then(|value| sources::key(&value));
-    let models = keys.need("models", EXPECTED).and_then(|value| {
-        let list = value.list(EXPECTED)?;
-        if list.is_empty() {
-            return value
-                .refuse("is empty, so that the client could ask nothing", format!("expected {EXPECTED}"));
-        }
-        all(&list, model_name)
-    });
-    let budget = budget(keys.get("budget"));
-    let admit = or(keys.get("admit"), Vec::new(), |value| {
-        all(&value.list("a list, like `[\"remote_url\"]`")?, reach)
-    });
-    let engine = maybe(keys.get("engine"), engine);
-    keys.done();
-    Ok(ClientConfig { token: token?, models: models?, budget: budget?, admit: admit?, engine: engine? })
-}
-
-fn reach(value: &Value<'_, '_>) -> Read<Reach> {
-    let words: Vec<&str> = REACHES.iter().map(|reach| word(*reach)).collect();
-    let text = value.text("a word, like `remote_url`")?;
-    let known = REACHES.iter().find(|reach| word(**reach) == text).copied();
-    known.map_or_else(|| value.refuse("is nothing that can be admitted", instead(text, &words)), Ok)
-}
-
-fn engine(value: &Value<'_, '_>) -> Read<String> {
-    let text = value.text("the name of an engine")?;
-    match name_problem(text) {
-        Some(expected) => value.refuse("is not an engine's name", expected),
-        None => Ok(text.to_owned()),
+impl<'de> Deserialize<'de> for AdmittedReach {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let problem = "is nothing that can be admitted";
+        word(deserializer, "a word, like `remote_url`", problem, REACHES).map(Self)
     }
 }

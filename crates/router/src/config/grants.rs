@@ -1,4 +1,4 @@
-//! What a configuration lets its clients do.
+//! The grants of clients.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -1,9 +1,9 @@
-//! Names, and what of them is shown.
+//! Names, and how messages show them.
 
 use herma_core::admission::ModelName;
 use herma_core::visible::visible_line;
 
-/// How keys of providers and services start. What starts like that is never shown, and is no name.
+/// Prefixes of the keys of providers and services. A text with such a prefix is never shown, and is no name.
 const STARTS_OF_KEYS: &[&str] = &[
     "AIza",
     "AKIA",
@@ -59,7 +59,7 @@ pub(super) fn as_key(name: &str) -> String {
     }
 }
 
-/// Why a text is no name of an upstream, a client or an engine. Such a name gets into audit, metrics and paths.
+/// Why a text is no name of an upstream, a client or an engine. Audit, metrics and paths contain such names.
 pub(super) fn name_problem(text: &str) -> Option<&'static str> {
     let letter = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit();
     let sound = text.len() <= 64
@@ -82,7 +82,7 @@ pub(super) fn model_name_problem(text: &str) -> Option<&'static str> {
     looks_like_a_key(text).then_some("it looks like a key: expected a name that anybody may see")
 }
 
-/// What could be meant by a word that is not known.
+/// A suggestion for an unknown word.
 pub(super) fn instead(word: &str, known: &[&str]) -> String {
     match nearest(word, known) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -1,4 +1,4 @@
-//! Files that decide or hold secrets: what others could read or change is not taken.
+//! Files with configuration or secrets: refused if others could read or change them.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _};
@@ -7,12 +7,12 @@ use std::path::Path;
 
 use rustix::fs::OFlags;
 
-use super::bad::Problem;
+use super::problem::Problem;
 
 /// The longest key, token or URL.
 const MOST_SECRET_BYTES: u64 = 16 << 10;
 
-/// The text of a configuration. Who can change it decides where keys are sent, so it cannot be everybody.
+/// The text of a configuration. It determines where keys are sent, so not everybody may be able to change it.
 pub(super) fn read_config(path: &Path, most: u64) -> Result<String, Problem> {
     let cannot = |error: &io::Error| Problem::new(format!("the file {}", in_words(error)), "");
     let file = open(path).map_err(|error| cannot(&error))?;
@@ -24,7 +24,7 @@ pub(super) fn read_config(path: &Path, most: u64) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|error| {
         let sound = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(&error.as_bytes()[..sound]);
-        let place = Some(super::document::place(&text, text.len()));
+        let place = Some(super::locate::place(&text, text.len()));
         Problem { place, ..Problem::new("the file is not UTF-8", "expected UTF-8 text") }
     })
 }
@@ -34,7 +34,7 @@ pub(super) fn too_large(most: u64) -> Problem {
     Problem::new("the file is too large", format!("expected a configuration of at most {most} bytes"))
 }
 
-/// What a file of a secret holds. A link is followed, as secrets are often mounted by one; what counts is the file.
+/// The content of a secret's file. Links are followed, because secrets are often mounted by one; the target is checked.
 pub(super) fn read_secret(path: &Path) -> Result<String, &'static str> {
     let file = open(path).map_err(|error| in_words(&error))?;
     let metadata = file.metadata().map_err(|error| in_words(&error))?;

@@ -1,8 +1,8 @@
-//! What a router that is running can take over from a new configuration.
+//! The parts of a configuration that a running router can change.
 
 use super::Config;
 
-/// The new configuration changes what only a start can change. The old one stays.
+/// The new configuration changes keys that need a restart. The old one stays in force.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{} cannot change while the router runs; the old configuration stays: start the router anew to change that", said(.keys))]
 pub struct CannotReload {

@@ -1,4 +1,4 @@
-//! What the router keeps to itself: keys, endpoints and tokens, read from where the configuration says they lie.
+//! Keys, endpoints and tokens, read from their sources.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -8,21 +8,21 @@ use herma_core::secret::Secret;
 use herma_core::visible::visible_line;
 
 use super::Config;
-use super::bad::{BadConfig, Problem};
 use super::names::{as_key, shown};
 use super::private_file::read_secret;
+use super::problem::{BadConfig, Problem};
 use super::sources::{KeySource, UrlSource};
 use super::url::check_url;
 
-/// The shortest token. What is shorter can be guessed.
+/// The shortest token. A shorter one can be guessed.
 const LEAST_TOKEN: usize = 16;
 
-/// What lies outside of files. The environment is read in one place of herma, which implements this.
+/// Sources besides files. herma reads the environment in one place, which implements this.
 pub trait Lookup {
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<OsString>;
 
-    /// What the system's keyring holds. The error says why it cannot be had, and holds nothing secret.
+    /// An item of the system's keyring. The error holds nothing secret.
     fn keyring(&self, service: &str, user: &str) -> Result<String, String>;
 }
 
@@ -94,8 +94,8 @@ fn key(source: &KeySource, look: &dyn Lookup) -> Result<String, Problem> {
         KeySource::Environment(name) => in_variable(name, look),
         KeySource::File(path) => {
             let holder = format!("the file `{}`", visible_line(&path.to_string_lossy()));
-            let text = read_secret(path)
-                .map_err(|why| Problem::new(format!("lies in {holder}, which {why}"), ""))?;
+            let text =
+                read_secret(path).map_err(|why| Problem::new(format!("is in {holder}, which {why}"), ""))?;
             value_alone(&text, &holder)
         }
         KeySource::Keyring { service, user } => {
@@ -110,7 +110,7 @@ fn key(source: &KeySource, look: &dyn Lookup) -> Result<String, Problem> {
 fn in_variable(name: &str, look: &dyn Lookup) -> Result<String, Problem> {
     let holder = format!("the variable `{name}`");
     let Some(value) = look.variable(name) else {
-        let problem = format!("lies in {holder}, which is not set");
+        let problem = format!("is in {holder}, which is not set");
         return Err(Problem::new(problem, "set it where the router is started"));
     };
     let text = value.into_string().map_err(|_| Problem::new(format!("is not a text in {holder}"), ""))?;
@@ -149,7 +149,7 @@ fn long_enough(token: String) -> Result<String, Problem> {
     ))
 }
 
-/// Whose token it is must be certain, and no token may open an upstream.
+/// A token identifies one client, and is never the key of an upstream.
 fn told_apart(secrets: &Secrets, problems: &mut Vec<Problem>) {
     let mut seen: BTreeMap<&String, &String> = BTreeMap::new();
     for (client, token) in &secrets.tokens {
@@ -163,7 +163,7 @@ fn told_apart(secrets: &Secrets, problems: &mut Vec<Problem>) {
         for (upstream, _) in secrets.keys.iter().filter(|(_, key)| key.expose() == token.expose()) {
             problems.push(Problem::new(
                 format!("`{path}` is the key of the upstream {}", shown(upstream)),
-                "expected a token that opens nothing but the router",
+                "expected a token that is valid for the router alone",
             ));
         }
     }

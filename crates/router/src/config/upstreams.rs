@@ -1,32 +1,33 @@
-//! Who answers. The provider is what the configuration says; a URL is never looked at to guess it.
+//! The upstreams. The configuration names the provider; the URL is never used to guess it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::document::{Keys, Read, Value};
-use super::limits::{maybe, or};
-use super::models::all;
-use super::names::instead;
-use super::sources::{self, KeySource, UrlSource};
-use crate::dialect::{MaximumKey, cannot_be_added};
-use crate::door::Door;
+use herma_dialect::endpoint::Endpoint;
+use herma_dialect::{MaximumKey, cannot_be_added};
+use serde::{Deserialize, Deserializer};
+use toml::Spanned;
+
+use super::sources::{KeySource, SourceTable, UrlSource, UrlValue};
+use super::table::{Table, TableType};
+use super::values::{FilePath, Flaw, text, word};
 
 /// One upstream.
 #[derive(Clone, Debug)]
 pub struct UpstreamConfig {
-    /// What speaks there.
+    /// Its provider.
     pub provider: ProviderConfig,
-    /// Whether the next in a chain is asked also where this one may have charged for its failure.
+    /// Whether the next upstream of a chain is tried after a failure that this one may have charged.
     pub retry_ambiguous: bool,
 }
 
-/// What speaks at an upstream.
+/// The provider of an upstream.
 #[derive(Clone, Debug)]
 pub enum ProviderConfig {
     /// `OpenAI`.
     OpenAi(Http),
     /// Anthropic.
     Anthropic(Http),
-    /// A server that speaks as `OpenAI` does. Its URL is always there.
+    /// A server with the API of `OpenAI`. It always has a URL.
     Compatible(Http),
     /// Scripts, replayed in the router.
     Scripted {
@@ -38,38 +39,33 @@ pub enum ProviderConfig {
 /// How an upstream is reached over HTTP.
 #[derive(Clone, Debug)]
 pub struct Http {
-    /// Where; none for the provider's own endpoint.
+    /// Its URL; none for the provider's own.
     pub url: Option<UrlSource>,
-    /// The key that opens it, where it wants one.
+    /// Its key, if it has one.
     pub key: Option<KeySource>,
-    /// Roots to trust besides the system's, as PEM.
+    /// Root certificates besides the system's, as PEM.
     pub roots: Option<PathBuf>,
-    /// Which HTTP is spoken.
+    /// The version of HTTP.
     pub http: HttpVersion,
-    /// Whether the way there may be unencrypted, also to another machine.
+    /// Whether plain HTTP to another machine is permitted.
     pub plain_http: bool,
-    /// The output maximum that a compatible server knows.
+    /// The key for the output maximum that a compatible server knows.
     pub maximum_key: Option<MaximumKey>,
-    /// The keys at the top of a request that a compatible server takes besides those of the API.
+    /// Request keys that a compatible server takes besides those of the API.
     pub extra_request_keys: Vec<String>,
 }
 
-/// Which HTTP is spoken to an upstream.
+/// The version of HTTP of an upstream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HttpVersion {
     /// HTTP/1.1.
     One,
-    /// HTTP/2, also where nobody offers it.
+    /// HTTP/2, also without negotiation.
     Two,
-    /// What both sides know, by TLS; HTTP/1.1 without.
+    /// Negotiated by TLS; HTTP/1.1 without TLS.
     #[default]
     Negotiated,
 }
-
-const PROVIDERS: &[&str] = &["openai", "anthropic", "compatible", "scripted"];
-const VERSIONS: &[(&str, HttpVersion)] =
-    &[("1.1", HttpVersion::One), ("2", HttpVersion::Two), ("negotiated", HttpVersion::Negotiated)];
-const MAXIMA: &[MaximumKey] = &[MaximumKey::MaxTokens, MaximumKey::MaxCompletionTokens, MaximumKey::NPredict];
 
 impl ProviderConfig {
     /// The name as it is written.
@@ -83,24 +79,26 @@ impl ProviderConfig {
         }
     }
 
-    /// The doors that it answers at. Dialects are not translated.
+    /// Its endpoints. Dialects are not translated.
     #[must_use]
-    pub fn doors(&self) -> &'static [Door] {
+    pub fn endpoints(&self) -> &'static [Endpoint] {
         match self {
-            Self::OpenAi(_) => &[Door::Chat, Door::Responses, Door::Completions, Door::Embeddings],
-            Self::Anthropic(_) => &[Door::Messages, Door::CountTokens],
+            Self::OpenAi(_) => {
+                &[Endpoint::Chat, Endpoint::Responses, Endpoint::Completions, Endpoint::Embeddings]
+            }
+            Self::Anthropic(_) => &[Endpoint::Messages, Endpoint::CountTokens],
             Self::Compatible(_) | Self::Scripted { .. } => &[
-                Door::Chat,
-                Door::Responses,
-                Door::Messages,
-                Door::CountTokens,
-                Door::Completions,
-                Door::Embeddings,
+                Endpoint::Chat,
+                Endpoint::Responses,
+                Endpoint::Messages,
+                Endpoint::CountTokens,
+                Endpoint::Completions,
+                Endpoint::Embeddings,
             ],
         }
     }
 
-    /// How it is reached, if it is over HTTP.
+    /// How it is reached, if that is over HTTP.
     #[must_use]
     pub fn http(&self) -> Option<&Http> {
         match self {
@@ -110,91 +108,181 @@ impl ProviderConfig {
     }
 }
 
-/// `[upstreams.NAME]`.
-pub(super) fn upstream(value: &Value<'_, '_>) -> Read<UpstreamConfig> {
-    let mut keys = value.keys("a table with `provider` in it")?;
-    let provider = keys.need("provider", "`provider` with one of: openai, anthropic, compatible, scripted");
-    let retry_ambiguous = or(keys.get("retry_ambiguous"), false, Value::flag);
-    let provider = provider?; // What else may stand there depends on it.
-    let name = provider.text("the name of a provider")?;
-    let read = match name {
-        "openai" => http(value, &mut keys, name).map(ProviderConfig::OpenAi),
-        "anthropic" => http(value, &mut keys, name).map(ProviderConfig::Anthropic),
-        "compatible" => http(value, &mut keys, name).map(ProviderConfig::Compatible),
-        "scripted" => scripts(&mut keys).map(|scripts| ProviderConfig::Scripted { scripts }),
-        _ => return provider.refuse("is not a provider that herma knows", instead(name, PROVIDERS)),
-    };
-    keys.done();
-    Ok(UpstreamConfig { provider: read?, retry_ambiguous: retry_ambiguous? })
+/// A provider's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ProviderName {
+    OpenAi,
+    Anthropic,
+    Compatible,
+    Scripted,
 }
 
-fn http<'r, 't>(upstream: &Value<'r, 't>, keys: &mut Keys<'r, 't>, provider: &str) -> Read<Http> {
-    let plain_http = or(keys.get("plain_http"), false, Value::flag);
-    let url = maybe(keys.get("url"), |value| sources::url(value, plain_http.unwrap_or(false)));
-    let key = maybe(keys.get("key"), sources::key);
-    let roots = maybe(keys.get("roots"), Value::file_path);
-    let http = or(keys.get("http"), HttpVersion::default(), version);
-    let maximum_key = match provider {
-        "compatible" => maybe(keys.get("maximum_key"), maximum),
-        _ => Ok(None),
-    };
-    let extra_request_keys = match provider {
-        "compatible" => or(keys.get("extra_request_keys"), Vec::new(), request_keys),
-        _ => Ok(Vec::new()),
-    };
-    match (&url, &key) {
-        (Ok(None), _) if provider == "compatible" => upstream.refuse(
-            "has no `url`",
-            "write `url = \"http://127.0.0.1:8000\"`, or where it lies: `url = { env = \"NAME\" }`",
-        )?,
-        (Ok(None), Ok(None)) => {
-            upstream.refuse("has no `key`", "write where it lies: `key = { env = \"NAME\" }`")?;
+/// `[upstreams.NAME]`. The provider decides which keys it may have.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpstreamTable {
+    #[serde(deserialize_with = "provider")]
+    provider: ProviderName,
+    #[serde(default)]
+    retry_ambiguous: bool,
+    plain_http: Option<bool>,
+    url: Option<Spanned<UrlValue>>,
+    key: Option<Spanned<Table<SourceTable>>>,
+    roots: Option<FilePath>,
+    #[serde(default, deserialize_with = "version")]
+    http: Option<HttpVersion>,
+    #[serde(default, deserialize_with = "maximum")]
+    maximum_key: Option<MaximumKey>,
+    extra_request_keys: Option<Vec<RequestKey>>,
+    scripts: Option<Spanned<Vec<FilePath>>>,
+}
+
+impl TableType for UpstreamTable {
+    const EXPECTING: &'static str = "a table with `provider` in it";
+}
+
+/// The place of a problem in an upstream.
+pub(super) enum UpstreamPlace {
+    /// The table.
+    Table,
+    /// A key that the provider does not have.
+    UnknownKey(&'static str),
+    /// The value of a key, at this byte.
+    Value(&'static str, usize),
+}
+
+const COMMON_KEYS: &[&str] = &["provider", "retry_ambiguous"];
+const HTTP_KEYS: &[&str] = &["plain_http", "url", "key", "roots", "http"];
+const COMPATIBLE_KEYS: &[&str] = &["maximum_key", "extra_request_keys"];
+
+impl ProviderName {
+    /// The keys that an upstream of this provider may have.
+    pub(super) fn keys(self) -> Vec<&'static str> {
+        match self {
+            Self::OpenAi | Self::Anthropic => [COMMON_KEYS, HTTP_KEYS].concat(),
+            Self::Compatible => [COMMON_KEYS, HTTP_KEYS, COMPATIBLE_KEYS].concat(),
+            Self::Scripted => [COMMON_KEYS, &["scripts"]].concat(),
         }
-        _ => {}
     }
-    Ok(Http {
-        url: url?,
-        key: key?,
-        roots: roots?,
-        http: http?,
-        plain_http: plain_http?,
-        maximum_key: maximum_key?,
-        extra_request_keys: extra_request_keys?,
-    })
 }
 
-fn scripts(keys: &mut Keys<'_, '_>) -> Read<Vec<PathBuf>> {
-    const EXPECTED: &str = "`scripts = [\"script.yaml\"]`";
-    let value = keys.need("scripts", EXPECTED)?;
-    let list = value.list(EXPECTED)?;
-    if list.is_empty() {
-        return value
-            .refuse("is empty, so that nothing would ever be answered", format!("expected {EXPECTED}"));
-    }
-    all(&list, Value::file_path)
-}
-
-fn version(value: &Value<'_, '_>) -> Read<HttpVersion> {
-    let words: Vec<&str> = VERSIONS.iter().map(|(word, _)| *word).collect();
-    let text = value.text("one of: `1.1`, `2`, `negotiated`, in quotes")?;
-    let known = VERSIONS.iter().find(|(word, _)| *word == text).map(|(_, version)| *version);
-    known.map_or_else(|| value.refuse("is no version of HTTP", instead(text, &words)), Ok)
-}
-
-fn request_keys(value: &Value<'_, '_>) -> Read<Vec<String>> {
-    let list = value.list("a list of keys, like `[\"top_k\"]`")?;
-    all(&list, |value| {
-        let key = value.text("the name of a key, like `top_k`")?;
-        match cannot_be_added(key) {
-            None => Ok(key.to_owned()),
-            Some(why) => value.refuse(why, "leave it out"),
+impl UpstreamTable {
+    /// The upstream, or its first problem.
+    pub(super) fn resolve(&self, base: &Path) -> Result<UpstreamConfig, (UpstreamPlace, Flaw)> {
+        let known = self.provider.keys();
+        if let Some(key) = self.written().find(|key| !known.contains(key)) {
+            let expected = format!("expected one of: {}", known.join(", "));
+            return Err((
+                UpstreamPlace::UnknownKey(key),
+                Flaw::new(format!("unknown key `{key}`"), expected),
+            ));
         }
-    })
+        let provider = match self.provider {
+            ProviderName::OpenAi => ProviderConfig::OpenAi(self.over_http(base)?),
+            ProviderName::Anthropic => ProviderConfig::Anthropic(self.over_http(base)?),
+            ProviderName::Compatible => ProviderConfig::Compatible(self.over_http(base)?),
+            ProviderName::Scripted => ProviderConfig::Scripted { scripts: self.scripts(base)? },
+        };
+        Ok(UpstreamConfig { provider, retry_ambiguous: self.retry_ambiguous })
+    }
+
+    /// The keys that not every provider has and that are written.
+    fn written(&self) -> impl Iterator<Item = &'static str> {
+        [
+            ("plain_http", self.plain_http.is_some()),
+            ("url", self.url.is_some()),
+            ("key", self.key.is_some()),
+            ("roots", self.roots.is_some()),
+            ("http", self.http.is_some()),
+            ("maximum_key", self.maximum_key.is_some()),
+            ("extra_request_keys", self.extra_request_keys.is_some()),
+            ("scripts", self.scripts.is_some()),
+        ]
+        .into_iter()
+        .filter_map(|(key, is_written)| is_written.then_some(key))
+    }
+
+    fn over_http(&self, base: &Path) -> Result<Http, (UpstreamPlace, Flaw)> {
+        let plain_http = self.plain_http.unwrap_or(false);
+        let url = self.url.as_ref().map(|url| {
+            let at = UpstreamPlace::Value("url", url.span().start);
+            url.get_ref().resolve(plain_http, base).map_err(|flaw| (at, flaw))
+        });
+        let key = self.key.as_ref().map(|key| {
+            let at = UpstreamPlace::Value("key", key.span().start);
+            key.get_ref().resolve(base).map_err(|flaw| (at, flaw))
+        });
+        let missing = match self.provider {
+            ProviderName::Compatible if url.is_none() => Some((
+                "has no `url`",
+                "write `url = \"http://127.0.0.1:8000\"`, or its source: `url = { env = \"NAME\" }`",
+            )),
+            _ if url.is_none() && key.is_none() => {
+                Some(("has no `key`", "write its source: `key = { env = \"NAME\" }`"))
+            }
+            _ => None,
+        };
+        if let Some((problem, expected)) = missing {
+            return Err((UpstreamPlace::Table, Flaw::new(problem, expected)));
+        }
+        let keys = self.extra_request_keys.iter().flatten().map(|key| key.0.clone());
+        Ok(Http {
+            url: url.transpose()?,
+            key: key.transpose()?,
+            roots: self.roots.as_ref().map(|roots| roots.from(base)),
+            http: self.http.unwrap_or_default(),
+            plain_http,
+            maximum_key: self.maximum_key,
+            extra_request_keys: keys.collect(),
+        })
+    }
+
+    fn scripts(&self, base: &Path) -> Result<Vec<PathBuf>, (UpstreamPlace, Flaw)> {
+        const EXPECTED: &str = "`scripts = [\"script.yaml\"]`";
+        let Some(scripts) = &self.scripts else {
+            return Err((UpstreamPlace::Table, Flaw::new("has no `scripts`", format!("write {EXPECTED}"))));
+        };
+        if scripts.get_ref().is_empty() {
+            let flaw =
+                Flaw::new("is empty, so that no request has an answer", format!("expected {EXPECTED}"));
+            return Err((UpstreamPlace::Value("scripts", scripts.span().start), flaw));
+        }
+        Ok(scripts.get_ref().iter().map(|script| script.from(base)).collect())
+    }
 }
 
-fn maximum(value: &Value<'_, '_>) -> Read<MaximumKey> {
-    let words: Vec<&str> = MAXIMA.iter().map(|key| key.name()).collect();
-    let text = value.text("the name of a key, like `max_tokens`")?;
-    let known = MAXIMA.iter().find(|key| key.name() == text).copied();
-    known.map_or_else(|| value.refuse("is no output maximum of chat", instead(text, &words)), Ok)
+fn provider<'de, D: Deserializer<'de>>(deserializer: D) -> Result<ProviderName, D::Error> {
+    let names = [
+        ("openai", ProviderName::OpenAi),
+        ("anthropic", ProviderName::Anthropic),
+        ("compatible", ProviderName::Compatible),
+        ("scripted", ProviderName::Scripted),
+    ];
+    word(deserializer, "the name of a provider", "is not a provider that herma knows", &names)
+}
+
+fn version<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<HttpVersion>, D::Error> {
+    let versions =
+        [("1.1", HttpVersion::One), ("2", HttpVersion::Two), ("negotiated", HttpVersion::Negotiated)];
+    let expecting = "one of: `1.1`, `2`, `negotiated`, in quotes";
+    word(deserializer, expecting, "is no version of HTTP", &versions).map(Some)
+}
+
+fn maximum<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<MaximumKey>, D::Error> {
+    let keys = [MaximumKey::MaxTokens, MaximumKey::MaxCompletionTokens, MaximumKey::NPredict];
+    let keys = keys.map(|key| (key.name(), key));
+    let expecting = "the name of a key, like `max_tokens`";
+    word(deserializer, expecting, "is no output maximum of chat", &keys).map(Some)
+}
+
+/// An entry of `extra_request_keys`.
+struct RequestKey(String);
+
+impl<'de> Deserialize<'de> for RequestKey {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        text(deserializer, "the name of a key, like `top_k`", |key| match cannot_be_added(key) {
+            None => Ok(Self(key.to_owned())),
+            Some(why) => Err(Flaw::new(why, "leave it out")),
+        })
+    }
 }

@@ -1,4 +1,4 @@
-//! What a URL of an upstream may be. It is never shown.
+//! Rules for the URL of an upstream. It is never shown.
 
 use std::net::IpAddr;
 
@@ -40,7 +40,7 @@ pub(super) fn check_url(text: &str, plain_http: bool) -> Result<String, BadUrl> 
         "http" if plain_http || is_loopback(host) => {}
         "http" => {
             return bad(
-                "is plain HTTP, so that whoever is on the way reads the key",
+                "is plain HTTP, which exposes the key on the network",
                 "expected `https://`, or `plain_http = true` beside it",
             );
         }
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_leak_or_lead_elsewhere_is_refused() {
+    fn urls_that_leak_or_lead_elsewhere_are_refused() {
         for text in [
             "",
             "/v1",
@@ -92,7 +92,7 @@ mod tests {
             "unix:/run/model.sock",
             "http://models.example",
             "http://10.0.0.7:8000",
-            // Not what they look like to everybody who reads them.
+            // Parsers disagree about these hosts.
             "http://localhost.models.example",
             "http://127.0.0.1.models.example",
             "http://127.1",

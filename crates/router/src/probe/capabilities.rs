@@ -1,18 +1,18 @@
-//! What a model can do, as far as it was seen.
+//! The capabilities of a model, as far as they were observed.
 
 use herma_core::Blocker;
-use herma_core::model_call::{Door, TokensUsed};
+use herma_core::model_call::{Endpoint, TokensUsed};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a model can do, as far as it was seen.
+/// The capabilities of a model, as far as they were observed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Capabilities {
     /// Whether it answers with content.
     pub content: Support,
     /// The APIs at which it answered.
-    pub doors: Vec<Door>,
+    pub endpoints: Vec<Endpoint>,
     /// The APIs at which it did not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left_out: Vec<LeftOut>,
@@ -25,7 +25,7 @@ pub struct Capabilities {
     pub streaming: Support,
     /// Whether it calls a tool that it is given, with arguments that can be read.
     pub tool_calls: Support,
-    /// What all questions used together, as far as the answers say it.
+    /// The usage of all questions together, as far as the answers have it.
     pub used: TokensUsed,
 }
 
@@ -46,7 +46,7 @@ pub enum Support {
 #[serde(deny_unknown_fields)]
 pub struct LeftOut {
     /// Which one.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// Why it did not.
     pub why: String,
 }
@@ -67,8 +67,8 @@ impl Support {
 }
 
 impl Capabilities {
-    /// Why no run can depend on this model, with what was seen; none if one can. That it does not stream or call tools is
-    /// for whoever needs it to judge.
+    /// Why no run can depend on this model, with the observation; none if one can. The caller judges missing streams and
+    /// tool calls.
     #[must_use]
     pub fn blocker(&self) -> Option<(Blocker, &str)> {
         let why = match &self.content {

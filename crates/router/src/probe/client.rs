@@ -16,12 +16,12 @@ use tokio::net::{TcpStream, UnixStream};
 use tokio::time::{Instant, timeout_at};
 
 use crate::config::Address;
-use crate::door::{Door, path_of};
+use herma_dialect::endpoint::{Endpoint, path_of};
 
 /// The largest answer that is read. One within the probe's budget has a few kilobytes.
 const MAX_ANSWER: usize = 4 << 20;
 
-/// Who answered. The router adds it to what comes from an upstream.
+/// The upstream of a response. The router adds it.
 const X_UPSTREAM: HeaderName = HeaderName::from_static("x-herma-upstream");
 /// The output maximum, where the router lowered it.
 const X_MAX_OUTPUT: HeaderName = HeaderName::from_static("x-herma-max-output");
@@ -35,16 +35,16 @@ pub(super) struct Client<'a> {
     pub(super) time: Duration,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) status: u16,
-    /// Whether it comes from an upstream; the router itself said it otherwise.
+    /// Whether it comes from an upstream, and not from the router itself.
     pub(super) by_upstream: bool,
     /// The output maximum, where the router lowered it.
     pub(super) lowered_to: Option<u64>,
     pub(super) is_stream: bool,
-    /// What came of the body.
+    /// The body, as far as it was received.
     pub(super) body: Vec<u8>,
     pub(super) end: End,
 }
@@ -61,9 +61,9 @@ pub(super) enum End {
 /// There was no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum NoAnswer {
-    /// Nobody listens there.
+    /// The connection was refused.
     NotReached,
-    /// What came is not HTTP.
+    /// The response is not HTTP.
     NotHttp,
     /// The connection was closed before anything came, as the router does where the provider breaks off at once.
     HungUp,
@@ -74,10 +74,10 @@ pub(super) enum NoAnswer {
 }
 
 impl Client<'_> {
-    /// Sends the body to a door and reads what comes.
-    pub(super) async fn post(&self, door: Door, body: Vec<u8>) -> Result<Answer, NoAnswer> {
+    /// Sends the body to an endpoint and reads what comes.
+    pub(super) async fn post(&self, endpoint: Endpoint, body: Vec<u8>) -> Result<Answer, NoAnswer> {
         let until = Instant::now() + self.time;
-        let request = self.request(door, body).ok_or(NoAnswer::Token)?;
+        let request = self.request(endpoint, body).ok_or(NoAnswer::Token)?;
         let sent = async {
             match self.address {
                 Address::Tcp(address) => {
@@ -103,10 +103,10 @@ impl Client<'_> {
         })
     }
 
-    fn request(&self, door: Door, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
+    fn request(&self, endpoint: Endpoint, body: Vec<u8>) -> Option<Request<Full<Bytes>>> {
         let mut token = HeaderValue::try_from(format!("Bearer {}", self.token.expose())).ok()?;
         token.set_sensitive(true);
-        Request::post(path_of(door))
+        Request::post(path_of(endpoint))
             .header(HOST, "herma")
             .header(AUTHORIZATION, token)
             .header(CONTENT_TYPE, "application/json")

@@ -1,4 +1,4 @@
-//! One question and what came of it: an answer that can be read, or why there is none.
+//! One question and its result: an answer, or why there is none.
 
 use herma_core::visible::visible_line;
 use serde_json::Value;
@@ -7,10 +7,10 @@ use super::client::{Answer, End, NoAnswer};
 use super::events::events;
 use super::failed::ProbeFailed;
 use super::shape::Shape;
-use crate::dialect::{Answered, Dialect, Usage, answered};
-use crate::tap::Tap;
+use herma_dialect::tap::Tap;
+use herma_dialect::{Dialect, ResponseSummary, Usage, read_response};
 
-/// What is shown of an error's message.
+/// The most characters of an error's message.
 const SHOWN: usize = 200;
 
 /// An answer that was read.
@@ -19,7 +19,7 @@ pub(super) struct Reply {
     pub(super) shape: Shape,
     pub(super) model: Option<String>,
     pub(super) usage: Option<Usage>,
-    /// Why it ended, in the upstream's word.
+    /// The stop reason, as the upstream names it.
     pub(super) stop: Option<String>,
     /// The output maximum, where the router lowered it.
     pub(super) lowered_to: Option<u64>,
@@ -34,7 +34,7 @@ pub(super) enum Miss {
     NotTaken {
         /// The status.
         status: u16,
-        /// What came instead.
+        /// The reason.
         why: String,
     },
     /// The provider does not answer.
@@ -49,8 +49,8 @@ pub(super) struct Streamed {
 }
 
 impl Reply {
-    /// Whether the model reasoned. One that ends at its output maximum without a word spent it on something, also where
-    /// the provider does not say on what.
+    /// Whether the model reasoned. An answer without content that ends at its output maximum counts as reasoning, also if
+    /// the provider reports none.
     pub(super) fn reasoned(&self) -> bool {
         let reasoning_counted = self.usage.is_some_and(|usage| usage.reasoning > 0);
         let at_maximum = matches!(self.stop.as_deref(), Some("length" | "max_tokens" | "max_output_tokens"));
@@ -71,8 +71,8 @@ pub(super) fn whole(dialect: Dialect, answer: Result<Answer, NoAnswer>) -> Resul
         return Err(Miss::NoAnswer(why.to_owned()));
     }
     let unreadable = || Miss::NoAnswer("the answer is not one of this API".to_owned());
-    let Answered { model, usage, stop, error, .. } =
-        answered(dialect, &answer.body).map_err(|_| unreadable())?;
+    let ResponseSummary { model, usage, stop, error, .. } =
+        read_response(dialect, &answer.body).map_err(|_| unreadable())?;
     let body: Value = serde_json::from_slice(&answer.body).map_err(|_| unreadable())?;
     if error {
         return Err(Miss::NoAnswer(format!("the answer is an error{}", told(&body))));

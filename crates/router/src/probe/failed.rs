@@ -2,7 +2,7 @@
 
 use herma_core::Blocker;
 
-use crate::door::Door;
+use herma_dialect::endpoint::Endpoint;
 
 /// A probe that could not find out anything about the model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,8 +15,8 @@ pub enum ProbeFailed {
     /// The system gives no thread to ask on.
     #[error("the model was not asked: the system gives no thread to ask on; try again with less load")]
     NotStarted,
-    /// herma was told to end before there was an answer.
-    #[error("the model was not asked to the end: herma was told to end")]
+    /// The probe was cancelled.
+    #[error("the probe of the model was cancelled")]
     GivenUp,
     /// The router itself does not answer.
     #[error("the router could not be asked: {0}")]
@@ -26,34 +26,34 @@ pub enum ProbeFailed {
     Refused {
         /// Its status: 401 for the token, 403 for the model, 429 for a budget.
         status: u16,
-        /// What it said.
+        /// Its message.
         message: String,
     },
-    /// What may be asked for is too little to find out.
+    /// The permitted output is too little for a probe.
     #[error(
         "the model answered with no content, but it had only {allowed} tokens for it and not {asked}: raise the budget, or \
          the model's `ceiling`"
     )]
     TooLittleOutput {
-        /// What the router allowed.
+        /// The permitted output.
         allowed: u64,
-        /// What is needed.
+        /// The required output.
         asked: u64,
     },
     /// The model's provider takes no question at this API; it may at another.
-    #[error("the provider takes no question at {}: {why}", name(*.door))]
+    #[error("the provider takes no question at {}: {why}", name(*.endpoint))]
     NotTaken {
         /// Where it was asked.
-        door: Door,
-        /// What came instead.
+        endpoint: Endpoint,
+        /// The reason.
         why: String,
     },
     /// The model's provider does not answer.
-    #[error("the provider does not answer at {}: {why}", name(*.door))]
+    #[error("the provider does not answer at {}: {why}", name(*.endpoint))]
     Unavailable {
         /// Where it was asked.
-        door: Door,
-        /// What came instead.
+        endpoint: Endpoint,
+        /// The reason.
         why: String,
     },
 }
@@ -77,13 +77,13 @@ impl ProbeFailed {
 }
 
 /// The name of an API as people write it.
-pub(super) fn name(door: Door) -> &'static str {
-    match door {
-        Door::Chat => "chat",
-        Door::Responses => "responses",
-        Door::Messages => "messages",
-        Door::Completions => "completions",
-        Door::Embeddings => "embeddings",
-        Door::CountTokens => "count_tokens",
+pub(super) fn name(endpoint: Endpoint) -> &'static str {
+    match endpoint {
+        Endpoint::Chat => "chat",
+        Endpoint::Responses => "responses",
+        Endpoint::Messages => "messages",
+        Endpoint::Completions => "completions",
+        Endpoint::Embeddings => "embeddings",
+        Endpoint::CountTokens => "count_tokens",
     }
 }

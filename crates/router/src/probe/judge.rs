@@ -1,4 +1,4 @@
-//! What an answer says about the model.
+//! Judges answers.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use super::exchange::{Reply, Streamed};
 use super::question::{ARGUMENT, TOOL};
 use super::shape::Call;
 
-/// What an answer to the small question shows.
+/// The judgement of an answer to the small question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     Yes,
@@ -58,7 +58,7 @@ pub(super) fn tool_calls(reply: &Reply) -> Support {
     Support::No(why.to_owned())
 }
 
-/// What is wrong with a call.
+/// The flaw of a tool call.
 fn wrong(call: &Call) -> Option<&'static str> {
     if call.name != TOOL {
         return Some("the model called a tool that it was not given");

@@ -1,9 +1,9 @@
-//! What the model is asked: the smallest request of each API. The three questions differ, so that a script can answer
-//! each in its own way.
+//! The questions of a probe: the smallest request of each API. The three questions differ, so that a script can answer each
+//! in its own way.
 
 use serde_json::{Value, json};
 
-use crate::dialect::Dialect;
+use herma_dialect::Dialect;
 
 /// The tool that the model is given. It is never run. A coding agent has one like it.
 pub const TOOL: &str = "run_command";
@@ -11,7 +11,7 @@ pub const TOOL: &str = "run_command";
 /// The one argument of the tool.
 pub(super) const ARGUMENT: &str = "command";
 
-/// What the questions say, by which a script can tell them from those of an agent.
+/// The texts of the questions, by which a script recognises them.
 pub const PROMPTS: [&str; 3] = [
     "Answer with the one word: ready",
     "Count from one to five, in words, on one line.",
@@ -27,7 +27,7 @@ pub(super) enum Question {
     Stream,
     /// To be answered with a call of the tool.
     Tool {
-        /// Whether the API is told that the model must call it. Not every model can be told so.
+        /// Whether the request forces the call. Not every model supports that.
         must: bool,
     },
 }

@@ -8,24 +8,24 @@ use super::exchange::{self, Miss, Reply};
 use super::failed::{ProbeFailed, name};
 use super::judge::{self, Content};
 use super::question::Question;
-use crate::dialect::Usage;
-use crate::door::{Door, dialect_of};
+use herma_dialect::Usage;
+use herma_dialect::endpoint::{Endpoint, dialect_of};
 
 /// Whom to ask, and with how much.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Asking<'a> {
+pub(super) struct ModelProbe<'a> {
     pub(super) client: Client<'a>,
     pub(super) model: &'a str,
     /// The most tokens of output for each question.
     pub(super) output: u64,
 }
 
-impl Asking<'_> {
-    /// Asks at each door whether there is content; then, where there is, for a stream and for a tool call.
-    pub(super) async fn ask(&self, doors: &[Door]) -> Result<Capabilities, ProbeFailed> {
+impl ModelProbe<'_> {
+    /// Asks at each endpoint whether there is content; then, where there is, for a stream and for a tool call.
+    pub(super) async fn ask(&self, endpoints: &[Endpoint]) -> Result<Capabilities, ProbeFailed> {
         let mut found = Capabilities {
             content: Support::NotAsked,
-            doors: Vec::new(),
+            endpoints: Vec::new(),
             left_out: Vec::new(),
             model_answered: None,
             reasoning_only: false,
@@ -33,42 +33,42 @@ impl Asking<'_> {
             tool_calls: Support::NotAsked,
             used: TokensUsed::default(),
         };
-        for &door in doors {
-            self.content(door, &mut found).await?;
+        for &endpoint in endpoints {
+            self.content(endpoint, &mut found).await?;
         }
-        if found.doors.is_empty() {
+        if found.endpoints.is_empty() {
             // The first reason is the one of the API that is asked first, and so the most telling.
             return Err(match found.left_out.into_iter().next() {
-                Some(LeftOut { door, why }) => ProbeFailed::NotTaken { door, why },
+                Some(LeftOut { endpoint, why }) => ProbeFailed::NotTaken { endpoint, why },
                 None => ProbeFailed::NoDoor,
             });
         }
         if found.content.is_yes() {
-            for door in found.doors.clone() {
-                self.stream(door, &mut found).await?;
-                self.tool(door, &mut found).await?;
+            for endpoint in found.endpoints.clone() {
+                self.stream(endpoint, &mut found).await?;
+                self.tool(endpoint, &mut found).await?;
             }
         }
         Ok(found)
     }
 
-    async fn content(&self, door: Door, found: &mut Capabilities) -> Result<(), ProbeFailed> {
-        let reply = match self.whole(door, Question::Content).await {
+    async fn content(&self, endpoint: Endpoint, found: &mut Capabilities) -> Result<(), ProbeFailed> {
+        let reply = match self.whole(endpoint, Question::Content).await {
             Ok(reply) => reply,
             Err(Miss::NotAsked(failed)) => return Err(failed),
             // A provider that does not answer here answers nowhere, unless it did before.
-            Err(Miss::NoAnswer(why)) if found.doors.is_empty() => {
-                return Err(ProbeFailed::Unavailable { door, why });
+            Err(Miss::NoAnswer(why)) if found.endpoints.is_empty() => {
+                return Err(ProbeFailed::Unavailable { endpoint, why });
             }
             Err(Miss::NoAnswer(why) | Miss::NotTaken { why, .. }) => {
-                found.left_out.push(LeftOut { door, why });
+                found.left_out.push(LeftOut { endpoint, why });
                 return Ok(());
             }
         };
         count(found, &reply);
         let content = match judge::content(&reply) {
             Content::Yes => Support::Yes,
-            Content::No(why) => Support::No(at(door, why)),
+            Content::No(why) => Support::No(at(endpoint, why)),
             Content::ReasoningOnly => {
                 if let Some(allowed) = reply.lowered_to {
                     return Err(ProbeFailed::TooLittleOutput { allowed, asked: self.output });
@@ -76,33 +76,33 @@ impl Asking<'_> {
                 found.reasoning_only = true;
                 let why =
                     format!("the model answered with reasoning and no content, with {} tokens", self.output);
-                Support::No(at(door, &why))
+                Support::No(at(endpoint, &why))
             }
         };
-        found.doors.push(door);
+        found.endpoints.push(endpoint);
         found.content.also(content);
         Ok(())
     }
 
-    async fn stream(&self, door: Door, found: &mut Capabilities) -> Result<(), ProbeFailed> {
-        let dialect = dialect_of(door);
+    async fn stream(&self, endpoint: Endpoint, found: &mut Capabilities) -> Result<(), ProbeFailed> {
+        let dialect = dialect_of(endpoint);
         let body = Question::Stream.body(dialect, self.model, self.output);
-        let streaming = match exchange::streamed(dialect, self.client.post(door, body).await) {
+        let streaming = match exchange::streamed(dialect, self.client.post(endpoint, body).await) {
             Ok(streamed) => {
                 count(found, &streamed.reply);
                 judge::streaming(&streamed)
             }
             Err(miss) => not_there(miss)?,
         };
-        found.streaming.also(named(door, streaming));
+        found.streaming.also(named(endpoint, streaming));
         Ok(())
     }
 
-    async fn tool(&self, door: Door, found: &mut Capabilities) -> Result<(), ProbeFailed> {
-        let mut reply = self.whole(door, Question::Tool { must: true }).await;
+    async fn tool(&self, endpoint: Endpoint, found: &mut Capabilities) -> Result<(), ProbeFailed> {
+        let mut reply = self.whole(endpoint, Question::Tool { must: true }).await;
         // Some models and servers know tools, but not that one must be called.
         if let Err(Miss::NotTaken { status: 400 | 422, .. }) = reply {
-            reply = self.whole(door, Question::Tool { must: false }).await;
+            reply = self.whole(endpoint, Question::Tool { must: false }).await;
         }
         let tool_calls = match reply {
             Ok(reply) => {
@@ -111,14 +111,14 @@ impl Asking<'_> {
             }
             Err(miss) => not_there(miss)?,
         };
-        found.tool_calls.also(named(door, tool_calls));
+        found.tool_calls.also(named(endpoint, tool_calls));
         Ok(())
     }
 
-    async fn whole(&self, door: Door, question: Question) -> Result<Reply, Miss> {
-        let dialect = dialect_of(door);
+    async fn whole(&self, endpoint: Endpoint, question: Question) -> Result<Reply, Miss> {
+        let dialect = dialect_of(endpoint);
         let body = question.body(dialect, self.model, self.output);
-        exchange::whole(dialect, self.client.post(door, body).await)
+        exchange::whole(dialect, self.client.post(endpoint, body).await)
     }
 }
 
@@ -130,15 +130,15 @@ fn not_there(miss: Miss) -> Result<Support, ProbeFailed> {
     }
 }
 
-fn named(door: Door, support: Support) -> Support {
+fn named(endpoint: Endpoint, support: Support) -> Support {
     match support {
-        Support::No(why) => Support::No(at(door, &why)),
+        Support::No(why) => Support::No(at(endpoint, &why)),
         support => support,
     }
 }
 
-fn at(door: Door, why: &str) -> String {
-    format!("{}: {why}", name(door))
+fn at(endpoint: Endpoint, why: &str) -> String {
+    format!("{}: {why}", name(endpoint))
 }
 
 fn count(found: &mut Capabilities, reply: &Reply) {

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::audit_writer;
 use super::shared::Shared;
-use crate::budget::{Above, Amount};
+use crate::budget::{Amount, ParentLedger};
 
 /// The routers that share budgets. Clones share one list.
 #[derive(Clone, Debug, Default)]
@@ -30,7 +30,7 @@ impl BudgetGroup {
 /// The budget of a run, against which the calls of its child runs count too. Clones share one budget.
 #[derive(Clone, Debug)]
 pub struct ParentBudget {
-    pub(super) budget: Above,
+    pub(super) budget: ParentLedger,
     pub(super) budget_group: BudgetGroup,
 }
 

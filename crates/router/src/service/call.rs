@@ -4,6 +4,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use bytes::Bytes;
+use herma_core::Digest;
+use herma_core::model_call::Ended;
+use herma_dialect::endpoint::{Endpoint, dialect_of};
+use herma_dialect::{Outline, Refusal, outline_at};
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
@@ -16,17 +20,14 @@ use super::connection::Connection;
 use super::forward::{ChainRequest, UpstreamResponse, forward};
 use super::headers;
 use super::in_flight::{Cost, Ending, InFlightCall};
+use super::reason::{Reason, UpstreamFailure};
 use super::refused::Refused;
 use super::response_body::{RelayedBody, ResponseBody};
 use super::routes::origin_form;
 use super::runs::Run;
 use super::shared::Shared;
 use crate::budget::{Ask, Scope};
-use crate::dialect::{Outline, Refusal, outline_at};
-use crate::door::{Door, dialect_of};
 use crate::grant::{AdmittedModel, Grant};
-use herma_core::Digest;
-use herma_core::model_call::Ended;
 
 /// The upstream of the response, as `upstream/model`.
 const X_UPSTREAM: HeaderName = HeaderName::from_static("x-herma-upstream");
@@ -46,37 +47,37 @@ const MAX_ERROR_BYTES: usize = 1 << 20;
 pub(super) async fn call(
     shared: &Arc<Shared>,
     connection: &Connection,
-    door: Door,
+    endpoint: Endpoint,
     head: &Parts,
     body: Incoming,
 ) -> Response<ResponseBody> {
     let started = Instant::now();
-    let tell = |refused: Refused| {
-        let (response, body) = refused.body(dialect_of(door));
+    let tell = |refused: &Refused| {
+        let (response, body) = refused.response(dialect_of(endpoint));
         response.map(|()| ResponseBody::Whole(body))
     };
     let run = match authenticate(shared, connection, &head.headers) {
         Ok(run) => run,
-        Err(refused) => return tell(refused),
+        Err(refused) => return tell(&refused),
     };
     let beta_query = origin_form(&head.uri).is_some_and(|(_, query)| query == Some("beta=true"));
     let body = match read_body(shared, &head.headers, body).await {
         Ok(body) => body,
         Err(refused) => {
-            if let Some(mut in_flight) = InFlightCall::new(shared, run, door, b"", started) {
+            if let Some(mut in_flight) = InFlightCall::new(shared, run, endpoint, b"", started) {
                 in_flight.refuse(&refused);
             }
-            return tell(refused);
+            return tell(&refused);
         }
     };
-    let Some(mut in_flight) = InFlightCall::new(shared, run, door, &body, started) else {
-        return tell(unknown_token());
+    let Some(mut in_flight) = InFlightCall::new(shared, run, endpoint, &body, started) else {
+        return tell(&Refused::UnknownToken);
     };
     match governed(&mut in_flight, &head.headers, beta_query, &body).await {
         Ok((answering, told)) => answer(in_flight, answering, told).await,
         Err(refused) => {
             in_flight.refuse(&refused);
-            tell(refused)
+            tell(&refused)
         }
     }
 }
@@ -88,7 +89,7 @@ async fn governed(
     beta_query: bool,
     body: &Bytes,
 ) -> Result<(UpstreamResponse, Option<u64>), Refused> {
-    let outline = outline_at(in_flight.door, body).map_err(|refusal| Refused::from(&refusal))?;
+    let outline = outline_at(in_flight.endpoint, body)?;
     in_flight.asked = match outline.model.len() {
         0..=MAX_NAME_BYTES => outline.model.to_string(),
         bytes => format!("a name of {bytes} bytes"),
@@ -104,20 +105,17 @@ async fn governed(
     };
     if let Some(key) = outline.unlisted.iter().find(|key| !takes(key)) {
         let path = key.chars().filter(|c| !c.is_control()).take(MAX_NAME_BYTES).collect();
-        return Err(Refused::from(&Refusal::UnknownKey { path }));
+        return Err(Refusal::UnknownKey { path }.into());
     }
     let beyond = outline.reaches_out.iter().find(|found| !grant.reaches.contains(&found.reach));
     if let Some(found) = beyond {
-        return Err(Refused::from(&Refusal::ReachesOut(found.clone())));
+        return Err(Refusal::ReachesOut(found.clone()).into());
     }
 
-    let scopes = in_flight.shared.scopes(&in_flight.run, &grant).await.map_err(|_| {
-        let message = "the spending of other processes is unknown, so the call is not made; the operator has to look at \
-                       the router's store";
-        Refused::new(503, "budget_unknown", message)
-    })?;
+    let scopes = in_flight.shared.scopes(&in_flight.run, &grant).await;
+    let scopes = scopes.map_err(|_| Refused::StoreUnavailable)?;
     let scopes: SmallVec<[Scope; 3]> = scopes.into_iter().flatten().collect();
-    let ask = most(in_flight.door, model, &outline, body.len());
+    let ask = most(in_flight.endpoint, model, &outline, body.len());
     in_flight.expects_output = ask.output > 0;
     let reserved = match in_flight.shared.reserve(&scopes, ask).await {
         Ok(reserved) => reserved,
@@ -144,16 +142,10 @@ pub(super) fn authenticate(
     let run = headers::token(headers).and_then(|token| shared.runs.holder(token));
     let Some(run) = run else {
         shared.metrics.unauthenticated();
-        return Err(unknown_token());
+        return Err(Refused::UnknownToken);
     };
     connection.belongs_to(&run);
     Ok(run)
-}
-
-fn unknown_token() -> Refused {
-    let message = "the token is missing, not known, or its run has ended; send the run's token as a bearer token or as \
-                   x-api-key";
-    Refused::new(401, "invalid_api_key", message)
 }
 
 async fn read_body(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Result<Bytes, Refused> {
@@ -166,19 +158,17 @@ async fn read_body(shared: &Shared, headers: &HeaderMap, body: Incoming) -> Resu
     });
     let is_plain = headers::all(headers, &CONTENT_ENCODING).all(|value| value == b"identity");
     if !is_json || !is_plain || kinds.next().is_some() {
-        let message =
-            "send the body as plain JSON, with `content-type: application/json` and no `content-encoding`";
-        return Err(Refused::new(415, "unsupported_media_type", message));
+        return Err(Refused::UnsupportedMediaType);
     }
     // The stream has refused every other framing: the length is exact.
     let size = body.size_hint().exact().unwrap_or(u64::MAX);
     if size > limits.max_body {
-        return Err(Refused::from(&Refusal::TooLarge { size, limit: limits.max_body }));
+        return Err(Refusal::TooLarge { size, limit: limits.max_body }.into());
     }
     match tokio::time::timeout(limits.head, body.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(_)) => Err(Refused::new(400, "bad_request", "the body broke off before its announced length")),
-        Err(_) => Err(Refused::new(408, "too_slow", "the body did not come in time; send it faster")),
+        Ok(Err(_)) => Err(Refused::BodyCut),
+        Err(_) => Err(Refused::BodyTimeout),
     }
 }
 
@@ -192,28 +182,18 @@ fn admit<'g>(run: &Run, grant: &'g Grant, outline: &Outline<'_>) -> Result<&'g A
 }
 
 /// The most that a call can cost at any upstream of the chain: each byte of input as a token, and the maximum of output.
-fn most(door: Door, model: &AdmittedModel, outline: &Outline<'_>, bytes: usize) -> Ask {
-    let has_output = !matches!(door, Door::CountTokens | Door::Embeddings);
+fn most(endpoint: Endpoint, model: &AdmittedModel, outline: &Outline<'_>, bytes: usize) -> Ask {
+    let has_output = !matches!(endpoint, Endpoint::CountTokens | Endpoint::Embeddings);
     let output = outline.max_output.unwrap_or(model.default_output).min(model.ceiling);
     let price =
         model.chain.iter().map(|link| link.price).reduce(|one, other| Some(one?.dearest(other?))).flatten();
-    let input = if door == Door::CountTokens { 0 } else { bytes as u64 };
+    let input = if endpoint == Endpoint::CountTokens { 0 } else { bytes as u64 };
     Ask {
         input,
         output: if has_output { output } else { 0 },
         least_output: u64::from(has_output),
         choices: outline.choices.max(1),
         price,
-    }
-}
-
-/// The cost of a call that failed with this status, and the reason in its record.
-fn failure_of(status: u16) -> (Cost, &'static str) {
-    match status {
-        500.. if !matches!(status, 503 | 529) => (Cost::Unknown, "server_error"),
-        401 | 403 => (Cost::NoTokens, "upstream_refused_key"),
-        300..=399 => (Cost::NoTokens, "upstream_redirects"),
-        _ => (Cost::NoTokens, "upstream_error"),
     }
 }
 
@@ -255,14 +235,18 @@ async fn answer(
         };
         return response.map(|()| ResponseBody::Relayed(Box::new(relayed)));
     }
-    let dialect = dialect_of(in_flight.door);
+    let dialect = dialect_of(in_flight.endpoint);
     let said = Limited::new(body, MAX_ERROR_BYTES).collect().await.map(http_body_util::Collected::to_bytes);
-    let (cost, reason) = failure_of(status.as_u16());
+    let failure = UpstreamFailure::of(status.as_u16());
+    let cost = match failure {
+        UpstreamFailure::ServerError => Cost::Unknown,
+        UpstreamFailure::RefusedKey | UpstreamFailure::Redirects | UpstreamFailure::Other => Cost::NoTokens,
+    };
     let mut end = |status: u16, body: &[u8]| {
         in_flight.end(Ending {
             ended: Ended::Failed,
             status,
-            reason: Some(reason),
+            reason: Some(Reason::UpstreamStatus(failure)),
             cost,
             response: Some(Digest::of(body)),
             answered: None,
@@ -270,23 +254,13 @@ async fn answer(
             tool_calls: 0,
         });
     };
-    let name = upstream.name();
-    let own = match reason {
-        "upstream_refused_key" => Some(format!(
-            "the upstream `{name}` refused the router's key (status {}); the operator has to look at it",
-            status.as_u16()
-        )),
-        "upstream_redirects" => {
-            Some(format!("the upstream `{name}` redirects, and herma does not follow redirects"))
-        }
-        _ if said.is_err() || is_packed => {
-            Some(format!("the upstream `{name}` failed with status {}", status.as_u16()))
-        }
-        _ => None,
-    };
-    if let Some(message) = own {
-        let (told, body) = Refused::new(502, reason, message).body(dialect);
-        end(502, &body);
+    // Only the router knows its keys and URLs: these errors are its own.
+    let is_own = matches!(failure, UpstreamFailure::RefusedKey | UpstreamFailure::Redirects);
+    if is_own || said.is_err() || is_packed {
+        let (upstream, status) = (upstream.name().to_owned(), status.as_u16());
+        let refused = Refused::UpstreamStatus { upstream, status, failure };
+        let (told, body) = refused.response(dialect);
+        end(refused.status(), &body);
         return told.map(|()| ResponseBody::Whole(body));
     }
     let said = said.unwrap_or_default();

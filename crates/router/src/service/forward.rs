@@ -9,17 +9,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use herma_dialect::endpoint::Endpoint;
+use herma_dialect::{Outline, OutputBound, Rewrite};
 use http::{HeaderMap, Response, StatusCode};
 
 use super::headers;
 use super::in_flight::InFlightCall;
+use super::reason::Outcome;
 use super::refused::Refused;
 use super::shared::Upstreams;
 use crate::budget::{Ask, Scope};
-use crate::dialect::{Outline, OutputBound, Rewrite};
-use crate::door::Door;
 use crate::grant::{AdmittedModel, Link};
-use crate::upstream::{Outgoing, SendError, Upstream, UpstreamBody, retry_after};
+use crate::upstream::{Ambiguous, Outgoing, SendError, Upstream, UpstreamBody, retry_after};
 
 /// A call to a chain of upstreams.
 pub(super) struct ChainRequest<'a> {
@@ -52,14 +53,13 @@ enum AttemptOutcome {
     Response(Response<UpstreamBody>),
     /// The upstream cannot have processed the call.
     Refused {
-        why: &'static str,
+        outcome: Outcome,
         response: Option<Response<UpstreamBody>>,
     },
-    /// The upstream may have processed the call.
-    Ambiguous {
-        why: &'static str,
-        response: Option<Response<UpstreamBody>>,
-    },
+    /// The upstream failed, and may have processed the call.
+    ServerError(Response<UpstreamBody>),
+    /// The upstream gave no response, and may have processed the call.
+    NoResponse(Ambiguous),
 }
 
 /// Why no upstream was tried, or none was reached.
@@ -84,27 +84,31 @@ pub(super) async fn forward(
         let (outgoing, hide_usage) = outgoing(in_flight, request, output, upstream, link);
         in_flight.asking(link);
         let outcome = attempt(upstream, outgoing).await;
-        let has_next = links[place + 1..].iter().any(|next| can_try(&upstreams, next, in_flight.door));
-        let (why, response) = match outcome {
-            AttemptOutcome::Response(response) => ("answered", response),
-            AttemptOutcome::Refused { why, response: Some(response) } if !has_next => (why, response),
-            AttemptOutcome::Refused { why, response } => {
-                in_flight.failed(why, status_of(response.as_ref()));
+        let has_next = links[place + 1..].iter().any(|next| can_try(&upstreams, next, in_flight.endpoint));
+        let may_retry = has_next && upstream.retry_ambiguous();
+        let (outcome, response) = match outcome {
+            AttemptOutcome::Response(response) => (Outcome::Answered, response),
+            AttemptOutcome::Refused { outcome, response: Some(response) } if !has_next => (outcome, response),
+            AttemptOutcome::Refused { outcome, response } => {
+                in_flight.failed(outcome, response.map(|response| response.status().as_u16()));
                 continue;
             }
-            AttemptOutcome::Ambiguous { why, response } if has_next && upstream.retry_ambiguous() => {
-                let reserved =
-                    charge_and_reserve(in_flight, request, why, status_of(response.as_ref())).await?;
+            AttemptOutcome::ServerError(response) if may_retry => {
+                let status = Some(response.status().as_u16());
+                let reserved = charge_and_reserve(in_flight, request, Outcome::ServerError, status).await?;
                 // Less may be left than before.
                 output = output.map(|output| output.min(reserved));
                 continue;
             }
-            AttemptOutcome::Ambiguous { why, response: Some(response) } => (why, response),
-            AttemptOutcome::Ambiguous { why, response: None } => {
-                return Err(no_response(in_flight, upstream.name(), why));
+            AttemptOutcome::ServerError(response) => (Outcome::ServerError, response),
+            AttemptOutcome::NoResponse(why) if may_retry => {
+                let reserved = charge_and_reserve(in_flight, request, Outcome::NoResponse(why), None).await?;
+                output = output.map(|output| output.min(reserved));
+                continue;
             }
+            AttemptOutcome::NoResponse(why) => return Err(no_response(in_flight, upstream.name(), why)),
         };
-        in_flight.attempt_ended(why, Some(response.status().as_u16()));
+        in_flight.attempt_ended(outcome, Some(response.status().as_u16()));
         let (upstream, model) = (upstream.clone(), link.model.clone());
         return Ok(UpstreamResponse { upstream, model, response, hide_usage, output });
     }
@@ -118,46 +122,42 @@ fn available<'u>(
     link: &Link,
     untried: &mut Untried,
 ) -> Option<&'u Arc<Upstream>> {
-    let upstream = upstreams.get(&*link.upstream).filter(|upstream| upstream.answers(in_flight.door));
+    let upstream = upstreams.get(&*link.upstream).filter(|upstream| upstream.answers(in_flight.endpoint));
     let Some(upstream) = upstream else {
-        in_flight.skipped(link, "unsupported_endpoint");
+        in_flight.skipped(link, Outcome::UnsupportedEndpoint);
         return None;
     };
     if let Some(wait) = upstream.circuit_breaker().retry_after(Instant::now()) {
         untried.retry_after = Some(untried.retry_after.map_or(wait, |soonest| soonest.min(wait)));
-        in_flight.skipped(link, "circuit_open");
+        in_flight.skipped(link, Outcome::CircuitOpen);
         return None;
     }
     untried.is_any_tried = true;
     Some(upstream)
 }
 
-fn can_try(upstreams: &Upstreams, link: &Link, door: Door) -> bool {
+fn can_try(upstreams: &Upstreams, link: &Link, endpoint: Endpoint) -> bool {
     upstreams.get(&*link.upstream).is_some_and(|upstream| {
-        upstream.answers(door) && upstream.circuit_breaker().retry_after(Instant::now()).is_none()
+        upstream.answers(endpoint) && upstream.circuit_breaker().retry_after(Instant::now()).is_none()
     })
-}
-
-fn status_of(response: Option<&Response<UpstreamBody>>) -> Option<u16> {
-    response.map(|response| response.status().as_u16())
 }
 
 /// Charges an ambiguous attempt at the most and reserves the next one. Gives the output that is reserved for it.
 async fn charge_and_reserve(
     in_flight: &mut InFlightCall,
     request: &ChainRequest<'_>,
-    why: &'static str,
+    outcome: Outcome,
     status: Option<u16>,
 ) -> Result<u64, Refused> {
     match in_flight.shared.reserve(request.scopes, request.ask).await {
         Ok(next) => {
-            in_flight.lost(why, status, next.reservation)?;
+            in_flight.lost(outcome, status, next.reservation)?;
             Ok(next.output)
         }
         Err(exhausted) => {
             let refused = Refused::budget(&exhausted, &in_flight.run.name);
             in_flight.run.note_budget(&exhausted.to_string());
-            in_flight.attempt_ended(why, status);
+            in_flight.attempt_ended(outcome, status);
             in_flight.unknown(&refused);
             Err(refused)
         }
@@ -165,34 +165,21 @@ async fn charge_and_reserve(
 }
 
 /// Ends a call whose upstream gave no response after the request may have left.
-fn no_response(in_flight: &mut InFlightCall, upstream: &str, why: &'static str) -> Refused {
-    in_flight.attempt_ended(why, None);
-    let status = if why == "first_byte_timeout" { 504 } else { 502 };
-    let message = format!(
-        "the upstream `{upstream}` gave no response ({why}); the call may have been charged, so herma does not repeat it"
-    );
-    let refused = Refused::new(status, why, message).retryable(None);
+fn no_response(in_flight: &mut InFlightCall, upstream: &str, why: Ambiguous) -> Refused {
+    in_flight.attempt_ended(Outcome::NoResponse(why), None);
+    let refused = Refused::NoResponse { upstream: upstream.to_owned(), why };
     in_flight.unknown(&refused);
     refused
 }
 
 fn unavailable(links: &[Link], untried: &Untried) -> Refused {
     let names: Vec<&str> = links.iter().map(|link| &*link.upstream).collect();
-    let names = names.join("`, `");
-    if untried.is_any_tried {
-        let message =
-            format!("no upstream of this model (`{names}`) could be reached; the operator has to look at it");
-        return Refused::new(502, "upstream_unreachable", message).retryable(untried.retry_after);
+    let upstreams = names.join("`, `");
+    match untried.retry_after {
+        retry_after if untried.is_any_tried => Refused::Unreachable { upstreams, retry_after },
+        Some(retry_after) => Refused::CircuitsOpen { upstreams, retry_after },
+        None => Refused::UnsupportedEndpoint { upstreams },
     }
-    if let Some(wait) = untried.retry_after {
-        let seconds = wait.as_millis().div_ceil(1000);
-        let message = format!(
-            "all upstreams of this model (`{names}`) are unavailable (circuit open); retry in {seconds} s"
-        );
-        return Refused::new(503, "upstream_unavailable", message).retryable(Some(wait));
-    }
-    let message = format!("no upstream of this model (`{names}`) has this API; use another one");
-    Refused::new(404, "unsupported_endpoint", message)
 }
 
 /// The request that this upstream gets, and whether the usage has to be hidden from the client.
@@ -204,14 +191,14 @@ fn outgoing(
     link: &Link,
 ) -> (Outgoing, bool) {
     let ChainRequest { body, outline, .. } = request;
-    let door = in_flight.door;
-    let bound = output.zip(upstream.maximum_key(door));
-    let add_usage = door == Door::Chat && outline.stream && outline.include_usage != Some(true);
+    let endpoint = in_flight.endpoint;
+    let bound = output.zip(upstream.maximum_key(endpoint));
+    let add_usage = endpoint == Endpoint::Chat && outline.stream && outline.include_usage != Some(true);
     let rewrite = Rewrite {
         model: Some(&link.model),
         max_output: bound.map(|(at_most, (key, beside_others))| OutputBound { at_most, key, beside_others }),
         include_usage: add_usage,
-        not_stored: door == Door::Responses,
+        not_stored: endpoint == Endpoint::Responses,
     };
     let splices = outline.splices(&rewrite);
     let body = if splices.is_empty() { (*body).clone() } else { Bytes::from(outline.spliced(&splices)) };
@@ -224,7 +211,7 @@ fn outgoing(
     ];
     in_flight.rewrites = rewrites.into_iter().filter_map(|(name, done)| done.then_some(name)).collect();
     let outgoing = Outgoing {
-        door,
+        endpoint,
         beta_query: request.beta_query,
         headers: headers::to_upstream(request.headers),
         body,
@@ -240,11 +227,10 @@ async fn attempt(upstream: &Upstream, outgoing: Outgoing) -> AttemptOutcome {
         Err(error) => {
             breaker.record_failure(Instant::now(), None);
             return match error {
-                SendError::NotReached(why) => AttemptOutcome::Refused { why, response: None },
-                SendError::Ambiguous(why) => AttemptOutcome::Ambiguous { why, response: None },
-                SendError::FirstByteTimeout => {
-                    AttemptOutcome::Ambiguous { why: "first_byte_timeout", response: None }
+                SendError::NotReached(why) => {
+                    AttemptOutcome::Refused { outcome: Outcome::NotReached(why), response: None }
                 }
+                SendError::Ambiguous(why) => AttemptOutcome::NoResponse(why),
             };
         }
     };
@@ -256,11 +242,15 @@ async fn attempt(upstream: &Upstream, outgoing: Outgoing) -> AttemptOutcome {
         return AttemptOutcome::Response(response);
     }
     breaker.record_failure(Instant::now(), retry_after(response.headers()));
-    match status {
-        _ if is_limited => AttemptOutcome::Refused { why: "too_many_requests", response: Some(response) },
-        _ if is_overloaded => AttemptOutcome::Refused { why: "overloaded", response: Some(response) },
-        // Another protocol, which no request of the router asks for.
-        _ if status.is_informational() => AttemptOutcome::Ambiguous { why: "not_http", response: None },
-        _ => AttemptOutcome::Ambiguous { why: "server_error", response: Some(response) },
+    if is_limited {
+        return AttemptOutcome::Refused { outcome: Outcome::TooManyRequests, response: Some(response) };
     }
+    if is_overloaded {
+        return AttemptOutcome::Refused { outcome: Outcome::Overloaded, response: Some(response) };
+    }
+    if status.is_informational() {
+        // Another protocol, which no request of the router asks for.
+        return AttemptOutcome::NoResponse(Ambiguous::NotHttp);
+    }
+    AttemptOutcome::ServerError(response)
 }

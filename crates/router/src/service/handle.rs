@@ -21,7 +21,7 @@ use super::runs::{Refusals, Run, new_token};
 use super::shared::{Settings, Shared, Upstreams};
 use super::threads::Threads;
 use crate::audit::{Audit, AuditError, Sums};
-use crate::budget::{Above, Amount, Budgets, Day, Leases, Limits, Scope};
+use crate::budget::{Amount, Budgets, Day, Leases, Limits, ParentLedger, Scope};
 use crate::config::{Address, RequestLimits};
 use crate::grant::Grant;
 use crate::upstream::Upstream;
@@ -290,7 +290,7 @@ impl Handle {
     #[must_use]
     pub fn above(&self, run: &str) -> Option<ParentBudget> {
         let scope = Scope::Run(self.shared.runs.named(run)?.name.clone());
-        let budget = Above::new(self.shared.budgets.clone(), scope);
+        let budget = ParentLedger::new(self.shared.budgets.clone(), scope);
         Some(ParentBudget { budget, budget_group: self.shared.budget_group.clone() })
     }
 

@@ -4,17 +4,19 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use herma_core::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
+use herma_core::model_call::{Attempt, Charge, Ended, Endpoint, TokensUsed};
 use herma_core::{Digest, Timestamp};
+use herma_dialect::{Doubt, Usage};
 use smallvec::SmallVec;
+use tracing::{Span, debug, info, info_span};
 
 use super::audit_writer::EndedCall;
+use super::reason::{Outcome, Reason};
 use super::refused::Refused;
 use super::runs::Run;
 use super::shared::Shared;
 use crate::audit::{Beginning, CallNumber, Unchained};
 use crate::budget::{Amount, Price, Reservation};
-use crate::dialect::{Doubt, Usage};
 use crate::grant::Link;
 
 /// An in-flight call. Dropped before its end, it ends as `client_left`.
@@ -22,7 +24,7 @@ use crate::grant::Link;
 pub(super) struct InFlightCall {
     pub(super) shared: Arc<Shared>,
     pub(super) run: Arc<Run>,
-    pub(super) door: Door,
+    pub(super) endpoint: Endpoint,
     pub(super) stream: bool,
     pub(super) asked: String,
     pub(super) rewrites: Vec<&'static str>,
@@ -42,6 +44,8 @@ pub(super) struct InFlightCall {
     /// The price of the current attempt.
     price: Option<Price>,
     phase: Phase,
+    /// Log records carry no text of the client: it may contain the run's token.
+    span: Span,
 }
 
 /// An attempt, as it is known so far.
@@ -49,7 +53,7 @@ pub(super) struct InFlightCall {
 struct PendingAttempt {
     upstream: Arc<str>,
     model: Arc<str>,
-    outcome: &'static str,
+    outcome: Outcome,
     status: Option<u16>,
     charged: Charge,
 }
@@ -60,7 +64,7 @@ enum Phase {
     /// No attempt is under way.
     Waiting,
     /// An attempt is under way.
-    Asking,
+    Attempting,
     /// It is settled and recorded.
     Over,
 }
@@ -70,7 +74,7 @@ enum Phase {
 pub(super) struct Ending {
     pub(super) ended: Ended,
     pub(super) status: u16,
-    pub(super) reason: Option<&'static str>,
+    pub(super) reason: Option<Reason>,
     pub(super) cost: Cost,
     pub(super) response: Option<Digest>,
     pub(super) answered: Option<String>,
@@ -98,12 +102,12 @@ impl Cost {
         usage: Option<Usage>,
         doubt: Option<Doubt>,
         expects_output: bool,
-    ) -> (Self, Option<&'static str>) {
+    ) -> (Self, Option<Reason>) {
         match (usage, doubt) {
-            (None, _) => (Self::Unknown, Some("no_usage")),
-            (Some(_), Some(doubt)) => (Self::Unknown, Some(doubt.name())),
+            (None, _) => (Self::Unknown, Some(Reason::NoUsage)),
+            (Some(_), Some(doubt)) => (Self::Unknown, Some(Reason::Doubted(doubt))),
             (Some(usage), None) if usage.input == 0 || (expects_output && usage.output == 0) => {
-                (Self::Unknown, Some("zero_usage"))
+                (Self::Unknown, Some(Reason::ZeroUsage))
             }
             (Some(usage), None) => (Self::Used(usage), None),
         }
@@ -115,7 +119,7 @@ impl InFlightCall {
     pub(super) fn new(
         shared: &Arc<Shared>,
         run: Arc<Run>,
-        door: Door,
+        endpoint: Endpoint,
         body: &[u8],
         started: Instant,
     ) -> Option<Box<Self>> {
@@ -123,12 +127,13 @@ impl InFlightCall {
             return None;
         }
         shared.metrics.begin();
+        let span = info_span!("model_call", run = %run.name, endpoint = endpoint.as_str());
         Some(Box::new(Self {
             request: Digest::of(body),
             time: shared.clock.now(),
             shared: shared.clone(),
             run,
-            door,
+            endpoint,
             stream: false,
             asked: String::new(),
             rewrites: Vec::new(),
@@ -141,6 +146,7 @@ impl InFlightCall {
             reserved: None,
             price: None,
             phase: Phase::Waiting,
+            span,
         }))
     }
 
@@ -148,14 +154,14 @@ impl InFlightCall {
     pub(super) fn open(&mut self, reservation: Reservation) -> Result<(), Refused> {
         let beginning = Beginning {
             asked: &self.asked,
-            door: self.door,
+            endpoint: self.endpoint,
             request: self.request,
             stream: self.stream,
             time: self.time,
         };
         let Ok(number) = self.run.audit.begin(reservation.most(), &beginning) else {
             self.shared.budgets.release(reservation);
-            return Err(unwritable());
+            return Err(Refused::AuditUnwritable);
         };
         self.number = Some(number);
         self.reserved = Some(reservation);
@@ -163,42 +169,42 @@ impl InFlightCall {
     }
 
     /// Notes an upstream that is skipped.
-    pub(super) fn skipped(&mut self, link: &Link, why: &'static str) {
+    pub(super) fn skipped(&mut self, link: &Link, outcome: Outcome) {
         self.asking(link);
         self.price = None;
-        self.failed(why, None);
+        self.failed(outcome, None);
     }
 
     /// Begins an attempt. Its cost is unknown until it ends.
     pub(super) fn asking(&mut self, link: &Link) {
-        self.phase = Phase::Asking;
+        self.phase = Phase::Attempting;
         self.price = link.price;
         self.attempts.push(PendingAttempt {
             upstream: link.upstream.clone(),
             model: link.model.clone(),
-            outcome: "no_answer",
+            outcome: Outcome::Pending,
             status: None,
             charged: Charge::default(),
         });
     }
 
     /// The attempt ended before it can have cost anything.
-    pub(super) fn failed(&mut self, why: &'static str, status: Option<u16>) {
-        self.attempt_ended(why, status);
+    pub(super) fn failed(&mut self, outcome: Outcome, status: Option<u16>) {
+        self.attempt_ended(outcome, status);
         self.phase = Phase::Waiting;
     }
 
     /// The cost of the attempt is unknown: it is charged at the most, and the call goes on with the reservation `next`.
     pub(super) fn lost(
         &mut self,
-        why: &'static str,
+        outcome: Outcome,
         status: Option<u16>,
         next: Reservation,
     ) -> Result<(), Refused> {
-        self.attempt_ended(why, status);
+        self.attempt_ended(outcome, status);
         let (Some(number), Some(reservation)) = (self.number, self.reserved.take()) else {
             self.shared.budgets.release(next);
-            return Err(unwritable());
+            return Err(Refused::AuditUnwritable);
         };
         if let Some(attempt) = self.attempts.last_mut() {
             attempt.charged = reservation.most();
@@ -207,16 +213,18 @@ impl InFlightCall {
         (self.guessed, self.phase) = (true, Phase::Waiting);
         if self.run.audit.more(number, next.most()).is_err() {
             self.shared.budgets.release(next);
-            return Err(unwritable());
+            return Err(Refused::AuditUnwritable);
         }
         self.reserved = Some(next);
         Ok(())
     }
 
     /// Notes the outcome of the current attempt. Its cost is recorded when the call ends.
-    pub(super) fn attempt_ended(&mut self, outcome: &'static str, status: Option<u16>) {
+    pub(super) fn attempt_ended(&mut self, outcome: Outcome, status: Option<u16>) {
+        let span = &self.span;
         if let Some(attempt) = self.attempts.last_mut() {
             self.shared.metrics.attempt(&attempt.upstream, outcome);
+            span.in_scope(|| debug!(upstream = %attempt.upstream, outcome = outcome.code(), status, "upstream attempt ended"));
             (attempt.outcome, attempt.status) = (outcome, status);
         }
     }
@@ -235,8 +243,8 @@ impl InFlightCall {
         let ended = if self.attempts.is_empty() { Ended::Refused } else { Ended::Failed };
         self.end(Ending {
             ended,
-            status: refused.error.status,
-            reason: Some(refused.reason),
+            status: refused.status(),
+            reason: Some(refused.reason()),
             cost: Cost::Nothing,
             response: None,
             answered: None,
@@ -249,8 +257,8 @@ impl InFlightCall {
     pub(super) fn unknown(&mut self, refused: &Refused) {
         self.end(Ending {
             ended: Ended::Failed,
-            status: refused.error.status,
-            reason: Some(refused.reason),
+            status: refused.status(),
+            reason: Some(refused.reason()),
             cost: Cost::Unknown,
             response: None,
             answered: None,
@@ -270,7 +278,7 @@ impl InFlightCall {
     pub(super) fn close(&mut self, ending: Ending) -> Option<EndedCall> {
         let is_asking = match std::mem::replace(&mut self.phase, Phase::Over) {
             Phase::Over => return None,
-            phase => phase == Phase::Asking,
+            phase => phase == Phase::Attempting,
         };
         // Without an attempt under way nothing is charged, whatever the ending says.
         let cost = if is_asking { ending.cost } else { Cost::Nothing };
@@ -283,17 +291,27 @@ impl InFlightCall {
             Cost::Used(usage) => Some(tokens(&usage)),
             Cost::Nothing | Cost::NoTokens | Cost::Unknown => None,
         };
-        self.shared.metrics.end(self.door, ending.ended, ending.reason, used.as_ref());
+        self.shared.metrics.end(self.endpoint, ending.ended, ending.reason, used.as_ref());
+        self.span.in_scope(|| {
+            info!(
+                ended = ending.ended.as_str(),
+                status = ending.status,
+                reason = ending.reason.map(Reason::code),
+                tokens = charged.tokens,
+                latency_us = micros(self.started.elapsed()),
+                "model call ended"
+            );
+        });
         let record = Unchained {
             answered: ending.answered,
             asked: std::mem::take(&mut self.asked),
             attempts: self.attempts.drain(..).map(PendingAttempt::recorded).collect(),
             charged,
-            door: self.door,
+            endpoint: self.endpoint,
             ended: ending.ended,
             first_byte_us: self.first_byte.map(micros),
             latency_us: micros(self.started.elapsed()),
-            reason: ending.reason.map(str::to_owned),
+            reason: ending.reason.map(|reason| reason.code().to_owned()),
             request: self.request,
             response: ending.response,
             rewrites: self.rewrites.iter().map(|name| (*name).to_owned()).collect(),
@@ -337,7 +355,7 @@ impl PendingAttempt {
         Attempt {
             charged,
             model: model.as_ref().to_owned(),
-            outcome: outcome.to_owned(),
+            outcome: outcome.code().to_owned(),
             status,
             upstream: upstream.as_ref().to_owned(),
         }
@@ -347,11 +365,11 @@ impl PendingAttempt {
 impl Drop for InFlightCall {
     fn drop(&mut self) {
         // The client left. The cost of an attempt under way is unknown.
-        let cost = if self.phase == Phase::Asking { Cost::Unknown } else { Cost::Nothing };
+        let cost = if self.phase == Phase::Attempting { Cost::Unknown } else { Cost::Nothing };
         self.end(Ending {
             ended: Ended::ClientLeft,
             status: 0,
-            reason: Some("client_left"),
+            reason: Some(Reason::ClientLeft),
             cost,
             response: None,
             answered: None,
@@ -359,12 +377,6 @@ impl Drop for InFlightCall {
             tool_calls: 0,
         });
     }
-}
-
-fn unwritable() -> Refused {
-    let message =
-        "the call cannot be recorded, so it is not made; the operator has to look at the router's disk";
-    Refused::new(503, "audit_unwritable", message)
 }
 
 fn tokens(usage: &Usage) -> TokensUsed {

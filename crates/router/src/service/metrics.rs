@@ -4,7 +4,7 @@
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
-use herma_core::model_call::{Door, Ended, TokensUsed};
+use herma_core::model_call::{Ended, Endpoint, TokensUsed};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::encoding::{EncodeLabelSet, LabelSetEncoder};
 use prometheus_client::metrics::counter::Counter;
@@ -12,6 +12,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
+
+use super::reason::{Outcome, Reason};
 
 type Labels = [(&'static str, &'static str); 2];
 
@@ -64,10 +66,10 @@ pub(super) struct Metrics {
     registry: Mutex<Registry>,
     under_way: Gauge,
     calls: Family<Labels, Counter>,
-    calls_known: Known<(Door, Ended)>,
+    calls_known: Known<(Endpoint, Ended)>,
     refusals: Family<[(&'static str, &'static str); 1], Counter>,
     attempts: Family<Attempted, Counter>,
-    attempts_known: Known<(Arc<str>, &'static str)>,
+    attempts_known: Known<(Arc<str>, Outcome)>,
     input: Counter,
     output: Counter,
     unauthenticated: Counter,
@@ -147,11 +149,11 @@ impl Metrics {
         self.unwritten.inc_by(calls as u64);
     }
 
-    pub(super) fn attempt(&self, upstream: &Arc<str>, outcome: &'static str) {
+    pub(super) fn attempt(&self, upstream: &Arc<str>, outcome: Outcome) {
         self.attempts_known.inc(
-            |(known, word)| Arc::ptr_eq(known, upstream) && *word == outcome,
+            |(known, counted)| Arc::ptr_eq(known, upstream) && *counted == outcome,
             || {
-                let labels = Attempted { upstream: upstream.clone(), outcome };
+                let labels = Attempted { upstream: upstream.clone(), outcome: outcome.code() };
                 ((upstream.clone(), outcome), Counter::clone(&self.attempts.get_or_create(&labels)))
             },
         );
@@ -163,20 +165,20 @@ impl Metrics {
 
     pub(super) fn end(
         &self,
-        door: Door,
+        endpoint: Endpoint,
         ended: Ended,
-        reason: Option<&'static str>,
+        reason: Option<Reason>,
         used: Option<&TokensUsed>,
     ) {
         self.calls_known.inc(
-            |known| *known == (door, ended),
+            |known| *known == (endpoint, ended),
             || {
-                let labels = [("door", door.as_str()), ("ended", ended.as_str())];
-                ((door, ended), Counter::clone(&self.calls.get_or_create(&labels)))
+                let labels = [("endpoint", endpoint.as_str()), ("ended", ended.as_str())];
+                ((endpoint, ended), Counter::clone(&self.calls.get_or_create(&labels)))
             },
         );
         if let Some(reason) = reason {
-            self.refusals.get_or_create(&[("reason", reason)]).inc();
+            self.refusals.get_or_create(&[("reason", reason.code())]).inc();
         }
         if let Some(used) = used {
             self.input.inc_by(used.input);

@@ -6,14 +6,15 @@ use std::task::{Context, Poll, ready};
 
 use bytes::{Bytes, BytesMut};
 use herma_core::model_call::Ended;
+use herma_dialect::endpoint::dialect_of;
+use herma_dialect::tap::{Passed, StreamSummary, Tap};
+use herma_dialect::{ApiError, Dialect};
 use http_body::{Body, Frame, SizeHint};
 use sha2::{Digest as _, Sha256};
 
 use super::in_flight::{Cost, InFlightCall};
+use super::reason::Reason;
 use super::whole::{Parts, Read, WholeAnswer, end};
-use crate::dialect::{ApiError, Dialect};
-use crate::door::dialect_of;
-use crate::tap::{Passed, Seen, Tap};
 use crate::upstream::{BodyBroken, UpstreamBody};
 
 /// The body of a response.
@@ -50,7 +51,7 @@ impl RelayedBody {
         status: u16,
         hide_usage: bool,
     ) -> Self {
-        let tap = Tap::new(dialect_of(in_flight.door));
+        let tap = Tap::new(dialect_of(in_flight.endpoint));
         let tap = if hide_usage { tap.hide_usage_chunk() } else { tap };
         Self::new(in_flight, body, status, Reader::Stream { tap: Box::new(tap), hash: Sha256::new() })
     }
@@ -66,7 +67,13 @@ impl RelayedBody {
 
     fn new(in_flight: Box<InFlightCall>, body: UpstreamBody, status: u16, reader: Reader) -> Self {
         let is_stream = matches!(reader, Reader::Stream { .. });
-        Self { dialect: dialect_of(in_flight.door), call: Some((in_flight, reader)), is_stream, body, status }
+        Self {
+            dialect: dialect_of(in_flight.endpoint),
+            call: Some((in_flight, reader)),
+            is_stream,
+            body,
+            status,
+        }
     }
 
     fn poll(&mut self, cx: &mut Context<'_>) -> Poll<Option<Result<Bytes, BodyBroken>>> {
@@ -137,16 +144,16 @@ impl RelayedBody {
                 let (cost, uncounted) = Cost::reported(usage, seen.doubt, in_flight.expects_output);
                 if !seen.done && !seen.error_event && seen.stop.is_none() {
                     let what = "the upstream ended its stream";
-                    rest.extend(error_event(self.dialect, "ended_early", what, seen.events));
+                    rest.extend(error_event(self.dialect, Reason::EndedEarly, what, seen.events));
                 }
                 let (ended, reason) = match (seen.done, cost) {
-                    (_, _) if seen.error_event => (Ended::Failed, Some("error_event")),
+                    (_, _) if seen.error_event => (Ended::Failed, Some(Reason::ErrorEvent)),
                     (true, Cost::Used(_)) => (Ended::Answered, None),
                     (true, _) => (Ended::Uncounted, uncounted),
-                    (false, _) => (Ended::Cut, Some("ended_early")),
+                    (false, _) => (Ended::Cut, Some(Reason::EndedEarly)),
                 };
                 hash.update(&rest);
-                let Seen { model: answered, stop, tool_calls, .. } = seen;
+                let StreamSummary { model: answered, stop, tool_calls, .. } = seen;
                 let read = Read { ended, cost, answered, stop, tool_calls, reason };
                 end(in_flight, self.status, read, hash);
                 Bytes::from(rest)
@@ -158,8 +165,8 @@ impl RelayedBody {
     fn broken(&mut self, broken: BodyBroken) -> Option<Result<Bytes, BodyBroken>> {
         let (in_flight, reader) = self.call.take()?;
         let (reason, what) = match broken {
-            BodyBroken::Cut => ("upstream_cut", "the connection to the upstream broke off"),
-            BodyBroken::Idle => ("upstream_idle", "the upstream sent nothing for too long"),
+            BodyBroken::Cut => (Reason::UpstreamCut, "the connection to the upstream broke off"),
+            BodyBroken::Idle => (Reason::UpstreamIdle, "the upstream sent nothing for too long"),
         };
         let (tap, mut hash) = match reader {
             Reader::Whole(parts) => {
@@ -179,7 +186,7 @@ impl RelayedBody {
             out.extend(error_event(self.dialect, reason, what, seen.events));
             Read { reason: Some(reason), ..Read::cut() }
         };
-        let Seen { model: answered, stop, tool_calls, .. } = seen;
+        let StreamSummary { model: answered, stop, tool_calls, .. } = seen;
         let read = Read { answered, stop, tool_calls, ..read };
         hash.update(&out);
         end(in_flight, self.status, read, hash);
@@ -193,7 +200,7 @@ impl Drop for RelayedBody {
         // The client left. After the end of the stream the cost is known; before, it is not.
         let (seen, hash) = match reader {
             Reader::Stream { tap, hash } => (tap.finish().1, hash),
-            Reader::Whole(parts) => (Seen::default(), parts.hashed()),
+            Reader::Whole(parts) => (StreamSummary::default(), parts.hashed()),
         };
         let usage = seen.usage.filter(|_| seen.done && !seen.error_event);
         let read = match Cost::reported(usage, seen.doubt, in_flight.expects_output) {
@@ -201,16 +208,16 @@ impl Drop for RelayedBody {
             (_, reason) if usage.is_some() => Read { reason, ..Read::left() },
             _ => Read::left(),
         };
-        let Seen { model: answered, stop, tool_calls, .. } = seen;
+        let StreamSummary { model: answered, stop, tool_calls, .. } = seen;
         end(in_flight, self.status, Read { answered, stop, tool_calls, ..read }, hash);
     }
 }
 
 /// The event that tells the client of an incomplete stream. It ends a line that was cut.
-fn error_event(dialect: Dialect, reason: &'static str, what: &str, events: u64) -> Vec<u8> {
+fn error_event(dialect: Dialect, reason: Reason, what: &str, events: u64) -> Vec<u8> {
     let message =
         format!("{what} in the middle of the answer; herma does not ask again, because it was charged");
-    let event = ApiError::new(502, message).with_code(reason).event(dialect, events);
+    let event = ApiError::new(502, message).with_code(reason.code()).event(dialect, events);
     [b"\n\n", event.as_bytes()].concat()
 }
 

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use herma_dialect::Dialect;
+use herma_dialect::endpoint::{ENDPOINTS, Endpoint, dialect_of, endpoint_at};
 use http::header::{ALLOW, CONTENT_TYPE};
 use http::{HeaderName, HeaderValue, Method, Request, Response, StatusCode, Uri};
 use hyper::body::Incoming;
@@ -14,8 +16,6 @@ use super::connection::Connection;
 use super::refused::Refused;
 use super::response_body::ResponseBody;
 use super::shared::Shared;
-use crate::dialect::Dialect;
-use crate::door::{Door, dialect_of, door_at};
 use crate::grant::Grant;
 
 /// Sent by clients of the Anthropic API.
@@ -24,7 +24,7 @@ const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
 /// A route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Route {
-    Door(Door),
+    Endpoint(Endpoint),
     Models,
     Health,
     Ready,
@@ -38,13 +38,13 @@ impl Route {
             "/healthz" => Some(Self::Health),
             "/readyz" => Some(Self::Ready),
             "/metrics" => Some(Self::Metrics),
-            _ => door_at(path).map(Self::Door),
+            _ => endpoint_at(path).map(Self::Endpoint),
         }
     }
 
     fn method(self) -> Method {
         match self {
-            Self::Door(_) => Method::POST,
+            Self::Endpoint(_) => Method::POST,
             Self::Models | Self::Health | Self::Ready | Self::Metrics => Method::GET,
         }
     }
@@ -54,7 +54,7 @@ impl Route {
 #[must_use]
 pub fn paths() -> Vec<(Method, &'static str)> {
     let reads = ["/v1/models", "/healthz", "/readyz", "/metrics"].map(|path| (Method::GET, path));
-    crate::door::DOORS.iter().map(|(_, path)| (Method::POST, *path)).chain(reads).collect()
+    ENDPOINTS.iter().map(|(_, path)| (Method::POST, *path)).chain(reads).collect()
 }
 
 pub(super) async fn answer(
@@ -65,17 +65,15 @@ pub(super) async fn answer(
     let (head, body) = request.into_parts();
     let (path, query) = origin_form(&head.uri).unwrap_or_default();
     let dialect = dialect_at(path);
-    let tell = |refused: Refused| {
-        let (response, body) = refused.body(dialect);
+    let tell = |refused: &Refused| {
+        let (response, body) = refused.response(dialect);
         response.map(|()| ResponseBody::Whole(body))
     };
     let Some(route) = Route::at(path) else {
-        let message = "there is nothing at this path; GET /v1/models lists the models of this run";
-        return tell(Refused::new(404, "not_found", message));
+        return tell(&Refused::NotFound);
     };
     if head.method != route.method() {
-        let message = format!("only {} is taken here", route.method());
-        let mut response = tell(Refused::new(405, "method_not_allowed", message));
+        let mut response = tell(&Refused::MethodNotAllowed(route.method()));
         if let Ok(allow) = HeaderValue::from_str(route.method().as_str()) {
             response.headers_mut().insert(ALLOW, allow);
         }
@@ -83,14 +81,14 @@ pub(super) async fn answer(
     }
     let is_query_known = match (route, query) {
         (_, None) => true,
-        (Route::Door(Door::Messages | Door::CountTokens), Some(query)) => query == "beta=true",
+        (Route::Endpoint(Endpoint::Messages | Endpoint::CountTokens), Some(query)) => query == "beta=true",
         (Route::Models, Some(query)) => {
             query.split('&').all(|pair| pair.starts_with("limit=") || pair == "beta=true")
         }
         _ => false,
     };
     if !is_query_known {
-        return tell(Refused::new(400, "bad_request", "this query is not supported here; send none"));
+        return tell(&Refused::UnsupportedQuery);
     }
     let whole = |status, kind: &'static str, body: Bytes| {
         let mut response = Response::new(ResponseBody::Whole(body));
@@ -99,13 +97,13 @@ pub(super) async fn answer(
         response
     };
     match route {
-        Route::Door(door) => call(shared, connection, door, &head, body).await,
+        Route::Endpoint(endpoint) => call(shared, connection, endpoint, &head, body).await,
         Route::Models => match call::authenticate(shared, connection, &head.headers) {
             Ok(run) => {
                 let anthropic = head.headers.contains_key(&VERSION);
                 whole(StatusCode::OK, "application/json", models(&run.grant(), anthropic))
             }
-            Err(refused) => tell(refused),
+            Err(refused) => tell(&refused),
         },
         Route::Health => whole(StatusCode::OK, "text/plain", Bytes::from_static(b"ok\n")),
         Route::Ready if shared.upstreams().is_empty() => {
@@ -129,8 +127,8 @@ pub(super) fn origin_form(uri: &Uri) -> Option<(&str, Option<&str>)> {
 
 /// The dialect of an error at a path.
 fn dialect_at(path: &str) -> Dialect {
-    match door_at(path) {
-        Some(door) => dialect_of(door),
+    match endpoint_at(path) {
+        Some(endpoint) => dialect_of(endpoint),
         None if path.starts_with("/v1/messages") => Dialect::Messages,
         None => Dialect::Chat,
     }

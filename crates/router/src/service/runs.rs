@@ -78,7 +78,7 @@ impl Run {
         self.engine_open.store(true, Ordering::Release);
     }
 
-    /// Begins a call. False where the run has ended: nobody would read its record.
+    /// Begins a call. False if the run has ended: its record is closed.
     pub(super) fn begin(&self) -> bool {
         let one_more = |under_way| (under_way & ENDED == 0).then_some(under_way + 1);
         self.under_way.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_more).is_ok()

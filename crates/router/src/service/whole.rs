@@ -3,13 +3,14 @@
 use bytes::Bytes;
 use herma_core::Digest;
 use herma_core::model_call::Ended;
+use herma_dialect::endpoint::{Endpoint, dialect_of};
+use herma_dialect::read_response;
 use sha2::{Digest as _, Sha256};
 use smallvec::SmallVec;
 
 use super::audit_writer::EndedCall;
 use super::in_flight::{Cost, Ending, InFlightCall};
-use crate::dialect::answered;
-use crate::door::{Door, dialect_of};
+use super::reason::Reason;
 
 /// The largest response body that is parsed. A larger one is relayed, and charged at the most.
 const MAX_PARSED_BYTES: usize = 16 << 20;
@@ -21,7 +22,7 @@ pub(super) struct Read {
     pub(super) answered: Option<String>,
     pub(super) stop: Option<String>,
     pub(super) tool_calls: u64,
-    pub(super) reason: Option<&'static str>,
+    pub(super) reason: Option<Reason>,
 }
 
 /// The relayed bytes of a response without a stream.
@@ -61,19 +62,19 @@ impl Parts {
         hash
     }
 
-    fn read(&self, door: Door, expects_output: bool) -> Read {
+    fn read(&self, endpoint: Endpoint, expects_output: bool) -> Read {
         if self.size > MAX_PARSED_BYTES {
-            return Read { reason: Some("too_large_to_read"), ..Read::unread() };
+            return Read { reason: Some(Reason::TooLargeToRead), ..Read::unread() };
         }
-        if door == Door::CountTokens {
+        if endpoint == Endpoint::CountTokens {
             let (ended, cost) = (Ended::Answered, Cost::NoTokens);
             return Read { ended, cost, reason: None, ..Read::unread() };
         }
         let said = match &*self.kept {
-            [one] => answered(dialect_of(door), one),
-            parts => answered(dialect_of(door), &parts.concat()),
+            [one] => read_response(dialect_of(endpoint), one),
+            parts => read_response(dialect_of(endpoint), &parts.concat()),
         };
-        let Ok(said) = said else { return Read { reason: Some("not_an_answer"), ..Read::unread() } };
+        let Ok(said) = said else { return Read { reason: Some(Reason::NotAnAnswer), ..Read::unread() } };
         let (cost, reason) = Cost::reported(said.usage, said.doubt, expects_output);
         let ended = if cost == Cost::Unknown { Ended::Uncounted } else { Ended::Answered };
         Read { ended, cost, answered: said.model, stop: said.stop, tool_calls: said.tool_calls, reason }
@@ -89,7 +90,7 @@ impl WholeAnswer {
 
     /// Reads and settles it.
     pub(super) fn close(mut self) -> Option<EndedCall> {
-        let read = self.parts.read(self.in_flight.door, self.in_flight.expects_output);
+        let read = self.parts.read(self.in_flight.endpoint, self.in_flight.expects_output);
         let hash = self.parts.hashed();
         self.in_flight.close(ending(self.status, read, hash))
     }
@@ -115,11 +116,11 @@ fn ending(status: u16, read: Read, hash: Sha256) -> Ending {
 
 impl Read {
     fn unread() -> Self {
-        Self::ended(Ended::Uncounted, Some("no_usage"))
+        Self::ended(Ended::Uncounted, Some(Reason::NoUsage))
     }
 
     pub(super) fn left() -> Self {
-        Self::ended(Ended::ClientLeft, Some("client_left"))
+        Self::ended(Ended::ClientLeft, Some(Reason::ClientLeft))
     }
 
     pub(super) fn cut() -> Self {
@@ -127,7 +128,7 @@ impl Read {
     }
 
     /// A result of which only the ending is known.
-    fn ended(ended: Ended, reason: Option<&'static str>) -> Self {
+    fn ended(ended: Ended, reason: Option<Reason>) -> Self {
         Self { ended, cost: Cost::Unknown, answered: None, stop: None, tool_calls: 0, reason }
     }
 }

@@ -4,8 +4,8 @@ use http::{HeaderMap, HeaderName, HeaderValue};
 
 use super::base_url;
 use super::provider::{OverHttp, Provider};
-use crate::dialect::MaximumKey;
-use crate::door::Door;
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 
 const KEY: HeaderName = HeaderName::from_static("x-api-key");
 const VERSION: HeaderName = HeaderName::from_static("anthropic-version");
@@ -23,15 +23,15 @@ impl Provider for Anthropic {
         "anthropic"
     }
 
-    fn answers(&self, door: Door) -> bool {
-        match door {
-            Door::Messages | Door::CountTokens => true,
-            Door::Chat | Door::Responses | Door::Completions | Door::Embeddings => false,
+    fn answers(&self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Messages | Endpoint::CountTokens => true,
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Completions | Endpoint::Embeddings => false,
         }
     }
 
-    fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
-        (door == Door::Messages).then_some((MaximumKey::MaxTokens, false))
+    fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)> {
+        (endpoint == Endpoint::Messages).then_some((MaximumKey::MaxTokens, false))
     }
 }
 
@@ -40,8 +40,8 @@ impl OverHttp for Anthropic {
         Some("https://api.anthropic.com")
     }
 
-    fn path(&self, base: &str, door: Door) -> String {
-        base_url::versioned(base, door)
+    fn path(&self, base: &str, endpoint: Endpoint) -> String {
+        base_url::versioned(base, endpoint)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {

@@ -3,7 +3,7 @@
 use http::Uri;
 use http::uri::{Authority, PathAndQuery, Scheme};
 
-use crate::door::{Door, path_of};
+use herma_dialect::endpoint::{Endpoint, path_of};
 
 /// A parsed URL. A secret: it has no `Debug`.
 pub(super) struct BaseUrl {
@@ -68,8 +68,8 @@ impl BaseUrl {
 
 /// The path of an API behind `base`. `/v1` is omitted where `base` names a version: people write their URLs with it and
 /// without.
-pub(super) fn versioned(base: &str, door: Door) -> String {
-    let path = path_of(door);
+pub(super) fn versioned(base: &str, endpoint: Endpoint) -> String {
+    let path = path_of(endpoint);
     let path = if base.split('/').any(is_version) { path.trim_start_matches("/v1") } else { path };
     format!("{base}{path}")
 }
@@ -86,7 +86,7 @@ mod tests {
 
     fn chat(url: &str) -> String {
         let base_url = BaseUrl::parse(url).unwrap();
-        base_url.at(&versioned(base_url.base(), Door::Chat)).unwrap().to_string()
+        base_url.at(&versioned(base_url.base(), Endpoint::Chat)).unwrap().to_string()
     }
 
     #[test]
@@ -110,7 +110,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plain_url_is_none() {
+    fn a_text_that_is_no_plain_url_is_refused() {
         for url in [
             "",
             "a.example",

@@ -14,8 +14,8 @@ use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use rustls::ClientConfig;
 
-use super::connector::{Connector, Names, NoConnection};
-use super::problem::SendError;
+use super::connector::{Connector, Names, connect_error};
+use super::problem::{Ambiguous, SendError};
 use crate::config::HttpVersion;
 
 /// How long the pool keeps an idle connection.
@@ -87,7 +87,7 @@ impl HttpClient {
                 Ok(response)
             }
             Ok(Err(error)) => Err(no_response(&error)),
-            Err(_) => Err(SendError::FirstByteTimeout),
+            Err(_) => Err(SendError::Ambiguous(Ambiguous::FirstByteTimeout)),
         }
     }
 }
@@ -115,14 +115,14 @@ fn is_ambiguous(response: &Response<Incoming>) -> bool {
 /// was given to a connection may be on its way. (The pool sends a request again that was certainly not written.)
 fn no_response(error: &ClientError) -> SendError {
     if error.is_connect() {
-        return SendError::NotReached(NoConnection::of(error).0);
+        return SendError::NotReached(connect_error(error));
     }
     let mut next: Option<&(dyn std::error::Error + 'static)> = Some(error);
     while let Some(error) = next {
         if error.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse) {
-            return SendError::Ambiguous("not_http");
+            return SendError::Ambiguous(Ambiguous::NotHttp);
         }
         next = error.source();
     }
-    SendError::Ambiguous("closed_before_headers")
+    SendError::Ambiguous(Ambiguous::ClosedBeforeHeaders)
 }

@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderValue};
 
 use super::base_url;
 use super::provider::{OverHttp, Provider};
-use crate::dialect::MaximumKey;
-use crate::door::Door;
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 
 /// The provider `compatible`.
 pub(super) struct Compatible {
@@ -22,18 +22,18 @@ impl Provider for Compatible {
     }
 
     /// The server itself reports APIs that it does not have.
-    fn answers(&self, _: Door) -> bool {
+    fn answers(&self, _: Endpoint) -> bool {
         true
     }
 
-    fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
-        match door {
+    fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)> {
+        match endpoint {
             // A server that ignores the client's key would respond without bound.
-            Door::Chat => Some((self.maximum_key.unwrap_or(MaximumKey::MaxTokens), true)),
-            Door::Responses => Some((MaximumKey::MaxOutputTokens, false)),
-            Door::Completions => Some((MaximumKey::MaxTokens, true)),
-            Door::Messages => Some((MaximumKey::MaxTokens, false)),
-            Door::Embeddings | Door::CountTokens => None,
+            Endpoint::Chat => Some((self.maximum_key.unwrap_or(MaximumKey::MaxTokens), true)),
+            Endpoint::Responses => Some((MaximumKey::MaxOutputTokens, false)),
+            Endpoint::Completions => Some((MaximumKey::MaxTokens, true)),
+            Endpoint::Messages => Some((MaximumKey::MaxTokens, false)),
+            Endpoint::Embeddings | Endpoint::CountTokens => None,
         }
     }
 }
@@ -43,8 +43,8 @@ impl OverHttp for Compatible {
         None
     }
 
-    fn path(&self, base: &str, door: Door) -> String {
-        base_url::versioned(base, door)
+    fn path(&self, base: &str, endpoint: Endpoint) -> String {
+        base_url::versioned(base, endpoint)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {

@@ -20,8 +20,8 @@ use super::scripted::ScriptedUpstream;
 use super::scrub::Scrub;
 use super::{headers, roots};
 use crate::config::{Http, ProviderConfig, RequestLimits, Secrets, UpstreamConfig};
-use crate::dialect::MaximumKey;
-use crate::door::Door;
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 
 /// One configured upstream with its circuit breaker. Shared by all calls.
 pub struct Upstream {
@@ -44,7 +44,7 @@ enum Transport {
 #[derive(Clone)]
 pub struct Outgoing {
     /// The API.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// Whether the client sent Anthropic's `?beta=true`.
     pub beta_query: bool,
     /// The forwarded headers of the client.
@@ -127,15 +127,15 @@ impl Upstream {
 
     /// Whether it has this API.
     #[must_use]
-    pub fn answers(&self, door: Door) -> bool {
-        self.transport.provider().answers(door)
+    pub fn answers(&self, endpoint: Endpoint) -> bool {
+        self.transport.provider().answers(endpoint)
     }
 
     /// The key that bounds its output, and whether to insert it beside other such keys, which it may not know. `None` where
     /// there is no output to bound.
     #[must_use]
-    pub fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
-        self.transport.provider().maximum_key(door)
+    pub fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)> {
+        self.transport.provider().maximum_key(endpoint)
     }
 
     /// Whether another upstream is tried after an ambiguous attempt at this one.
@@ -207,6 +207,9 @@ impl fmt::Debug for Upstream {
 /// Without the client's data.
 impl fmt::Debug for Outgoing {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Outgoing").field("door", &self.door).field("run", &self.run).finish_non_exhaustive()
+        f.debug_struct("Outgoing")
+            .field("endpoint", &self.endpoint)
+            .field("run", &self.run)
+            .finish_non_exhaustive()
     }
 }

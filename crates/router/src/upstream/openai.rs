@@ -5,8 +5,8 @@ use http::{HeaderMap, HeaderValue};
 
 use super::base_url;
 use super::provider::{OverHttp, Provider};
-use crate::dialect::MaximumKey;
-use crate::door::Door;
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 
 /// The provider `openai`.
 pub(super) struct OpenAi {
@@ -19,20 +19,20 @@ impl Provider for OpenAi {
         "openai"
     }
 
-    fn answers(&self, door: Door) -> bool {
-        match door {
-            Door::Chat | Door::Responses | Door::Completions | Door::Embeddings => true,
-            Door::Messages | Door::CountTokens => false,
+    fn answers(&self, endpoint: Endpoint) -> bool {
+        match endpoint {
+            Endpoint::Chat | Endpoint::Responses | Endpoint::Completions | Endpoint::Embeddings => true,
+            Endpoint::Messages | Endpoint::CountTokens => false,
         }
     }
 
-    fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
-        match door {
+    fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)> {
+        match endpoint {
             // It knows `max_tokens` too, and refuses a request that has both.
-            Door::Chat => Some((MaximumKey::MaxCompletionTokens, false)),
-            Door::Responses => Some((MaximumKey::MaxOutputTokens, false)),
-            Door::Completions => Some((MaximumKey::MaxTokens, true)),
-            Door::Embeddings | Door::Messages | Door::CountTokens => None,
+            Endpoint::Chat => Some((MaximumKey::MaxCompletionTokens, false)),
+            Endpoint::Responses => Some((MaximumKey::MaxOutputTokens, false)),
+            Endpoint::Completions => Some((MaximumKey::MaxTokens, true)),
+            Endpoint::Embeddings | Endpoint::Messages | Endpoint::CountTokens => None,
         }
     }
 }
@@ -42,8 +42,8 @@ impl OverHttp for OpenAi {
         Some("https://api.openai.com")
     }
 
-    fn path(&self, base: &str, door: Door) -> String {
-        base_url::versioned(base, door)
+    fn path(&self, base: &str, endpoint: Endpoint) -> String {
+        base_url::versioned(base, endpoint)
     }
 
     fn authorize(&self, headers: &mut HeaderMap) {

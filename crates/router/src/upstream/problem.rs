@@ -1,9 +1,8 @@
 //! Errors of upstreams. Their texts name neither key nor URL.
 
-use std::fmt;
 use std::path::PathBuf;
 
-use crate::scripted::{BadScript, SameName};
+use herma_scripted::{BadScript, SameName};
 
 /// Why an upstream cannot be used. Reported at start.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
@@ -67,36 +66,80 @@ pub enum BadUpstream {
     },
 }
 
-/// Why there is no response. The texts are fixed: they never hold the text of a network error.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why there is no response. Codes and texts are fixed: they never hold the text of a network error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
     /// The request was not sent: it can go elsewhere, and costs nothing.
-    NotReached(&'static str),
+    #[error("the upstream was not reached ({})", .0.code())]
+    NotReached(NotReached),
     /// The request may have been sent, and no response came: it may have been charged.
-    Ambiguous(&'static str),
-    /// The request was sent, and no response head came in time.
+    #[error("the upstream gave no response ({})", .0.code())]
+    Ambiguous(Ambiguous),
+}
+
+/// Why a request was not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{}", self.code())]
+pub enum NotReached {
+    /// DNS has no address for the host.
+    NameNotFound,
+    /// The host refused the connection.
+    ConnectionRefused,
+    /// The connection was not open in time.
+    ConnectTimeout,
+    /// The TLS handshake failed.
+    TlsFailed,
+    /// The upstream does not have the endpoint.
+    UnsupportedEndpoint,
+    /// Another error before the request was sent.
+    Other,
+}
+
+/// Why no response came to a request that may have been sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ambiguous {
+    /// The response is not HTTP.
+    NotHttp,
+    /// The connection closed before the head of the response.
+    ClosedBeforeHeaders,
+    /// The head of the response did not come in time.
     FirstByteTimeout,
 }
 
 impl SendError {
-    /// The reason code.
+    /// The code in records and metrics.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
-            Self::NotReached(word) | Self::Ambiguous(word) => word,
+            Self::NotReached(why) => why.code(),
+            Self::Ambiguous(why) => why.code(),
+        }
+    }
+}
+
+impl NotReached {
+    /// The code in records and metrics.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NameNotFound => "name_not_found",
+            Self::ConnectionRefused => "connection_refused",
+            Self::ConnectTimeout => "connect_timeout",
+            Self::TlsFailed => "tls_failed",
+            Self::UnsupportedEndpoint => "unsupported_endpoint",
+            Self::Other => "not_reached",
+        }
+    }
+}
+
+impl Ambiguous {
+    /// The code in records, metrics and error bodies.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotHttp => "not_http",
+            Self::ClosedBeforeHeaders => "closed_before_headers",
             Self::FirstByteTimeout => "first_byte_timeout",
         }
     }
 }
-
-impl fmt::Display for SendError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotReached(word) => write!(f, "the upstream was not reached ({word})"),
-            Self::Ambiguous(word) => write!(f, "the upstream broke off before its answer began ({word})"),
-            Self::FirstByteTimeout => f.write_str("the upstream did not begin its answer in time"),
-        }
-    }
-}
-
-impl std::error::Error for SendError {}

@@ -2,8 +2,8 @@
 
 use http::HeaderMap;
 
-use crate::dialect::MaximumKey;
-use crate::door::Door;
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 
 /// Properties of every upstream, the scripted one included.
 pub(super) trait Provider: Send + Sync {
@@ -11,11 +11,11 @@ pub(super) trait Provider: Send + Sync {
     fn name(&self) -> &'static str;
 
     /// Whether it has this API.
-    fn answers(&self, door: Door) -> bool;
+    fn answers(&self, endpoint: Endpoint) -> bool;
 
     /// The key that bounds its output, and whether to insert it beside other such keys, which it may not know. `None` where
     /// there is no output to bound.
-    fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)>;
+    fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)>;
 }
 
 /// Properties of a provider over HTTP.
@@ -24,7 +24,7 @@ pub(super) trait OverHttp: Provider {
     fn own_url(&self) -> Option<&'static str>;
 
     /// The path of an API behind the path of the base URL.
-    fn path(&self, base: &str, door: Door) -> String;
+    fn path(&self, base: &str, endpoint: Endpoint) -> String;
 
     /// Adds the credentials. Those of the client are removed before.
     fn authorize(&self, headers: &mut HeaderMap);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use herma_dialect::endpoint::{ENDPOINTS, Endpoint};
 use http::{Response, Uri};
 
 use super::base_url::BaseUrl;
@@ -9,21 +10,20 @@ use super::body::{Source, UpstreamBody};
 use super::client::HttpClient;
 use super::configured::Outgoing;
 use super::headers;
-use super::problem::SendError;
+use super::problem::{NotReached, SendError};
 use super::provider::{OverHttp, Provider};
-use crate::door::{DOORS, Door};
 
 /// One upstream over HTTP.
 pub(super) struct Remote {
     provider: Box<dyn OverHttp>,
     client: HttpClient,
-    doors: Vec<ApiUris>,
+    endpoints: Vec<ApiUris>,
     idle: Duration,
 }
 
 /// The URIs of one API.
 struct ApiUris {
-    door: Door,
+    endpoint: Endpoint,
     uri: Uri,
     /// The same with Anthropic's `?beta=true`.
     beta: Uri,
@@ -37,13 +37,13 @@ impl Remote {
         base_url: &BaseUrl,
         idle: Duration,
     ) -> Option<Self> {
-        let mut doors = Vec::new();
-        for (door, _) in DOORS.iter().filter(|(door, _)| provider.answers(*door)) {
-            let path = provider.path(base_url.base(), *door);
+        let mut endpoints = Vec::new();
+        for (endpoint, _) in ENDPOINTS.iter().filter(|(endpoint, _)| provider.answers(*endpoint)) {
+            let path = provider.path(base_url.base(), *endpoint);
             let beta = base_url.at(&format!("{path}?beta=true"))?;
-            doors.push(ApiUris { door: *door, uri: base_url.at(&path)?, beta });
+            endpoints.push(ApiUris { endpoint: *endpoint, uri: base_url.at(&path)?, beta });
         }
-        Some(Self { provider, client, doors, idle })
+        Some(Self { provider, client, endpoints, idle })
     }
 
     pub(super) fn provider(&self) -> &dyn Provider {
@@ -51,8 +51,8 @@ impl Remote {
     }
 
     pub(super) async fn send(&self, outgoing: Outgoing) -> Result<Response<UpstreamBody>, SendError> {
-        let Some(uris) = self.doors.iter().find(|uris| uris.door == outgoing.door) else {
-            return Err(SendError::NotReached("unsupported_endpoint"));
+        let Some(uris) = self.endpoints.iter().find(|uris| uris.endpoint == outgoing.endpoint) else {
+            return Err(SendError::NotReached(NotReached::UnsupportedEndpoint));
         };
         let uri = if outgoing.beta_query { &uris.beta } else { &uris.uri };
         let mut headers = outgoing.headers;

@@ -2,26 +2,23 @@
 
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use herma_dialect::MaximumKey;
+use herma_dialect::endpoint::Endpoint;
 use herma_evidence::file_reading::open_named;
+use herma_scripted::{Answer, BadScript, Headers, MAX_BYTES, Replay, Scripted};
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 
 use super::body::{Source, UpstreamBody};
 use super::configured::Outgoing;
-use super::problem::{BadUpstream, SendError};
+use super::problem::{Ambiguous, BadUpstream, SendError};
 use super::provider::Provider;
-use super::scripted_more;
 use super::steps::Steps;
-use crate::dialect::{self, ApiError, MaximumKey};
-use crate::door::{Door, dialect_of};
-use crate::scripted::{Answer, Attempts, BadScript, Headers, MAX_BYTES, Scripted, Scripts, count_tokens};
 
 /// The provider `scripted`.
 pub(super) struct ScriptedUpstream {
-    scripts: Scripts,
-    attempts: Mutex<Attempts>,
+    replay: Replay,
     first_byte: Duration,
     idle: Duration,
 }
@@ -31,16 +28,16 @@ impl Provider for ScriptedUpstream {
         "scripted"
     }
 
-    fn answers(&self, _: Door) -> bool {
+    fn answers(&self, _: Endpoint) -> bool {
         true
     }
 
-    fn maximum_key(&self, door: Door) -> Option<(MaximumKey, bool)> {
-        match door {
-            Door::Chat => Some((MaximumKey::MaxCompletionTokens, false)),
-            Door::Responses => Some((MaximumKey::MaxOutputTokens, false)),
-            Door::Completions | Door::Messages => Some((MaximumKey::MaxTokens, false)),
-            Door::Embeddings | Door::CountTokens => None,
+    fn maximum_key(&self, endpoint: Endpoint) -> Option<(MaximumKey, bool)> {
+        match endpoint {
+            Endpoint::Chat => Some((MaximumKey::MaxCompletionTokens, false)),
+            Endpoint::Responses => Some((MaximumKey::MaxOutputTokens, false)),
+            Endpoint::Completions | Endpoint::Messages => Some((MaximumKey::MaxTokens, false)),
+            Endpoint::Embeddings | Endpoint::CountTokens => None,
         }
     }
 }
@@ -62,62 +59,40 @@ impl ScriptedUpstream {
             let bad = |bad: BadScript| BadUpstream::Script { file: file.clone(), bad };
             scripts.push(Scripted::parse(&bytes).map_err(bad)?);
         }
-        let scripts = Scripts::new(scripts)
+        let replay = Replay::new(scripts)
             .map_err(|same| BadUpstream::SameName { upstream: upstream.to_owned(), same })?;
-        Ok(Self { scripts, attempts: Mutex::default(), first_byte, idle })
+        Ok(Self { replay, first_byte, idle })
     }
 
     /// The models of the scripts.
     pub(super) fn models(&self) -> Vec<&str> {
-        self.scripts.models()
+        self.replay.models()
     }
 
     /// Answers as the script says, in its time.
     pub(super) async fn send(&self, outgoing: &Outgoing) -> Result<Response<UpstreamBody>, SendError> {
-        let (after, response) = match self.answer(outgoing) {
-            Answer::Error { status, headers, body, after } => {
-                let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-                (after, self.response(status, headers, Steps::whole(body)))
-            }
-            Answer::Whole { headers, body, after } => {
-                (after, self.response(StatusCode::OK, headers, Steps::whole(body)))
-            }
-            Answer::Stream { headers, first_byte_after, steps } => {
-                (first_byte_after, self.response(StatusCode::OK, headers, Steps::new(steps)))
-            }
-        };
+        let (after, response) =
+            match self.replay.answer(outgoing.endpoint, Some(&outgoing.run), &outgoing.body) {
+                Answer::Error { status, headers, body, after } => {
+                    let status = StatusCode::from_u16(status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                    (after, self.response(status, headers, Steps::whole(body)))
+                }
+                Answer::Whole { headers, body, after } => {
+                    (after, self.response(StatusCode::OK, headers, Steps::whole(body)))
+                }
+                Answer::Stream { headers, first_byte_after, steps } => {
+                    (first_byte_after, self.response(StatusCode::OK, headers, Steps::new(steps)))
+                }
+            };
         let after = after.duration();
         if after >= self.first_byte {
             tokio::time::sleep(self.first_byte).await;
-            return Err(SendError::FirstByteTimeout);
+            return Err(SendError::Ambiguous(Ambiguous::FirstByteTimeout));
         }
         if !after.is_zero() {
             tokio::time::sleep(after).await;
         }
         Ok(response)
-    }
-
-    fn answer(&self, outgoing: &Outgoing) -> Answer {
-        let dialect = dialect_of(outgoing.door);
-        let asked = match dialect::read(dialect, &outgoing.body) {
-            Ok(asked) => asked,
-            Err(refusal) => return scripted_more::error(dialect, &ApiError::from(&refusal)),
-        };
-        match outgoing.door {
-            Door::CountTokens => return scripted_more::tokens(count_tokens(&asked)),
-            Door::Completions => return scripted_more::completion(&asked, outgoing.body.len()),
-            Door::Embeddings => return scripted_more::embeddings(&asked, &outgoing.body),
-            Door::Chat | Door::Responses | Door::Messages => {}
-        }
-        let run = Some(&*outgoing.run);
-        let Some(scripted) = self.scripts.choose(run, &asked) else {
-            return scripted_more::error(dialect, &no_script());
-        };
-        let attempt = {
-            let mut attempts = self.attempts.lock().unwrap_or_else(PoisonError::into_inner);
-            attempts.count(scripted, run, &asked)
-        };
-        scripted.answer_again(dialect, &asked, attempt)
     }
 
     fn response(&self, status: StatusCode, headers: Headers, steps: Steps) -> Response<UpstreamBody> {
@@ -142,12 +117,6 @@ fn problem(kind: io::ErrorKind) -> &'static str {
         io::ErrorKind::IsADirectory => "is a directory; name the files in it",
         _ => "cannot be read",
     }
-}
-
-fn no_script() -> ApiError {
-    let message = "No script answers this request: none matches its run and the text of its conversation. \
-                   Look at `match` in the scripts of this upstream.";
-    ApiError::new(404, message).with_code("no_script")
 }
 
 fn header_map(headers: Headers) -> HeaderMap {

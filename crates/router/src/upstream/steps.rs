@@ -11,7 +11,7 @@ use http_body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::body::BodyBroken;
-use crate::scripted::StreamStep;
+use herma_scripted::StreamStep;
 
 /// The remaining steps.
 pub(super) struct Steps {

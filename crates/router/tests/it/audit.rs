@@ -6,7 +6,7 @@ use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
 use std::sync::Arc;
 
-use herma_core::model_call::{Attempt, Door, Ended};
+use herma_core::model_call::{Attempt, Ended, Endpoint};
 use herma_core::{Digest, Timestamp};
 use herma_router::audit::{Audit, AuditError, Beginning, CALLS_BEGUN, MODEL_CALLS, Opened, Unchained, read};
 use herma_router::budget::Amount;
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 
 fn beginning() -> Beginning<'static> {
     let time = "2026-01-01T12:00:00Z".parse::<Timestamp>().unwrap();
-    Beginning { asked: "gpt-5", door: Door::Messages, request: Digest::of(b"{}"), stream: true, time }
+    Beginning { asked: "gpt-5", endpoint: Endpoint::Messages, request: Digest::of(b"{}"), stream: true, time }
 }
 
 fn tokens(tokens: u64) -> Amount {
@@ -22,13 +22,13 @@ fn tokens(tokens: u64) -> Amount {
 }
 
 fn answered(cost: Amount) -> Unchained {
-    let Beginning { asked, door, request, stream, time } = beginning();
+    let Beginning { asked, endpoint, request, stream, time } = beginning();
     Unchained {
         answered: Some("gpt-5-2026".to_owned()),
         asked: asked.to_owned(),
         attempts: Vec::new(),
         charged: cost,
-        door,
+        endpoint,
         ended: Ended::Answered,
         first_byte_us: Some(10),
         latency_us: 20,
@@ -87,7 +87,7 @@ fn a_name_that_looks_like_a_secret_is_in_no_record() {
         let notes = fs::read(dir.path().join(CALLS_BEGUN)).unwrap();
         assert_eq!(herma_evidence::secrets::scan(&notes), [], "{}", String::from_utf8_lossy(&notes));
         drop(audit);
-        // What was under way is recorded by the next start.
+        // The next start records calls that were in flight.
         let (audit, opened) = open(&dir);
         assert_eq!((opened.records, opened.interrupted.len()), (2, 1));
         audit.finish().unwrap();
@@ -98,7 +98,7 @@ fn a_name_that_looks_like_a_secret_is_in_no_record() {
 }
 
 #[test]
-fn what_ended_is_there_after_the_next_start_and_goes_on() {
+fn ended_calls_survive_a_restart() {
     let dir = TempDir::new().unwrap();
     let (audit, opened) = open(&dir);
     assert_eq!(opened, Opened { records: 0, charged: Amount::default(), interrupted: Vec::new() });
@@ -121,7 +121,7 @@ fn what_ended_is_there_after_the_next_start_and_goes_on() {
 }
 
 #[test]
-fn what_began_and_did_not_end_is_charged_at_the_most() {
+fn calls_that_did_not_end_are_charged_at_the_most() {
     let dir = TempDir::new().unwrap();
     let (audit, _) = open(&dir);
     let (lost, kept) =
@@ -132,12 +132,12 @@ fn what_began_and_did_not_end_is_charged_at_the_most() {
 
     let (audit, opened) = open(&dir);
     let [call] = &opened.interrupted[..] else { panic!("{opened:?}") };
-    let Beginning { asked, door, request, stream, time } = beginning();
+    let Beginning { asked, endpoint, request, stream, time } = beginning();
     assert_eq!((call.ended, call.settled, call.status), (Ended::Interrupted, false, 0));
     assert_eq!(call.charged, tokens(9).plus(tokens(30)));
     assert_eq!(
-        (&*call.asked, call.door, call.request, call.stream, call.time),
-        (asked, door, request, stream, time)
+        (&*call.asked, call.endpoint, call.request, call.stream, call.time),
+        (asked, endpoint, request, stream, time)
     );
     assert_eq!(opened.charged, call.charged.plus(tokens(2)));
     assert_eq!((audit.sums().unsettled, audit.sums().unsettled_charged), (1, call.charged));
@@ -147,7 +147,7 @@ fn what_began_and_did_not_end_is_charged_at_the_most() {
 }
 
 #[test]
-fn what_is_under_way_when_the_audit_is_finished_is_charged_at_the_most() {
+fn calls_in_flight_at_the_end_of_the_audit_are_charged_at_the_most() {
     let dir = TempDir::new().unwrap();
     let (audit, _) = open(&dir);
     let lost = audit.begin(tokens(9), &beginning()).unwrap();
@@ -183,7 +183,7 @@ fn a_torn_line_is_cut_wherever_it_was_torn() {
 }
 
 #[test]
-fn what_was_tampered_with_is_not_opened() {
+fn a_tampered_audit_is_not_opened() {
     let dir = TempDir::new().unwrap();
     let (audit, _) = open(&dir);
     for cost in [5, 6, 7] {

@@ -1,5 +1,5 @@
-//! A process that makes calls is killed again and again, and another has its disk full: what it did is in the audit, and
-//! what nobody knows is charged at the most.
+//! A process that makes calls is killed again and again, and another has its disk full: the audit has all its calls, and
+//! those of unknown cost are charged at the most.
 
 #![allow(clippy::disallowed_types, reason = "the test starts the processes that it kills")]
 #![allow(clippy::panic, reason = "the helpers of tests are tests too")]
@@ -11,14 +11,13 @@ use std::hash::{BuildHasher as _, Hasher as _};
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::Arc;
 use std::time::Duration;
 
-use herma_core::budget::{Amount, LARGEST, Leases as _, Limits, Scope};
+use herma_core::budget::{Amount, LARGEST, Limits, Scope};
 use herma_core::model_call::{Ended, ModelCall};
 use herma_router::audit::{Audit, CALLS_BEGUN, MODEL_CALLS, read};
 use herma_router::budget::Budgets;
-use herma_store::SqliteLeases;
+use herma_store::{Store, StoreLocation};
 use tempfile::TempDir;
 
 /// Fresh files so often.
@@ -39,7 +38,7 @@ fn writer() -> PathBuf {
     writer
 }
 
-/// What a writer said: for each call, how often it was made and the tokens that it ended with.
+/// The output of a writer: for each call, the number of attempts and the tokens that it used.
 #[derive(Debug, Default)]
 struct Said {
     calls: BTreeMap<u64, (u64, Option<u64>)>,
@@ -49,7 +48,7 @@ struct Said {
 impl Said {
     fn read(said: &str) -> Self {
         let mut this = Self::default();
-        // What follows the last newline was cut off.
+        // Text after the last newline was cut off.
         for line in said.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')) {
             match line.split(' ').collect::<Vec<_>>()[..] {
                 ["began", call] => assert!(this.calls.insert(call.parse().unwrap(), (1, None)).is_none()),
@@ -146,7 +145,7 @@ fn after_a_kill_at_any_moment_the_ledger_is_the_audit_and_the_unsettled_calls_ar
     assert!(tally.interrupted > 0 && tally.ended > 0 && tally.leased_more > 0, "{tally:?}, seed {seed}");
 }
 
-/// What happened how often.
+/// How often each event occurred.
 #[derive(Debug, Default)]
 struct Tally {
     interrupted: usize,
@@ -198,7 +197,7 @@ impl Killed {
     fn recover(&self, audit: &Audit, charged: Amount, context: &str) -> bool {
         let day = Scope::Day(DAY.into());
         self.runtime.block_on(async {
-            let leases = Arc::new(SqliteLeases::open(&self.store).await.unwrap());
+            let leases = Store::open(&StoreLocation::file(&self.store)).await.unwrap().leases();
             let before = leases.taken(&day).await.unwrap();
             assert_eq!(before.max(charged), before, "{context}");
             let by_day: Vec<_> =

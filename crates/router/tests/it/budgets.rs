@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use herma_core::store::{StoreError, StoreErrorKind};
 use herma_router::budget::{
     Amount, Ask, Budgets, InMemory, Lack, Later, LeaseError, Leases, Limits, Price, Reservation, Scope,
 };
-use herma_store::SqliteLeases;
+use herma_store::{Store, StoreLocation};
 use tempfile::TempDir;
 use tokio::task::JoinSet;
 
@@ -54,11 +55,8 @@ impl Leases for Watched {
             self.asked.fetch_add(1, Ordering::Relaxed);
             tokio::time::sleep(self.slow).await;
             if self.is_broken {
-                return Err(LeaseError {
-                    scope: scope.to_string(),
-                    doing: "leased",
-                    cause: "gone".to_owned(),
-                });
+                let source = StoreError::new(StoreErrorKind::Unavailable, "lease", "gone");
+                return Err(LeaseError { scope: scope.to_string(), operation: "leased", source });
             }
             self.leases.lease(scope, holder, want, limits).await
         })
@@ -133,12 +131,12 @@ async fn several_holders_never_take_more_than_they_share() {
         budgets.open(day(), tokens(50 * EACH), Amount::default());
     }
     let kept = at_once(&holders, &[day()], 200).await;
-    // What each holds of a block and cannot use is what keeps the last few from being made.
+    // The unused rest of each block keeps the last few calls from being made.
     assert!((46..=50).contains(&kept.len()), "{}", kept.len());
     assert!(leases.taken(&day()).await.unwrap().tokens <= 50 * EACH);
     let calls = kept.len() as u64;
     drop(kept);
-    // What was dropped stays charged at the most, also when its process ends in order.
+    // A dropped reservation stays charged at the most, also when its process ends in order.
     for budgets in &holders {
         budgets.close().await.unwrap();
     }
@@ -162,7 +160,7 @@ async fn most_calls_touch_no_store() {
 }
 
 #[tokio::test]
-async fn what_is_not_spent_is_given_back_when_it_lies_idle_and_at_the_end() {
+async fn idle_leases_are_returned_and_all_at_the_end() {
     let leases = Arc::new(InMemory::default());
     let (one, two) = (Budgets::new(leases.clone(), "one"), Budgets::new(leases.clone(), "two"));
     for budgets in [&one, &two] {
@@ -259,13 +257,13 @@ async fn a_limit_that_is_lowered_holds_at_once() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn it_is_the_same_on_sqlite() {
+async fn it_is_the_same_on_the_store() {
     let dir = TempDir::new().unwrap();
-    let file = dir.path().join("store.db");
+    let location = StoreLocation::file(dir.path().join("store.db"));
     let mut holders = Vec::new();
     for holder in ["one", "two"] {
-        let leases = Arc::new(SqliteLeases::open(&file).await.unwrap());
-        holders.push(Budgets::new(leases, holder));
+        let store = Store::open(&location).await.unwrap();
+        holders.push(Budgets::new(store.leases(), holder));
     }
     for budgets in &holders {
         budgets.open(day(), tokens(50 * EACH), Amount::default());
@@ -276,7 +274,7 @@ async fn it_is_the_same_on_sqlite() {
     for budgets in &holders {
         budgets.close().await.unwrap();
     }
-    let leases = SqliteLeases::open(&file).await.unwrap();
+    let leases = Store::open(&location).await.unwrap();
     for scope in [day(), engine()] {
         assert_eq!(leases.taken(&scope).await.unwrap().tokens, kept.len() as u64 * EACH);
     }

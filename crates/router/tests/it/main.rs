@@ -1,20 +1,13 @@
-//! The router's pure parts as a whole: requests, answers, streams and scripts.
+//! The router: its configuration, budgets, records, upstreams, probe and service.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
-mod above;
-mod answers;
 mod audit;
 mod audit_killed;
 mod budgets;
 mod config;
 mod kit;
+mod parent_budgets;
 mod probe;
-mod reaching_out;
-mod requests;
-mod rewrites;
-mod scripted;
 mod service;
-mod streams;
-mod tool_calls;
 mod upstream;

@@ -1,4 +1,4 @@
-//! What a model can do, asked through a router with scripts behind it, and of servers that answer anything.
+//! Probes of models, through a router with scripts behind it, and of servers with arbitrary answers.
 
 mod anything;
 mod blocked;

@@ -1,4 +1,4 @@
-//! Upstreams, asked over real sockets of this machine: what they are sent, and how each failure is told.
+//! Upstreams over real sockets of this machine: the requests that they get, and how each failure is reported.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a test that cannot go on ends there")]
 
@@ -6,8 +6,8 @@ mod broken;
 mod canary;
 mod cancelled;
 mod circuit_breaker;
-mod doors;
 mod early;
+mod endpoints;
 mod golden;
 mod kit;
 mod pool;

@@ -7,7 +7,7 @@ use super::said_by;
 
 /// Whatever the agent says, herma answers in whole lines of JSON, and nobody has a result before he was asked.
 pub fn acp_output(input: &[u8]) {
-    let mut dialogue = AcpConversation::new("Mend it.".to_owned(), "/workspace".to_owned());
+    let mut dialogue = AcpConversation::new("Repair it.".to_owned(), "/workspace".to_owned());
     let (mut asked, mut results) = (said_by(&dialogue.open()), 0);
     for line in input.split(|b| *b == b'\n') {
         let (said, turns) = dialogue.hear(line);

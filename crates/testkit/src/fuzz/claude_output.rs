@@ -9,7 +9,7 @@ use super::{agent_output, said_by};
 /// asks, herma answers in whole lines of JSON, and gives the prompt once.
 pub fn claude_output(input: &[u8]) {
     agent_output(&mut ClaudeReader, input);
-    let mut dialogue = ClaudeDialogue::new("Mend it.".to_owned());
+    let mut dialogue = ClaudeDialogue::new("Repair it.".to_owned());
     let mut said = said_by(&dialogue.open());
     for line in input.split(|b| *b == b'\n') {
         let (heard, turns) = dialogue.hear(line);
@@ -23,5 +23,5 @@ pub fn claude_output(input: &[u8]) {
             said.push(answer);
         }
     }
-    assert!(said.iter().filter(|line| line["type"] == "user").count() <= 1, "it is told once");
+    assert!(said.iter().filter(|line| line["type"] == "user").count() <= 1, "the prompt is sent once");
 }

@@ -12,7 +12,7 @@ pub fn contract(input: &[u8]) {
         Err(bad) => {
             assert!(!bad.problem.is_empty(), "{bad:?}");
             if let (Some(line), Some(column)) = (bad.line, bad.column) {
-                assert!(super::lies_in(input, line, column), "{bad:?} is not in the file");
+                assert!(super::is_in(input, line, column), "{bad:?} is not in the file");
             }
             return;
         }

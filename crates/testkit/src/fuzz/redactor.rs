@@ -7,7 +7,7 @@ use herma_evidence::redact::Stream;
 /// Values that herma itself knows: a plain one, one that overlaps itself, one of two lines, one that JSON escapes.
 const KNOWN: [&str; 4] =
     ["s3cr3t-Value_42", "a.a.a.a.a", "first-line-of-it\nsecond-line-of-it", "quo\"ted\\value"];
-/// What a rule finds by its form, put together so that no scanner trips over this file.
+/// A secret that a rule finds by its form, in two parts so that no scanner finds it in this file.
 const TOKEN: [&str; 2] = ["ghp_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYzZ7q"];
 
 const KIB: usize = 1 << 10;
@@ -28,7 +28,7 @@ pub fn redactor(input: &[u8]) {
     }
     let redactor = Redactor::new(known.map(|value| Secret::new(value.to_owned())));
 
-    // What is longer than a window comes from repeating the text: inputs that large would be slow to find.
+    // Inputs longer than a window come from repeating the text: a fuzzer finds inputs that large slowly.
     let repeated = text.iter().copied().cycle().take(KIB * fill.saturating_sub(160));
     let at = text.len() * place / 255;
     let mut planted: Vec<u8> = repeated.collect();

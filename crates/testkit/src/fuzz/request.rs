@@ -1,6 +1,6 @@
 //! Fuzzes what reads and rewrites requests.
 
-use herma_router::dialect::{Dialect, MaximumKey, OutputBound, Rewrite, outline, read};
+use herma_dialect::{Dialect, MaximumKey, OutputBound, Rewrite, outline, read_request};
 use serde_json::Value;
 
 const BOUND: u64 = 1000;
@@ -9,7 +9,7 @@ const BOUND: u64 = 1000;
 /// rewritten body says what was wanted, and nothing is left to rewrite. The first byte says which dialect.
 pub fn request(input: &[u8]) {
     let (dialect, body) = super::dialect(input);
-    let outline = match (read(dialect, body), outline(dialect, body)) {
+    let outline = match (read_request(dialect, body), outline(dialect, body)) {
         (Ok(asked), Ok(outline)) => {
             assert_eq!(asked.model, outline.model);
             assert_eq!((asked.stream, asked.max_output), (outline.stream, outline.max_output));
@@ -37,7 +37,7 @@ pub fn request(input: &[u8]) {
     let max_output = Some(OutputBound { at_most: BOUND, key, beside_others: false });
     let rewrite = Rewrite { model: Some("an\"other"), max_output, include_usage: true, not_stored: true };
     let rewritten = outline.rewritten(&rewrite);
-    let again = herma_router::dialect::outline(dialect, rewritten.as_bytes()).expect("it is still a request");
+    let again = herma_dialect::outline(dialect, rewritten.as_bytes()).expect("it is still a request");
     assert_eq!(again.model, "an\"other");
     assert_eq!(again.max_output, Some(outline.max_output.unwrap_or(BOUND).min(BOUND)));
     assert_eq!((again.stream, again.choices), (outline.stream, outline.choices));

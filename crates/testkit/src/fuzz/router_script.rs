@@ -1,7 +1,7 @@
 //! Fuzzes the parser of scripts for the scripted upstream, and what such scripts answer.
 
-use herma_router::dialect::{Asked, Dialect, read};
-use herma_router::scripted::{Answer, Scripted, StreamStep};
+use herma_dialect::{Dialect, ModelRequest, read_request};
+use herma_scripted::{Answer, Scripted, StreamStep};
 
 /// A client with a shell, in a conversation.
 const CHAT: &[u8] = br#"{"model":"m","stream":true,"messages":[{"role":"user","content":"Fix it."}],"tools":[{"type":"function","function":{"name":"bash","parameters":{"type":"object","properties":{"command":{"type":"string"}}}}}]}"#;
@@ -21,7 +21,7 @@ pub fn router_script(input: &[u8]) {
             assert_eq!(bad, again);
             assert!(!bad.problem.is_empty());
             if let Some((line, column)) = bad.place {
-                assert!(super::lies_in(input, line, column), "{bad:?} is not in the file");
+                assert!(super::is_in(input, line, column), "{bad:?} is not in the file");
             }
             return;
         }
@@ -31,14 +31,14 @@ pub fn router_script(input: &[u8]) {
     for (dialect, body) in
         [(Dialect::Chat, CHAT), (Dialect::Responses, RESPONSES), (Dialect::Messages, MESSAGES)]
     {
-        let asked = read(dialect, body).expect("it is a request");
+        let asked = read_request(dialect, body).expect("it is a request");
         for attempt in 0..2 {
             answers(&scripted, dialect, &asked, attempt);
         }
     }
 }
 
-fn answers(scripted: &Scripted, dialect: Dialect, asked: &Asked, attempt: u32) {
+fn answers(scripted: &Scripted, dialect: Dialect, asked: &ModelRequest, attempt: u32) {
     let answer = scripted.answer_again(dialect, asked, attempt);
     assert_eq!(scripted.answer_again(dialect, asked, attempt), answer, "it is deterministic");
     match answer {

@@ -9,7 +9,7 @@ pub fn script(input: &[u8]) {
     if let Err(bad) = parsed {
         assert!(!bad.problem.is_empty());
         if let Some((line, column)) = bad.place {
-            assert!(super::lies_in(input, line, column), "{bad:?} is not in the file");
+            assert!(super::is_in(input, line, column), "{bad:?} is not in the file");
         }
     }
 }

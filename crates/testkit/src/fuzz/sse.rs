@@ -1,7 +1,7 @@
 //! Fuzzes the tap of streams.
 
-use herma_router::dialect::Dialect;
-use herma_router::tap::{Passed, Seen, Tap};
+use herma_dialect::Dialect;
+use herma_dialect::tap::{Passed, StreamSummary, Tap};
 
 /// Any stream passes as it is and is seen alike, however it arrives. With the usage chunk hidden the client gets the same
 /// bytes however it arrives, and no other ones. The first byte says which dialect, the second how large the chunks are.
@@ -22,8 +22,8 @@ pub fn sse(input: &[u8]) {
     assert!(hidden.0.iter().all(|byte| rest.any(|other| other == byte)), "nothing is added or moved");
 }
 
-/// What the client gets of a stream in chunks of a size, and what is seen.
-fn run(mut tap: Tap, stream: &[u8], size: usize) -> (Vec<u8>, Seen) {
+/// The bytes that the client gets of a stream in chunks of a size, and the observed values.
+fn run(mut tap: Tap, stream: &[u8], size: usize) -> (Vec<u8>, StreamSummary) {
     let mut client = Vec::new();
     for chunk in stream.chunks(size.max(1)) {
         match tap.feed(chunk) {

@@ -56,7 +56,7 @@ fn a_call_is_set_aside_in_every_scope_or_in_none() {
 }
 
 #[test]
-fn what_nobody_opened_nobody_may_spend() {
+fn a_budget_that_is_not_open_refuses() {
     let nobody = Scope::Engine("stub".into());
     assert_eq!(
         exhausted(&mut ledger(&[]), std::slice::from_ref(&nobody), &exactly(0)),
@@ -65,7 +65,7 @@ fn what_nobody_opened_nobody_may_spend() {
 }
 
 #[test]
-fn what_nobody_knows_is_charged_at_the_most_and_counted() {
+fn an_unknown_cost_is_charged_at_the_most_and_counted() {
     let mut ledger = ledger(&[(run(), tokens(100))]);
     let lost = ledger.reserve(&[run()], &exactly(70), &[]).unwrap().reservation;
     let charged = lost.most();
@@ -137,7 +137,7 @@ fn numbers_at_the_end_of_what_can_be_counted_fit_into_no_limit() {
 }
 
 #[test]
-fn what_a_provider_counts_beyond_the_most_is_charged_too() {
+fn usage_beyond_the_reservation_is_charged_too() {
     let mut ledger = ledger(&[(run(), tokens(100))]);
     let kept = ledger.reserve(&[run()], &exactly(10), &[]).unwrap();
     ledger.settle(kept.reservation, Amount { requests: 1, tokens: 120, micro_usd: 0 });
@@ -172,7 +172,7 @@ fn a_shared_budget_is_not_spent_before_it_is_leased() {
     assert_eq!(ledger.reserve(&[day], &ask, &[short]).unwrap().output, 8);
 }
 
-/// What can happen to a call.
+/// An event of a call.
 #[derive(Clone, Debug)]
 enum End {
     Settled(u64),
@@ -228,7 +228,7 @@ proptest! {
             let before = ledger.taken(&run());
             let Ok(Reserved { reservation, output }) = ledger.reserve(&[run(), other()], &ask, &[]) else {
                 prop_assert_eq!(ledger.taken(&run()), before);
-                // It was refused because the least did not fit, or nobody knows the price.
+                // It was refused because the least did not fit, or the price is unknown.
                 let least = before.plus(ask.most(ask.least_output.min(ask.output)));
                 let no_price = ask.price.is_none() && (of_run.micro_usd.or(of_other.micro_usd).is_some());
                 prop_assert!(no_price || !within(&of_run, least) || !within(&of_other, least));

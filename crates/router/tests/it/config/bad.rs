@@ -1,9 +1,9 @@
-//! What single parts of a configuration cannot say, and the error that tells its author.
+//! Bad parts of a configuration, and their errors.
 
 use super::kit::{errors, errors_of_parts};
 
 #[test]
-fn what_is_not_toml_is_said_without_the_line() {
+fn a_syntax_error_does_not_show_the_line() {
     insta::assert_snapshot!(errors(&[
         "state = \n",
         "state = \"a\"\nstate = \"b\"\n",
@@ -16,7 +16,7 @@ fn what_is_not_toml_is_said_without_the_line() {
 }
 
 #[test]
-fn what_is_missing_is_named() {
+fn missing_keys_are_named() {
     insta::assert_snapshot!(errors(&["[listen]\n", "state = \"a\"\nlisten = \"127.0.0.1:4000\"\n"]));
     insta::assert_snapshot!(errors_of_parts(&[
         "[admin]\n",
@@ -26,7 +26,9 @@ fn what_is_missing_is_named() {
         "[upstreams.b]\nprovider = \"openai\"\n",
         "[models.b]\n",
         "[clients.b]\n",
+        "[clients.b]\ntoken = { env = \"B\" }\n",
         "[prices]\n\"script/small\" = {}\n",
+        "[prices]\n\"script/small\" = { input = 1 }\n",
     ]));
 }
 
@@ -50,31 +52,60 @@ fn unknown_keys_are_named_with_their_place() {
 #[test]
 fn values_of_another_kind_are_refused() {
     insta::assert_snapshot!(errors_of_parts(&[
-        "[limits]\nmax_body = 1000\nconnect = 10\nmax_connections = \"many\"\n",
-        "[limits]\nmax_body = \"32MB\"\nconnect = \"10\"\nidle = \"0s\"\nmax_connections = 0\n",
+        "[limits]\nmax_body = 1000\n",
+        "[limits]\nconnect = 10\n",
+        "[limits]\nmax_connections = \"many\"\n",
+        "[limits]\nmax_body = \"32MB\"\n",
+        "[limits]\nconnect = \"10\"\n",
+        "[limits]\nidle = \"0s\"\n",
+        "[limits]\nmax_connections = 0\n",
+        "[limits]\nthreads = 65\n",
         "[limits]\nmax_connections = -1\n",
         "[limits]\nmax_connections = 1.5\n",
         "[[upstreams.b]]\nprovider = \"scripted\"\n",
+        "[[limits]]\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"small\"]\nbudget = [1]\n",
         "[upstreams.b]\nprovider = 7\n",
         "[upstreams.b]\nprovider = \"open-ai\"\n",
         "[upstreams.b]\nprovider = \"scripted\"\nscripts = \"b.yaml\"\n",
         "[upstreams.b]\nprovider = \"scripted\"\nscripts = []\n",
-        "[upstreams.b]\nprovider = \"scripted\"\nscripts = [\"\", \"~/b.yaml\", 3]\nretry_ambiguous = \"yes\"\n",
+        "[upstreams.b]\nprovider = \"scripted\"\nscripts = [\"a\", \"\"]\n",
+        "[upstreams.b]\nprovider = \"scripted\"\nscripts = [\"~/b.yaml\"]\n",
+        "[upstreams.b]\nprovider = \"scripted\"\nscripts = [3]\n",
+        "[upstreams.b]\nprovider = \"scripted\"\nscripts = [\"a\"]\nretry_ambiguous = \"yes\"\n",
         "[upstreams.b]\nprovider = \"openai\"\nkey = { env = \"B\" }\nhttp = 2\n",
         "[upstreams.b]\nprovider = \"openai\"\nkey = { env = \"B\" }\nhttp = \"3\"\n",
         "[upstreams.b]\nprovider = \"compatible\"\nurl = \"https://b.example\"\nmaximum_key = \"max_token\"\n",
-        "[models.b]\nchain = \"script/b\"\naliases = \"c\"\n",
-        "[models.b]\nchain = [\"script\", \"Script/b\", \"script/b c\", 7]\n",
-        "[models.b]\nchain = [\"script/b\"]\ndefault_output = 0\nceiling = \"lots\"\n",
+        "[models.b]\nchain = \"script/b\"\n",
+        "[models.b]\nchain = [\"script/b\"]\naliases = \"c\"\n",
+        "[models.b]\nchain = [\"script\"]\n",
+        "[models.b]\nchain = [\"script/b\", \"Script/b\"]\n",
+        "[models.b]\nchain = [\"script/b c\"]\n",
+        "[models.b]\nchain = [7]\n",
+        "[models.b]\nchain = [\"script/b\"]\ndefault_output = 0\n",
+        "[models.b]\nchain = [\"script/b\"]\nceiling = \"lots\"\n",
         "[models.b]\nchain = [\"script/b\"]\ndefault_output = \"200k\"\n",
         "[models.\"b c\"]\nchain = [\"script/b\"]\n",
-        "[prices]\n\"script/small\" = { input = \"-1\", output = \"1e3\" }\n\"small\" = { input = 1, output = 1.5 }\n",
-        "[budgets]\nday = { requests = \"100\", tokens = \"many\", usd = true }\n",
+        "[prices]\n\"script/small\" = { input = \"-1\", output = \"1\" }\n",
+        "[prices]\n\"script/small\" = { input = 1, output = \"1e3\" }\n",
+        "[prices]\n\"script/small\" = { input = 1, output = 1.5000001 }\n",
+        "[prices]\n\"script/small\" = { input = 1, output = 12345678901.123456 }\n",
+        "[prices]\n\"small\" = { input = 1, output = 1.5 }\n",
+        "[budgets]\nday = { requests = \"100\" }\n",
+        "[budgets]\nday = { tokens = \"many\" }\n",
+        "[budgets]\nday = { usd = true }\n",
         "[budgets]\nday = {}\n",
-        "[budgets]\nday = { requests = 9007199254740992, tokens = \"18446744073709551615\", usd = \"9007199255\" }\n",
-        "[budgets]\nday = 5\nengines = 7\n",
+        "[budgets]\nday = { requests = 9007199254740992 }\n",
+        "[budgets]\nday = { tokens = \"18446744073709551615\" }\n",
+        "[budgets]\nday = { usd = \"9007199255\" }\n",
+        "[budgets]\nday = { requests = 340282366920938463463374607431768211456 }\n",
+        "[budgets]\nday = 5\n",
+        "[budgets]\nengines = 7\n",
         "[budgets.engines]\n\"../codex\" = { requests = 1 }\n",
-        "[clients.b]\ntoken = { env = \"B\" }\nmodels = []\nadmit = [\"remote_urls\", \"all\"]\nengine = \"A b\"\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = []\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"small\"]\nadmit = [\"remote_urls\"]\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"small\"]\nadmit = [\"remote_url\", \"all\"]\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"small\"]\nengine = \"A b\"\n",
         "[clients.\"../../b\"]\ntoken = { env = \"B\" }\nmodels = [\"small\"]\n",
         "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"small\", 1979-05-27]\n",
     ]));
@@ -119,7 +150,8 @@ fn secrets_in_the_file_are_refused_with_advice_and_never_shown() {
         "[upstreams.b]\nprovider = \"openai\"\nkey = [\"sk-canary-11\"]\n",
         "[upstreams.sk-canary-12]\nprovider = \"openai\"\n",
         "[upstreams.b]\nprovider = \"sk-canary-13\"\n",
-        "[clients.b]\ntoken = \"sk-canary-14\"\nmodels = [\"sk-canary-15\"]\n",
+        "[clients.b]\ntoken = \"sk-canary-14\"\nmodels = [\"small\"]\n",
+        "[clients.b]\ntoken = { env = \"B\" }\nmodels = [\"sk-canary-15\"]\n",
     ]);
     let errors = said.lines().filter(|line| line.starts_with("    "));
     assert_eq!(errors.filter(|line| line.to_lowercase().contains("canary")).count(), 0, "{said}");

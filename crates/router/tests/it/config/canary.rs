@@ -1,4 +1,4 @@
-//! Whatever stands in a configuration, no secret of it gets out.
+//! No secret of a configuration is ever printed.
 
 use proptest::prelude::*;
 
@@ -41,7 +41,7 @@ const SECRET_PLACES: &[&str] = &[
 
 proptest! {
     #[test]
-    fn what_stands_in_the_place_of_a_secret_is_never_shown(
+    fn a_value_in_the_place_of_a_secret_is_never_shown(
         canary in "[A-Za-z0-9_.:/@?#=-]{9,60}q7", place in 0..SECRET_PLACES.len(),
     ) {
         let text = format!("{LEAST}{}", SECRET_PLACES[place].replace("CANARY", &format!("\"{canary}\"")));
@@ -88,7 +88,7 @@ proptest! {
 }
 
 #[test]
-fn what_was_read_is_not_shown_by_anything_that_holds_it() {
+fn secrets_are_not_shown_by_debug() {
     let parts = "[upstreams.b]\nprovider = \"compatible\"\nkey = { env = \"KEY\" }\nurl = { env = \"URL\" }\n\
                  [clients.b]\ntoken = { env = \"TOKEN\" }\nmodels = [\"small\"]\n";
     let config = parse(&format!("{LEAST}{parts}")).unwrap();

@@ -1,13 +1,13 @@
-//! What a configuration says.
+//! Valid configurations.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
+use herma_dialect::{MaximumKey, Reach};
 use herma_router::budget::{Limits, Price};
 use herma_router::config::{
     Address, Config, HttpVersion, KeySource, ProviderConfig, RequestLimits, UrlSource,
 };
-use herma_router::dialect::{MaximumKey, Reach};
 
 use super::kit::{Around, LEAST, parse};
 
@@ -78,7 +78,7 @@ fn quantities_are_exact_however_they_are_written() {
 }
 
 #[test]
-fn what_a_price_does_not_say_costs_as_much_as_the_input() {
+fn missing_prices_equal_the_input_price() {
     let config =
         parse(&format!("{LEAST}[prices]\n\"script/small\" = {{ input = \"3\", output = \"15\" }}\n"));
     let price: Price = config.unwrap().prices["script/small"];

@@ -1,4 +1,4 @@
-//! What the tests of the configuration share.
+//! Shared by the tests of the configuration.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

@@ -111,10 +111,10 @@ fn a_file_that_others_could_read_or_change_is_refused() {
     assert!(secrets().is_err());
     fs::remove_file(&file).unwrap();
 
-    // What would be waited for, and what never ends.
+    // A file that blocks, and one that never ends.
     mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
     let said = refused(dir.path(), &config, &Around::default());
-    insta::assert_snapshot!(said, @"DIR/router.toml: `upstreams.a.key` lies in the file `DIR/a.key`, which is not a regular file");
+    insta::assert_snapshot!(said, @"DIR/router.toml: `upstreams.a.key` is in the file `DIR/a.key`, which is not a regular file");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
     assert!(secrets().unwrap_err().to_string().contains("is not a regular file"));

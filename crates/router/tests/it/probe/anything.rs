@@ -2,15 +2,15 @@
 
 use std::io::Write as _;
 
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::probe::Support;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::kit::{answer, of_server};
 
-fn any_door() -> impl Strategy<Value = Door> {
-    prop::sample::select(vec![Door::Chat, Door::Responses, Door::Messages])
+fn any_endpoint() -> impl Strategy<Value = Endpoint> {
+    prop::sample::select(vec![Endpoint::Chat, Endpoint::Responses, Endpoint::Messages])
 }
 
 /// JSON that has the words of answers in wrong places.
@@ -69,33 +69,33 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn bytes_in_place_of_http(door in any_door(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let found = of_server(door, move |_, stream| {
+    fn bytes_in_place_of_http(endpoint in any_endpoint(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let found = of_server(endpoint, move |_, stream| {
             let _ = stream.write_all(&bytes);
         });
         prop_assert!(found.is_err());
     }
 
     #[test]
-    fn bytes_in_place_of_an_answer(door in any_door(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
-        let found = of_server(door, move |_, stream| answer(stream, "application/json", &bytes));
+    fn bytes_in_place_of_an_answer(endpoint in any_endpoint(), bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        let found = of_server(endpoint, move |_, stream| answer(stream, "application/json", &bytes));
         prop_assert!(found.is_err());
     }
 
     #[test]
     fn wrong_answers_in_the_words_of_right_ones(
-        door in any_door(), whole in any_answer(), events in prop::collection::vec(any_answer(), 0..8)
+        endpoint in any_endpoint(), whole in any_answer(), events in prop::collection::vec(any_answer(), 0..8)
     ) {
         let stream_body = events.iter().fold(String::new(), |body, event| format!("{body}data: {event}\n\n"));
         // The small question is answered well, so that the others are asked too.
-        let well = match door {
-            Door::Chat => json!({"choices": [{"message": {"content": "ready"}}]}),
-            Door::Responses => {
+        let well = match endpoint {
+            Endpoint::Chat => json!({"choices": [{"message": {"content": "ready"}}]}),
+            Endpoint::Responses => {
                 json!({"output": [{"type": "message", "content": [{"type": "output_text", "text": "ready"}]}]})
             }
             _ => json!({"content": [{"type": "text", "text": "ready"}]}),
         };
-        let found = of_server(door, move |request, stream| {
+        let found = of_server(endpoint, move |request, stream| {
             if request.contains("\"tools\"") {
                 answer(stream, "application/json", whole.to_string().as_bytes());
             } else if request.contains("\"stream\"") {
@@ -111,7 +111,7 @@ proptest! {
     }
 
     #[test]
-    fn a_wrong_answer_to_the_small_question(door in any_door(), whole in any_answer()) {
-        let _ = of_server(door, move |_, stream| answer(stream, "application/json", whole.to_string().as_bytes()));
+    fn a_wrong_answer_to_the_small_question(endpoint in any_endpoint(), whole in any_answer()) {
+        let _ = of_server(endpoint, move |_, stream| answer(stream, "application/json", whole.to_string().as_bytes()));
     }
 }

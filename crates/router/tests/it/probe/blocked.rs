@@ -2,12 +2,12 @@
 
 use herma_core::Blocker;
 use herma_core::secret::Secret;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::budget::Limits;
 use herma_router::config::Address;
-use herma_router::door::Door;
 use herma_router::probe::{ProbeFailed, probe};
 
-use super::kit::{BUDGET, DOORS, GOOD, Routed, SHORT, Turns, probed};
+use super::kit::{BUDGET, ENDPOINTS, GOOD, Routed, SHORT, Turns, probed};
 
 #[test]
 fn a_provider_that_fails_is_unavailable() {
@@ -24,15 +24,15 @@ fn a_provider_that_fails_is_unavailable() {
         ("{ say: ready, cut: { after_bytes: 0 } }", ""),
     ];
     for (content, part) in turns {
-        for door in DOORS {
-            let failed = probed(Turns { content, ..GOOD }, door).unwrap_err();
-            assert_eq!(failed.blocker(), Blocker::ProviderUnavailable, "{door:?} {content}");
+        for endpoint in ENDPOINTS {
+            let failed = probed(Turns { content, ..GOOD }, endpoint).unwrap_err();
+            assert_eq!(failed.blocker(), Blocker::ProviderUnavailable, "{endpoint:?} {content}");
             let (at, why, taken) = match &failed {
-                ProbeFailed::Unavailable { door, why } => (*door, why, true),
-                ProbeFailed::NotTaken { door, why } => (*door, why, false),
+                ProbeFailed::Unavailable { endpoint, why } => (*endpoint, why, true),
+                ProbeFailed::NotTaken { endpoint, why } => (*endpoint, why, false),
                 failed => panic!("{content}: {failed}"),
             };
-            assert!(at == door && why.contains(part), "{door:?} {content}: {why}");
+            assert!(at == endpoint && why.contains(part), "{endpoint:?} {content}: {why}");
             assert_eq!(taken, !part.contains("404") && !part.contains("400"), "{content}: {failed}");
         }
     }
@@ -43,10 +43,10 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
     for content in
         ["{ say: ready, delay: 20s }", "{ say: ready, forever: silence }", "{ say: ready, forever: text }"]
     {
-        for door in DOORS {
+        for endpoint in ENDPOINTS {
             let routed = Routed::new(Turns { content, ..GOOD });
-            let failed = probe(&routed.address, &routed.token, "m", &DOORS, SHORT).unwrap_err();
-            assert!(failed.to_string().contains("in time"), "{door:?} {content}: {failed}");
+            let failed = probe(&routed.address, &routed.token, "m", &ENDPOINTS, SHORT).unwrap_err();
+            assert!(failed.to_string().contains("in time"), "{endpoint:?} {content}: {failed}");
             let sums = routed.handle.revoke("probe").unwrap().unwrap().sums;
             assert_eq!(sums.records, 1, "a provider that does not answer is not asked again");
         }
@@ -54,11 +54,11 @@ fn an_answer_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn what_the_router_refuses_says_nothing_of_the_model() {
-    for door in DOORS {
+fn a_refusal_of_the_router_is_no_property_of_the_model() {
+    for endpoint in ENDPOINTS {
         let routed = Routed::new(GOOD);
         let ask = |token: &str, model| {
-            probe(&routed.address, &Secret::new(token.to_owned()), model, &[door], BUDGET).unwrap_err()
+            probe(&routed.address, &Secret::new(token.to_owned()), model, &[endpoint], BUDGET).unwrap_err()
         };
         let failed = ask("another-token", "m");
         assert!(matches!(failed, ProbeFailed::Refused { status: 401, .. }), "{failed}");
@@ -73,10 +73,10 @@ fn what_the_router_refuses_says_nothing_of_the_model() {
 
 #[test]
 fn a_budget_that_is_spent_is_named_as_such() {
-    for door in DOORS {
+    for endpoint in ENDPOINTS {
         for (requests, tokens) in [(Some(0), None), (Some(1), None), (None, Some(10))] {
             let limits = Limits { requests, tokens, micro_usd: None };
-            let failed = Routed::bounded(GOOD, limits, 4096).probe(&[door]).unwrap_err();
+            let failed = Routed::bounded(GOOD, limits, 4096).probe(&[endpoint]).unwrap_err();
             assert!(matches!(failed, ProbeFailed::Refused { status: 429, .. }), "{failed}");
             assert_eq!(failed.blocker(), Blocker::BudgetExhausted);
         }
@@ -86,11 +86,11 @@ fn a_budget_that_is_spent_is_named_as_such() {
 #[test]
 fn a_model_that_got_too_little_is_not_said_to_reason_only() {
     let turns = Turns { content: "{ think: It takes me quite some words to get to the point. }", ..GOOD };
-    for door in DOORS {
-        let failed = Routed::bounded(turns, Limits::default(), 100).probe(&[door]).unwrap_err();
-        assert_eq!(failed, ProbeFailed::TooLittleOutput { allowed: 100, asked: 1024 }, "{door:?}");
+    for endpoint in ENDPOINTS {
+        let failed = Routed::bounded(turns, Limits::default(), 100).probe(&[endpoint]).unwrap_err();
+        assert_eq!(failed, ProbeFailed::TooLittleOutput { allowed: 100, asked: 1024 }, "{endpoint:?}");
         assert_eq!(failed.blocker(), Blocker::BudgetExhausted);
-        let good = Routed::bounded(GOOD, Limits::default(), 100).probe(&[door]).unwrap();
+        let good = Routed::bounded(GOOD, Limits::default(), 100).probe(&[endpoint]).unwrap();
         assert_eq!(good.blocker(), None, "content is content");
     }
 }
@@ -99,9 +99,9 @@ fn a_model_that_got_too_little_is_not_said_to_reason_only() {
 fn no_router_and_no_api() {
     let token = Secret::new("token".to_owned());
     let nowhere = Address::Unix("/nowhere/router.sock".into());
-    let failed = probe(&nowhere, &token, "m", &[Door::Chat], BUDGET).unwrap_err();
+    let failed = probe(&nowhere, &token, "m", &[Endpoint::Chat], BUDGET).unwrap_err();
     assert!(failed.to_string().contains("nobody listens"), "{failed}");
     assert_eq!(failed.blocker(), Blocker::ProviderUnavailable);
-    let failed = probe(&nowhere, &token, "m", &[Door::Embeddings], BUDGET).unwrap_err();
+    let failed = probe(&nowhere, &token, "m", &[Endpoint::Embeddings], BUDGET).unwrap_err();
     assert_eq!(failed, ProbeFailed::NoDoor);
 }

@@ -12,9 +12,9 @@ use std::time::Duration;
 use herma_core::Clock;
 use herma_core::Timestamp;
 use herma_core::secret::Secret;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::budget::{InMemory, Limits};
 use herma_router::config::{Address, Config, Lookup};
-use herma_router::door::Door;
 use herma_router::grant::{AdmittedModel, Grant, Link};
 use herma_router::probe::{Capabilities, ProbeBudget, ProbeFailed, Support, probe};
 use herma_router::service::{Handle, Options, Service};
@@ -22,7 +22,7 @@ use herma_router::upstream::Upstream;
 use tempfile::TempDir;
 
 /// All APIs at which a model converses.
-pub(crate) const DOORS: [Door; 3] = [Door::Chat, Door::Responses, Door::Messages];
+pub(crate) const ENDPOINTS: [Endpoint; 3] = [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages];
 
 /// Enough for every script that ends, and soon over for one that does not.
 pub(crate) const BUDGET: ProbeBudget = ProbeBudget { output: 1024, time: Duration::from_secs(20) };
@@ -123,14 +123,14 @@ impl Routed {
         Self { handle, address, token, _dir: dir }
     }
 
-    pub(crate) fn probe(&self, doors: &[Door]) -> Result<Capabilities, ProbeFailed> {
-        probe(&self.address, &self.token, "m", doors, BUDGET)
+    pub(crate) fn probe(&self, endpoints: &[Endpoint]) -> Result<Capabilities, ProbeFailed> {
+        probe(&self.address, &self.token, "m", endpoints, BUDGET)
     }
 }
 
-/// What a probe of a model with these turns finds at one API.
-pub(crate) fn probed(turns: Turns, door: Door) -> Result<Capabilities, ProbeFailed> {
-    Routed::new(turns).probe(&[door])
+/// The result of a probe of a model with these turns at one API.
+pub(crate) fn probed(turns: Turns, endpoint: Endpoint) -> Result<Capabilities, ProbeFailed> {
+    Routed::new(turns).probe(&[endpoint])
 }
 
 /// Why it is not supported; nothing where it is, or was not asked.
@@ -182,10 +182,10 @@ pub(crate) fn answer(stream: &mut TcpStream, kind: &str, body: &[u8]) {
     let _ = stream.write_all(&[head.as_bytes(), body].concat());
 }
 
-/// What a probe of such a server finds at one API.
+/// The result of a probe of such a server at one API.
 pub(crate) fn of_server(
-    door: Door,
+    endpoint: Endpoint,
     answer: impl Fn(&str, &mut TcpStream) + Send + 'static,
 ) -> Result<Capabilities, ProbeFailed> {
-    probe(&server(answer), &Secret::new("token".to_owned()), "m", &[door], BUDGET)
+    probe(&server(answer), &Secret::new("token".to_owned()), "m", &[endpoint], BUDGET)
 }

@@ -3,14 +3,14 @@
 use std::io::Write as _;
 
 use herma_core::secret::Secret;
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::probe::{Capabilities, LeftOut, Support, probe};
 
 use super::kit::{BUDGET, GOOD, Routed, answer, of_server, server};
 
-/// What is found of a server that answers the small question with this body.
-fn whole(door: Door, body: &'static str) -> Capabilities {
-    of_server(door, move |_, stream| answer(stream, "application/json", body.as_bytes())).unwrap()
+/// The capabilities of a server that answers the small question with this body.
+fn whole(endpoint: Endpoint, body: &'static str) -> Capabilities {
+    of_server(endpoint, move |_, stream| answer(stream, "application/json", body.as_bytes())).unwrap()
 }
 
 #[test]
@@ -29,7 +29,7 @@ fn reasoning_has_many_names_in_chat() {
     ];
     for (message, reasoning_only) in rows {
         let body = format!(r#"{{"choices":[{{"message":{message},"finish_reason":"stop"}}]}}"#).leak();
-        let found = whole(Door::Chat, body);
+        let found = whole(Endpoint::Chat, body);
         assert_eq!(found.reasoning_only, reasoning_only, "{message}");
         assert_eq!(found.content.is_yes(), !reasoning_only, "{message}");
     }
@@ -39,30 +39,30 @@ fn reasoning_has_many_names_in_chat() {
 fn items_and_blocks_of_reasoning_only() {
     let responses = r#"{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},
         "output":[{"type":"reasoning","summary":[],"encrypted_content":"x"}]}"#;
-    assert!(whole(Door::Responses, responses).reasoning_only);
+    assert!(whole(Endpoint::Responses, responses).reasoning_only);
     let messages = r#"{"type":"message","content":[{"type":"redacted_thinking","data":"x"}],
         "stop_reason":"max_tokens"}"#;
-    assert!(whole(Door::Messages, messages).reasoning_only);
+    assert!(whole(Endpoint::Messages, messages).reasoning_only);
 }
 
 #[test]
 fn a_call_of_a_tool_that_was_never_given_is_no_content() {
     let rows = [
         (
-            Door::Chat,
+            Endpoint::Chat,
             r#"{"choices":[{"message":{"reasoning":"hm","tool_calls":[{"function":{"name":"x"}}]}}]}"#,
         ),
-        (Door::Responses, r#"{"output":[{"type":"reasoning"},{"type":"function_call","name":"x"}]}"#),
-        (Door::Messages, r#"{"content":[{"type":"thinking"},{"type":"tool_use","name":"x"}]}"#),
+        (Endpoint::Responses, r#"{"output":[{"type":"reasoning"},{"type":"function_call","name":"x"}]}"#),
+        (Endpoint::Messages, r#"{"content":[{"type":"thinking"},{"type":"tool_use","name":"x"}]}"#),
     ];
-    for (door, body) in rows {
-        let found = whole(door, body);
-        assert!(!found.content.is_yes() && !found.reasoning_only, "{door:?}: {found:?}");
+    for (endpoint, body) in rows {
+        let found = whole(endpoint, body);
+        assert!(!found.content.is_yes() && !found.reasoning_only, "{endpoint:?}: {found:?}");
     }
 }
 
 #[test]
-fn what_is_no_answer_is_none_with_whatever_status() {
+fn a_body_that_is_no_answer_is_none_with_any_status() {
     let bodies = [
         "",
         "null",
@@ -72,10 +72,10 @@ fn what_is_no_answer_is_none_with_whatever_status() {
         r#"{"choices":7}"#,
         r#"{"error":{"message":"The model is gone."}}"#,
     ];
-    for door in [Door::Chat, Door::Responses, Door::Messages] {
+    for endpoint in [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages] {
         for body in bodies {
             let failed =
-                of_server(door, move |_, stream| answer(stream, "application/json", body.as_bytes()))
+                of_server(endpoint, move |_, stream| answer(stream, "application/json", body.as_bytes()))
                     .unwrap_err();
             let told = failed.to_string();
             assert!(told.contains("not one of this API") || told.contains("The model is gone."), "{told}");
@@ -85,7 +85,7 @@ fn what_is_no_answer_is_none_with_whatever_status() {
 
 #[test]
 fn arguments_that_are_no_text_are_none_in_chat() {
-    let found = of_server(Door::Chat, |request, stream| {
+    let found = of_server(Endpoint::Chat, |request, stream| {
         let body = if request.contains("tool_choice") {
             r#"{"choices":[{"message":{"tool_calls":[{"function":{"name":"run_command","arguments":{"command":"x"}}}]}}]}"#
         } else {
@@ -110,17 +110,18 @@ fn an_api_that_is_not_there_is_left_out_and_the_others_count() {
             stream.write_all(head.as_bytes()).unwrap();
         }
     });
-    let doors = [Door::Chat, Door::Responses, Door::Messages];
-    let found = probe(&routed, &Secret::new("token".to_owned()), "m", &doors, BUDGET).unwrap();
-    assert_eq!((&found.content, &*found.doors), (&Support::Yes, &[Door::Messages][..]));
-    let left_out = [Door::Chat, Door::Responses].map(|door| LeftOut { door, why: "status 404".to_owned() });
+    let endpoints = [Endpoint::Chat, Endpoint::Responses, Endpoint::Messages];
+    let found = probe(&routed, &Secret::new("token".to_owned()), "m", &endpoints, BUDGET).unwrap();
+    assert_eq!((&found.content, &*found.endpoints), (&Support::Yes, &[Endpoint::Messages][..]));
+    let left_out = [Endpoint::Chat, Endpoint::Responses]
+        .map(|endpoint| LeftOut { endpoint, why: "status 404".to_owned() });
     assert_eq!(found.left_out, left_out);
 }
 
 #[test]
 fn an_answer_without_end_is_cut() {
     for kind in ["application/json", "text/event-stream"] {
-        let failed = of_server(Door::Chat, move |_, stream| {
+        let failed = of_server(Endpoint::Chat, move |_, stream| {
             let _ = write!(stream, "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n\r\n");
             while stream.write_all(&[b' '; 4096]).is_ok() {}
         });
@@ -129,8 +130,8 @@ fn an_answer_without_end_is_cut() {
 }
 
 #[test]
-fn what_a_server_says_cannot_reach_a_terminal_as_it_is() {
-    let failed = of_server(Door::Chat, |_, stream| {
+fn messages_of_a_server_are_escaped() {
+    let failed = of_server(Endpoint::Chat, |_, stream| {
         let body = format!(r#"{{"error":{{"message":"\u001b[31m\u202e{}"}}}}"#, "x".repeat(10_000));
         let head = format!("HTTP/1.1 503 No\r\ncontent-length: {}\r\n\r\n", body.len());
         let _ = stream.write_all(&[head.as_bytes(), body.as_bytes()].concat());
@@ -140,8 +141,8 @@ fn what_a_server_says_cannot_reach_a_terminal_as_it_is() {
 }
 
 #[test]
-fn what_was_found_is_written_and_read_the_same() {
-    let found = Routed::new(GOOD).probe(&[Door::Chat]).unwrap();
+fn capabilities_survive_a_round_trip() {
+    let found = Routed::new(GOOD).probe(&[Endpoint::Chat]).unwrap();
     let text = serde_json::to_string(&found).unwrap();
     assert_eq!(serde_json::from_str::<Capabilities>(&text).unwrap(), found);
     let spelled = [Support::Yes, Support::No("why".to_owned()), Support::NotAsked];
@@ -152,5 +153,5 @@ fn what_was_found_is_written_and_read_the_same() {
 fn it_can_be_called_inside_a_runtime() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     let routed = Routed::new(GOOD);
-    assert_eq!(runtime.block_on(async { routed.probe(&[Door::Chat]) }).unwrap().blocker(), None);
+    assert_eq!(runtime.block_on(async { routed.probe(&[Endpoint::Chat]) }).unwrap().blocker(), None);
 }

@@ -1,25 +1,25 @@
-//! What models do, as scripts do it, in all three APIs.
+//! Models of every kind, as scripts, in all three APIs.
 
 use std::time::Instant;
 
 use herma_core::Blocker;
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::probe::{ProbeBudget, Support, probe};
 
-use super::kit::{DOORS, GOOD, Routed, SHORT, Turns, probed, why};
+use super::kit::{ENDPOINTS, GOOD, Routed, SHORT, Turns, probed, why};
 
 #[test]
 fn a_good_model_can_do_everything_and_each_question_is_a_recorded_call() {
-    for door in DOORS {
+    for endpoint in ENDPOINTS {
         let routed = Routed::new(GOOD);
-        let found = routed.probe(&[door]).unwrap();
-        assert_eq!((&found.content, &found.streaming), (&Support::Yes, &Support::Yes), "{door:?}");
-        assert_eq!((&found.tool_calls, found.reasoning_only), (&Support::Yes, false), "{door:?}");
-        assert_eq!((&*found.doors, found.blocker()), (&[door][..], None));
+        let found = routed.probe(&[endpoint]).unwrap();
+        assert_eq!((&found.content, &found.streaming), (&Support::Yes, &Support::Yes), "{endpoint:?}");
+        assert_eq!((&found.tool_calls, found.reasoning_only), (&Support::Yes, false), "{endpoint:?}");
+        assert_eq!((&*found.endpoints, found.blocker()), (&[endpoint][..], None));
         assert_eq!(found.model_answered.as_deref(), Some("m-1"));
         let sums = routed.handle.revoke("probe").unwrap().unwrap().sums;
-        assert_eq!((sums.records, sums.refused, sums.unsettled), (3, 0, 0), "{door:?}");
-        assert_eq!(sums.used, found.used, "{door:?}");
+        assert_eq!((sums.records, sums.refused, sums.unsettled), (3, 0, 0), "{endpoint:?}");
+        assert_eq!(sums.used, found.used, "{endpoint:?}");
         assert!(found.used.input > 0 && found.used.output > 0);
     }
 }
@@ -27,8 +27,10 @@ fn a_good_model_can_do_everything_and_each_question_is_a_recorded_call() {
 #[test]
 fn all_apis_are_asked_in_one_go() {
     let routed = Routed::new(GOOD);
-    let found = routed.probe(&[Door::Messages, Door::Chat, Door::Embeddings, Door::Responses]).unwrap();
-    assert_eq!(found.doors, DOORS);
+    let found = routed
+        .probe(&[Endpoint::Messages, Endpoint::Chat, Endpoint::Embeddings, Endpoint::Responses])
+        .unwrap();
+    assert_eq!(found.endpoints, ENDPOINTS);
     assert_eq!(found.tool_calls, Support::Yes);
     assert_eq!(routed.handle.revoke("probe").unwrap().unwrap().sums.records, 9);
 }
@@ -36,9 +38,9 @@ fn all_apis_are_asked_in_one_go() {
 #[test]
 fn reasoning_and_text_is_content() {
     let turns = Turns { content: "{ think: What do they want?, say: ready }", ..GOOD };
-    for door in DOORS {
-        let found = probed(turns, door).unwrap();
-        assert_eq!((found.content, found.reasoning_only), (Support::Yes, false), "{door:?}");
+    for endpoint in ENDPOINTS {
+        let found = probed(turns, endpoint).unwrap();
+        assert_eq!((found.content, found.reasoning_only), (Support::Yes, false), "{endpoint:?}");
     }
 }
 
@@ -55,13 +57,13 @@ fn reasoning_alone_is_told_apart_from_nothing() {
         ("{ refuse: I will not. }", false),
     ];
     for (content, reasoning_only) in turns {
-        for door in DOORS {
-            let found = probed(Turns { content, ..GOOD }, door).unwrap();
+        for endpoint in ENDPOINTS {
+            let found = probed(Turns { content, ..GOOD }, endpoint).unwrap();
             let expected =
                 if reasoning_only { Blocker::ProviderReasoningOnly } else { Blocker::ProviderUnavailable };
-            assert_eq!(found.reasoning_only, reasoning_only, "{door:?} {content}: {found:?}");
-            assert_eq!(found.blocker().unwrap().0, expected, "{door:?} {content}");
-            assert_eq!(found.streaming, Support::NotAsked, "nothing more is asked: {door:?} {content}");
+            assert_eq!(found.reasoning_only, reasoning_only, "{endpoint:?} {content}: {found:?}");
+            assert_eq!(found.blocker().unwrap().0, expected, "{endpoint:?} {content}");
+            assert_eq!(found.streaming, Support::NotAsked, "nothing more is asked: {endpoint:?} {content}");
             assert_eq!(found.tool_calls, Support::NotAsked);
         }
     }
@@ -70,8 +72,8 @@ fn reasoning_alone_is_told_apart_from_nothing() {
 #[test]
 fn hidden_reasoning_shows_in_the_count() {
     let turns = Turns { content: "{ empty: true, usage: { input: 9, output: 90, reasoning: 90 } }", ..GOOD };
-    for door in [Door::Chat, Door::Responses] {
-        assert!(probed(turns, door).unwrap().reasoning_only, "{door:?}");
+    for endpoint in [Endpoint::Chat, Endpoint::Responses] {
+        assert!(probed(turns, endpoint).unwrap().reasoning_only, "{endpoint:?}");
     }
 }
 
@@ -80,11 +82,11 @@ fn a_small_budget_makes_a_good_model_look_bad_and_the_usual_one_does_not() {
     let thought = "x".repeat(1500);
     let turn: &'static str = format!("{{ think: {thought}, say: ready }}").leak();
     let routed = Routed::new(Turns { content: turn, ..GOOD });
-    for door in DOORS {
+    for endpoint in ENDPOINTS {
         let small = ProbeBudget { output: 64, ..ProbeBudget::default() };
-        assert!(probe(&routed.address, &routed.token, "m", &[door], small).unwrap().reasoning_only);
-        let usual = probe(&routed.address, &routed.token, "m", &[door], ProbeBudget::default()).unwrap();
-        assert_eq!(usual.content, Support::Yes, "{door:?}");
+        assert!(probe(&routed.address, &routed.token, "m", &[endpoint], small).unwrap().reasoning_only);
+        let usual = probe(&routed.address, &routed.token, "m", &[endpoint], ProbeBudget::default()).unwrap();
+        assert_eq!(usual.content, Support::Yes, "{endpoint:?}");
     }
 }
 
@@ -100,11 +102,11 @@ fn streams_that_end_badly_are_no_streams() {
         ("{ empty: true }", "the answer is empty"),
     ];
     for (stream, part) in turns {
-        for door in DOORS {
-            let found = probed(Turns { stream, ..GOOD }, door).unwrap();
+        for endpoint in ENDPOINTS {
+            let found = probed(Turns { stream, ..GOOD }, endpoint).unwrap();
             assert_eq!((&found.content, &found.tool_calls), (&Support::Yes, &Support::Yes));
             let why = why(&found.streaming);
-            assert!(why.contains(part), "{door:?} {stream}: {why}");
+            assert!(why.contains(part), "{endpoint:?} {stream}: {why}");
             assert_eq!(found.blocker(), None, "content is what a run depends on");
         }
     }
@@ -113,12 +115,15 @@ fn streams_that_end_badly_are_no_streams() {
 #[test]
 fn a_stream_that_never_ends_is_left() {
     for forever in ["text", "ping", "silence"] {
-        for door in DOORS {
+        for endpoint in ENDPOINTS {
             let stream = format!("{{ say: And on, forever: {forever}, delay: {{ between: 10ms }} }}").leak();
             let routed = Routed::new(Turns { stream, ..GOOD });
             let started = Instant::now();
-            let found = probe(&routed.address, &routed.token, "m", &[door], SHORT).unwrap();
-            assert!(why(&found.streaming).contains("did not end in time"), "{door:?} {forever}: {found:?}");
+            let found = probe(&routed.address, &routed.token, "m", &[endpoint], SHORT).unwrap();
+            assert!(
+                why(&found.streaming).contains("did not end in time"),
+                "{endpoint:?} {forever}: {found:?}"
+            );
             assert!(started.elapsed() < SHORT.time * 5);
             let sums = routed.handle.revoke("probe").unwrap().unwrap().sums;
             assert_eq!(
@@ -146,17 +151,20 @@ fn tool_calls_must_be_of_the_tool_and_have_arguments() {
         ("{ say: a, malformed: true }", "not one of this API"),
     ];
     for (tool, part) in turns {
-        for door in DOORS {
-            let found = probed(Turns { tool, ..GOOD }, door).unwrap();
+        for endpoint in ENDPOINTS {
+            let found = probed(Turns { tool, ..GOOD }, endpoint).unwrap();
             assert_eq!((&found.content, &found.streaming), (&Support::Yes, &Support::Yes));
             let why = why(&found.tool_calls);
-            assert!(why.contains(part), "{door:?} {tool}: {why}");
+            assert!(why.contains(part), "{endpoint:?} {tool}: {why}");
         }
     }
     let tool = "{ call: { tool: { name: run_command, text: '{\"command\": \"ls' } } }";
-    for door in DOORS {
-        let found = probed(Turns { tool, ..GOOD }, door).unwrap();
-        assert!(why(&found.tool_calls).contains("not JSON") || door == Door::Messages, "{door:?}: {found:?}");
+    for endpoint in ENDPOINTS {
+        let found = probed(Turns { tool, ..GOOD }, endpoint).unwrap();
+        assert!(
+            why(&found.tool_calls).contains("not JSON") || endpoint == Endpoint::Messages,
+            "{endpoint:?}: {found:?}"
+        );
         assert_ne!(found.tool_calls, Support::Yes);
     }
 }
@@ -164,7 +172,11 @@ fn tool_calls_must_be_of_the_tool_and_have_arguments() {
 #[test]
 fn a_model_that_cannot_be_made_to_call_is_asked_to() {
     let tool = "{ error: 400, times: 1, call: { shell: echo ready } }";
-    for door in DOORS {
-        assert_eq!(probed(Turns { tool, ..GOOD }, door).unwrap().tool_calls, Support::Yes, "{door:?}");
+    for endpoint in ENDPOINTS {
+        assert_eq!(
+            probed(Turns { tool, ..GOOD }, endpoint).unwrap().tool_calls,
+            Support::Yes,
+            "{endpoint:?}"
+        );
     }
 }

@@ -3,7 +3,7 @@
 use herma_core::model_call::Ended;
 
 use super::client::request_with;
-use super::kit::{DOORS, Router, Setup, TOKEN};
+use super::kit::{ENDPOINTS, Router, Setup, TOKEN};
 use super::server::{Server, fine};
 
 /// Names that are not the model `m`, and are not its alias `also-m`.
@@ -53,10 +53,10 @@ fn untouched(server: &Server, router: &Router, refused: usize, reason: &str) {
 }
 
 #[test]
-fn another_name_is_refused_at_every_door() {
+fn another_model_is_refused_at_every_endpoint() {
     let (server, router) = start();
     let mut count = 0;
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         for name in OTHERS {
             let body = body.replace(r#""model":"m""#, &format!(r#""model":"{name}""#));
             let reply = router.post(path, &body);
@@ -72,9 +72,9 @@ fn another_name_is_refused_at_every_door() {
 }
 
 #[test]
-fn the_name_and_the_alias_pass_at_every_door_and_the_upstream_sees_its_own() {
+fn name_and_alias_pass_at_every_endpoint_and_the_upstream_gets_its_own_name() {
     let (server, router) = start();
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         for name in ["m", "also-m", "\\u006d", "also\\u002dm"] {
             let reply = router.post(path, &body.replace(r#""model":"m""#, &format!(r#""model":"{name}""#)));
             assert_eq!(reply.status, 200, "{path} {name} {}", reply.text());
@@ -82,7 +82,7 @@ fn the_name_and_the_alias_pass_at_every_door_and_the_upstream_sees_its_own() {
             assert!(server.last_body().contains(r#""model":"model-a""#), "{}", server.last_body());
         }
     }
-    router.records(DOORS.len() * 4);
+    router.records(ENDPOINTS.len() * 4);
 }
 
 /// Bodies in which two readers would find two models.
@@ -120,10 +120,10 @@ const TWO_MODELS: &[&str] = &[
 ];
 
 #[test]
-fn what_can_be_read_in_two_ways_is_refused_at_every_door() {
+fn ambiguous_requests_are_refused_at_every_endpoint() {
     let (server, router) = start();
     let mut count = 0;
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let rest = body.trim_start_matches(r#"{"model":"m","#).trim_end_matches('}');
         for trick in TWO_MODELS {
             let reply = router.post(path, &trick.replace("REST", rest));
@@ -144,16 +144,16 @@ fn what_can_be_read_in_two_ways_is_refused_at_every_door() {
 #[test]
 fn a_model_that_is_named_deeper_does_not_count() {
     let (server, router) = start();
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let rest = body.trim_start_matches(r#"{"model":"m","#).trim_end_matches('}');
         let deeper = format!(r#"{{"metadata":{{"model":"m"}},"model":"other",{rest}}}"#);
         router.post(path, &deeper).error(path, 403);
     }
-    untouched(&server, &router, DOORS.len(), "model_mismatch");
+    untouched(&server, &router, ENDPOINTS.len(), "model_mismatch");
 }
 
 #[test]
-fn what_is_no_plain_json_is_refused_at_every_door() {
+fn bodies_that_are_not_plain_json_are_refused_at_every_endpoint() {
     let (server, router) = start();
     let kinds = [
         "content-type: multipart/form-data; boundary=x\r\n",
@@ -168,7 +168,7 @@ fn what_is_no_plain_json_is_refused_at_every_door() {
         "",
     ];
     let mut count = 0;
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         for kind in kinds {
             let multipart = "--x\r\ncontent-disposition: form-data; name=\"model\"\r\n\r\nm\r\n--x--\r\n";
             let body = if kind.contains("multipart") { multipart } else { body };
@@ -191,7 +191,7 @@ fn what_is_no_plain_json_is_refused_at_every_door() {
 fn a_body_that_is_too_large_is_refused_and_the_client_can_read_why() {
     let (server, router) = start();
     let mut count = 0;
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         // Just beyond the limit, and so much that it does not fit into any buffer on the way.
         for size in [64 << 10, 20 << 20] {
             let body = body.replace("Hello.", &"x".repeat(size));
@@ -206,7 +206,7 @@ fn a_body_that_is_too_large_is_refused_and_the_client_can_read_why() {
 #[test]
 fn only_the_exact_path_is_one() {
     let (server, router) = start();
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let tail = &path[3..];
         let escaped = path.replacen("/v1/", "/v1%2f", 1);
         for other in [
@@ -260,7 +260,7 @@ fn without_the_token_nothing_is_read() {
         format!("cookie: authorization=Bearer {TOKEN}\r\n"),
         format!("proxy-authorization: Bearer {TOKEN}\r\n"),
     ];
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         for token in &tokens {
             let head =
                 format!("POST {path} HTTP/1.1\r\nhost: r\r\n{token}content-type: application/json\r\n");
@@ -277,7 +277,7 @@ fn headers_that_name_a_model_or_a_place_change_nothing() {
     let (server, router) = start();
     let more = "x-model: other\r\nx-forwarded-host: elsewhere.example\r\nx-original-url: /v1/responses\r\n\
                 x-http-method-override: DELETE\r\nopenai-organization: other\r\nforwarded: host=elsewhere.example\r\n";
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     assert_eq!(router.client.send(request_with(path, more, body).as_bytes()).status, 200);
     let got = server.requests().remove(0).to_ascii_lowercase();
     assert!(!got.contains("elsewhere") && !got.contains("other"), "{got}");

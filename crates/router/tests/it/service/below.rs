@@ -3,7 +3,7 @@
 use herma_router::service::ParentBudget;
 
 use super::client::request;
-use super::kit::{DOORS, Router, Setup, eventually};
+use super::kit::{ENDPOINTS, Router, Setup, eventually};
 use super::server::{Do, Server, fine};
 
 /// A router whose client has so many tokens, and one below it without a limit of its own.
@@ -17,8 +17,8 @@ fn two(server: &Server, tokens: u64) -> (Router, Router, ParentBudget) {
 #[test]
 fn before_a_call_is_lowered_or_refused_what_has_ended_above_or_below_is_settled() {
     let server = fine();
-    let (path, body) = DOORS[2];
-    // What one call may cost.
+    let (path, body) = ENDPOINTS[2];
+    // The maximum cost of one call.
     let most = body.len() as u64 + 50;
     let used = {
         let router = Setup::new(&[&server]).start();
@@ -48,7 +48,7 @@ fn before_a_call_is_lowered_or_refused_what_has_ended_above_or_below_is_settled(
 #[test]
 fn a_child_that_is_broken_off_in_the_middle_of_a_call_is_charged_above_at_the_most() {
     let server = Server::new(|_, _| vec![Do::Hang]);
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let most = body.len() as u64 + 50;
     for revoked in [true, false] {
         let (parent, mut child, above) = two(&server, most + 10);
@@ -73,7 +73,7 @@ fn a_child_that_is_broken_off_in_the_middle_of_a_call_is_charged_above_at_the_mo
 #[test]
 fn a_call_that_the_budget_above_does_not_allow_is_refused_below_and_nobody_is_asked() {
     let server = fine();
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let (parent, child, _) = two(&server, 10);
     child.post(path, body).error(path, 429);
     assert!(parent.handle().above("nobody").is_none());

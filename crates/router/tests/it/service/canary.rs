@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use herma_router::config::{Address, Config};
 
 use super::client::Reply;
-use super::kit::{DOORS, KEY, Router, STREAMS, Setup, TOKEN};
+use super::kit::{ENDPOINTS, KEY, Router, STREAMS, Setup, TOKEN};
 use super::server::{Do, Server, good, http, stream};
 
 /// Words that stand only in the key and in the URL of the upstream.
@@ -78,7 +78,7 @@ fn nothing_anywhere(router: &Router, server: &Server) {
 #[test]
 fn an_upstream_that_echoes_its_key_in_an_error_does_not_give_it_away() {
     for status in [400, 401, 403, 404, 413, 422, 429, 500, 503] {
-        for (path, body) in DOORS {
+        for (path, body) in ENDPOINTS {
             let server = Server::new(move |_, request| {
                 // The path that it was asked at is no secret by itself.
                 let echo = request
@@ -139,7 +139,7 @@ fn an_upstream_that_echoes_its_key_in_headers_does_not_give_it_away() {
                 vec![Do::Send(answer.into_bytes())]
             });
             let router = start(&server, "");
-            let reply = router.post(DOORS[0].0, DOORS[0].1);
+            let reply = router.post(ENDPOINTS[0].0, ENDPOINTS[0].1);
             silent(&secrets(&server), name, &whole(&reply));
             nothing_anywhere(&router, &server);
         }
@@ -158,7 +158,7 @@ fn a_redirect_is_not_followed_and_tells_no_place() {
             vec![Do::Send(http(status, "text/html", &location, &body)), Do::Close]
         });
         let router = start(&server, "");
-        for (path, body) in [DOORS[0], STREAMS[2]] {
+        for (path, body) in [ENDPOINTS[0], STREAMS[2]] {
             let reply = router.post(path, body);
             reply.error(path, 502);
             silent(&secrets(&server), "the answer", &whole(&reply));
@@ -171,10 +171,10 @@ fn a_redirect_is_not_followed_and_tells_no_place() {
 
 #[test]
 fn an_error_that_cannot_be_read_is_not_passed_on() {
-    // What is packed cannot be searched.
+    // A compressed body cannot be searched.
     let server = Server::answering(http(400, "application/json", "content-encoding: gzip\r\n", "packed"));
     let router = start(&server, "");
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let reply = router.post(path, body);
     reply.error(path, 502);
     assert_eq!(reply.header("content-encoding"), None);
@@ -196,18 +196,18 @@ fn no_failure_gives_key_or_endpoint_away() {
         setup.upstreams[0] =
             setup.upstreams[0].replace(&server.url(), &format!("{}/hidden-canary-path", server.url()));
         let router = setup.start();
-        for (path, body) in [DOORS[0], STREAMS[1], STREAMS[2]] {
+        for (path, body) in [ENDPOINTS[0], STREAMS[1], STREAMS[2]] {
             silent(&secrets(&server), "the answer", &whole(&router.post(path, body)));
         }
         nothing_anywhere(&router, &server);
     }
     let absent = Server::absent();
     let router = start(&absent, "");
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         silent(&secrets(&absent), "the answer", &whole(&router.post(path, body)));
     }
     nothing_anywhere(&router, &absent);
-    // A name that nobody knows, and one that speaks no TLS.
+    // An unknown host, and one without TLS.
     let server = Server::new(|_, _| vec![Do::Close]);
     for url in [
         "https://models-canary.invalid".to_owned(),
@@ -216,7 +216,7 @@ fn no_failure_gives_key_or_endpoint_away() {
         let mut setup = Setup::new(&[&server]);
         setup.upstreams[0] = setup.upstreams[0].replace(&server.url(), &url);
         let router = setup.start();
-        for (path, body) in [DOORS[0], STREAMS[2]] {
+        for (path, body) in [ENDPOINTS[0], STREAMS[2]] {
             silent(&secrets(&server), "the answer", &whole(&router.post(path, body)));
         }
         nothing_anywhere(&router, &server);
@@ -242,16 +242,16 @@ fn an_answer_names_models_that_the_upstream_made_up_without_harm() {
 
 #[test]
 fn a_name_that_is_too_long_is_kept_as_its_length_and_not_in_part() {
-    let server = Server::answering(good(DOORS[0].0));
+    let server = Server::answering(good(ENDPOINTS[0].0));
     let router = start(&server, "");
     // The token would lie across the end of what is kept.
     let long = format!("{}{TOKEN}", "x".repeat(250));
-    router.post(DOORS[0].0, &DOORS[0].1.replace(r#""model":"m""#, &format!(r#""model":"{long}""#)));
+    router.post(ENDPOINTS[0].0, &ENDPOINTS[0].1.replace(r#""model":"m""#, &format!(r#""model":"{long}""#)));
     assert_eq!(router.record().asked, format!("a name of {} bytes", long.len()));
 }
 
 #[test]
-fn what_cannot_start_says_why_without_secrets() {
+fn start_errors_have_no_secrets() {
     let server = super::server::fine();
     let secrets = secrets(&server);
     let router = start(&server, "");

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use herma_core::Digest;
 use herma_core::model_call::{Charge, Ended, TokensUsed};
-use herma_router::dialect::Dialect;
+use herma_dialect::Dialect;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -24,7 +24,7 @@ struct Cuts {
     torn: bool,
 }
 
-/// What a call came to.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq)]
 struct Came {
     status: u16,

@@ -3,7 +3,7 @@
 
 use herma_core::model_call::Ended;
 
-use super::kit::{DOORS, STREAMS, Setup};
+use super::kit::{ENDPOINTS, STREAMS, Setup};
 use super::server::{Server, http, stream};
 
 const CHAT: usize = 0;
@@ -20,11 +20,11 @@ fn say() -> &'static str {
 
 /// Asks for a stream of these events, and sees that it is charged at the most for this reason, or not at all.
 #[track_caller]
-fn charged(door: usize, events: &[&str], reason: Option<&str>) {
+fn charged(endpoint: usize, events: &[&str], reason: Option<&str>) {
     let body = events.iter().flat_map(|event| [event, "\n\n"]).collect::<String>();
     let server = Server::answering(stream(body.as_bytes()));
     let router = Setup::new(&[&server]).start();
-    let (path, asked) = STREAMS[door];
+    let (path, asked) = STREAMS[endpoint];
     assert_eq!(router.post(path, asked).status, 200);
     check(&router.record(), reason, asked.len());
 }
@@ -44,30 +44,34 @@ fn check(record: &herma_core::model_call::ModelCall, reason: Option<&str>, asked
 #[test]
 fn an_answer_that_used_nothing_is_charged_at_the_most() {
     let answers = [
-        (DOORS[0], chat(r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#), Some("zero_usage")),
-        (DOORS[0], chat(r#"{"prompt_tokens":9,"completion_tokens":0}"#), Some("zero_usage")),
-        (DOORS[0], chat(r#"{"prompt_tokens":0,"completion_tokens":5}"#), Some("zero_usage")),
         (
-            DOORS[1],
+            ENDPOINTS[0],
+            chat(r#"{"prompt_tokens":0,"completion_tokens":0,"total_tokens":0}"#),
+            Some("zero_usage"),
+        ),
+        (ENDPOINTS[0], chat(r#"{"prompt_tokens":9,"completion_tokens":0}"#), Some("zero_usage")),
+        (ENDPOINTS[0], chat(r#"{"prompt_tokens":0,"completion_tokens":5}"#), Some("zero_usage")),
+        (
+            ENDPOINTS[1],
             r#"{"model":"x","status":"completed","usage":{"input_tokens":0,"output_tokens":0}}"#.to_owned(),
             Some("zero_usage"),
         ),
         (
-            DOORS[2],
+            ENDPOINTS[2],
             r#"{"model":"x","stop_reason":"end_turn","usage":{"input_tokens":0,"output_tokens":0}}"#
                 .to_owned(),
             Some("zero_usage"),
         ),
-        (DOORS[0], chat(r#"{"prompt_tokens":9,"completion_tokens":1}"#), None),
+        (ENDPOINTS[0], chat(r#"{"prompt_tokens":9,"completion_tokens":1}"#), None),
         (
-            DOORS[2],
+            ENDPOINTS[2],
             r#"{"model":"x","usage":{"input_tokens":0,"cache_read_input_tokens":9,"output_tokens":1}}"#
                 .to_owned(),
             None,
         ),
         // Embeddings have no output.
-        (DOORS[5], chat(r#"{"prompt_tokens":9,"total_tokens":9}"#), None),
-        (DOORS[5], chat(r#"{"prompt_tokens":0,"total_tokens":0}"#), Some("zero_usage")),
+        (ENDPOINTS[5], chat(r#"{"prompt_tokens":9,"total_tokens":9}"#), None),
+        (ENDPOINTS[5], chat(r#"{"prompt_tokens":0,"total_tokens":0}"#), Some("zero_usage")),
     ];
     for ((path, asked), answer, reason) in answers {
         let server = Server::answering(http(200, "application/json", "", &answer));
@@ -87,7 +91,7 @@ fn a_cache_that_is_only_warmed_has_no_output() {
     let answer = r#"{"model":"x","usage":{"input_tokens":9,"output_tokens":0}}"#;
     let server = Server::answering(http(200, "application/json", "", answer));
     let router = Setup::new(&[&server]).start();
-    let (path, asked) = DOORS[2];
+    let (path, asked) = ENDPOINTS[2];
     assert_eq!(router.post(path, &asked.replace("50", "0")).status, 200);
     assert_eq!(router.record().reason, None);
 }

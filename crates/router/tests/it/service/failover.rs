@@ -5,7 +5,7 @@ use std::time::Duration;
 use herma_core::model_call::{Ended, ModelCall};
 
 use super::client::Reply;
-use super::kit::{DOORS, KEY, Router, STREAMS, Setup};
+use super::kit::{ENDPOINTS, KEY, Router, STREAMS, Setup};
 use super::server::{Do, STREAM, Server, chunk, error, fine, good, http};
 
 /// The outcomes of a call's attempts, with the upstream and what each is charged at in tokens.
@@ -27,8 +27,8 @@ fn answered_by_b(reply: &Reply, record: &ModelCall, b: &Server) {
 }
 
 #[test]
-fn one_that_says_no_or_is_not_there_is_followed_by_the_next_at_every_door() {
-    for (path, body) in DOORS.into_iter().chain(STREAMS) {
+fn after_a_refusal_or_connect_failure_the_next_upstream_is_tried_at_every_endpoint() {
+    for (path, body) in ENDPOINTS.into_iter().chain(STREAMS) {
         for status in [Some(429), Some(503), Some(529), None] {
             let a = status.map_or_else(Server::absent, |status| Server::answering(error(status, "")));
             let b = fine();
@@ -54,7 +54,7 @@ fn one_of_which_nobody_knows_is_not_followed_unless_the_operator_says_so() {
         ("closed_before_headers", 502, || vec![Do::Close]),
         ("closed_before_headers", 502, || vec![Do::Send(b"HTTP/1.1 200 OK\r\ncont".to_vec()), Do::Reset]),
     ];
-    for (path, body) in [DOORS[0], DOORS[1], DOORS[2], STREAMS[0], STREAMS[1], STREAMS[2]] {
+    for (path, body) in [ENDPOINTS[0], ENDPOINTS[1], ENDPOINTS[2], STREAMS[0], STREAMS[1], STREAMS[2]] {
         for (why, status, fault) in faults {
             // Not told to: it ends here, charged at the most.
             let (a, b) = (Server::new(move |_, _| fault()), fine());
@@ -98,7 +98,7 @@ fn a_timeout_before_the_head_is_one_of_which_nobody_knows() {
         let (a, b) = (Server::new(|_, _| vec![Do::Hang]), fine());
         let limits = "first_byte = \"200ms\"\nidle = \"20s\"";
         let router = Setup::new(&[&a, &b]).limits(limits).upstream(0, told).start();
-        assert_eq!(router.post(DOORS[2].0, DOORS[2].1).status, status);
+        assert_eq!(router.post(ENDPOINTS[2].0, ENDPOINTS[2].1).status, status);
         let record = router.record();
         assert_eq!(record.attempts[0].outcome, "first_byte_timeout");
         assert!(record.attempts[0].charged.tokens >= 50 && !record.settled);
@@ -113,7 +113,7 @@ fn broken_answer(path: &str) -> Vec<Do> {
 
 #[test]
 fn after_the_head_nobody_else_is_asked_and_a_broken_answer_looks_broken() {
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let (a, b) = (Server::new(move |_, _| broken_answer(path)), fine());
         let router = Setup::new(&[&a, &b]).upstream(0, "retry_ambiguous = true").start();
         let reply = router.post(path, body);
@@ -125,7 +125,7 @@ fn after_the_head_nobody_else_is_asked_and_a_broken_answer_looks_broken() {
     }
 }
 
-/// What tells the client in a stream of each dialect.
+/// The error event of each dialect.
 fn told(path: &str, text: &str, reason: &str) {
     let (_, last) = text.trim_end().rsplit_once("\n\n").unwrap_or(("", text.trim_end()));
     let data = last.trim_start_matches("event: error\n").trim_start_matches("data: ");
@@ -239,7 +239,7 @@ fn a_stream_that_ends_before_its_end_says_so() {
 fn three_failures_open_the_circuit_and_a_refusal_says_when_to_retry() {
     let (a, b) = (Server::answering(error(503, "")), fine());
     let router = Setup::new(&[&a, &b]).start();
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     for _ in 0..5 {
         assert_eq!(router.post(path, body).status, 200);
     }
@@ -255,7 +255,7 @@ fn three_failures_open_the_circuit_and_a_refusal_says_when_to_retry() {
     for _ in 0..3 {
         router.post(path, body).error(path, 502);
     }
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let reply = router.post(path, body);
         let said = reply.error(path, 503);
         assert!(said.contains("`a`") && said.contains("circuit open"), "{said}");
@@ -264,12 +264,12 @@ fn three_failures_open_the_circuit_and_a_refusal_says_when_to_retry() {
         assert_eq!(reply.header("x-should-retry"), Some("true"));
     }
     assert_eq!(router.budget().spent.requests, 0);
-    router.records(3 + DOORS.len());
+    router.records(3 + ENDPOINTS.len());
 }
 
 #[test]
 fn an_upstream_that_says_when_to_come_again_is_left_alone_until_then() {
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     for (header, seconds) in
         [("retry-after: 40\r\n", 40), ("retry-after-ms: 40000\r\n", 40), ("retry-after: 9999999\r\n", 600)]
     {
@@ -297,7 +297,7 @@ fn an_upstream_that_says_when_to_come_again_is_left_alone_until_then() {
 
 #[test]
 fn the_last_ones_no_is_passed_on_as_it_is() {
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let a = Server::absent();
     let b = Server::answering(http(
         429,
@@ -318,7 +318,7 @@ fn the_last_ones_no_is_passed_on_as_it_is() {
 
 #[test]
 fn a_refusal_is_relayed_where_the_circuits_of_all_others_are_open() {
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let a = Server::new(|number, _| {
         vec![Do::Send(if number < 3 { good("/v1/messages") } else { error(429, "") })]
     });
@@ -343,7 +343,7 @@ fn a_refusal_is_relayed_where_the_circuits_of_all_others_are_open() {
 #[test]
 fn the_second_attempt_stays_within_what_is_left() {
     let (a, b) = (Server::answering(error(500, "")), fine());
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let input = body.len() as u64;
     // The first attempt takes the input and 50; for the second, the input and 20 are left.
     let budget = format!("budget = {{ tokens = {} }}", input * 2 + 70);
@@ -371,7 +371,7 @@ fn the_second_attempt_stays_within_what_is_left() {
 fn a_call_costs_what_the_one_that_answered_costs() {
     let prices = "[prices]\n\"a/model-a\" = { input = \"100\", output = \"1000\" }\n\
                   \"b/model-b\" = { input = \"1\", output = \"10\" }\n";
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let (a, b) = (Server::absent(), fine());
     let router = Setup::new(&[&a, &b]).and(prices).client("budget = { usd = \"1.00\" }").start();
     assert_eq!(router.post(path, body).status, 200);
@@ -381,8 +381,8 @@ fn a_call_costs_what_the_one_that_answered_costs() {
 }
 
 #[test]
-fn what_is_no_answer_of_http_is_one_of_which_nobody_knows() {
-    let (path, body) = DOORS[2];
+fn a_response_that_is_not_http_is_ambiguous() {
+    let (path, body) = ENDPOINTS[2];
     for bytes in [
         "SSH-2.0-OpenSSH\r\n",
         "HTTP/1.1 abc\r\n\r\n",
@@ -410,10 +410,10 @@ fn an_empty_chain_is_said_at_the_start() {
 fn no_upstream_of_the_chain_that_speaks_the_api_is_said() {
     let a = fine();
     let router: Router = Setup::of("anthropic", &[&a]).start();
-    for (path, body) in [DOORS[0], DOORS[1], DOORS[4], DOORS[5]] {
+    for (path, body) in [ENDPOINTS[0], ENDPOINTS[1], ENDPOINTS[4], ENDPOINTS[5]] {
         router.post(path, body).error(path, 404);
     }
     assert_eq!(a.connections(), 0);
-    assert_eq!(router.post(DOORS[2].0, DOORS[2].1).status, 200);
+    assert_eq!(router.post(ENDPOINTS[2].0, ENDPOINTS[2].1).status, 200);
     router.records(5);
 }

@@ -1,6 +1,6 @@
-//! What each provider is sent, and what the client gets, through the whole router: one file for each pair.
+//! The request to each provider and the response to the client, through the whole router: one file for each pair.
 
-use super::kit::{DOORS, KEY, STREAMS, Setup, TOKEN};
+use super::kit::{ENDPOINTS, KEY, STREAMS, Setup, TOKEN};
 use super::server::{Server, fine};
 
 /// A request as the upstream got it, without what differs from time to time.
@@ -14,7 +14,7 @@ fn shown(server: &Server) -> String {
         .replace(herma_core::VERSION, "[version]")
 }
 
-/// A door with what is asked there, and what comes of it.
+/// A request to an endpoint, and its result.
 fn through(provider: &str, (path, body): (&str, &str)) -> String {
     let server = fine();
     let router = Setup::of(provider, &[&server]).start();
@@ -42,10 +42,10 @@ fn through(provider: &str, (path, body): (&str, &str)) -> String {
     )
 }
 
-fn each(provider: &str, doors: &[usize], streams: &[usize]) {
-    for at in doors {
-        let name = DOORS[*at].0.trim_start_matches("/v1/").replace('/', "_");
-        insta::assert_snapshot!(format!("{provider}_{name}"), through(provider, DOORS[*at]));
+fn each(provider: &str, endpoints: &[usize], streams: &[usize]) {
+    for at in endpoints {
+        let name = ENDPOINTS[*at].0.trim_start_matches("/v1/").replace('/', "_");
+        insta::assert_snapshot!(format!("{provider}_{name}"), through(provider, ENDPOINTS[*at]));
     }
     for at in streams {
         let name = STREAMS[*at].0.trim_start_matches("/v1/").replace('/', "_");
@@ -77,8 +77,8 @@ fn the_record_of_a_call_says_how_many_tool_calls_its_answer_asks_for() {
         format!(r#"{{"type":"function","name":"bash","parameters":{schema}}}"#),
         format!(r#"{{"name":"bash","input_schema":{schema}}}"#),
     ];
-    for doors in [&DOORS[..3], &STREAMS] {
-        for ((path, body), tool) in doors.iter().zip(&tools) {
+    for endpoints in [&ENDPOINTS[..3], &STREAMS] {
+        for ((path, body), tool) in endpoints.iter().zip(&tools) {
             let router = Setup::scripted(script).start();
             let body = body.replacen('{', &format!(r#"{{"tools":[{tool}],"#), 1);
             let reply = router.post(path, &body);
@@ -90,7 +90,7 @@ fn the_record_of_a_call_says_how_many_tool_calls_its_answer_asks_for() {
 #[test]
 fn the_scripted_upstreams_clients_see_this() {
     let script = "name: hello\nmatch: { marker: Hello }\nturns:\n  - { say: Good day. }\n";
-    for (path, body) in DOORS.into_iter().take(3).chain(STREAMS) {
+    for (path, body) in ENDPOINTS.into_iter().take(3).chain(STREAMS) {
         let router = Setup::scripted(script).start();
         let reply = router.post(path, body);
         let kind = reply.header("content-type").unwrap().to_owned();

@@ -2,10 +2,10 @@
 
 use herma_core::model_call::Ended;
 
-use super::kit::{DOORS, Setup};
+use super::kit::{ENDPOINTS, Setup};
 use super::server::fine;
 
-/// Keys by which gateways choose another address, key or model, or call something besides, and one that nobody knows.
+/// Keys by which gateways choose another address, key or model, or make further calls, and one unknown key.
 const OTHERS: &[&str] = &[
     r#""user_config":{"model_list":[{"model_name":"m","litellm_params":{"api_base":"https://elsewhere.example"}}]}"#,
     r#""litellm_params":{"api_base":"https://elsewhere.example"}"#,
@@ -24,7 +24,7 @@ const OTHERS: &[&str] = &[
     r#""User_Config":{}"#,
 ];
 
-/// What each API lists, with what real agents send: Claude Code, Codex, `OpenCode`, Hermes and Pi.
+/// The listed keys of each API, with those that real agents send: Claude Code, Codex, `OpenCode`, Hermes and Pi.
 const LISTED: &[(usize, &str)] = &[
     (
         0,
@@ -67,8 +67,8 @@ const LISTED: &[(usize, &str)] = &[
     (5, r#""dimensions":8,"encoding_format":"float","user":"u""#),
 ];
 
-fn with(door: usize, keys: &str) -> (&'static str, String) {
-    let (path, body) = DOORS[door];
+fn with(endpoint: usize, keys: &str) -> (&'static str, String) {
+    let (path, body) = ENDPOINTS[endpoint];
     (path, body.replacen('{', &format!("{{{keys},"), 1))
 }
 
@@ -77,9 +77,9 @@ fn a_key_that_the_api_does_not_list_is_refused_before_any_upstream_is_contacted(
     let server = fine();
     let router = Setup::new(&[&server]).start();
     let mut count = 0;
-    for door in 0..DOORS.len() {
+    for endpoint in 0..ENDPOINTS.len() {
         for keys in OTHERS {
-            let (path, body) = with(door, keys);
+            let (path, body) = with(endpoint, keys);
             let reply = router.post(path, &body);
             let said = reply.error(path, 400);
             let key = keys.split('"').nth(1).unwrap();
@@ -101,11 +101,11 @@ fn a_key_that_the_api_does_not_list_is_refused_before_any_upstream_is_contacted(
 }
 
 #[test]
-fn what_the_apis_list_passes_as_it_is() {
+fn listed_keys_pass_unchanged() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    for (door, keys) in LISTED {
-        let (path, body) = with(*door, keys);
+    for (endpoint, keys) in LISTED {
+        let (path, body) = with(*endpoint, keys);
         let reply = router.post(path, &body);
         assert_eq!(reply.status, 200, "{keys}: {}", reply.text());
         let sent: serde_json::Value = serde_json::from_str(&server.last_body()).unwrap();
@@ -120,12 +120,12 @@ fn what_the_apis_list_passes_as_it_is() {
 fn labels_hold_no_lists_and_objects() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    for (door, keys) in [
+    for (endpoint, keys) in [
         (0, r#""metadata":{"tags":["other"]}"#),
         (1, r#""client_metadata":{"route":{"model":"other"}}"#),
         (2, r#""metadata":{"user_id":{"model":"other"}}"#),
     ] {
-        let (path, body) = with(door, keys);
+        let (path, body) = with(endpoint, keys);
         let said = router.post(path, &body).error(path, 400);
         assert!(said.contains("metadata."), "{said}");
     }
@@ -177,13 +177,13 @@ fn a_configuration_adds_no_key_that_decides_who_answers() {
 fn queries_and_headers_of_gateways_do_not_pass() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         for query in ["?api_base=https://elsewhere.example", "?model=other", "?beta=true&provider=other"] {
             assert_eq!(router.post(&format!("{path}{query}"), body).status, 400, "{path}{query}");
         }
     }
     assert_eq!(server.connections(), 0);
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     let more = "x-litellm-api-base: https://elsewhere.example\r\nhelicone-target-url: https://elsewhere.example\r\n\
                 x-portkey-config: {}\r\nx-forwarded-host: elsewhere.example\r\nopenai-organization: other\r\n";
     let sent = super::client::request_with(path, more, body);

@@ -22,13 +22,13 @@ use super::server::Server;
 
 /// The key of every upstream here.
 pub(crate) const KEY: &str = "sk-canary-4f9d/+0a1b2c3d4e5f";
-/// What the agent shows.
+/// The token of the agent.
 pub(crate) const TOKEN: &str = "herma-0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
 /// Longer than any wait in a test, shorter than anybody's patience.
 pub(crate) const LONG: Duration = Duration::from_secs(20);
 
-/// Every door, with a request to the model `m` that it takes.
-pub(crate) const DOORS: [(&str, &str); 6] = [
+/// Every endpoint, with a request to the model `m` that it takes.
+pub(crate) const ENDPOINTS: [(&str, &str); 6] = [
     ("/v1/chat/completions", r#"{"model":"m","messages":[{"role":"user","content":"Hello."}]}"#),
     ("/v1/responses", r#"{"model":"m","input":"Hello."}"#),
     ("/v1/messages", r#"{"model":"m","max_tokens":50,"messages":[{"role":"user","content":"Hello."}]}"#),
@@ -76,20 +76,20 @@ impl Clock for Ticking {
     }
 }
 
-/// What a router is made of.
+/// The parts of a router.
 pub(crate) struct Setup {
     pub(crate) limits: String,
     pub(crate) upstreams: Vec<String>,
     pub(crate) models: String,
     pub(crate) client: String,
-    /// What the client may ask.
+    /// The grant of the client.
     pub(crate) asks: &'static str,
     pub(crate) scripts: Vec<(&'static str, String)>,
 }
 
 impl Setup {
     /// The model `m`, answered by the first of these servers, then by the next. They are the upstreams `a`, `b`, `c`, of
-    /// a provider that has every door.
+    /// a provider that has every endpoint.
     pub(crate) fn new(servers: &[&Server]) -> Self {
         Self::of("compatible", servers)
     }
@@ -239,7 +239,7 @@ impl Router {
         self.client.post(path, body)
     }
 
-    /// What lies in a file of the audit.
+    /// The content of a file of the audit.
     pub(crate) fn file(&self, name: &str) -> String {
         fs::read_to_string(self.dir.path().join("audit").join(name)).unwrap_or_default()
     }

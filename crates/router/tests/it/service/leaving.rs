@@ -8,7 +8,7 @@ use std::time::Duration;
 use herma_core::model_call::Ended;
 
 use super::client::request;
-use super::kit::{DOORS, LONG, Router, STREAMS, Setup, TOKEN, eventually};
+use super::kit::{ENDPOINTS, LONG, Router, STREAMS, Setup, TOKEN, eventually};
 use super::server::{Do, STREAM, Server, chunk, fine, good_stream};
 
 /// A server that hangs before it says anything.
@@ -42,7 +42,7 @@ fn left(router: &Router, server: &Server, calls: usize, status: u16) {
 fn a_client_that_leaves_before_the_answer_ends_the_upstreams_work() {
     let server = silent();
     let router = Setup::new(&[&server]).start();
-    for (count, (path, body)) in STREAMS.into_iter().chain([(DOORS[2].0, DOORS[2].1)]).enumerate() {
+    for (count, (path, body)) in STREAMS.into_iter().chain([(ENDPOINTS[2].0, ENDPOINTS[2].1)]).enumerate() {
         let mut connection = router.client.connect();
         connection.send(request(path, body).as_bytes());
         eventually("it is asked", || server.requests().len() == count + 1);
@@ -119,7 +119,7 @@ fn many_clients_that_leave_at_any_moment_leave_nothing_behind() {
             });
         }
     });
-    // Who left before it was taken in is taken in later.
+    // A connection that closed before it was accepted is accepted later.
     let mut all = Vec::new();
     eventually("what was spent is what was charged", || {
         router.quiet();
@@ -225,7 +225,7 @@ fn after_a_run_has_ended_nothing_is_written_of_it() {
     for round in 0..40_u64 {
         let server = fine();
         let router = Setup::new(&[&server]).start();
-        let (path, body) = DOORS[2];
+        let (path, body) = ENDPOINTS[2];
         let (written, sums) = thread::scope(|scope| {
             for _ in 0..4 {
                 let client = router.client;
@@ -325,7 +325,7 @@ fn an_answer_is_whole_when_all_its_bytes_are_there() {
     setup.upstreams[0] =
         format!("[upstreams.a]\nprovider = \"compatible\"\nhttp = \"2\"\nurl = \"http://{address}\"\n");
     let router = setup.start();
-    let reply = router.post(DOORS[2].0, DOORS[2].1);
+    let reply = router.post(ENDPOINTS[2].0, ENDPOINTS[2].1);
     assert_eq!((reply.status, reply.is_whole, reply.text().as_str()), (200, true, BODY));
     let record = router.record();
     assert_eq!(
@@ -336,10 +336,10 @@ fn an_answer_is_whole_when_all_its_bytes_are_there() {
 }
 
 #[test]
-fn who_asks_again_right_behind_an_answer_gets_no_less_for_what_is_not_settled_yet() {
+fn an_immediate_next_call_is_not_limited_by_unsettled_calls() {
     const CALLS: u64 = 200;
     let server = fine();
-    let (path, body) = DOORS[2];
+    let (path, body) = ENDPOINTS[2];
     let router = Setup::new(&[&server]).start();
     assert_eq!(router.post(path, body).status, 200);
     let each = router.record().charged.tokens;

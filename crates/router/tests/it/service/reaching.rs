@@ -1,16 +1,16 @@
-//! What would make an upstream reach out by itself is refused in every dialect, unless it was admitted.
+//! Requests that would make an upstream reach out are refused in every dialect, unless the grant admits them.
 
 use herma_core::model_call::Ended;
 
-use super::kit::{DOORS, Setup};
+use super::kit::{ENDPOINTS, Setup};
 use super::server::fine;
 
 const CHAT: usize = 0;
 const RESPONSES: usize = 1;
 const MESSAGES: usize = 2;
 
-/// Requests that reach out: the word that admits them, the door, and what stands in the body besides the rest. `MESSAGE`
-/// stands for the conversation of the door.
+/// Requests that reach out: the word that admits them, the endpoint, and the additional keys of the body. `MESSAGE` is
+/// replaced by the conversation of the endpoint.
 const REACHING: &[(&str, usize, &str)] = &[
     ("hosted_tool", CHAT, r#""web_search_options":{"search_context_size":"low"}"#),
     ("hosted_tool", CHAT, r#""tools":[{"type":"web_search"}]"#),
@@ -73,14 +73,14 @@ const SAYING: &[(&str, usize, &str)] = &[
 
 /// Every request that reaches out: the word that admits it, the path, and the body.
 fn all() -> Vec<(&'static str, &'static str, String)> {
-    let with_keys = REACHING.iter().map(|(word, door, keys)| {
-        let (path, body) = DOORS[*door];
+    let with_keys = REACHING.iter().map(|(word, endpoint, keys)| {
+        let (path, body) = ENDPOINTS[*endpoint];
         (*word, path, body.replacen('{', &format!("{{{keys},"), 1))
     });
-    let saying = SAYING.iter().map(|(word, door, part)| {
-        let (path, body) = DOORS[*door];
+    let saying = SAYING.iter().map(|(word, endpoint, part)| {
+        let (path, body) = ENDPOINTS[*endpoint];
         let said = format!(r#"[{{"type":"text","text":"Look."}},{part}]"#);
-        let body = match *door {
+        let body = match *endpoint {
             RESPONSES => body.replace("\"Hello.\"", &format!(r#"[{{"role":"user","content":{said}}}]"#)),
             _ => body.replace("\"Hello.\"", &said),
         };
@@ -114,13 +114,13 @@ fn it_is_refused_before_any_upstream_is_contacted() {
 fn search_options_without_any_option_reach_out_too() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    let (path, body) = DOORS[CHAT];
+    let (path, body) = ENDPOINTS[CHAT];
     router.post(path, &body.replacen('{', r#"{"web_search_options":{},"#, 1)).error(path, 403);
     assert_eq!(server.connections(), 0);
 }
 
 #[test]
-fn what_is_admitted_passes_and_nothing_besides() {
+fn only_admitted_accesses_pass() {
     let words = [
         "hosted_tool",
         "remote_mcp",
@@ -152,7 +152,7 @@ fn what_is_admitted_passes_and_nothing_besides() {
 fn an_answer_is_not_stored_unless_that_is_asked_for_and_admitted() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    let (path, body) = DOORS[RESPONSES];
+    let (path, body) = ENDPOINTS[RESPONSES];
     for (store, sent) in [
         ("", r#""store":false"#),
         (r#""store":null,"#, r#""store":false"#),

@@ -7,13 +7,13 @@ use std::os::unix::net::UnixStream;
 use herma_router::config::Address;
 use herma_router::service::paths;
 
-use super::kit::{DOORS, Router, Setup, TOKEN};
+use super::kit::{ENDPOINTS, Router, Setup, TOKEN};
 use super::server::fine;
 
 const METHODS: [&str; 10] =
     ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE", "PURGE", "PROPFIND"];
 
-/// What the operator's listener has, and what others have there.
+/// Paths of the operator's listener and of other programs.
 const ELSEWHERE: [&str; 24] = [
     "/",
     "/health",
@@ -67,10 +67,12 @@ fn no_path_and_no_method_changes_anything() {
     let (before, files_before) = (decided(&router), files(&router));
     let mut calls = 0;
     let known = paths();
-    assert_eq!(known.len(), DOORS.len() + 4);
+    assert_eq!(known.len(), ENDPOINTS.len() + 4);
     for path in known.iter().map(|(_, path)| *path).chain(ELSEWHERE) {
-        let body =
-            DOORS.iter().find(|(door, _)| *door == path).map_or("{\"model\":\"other\"}", |(_, body)| body);
+        let body = ENDPOINTS
+            .iter()
+            .find(|(endpoint, _)| *endpoint == path)
+            .map_or("{\"model\":\"other\"}", |(_, body)| body);
         for method in METHODS {
             for token in ["", "x", TOKEN] {
                 let authorization = if token.is_empty() {
@@ -87,7 +89,7 @@ fn no_path_and_no_method_changes_anything() {
                 connection.send(request.as_bytes());
                 let answer = connection.rest().0;
                 let status: u16 = answer.split(' ').nth(1).unwrap().parse().unwrap();
-                let is_door = DOORS.iter().any(|(door, _)| *door == path);
+                let is_endpoint = ENDPOINTS.iter().any(|(endpoint, _)| *endpoint == path);
                 let is_read = matches!(path, "/healthz" | "/readyz" | "/metrics");
                 let wanted = match (known.iter().find(|(_, known)| *known == path), token == TOKEN) {
                     (None, _) => 404,
@@ -97,11 +99,11 @@ fn no_path_and_no_method_changes_anything() {
                     (Some(_), false) => 401,
                 };
                 assert_eq!(status, wanted, "{method} {path} with token {token:?}: {answer}");
-                calls += usize::from(is_door && wanted == 200);
+                calls += usize::from(is_endpoint && wanted == 200);
             }
         }
     }
-    assert_eq!(calls, DOORS.len());
+    assert_eq!(calls, ENDPOINTS.len());
     assert_eq!(decided(&router), before);
     assert_eq!(files(&router), files_before);
     let charged: u64 = router.records(calls).iter().map(|record| record.charged.requests).sum();
@@ -130,7 +132,7 @@ fn the_agents_socket_is_no_other_than_its_port() {
             assert!(ask(&router.unix, &request).starts_with("HTTP/1.1 404 "), "{method} {path}");
         }
     }
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     let call = super::client::request_with(path, "connection: close\r\n", body);
     assert!(ask(&router.unix, &call).starts_with("HTTP/1.1 200 "));
     router.record();
@@ -155,7 +157,7 @@ fn the_operators_socket_answers_the_operator_and_takes_no_calls() {
     let said = get("POST /reload");
     assert!(said.starts_with("HTTP/1.1 422 ") && said.contains("the file is broken"), "{said}");
     assert!(get("GET /reload").starts_with("HTTP/1.1 404 "), "reading changes nothing");
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let call = super::client::request_with(path, "connection: close\r\n", body);
         assert!(ask(&socket, &call).starts_with("HTTP/1.1 404 "), "{path}");
     }

@@ -1,4 +1,4 @@
-//! Servers that answer as they are told: with any bytes, too early, too late, or not at all.
+//! Servers with configurable answers: any bytes, too early, too late, or none.
 
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketType, bind, getsockname, socket};
 
 use super::kit::LONG;
 
-/// What a server does with a request that it has read.
+/// The reaction of a server to a request.
 #[derive(Clone, Debug)]
 pub(crate) enum Do {
     /// Sends these bytes.
@@ -33,14 +33,14 @@ pub(crate) enum Do {
 /// A server of HTTP/1.1, as far as a test needs one.
 pub(crate) struct Server {
     address: SocketAddr,
-    seen: Arc<Seen>,
+    seen: Arc<StreamSummary>,
     go_on: Sender<()>,
-    /// What keeps others from its address, where it does not listen itself.
+    /// Reserves its address while it does not listen.
     _held: Option<OwnedFd>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct StreamSummary {
     requests: Mutex<Vec<String>>,
     connections: AtomicUsize,
     left: AtomicUsize,
@@ -51,7 +51,7 @@ impl Server {
     pub(crate) fn new(plan: impl Fn(usize, &str) -> Vec<Do> + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let seen = Arc::new(Seen::default());
+        let seen = Arc::new(StreamSummary::default());
         let (go_on, waits) = channel();
         let (plan, waits) = (Arc::new(plan), Arc::new(Mutex::new(waits)));
         let noted = seen.clone();
@@ -117,7 +117,7 @@ impl Server {
 fn serve(
     mut stream: TcpStream,
     plan: &(dyn Fn(usize, &str) -> Vec<Do> + Send + Sync),
-    seen: &Seen,
+    seen: &StreamSummary,
     waits: &Mutex<Receiver<()>>,
 ) {
     while let Some(request) = request(&mut stream) {
@@ -216,7 +216,7 @@ pub(crate) fn good_stream(path: &str) -> Vec<u8> {
     }
 }
 
-/// A server that answers each door well.
+/// A server that answers each endpoint well.
 pub(crate) fn fine() -> Server {
     Server::new(|_, request| {
         let path = request.split(' ').nth(1).unwrap();

@@ -4,7 +4,7 @@ use std::thread;
 use std::time::Duration;
 
 use super::client::request;
-use super::kit::{DOORS, Setup, TOKEN};
+use super::kit::{ENDPOINTS, Setup, TOKEN};
 use super::server::fine;
 
 const LIMITS: &str = "head = \"400ms\"\nmax_connections = 40";
@@ -41,7 +41,7 @@ fn a_head_that_does_not_end_ends_the_connection() {
 fn a_body_that_does_not_end_is_refused_with_a_word_and_a_record() {
     let server = fine();
     let router = Setup::new(&[&server]).limits(LIMITS).start();
-    for (path, body) in DOORS {
+    for (path, body) in ENDPOINTS {
         let whole = request(path, body);
         let mut connection = router.client.connect();
         connection.send(&whole.as_bytes()[..whole.len() - 1]);
@@ -50,7 +50,7 @@ fn a_body_that_does_not_end_is_refused_with_a_word_and_a_record() {
         assert_eq!(connection.rest().0, "");
     }
     assert_eq!(server.connections(), 0);
-    for record in router.records(DOORS.len()) {
+    for record in router.records(ENDPOINTS.len()) {
         assert_eq!((record.reason.as_deref(), record.status), (Some("too_slow"), 408));
     }
 }
@@ -59,7 +59,7 @@ fn a_body_that_does_not_end_is_refused_with_a_word_and_a_record() {
 fn a_body_that_breaks_off_reaches_nothing() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     let whole = request(path, body);
     let mut connection = router.client.connect();
     connection.send(&whole.as_bytes()[..whole.len() - 1]);
@@ -75,7 +75,7 @@ fn idle_connections_do_not_keep_others_out() {
     let server = fine();
     let router = Setup::new(&[&server]).limits(LIMITS).start();
     let mut idle: Vec<_> = (0..60).map(|_| router.client.connect()).collect();
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     assert_eq!(router.post(path, body).status, 200);
     // One that was served and then says nothing is let go too.
     let mut one = router.client.connect();
@@ -92,7 +92,7 @@ fn idle_connections_do_not_keep_others_out() {
 fn a_client_that_waits_for_leave_to_send_gets_it_only_with_its_token() {
     let server = fine();
     let router = Setup::new(&[&server]).start();
-    let (path, body) = DOORS[0];
+    let (path, body) = ENDPOINTS[0];
     let head = |token: &str| {
         format!(
             "POST {path} HTTP/1.1\r\nhost: r\r\nauthorization: Bearer {token}\r\ncontent-type: application/json\r\n\

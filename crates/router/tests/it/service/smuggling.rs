@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::client::{request, request_with};
-use super::kit::{DOORS, Router, STREAMS, Setup, TOKEN};
+use super::kit::{ENDPOINTS, Router, STREAMS, Setup, TOKEN};
 use super::server::{Do, STREAM, Server, chunk, fine, good, good_stream, http};
 
 fn start() -> (Server, Router) {
@@ -12,11 +12,11 @@ fn start() -> (Server, Router) {
     (server, router)
 }
 
-const CHAT: (&str, &str) = DOORS[0];
+const CHAT: (&str, &str) = ENDPOINTS[0];
 
 /// A whole request that must never be seen as one.
 fn hidden() -> String {
-    request("/v1/messages", DOORS[2].1)
+    request("/v1/messages", ENDPOINTS[2].1)
 }
 
 /// Heads that no reader may take, with the status that says so.
@@ -91,7 +91,7 @@ fn bad_heads() -> Vec<(u16, String)> {
 }
 
 #[test]
-fn what_readers_cut_differently_is_refused_with_a_word_and_the_connection_ends() {
+fn ambiguous_framing_is_refused_and_the_connection_ends() {
     let (server, router) = start();
     for (status, bytes) in bad_heads() {
         let mut connection = router.client.connect();
@@ -140,7 +140,7 @@ fn a_good_request_is_taken_byte_by_byte() {
 }
 
 #[test]
-fn what_comes_before_the_answer_is_over_reaches_nothing_and_the_answer_is_whole() {
+fn early_bytes_reach_nothing_and_the_answer_is_complete() {
     let (server, router) = start();
     let (path, body) = CHAT;
     for second in [hidden(), "GET /healthz HTTP/1.1\r\n\r\n".to_owned(), "x".to_owned(), "\r\n".to_owned()] {
@@ -235,7 +235,7 @@ fn a_large_answer_is_whole_also_if_the_client_sends_on_and_reads_late() {
         connection.reads_slowly = true;
         let reply = connection.reply().unwrap();
         assert!(reply.is_whole);
-        assert!(reply.body == text.as_bytes(), "something else stands in the answer");
+        assert!(reply.body == text.as_bytes(), "the answer has other content");
         let _ = connection.rest();
     }
     assert_eq!(server.requests().len(), 3);
@@ -267,7 +267,7 @@ fn after_a_refusal_the_same_connection_takes_the_next_request() {
 }
 
 #[test]
-fn what_would_change_the_protocol_does_not() {
+fn protocol_upgrades_are_refused() {
     let (server, router) = start();
     let (path, body) = CHAT;
     for more in [

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::upstream::BodyBroken;
 use http_body_util::BodyExt;
 use tokio::io::AsyncWriteExt;
@@ -18,7 +18,7 @@ async fn cut_after(answer: &'static str) -> Result<Vec<u8>, (Vec<u8>, BodyBroken
         stream.write_all(answer.as_bytes()).await.unwrap();
     })
     .await;
-    body(up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap()).await
+    body(up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap()).await
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_reset_after_the_headers_is_a_cut() {
         stream.set_zero_linger().unwrap();
     })
     .await;
-    let response = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap();
+    let response = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap();
     assert_eq!(body(response).await, Err((Vec::new(), BodyBroken::Cut)));
 }
 
@@ -63,7 +63,7 @@ async fn a_silence_between_chunks_ends_the_body() {
     })
     .await;
     let began = Instant::now();
-    let response = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap();
+    let response = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap();
     assert_eq!(body(response).await, Err((b"a".to_vec(), BodyBroken::Idle)));
     assert!(began.elapsed() >= Duration::from_millis(300) && began.elapsed() < LONG);
 }
@@ -80,7 +80,7 @@ async fn a_stream_may_last_longer_than_any_silence_in_it() {
         stream.write_all(b"0\r\n\r\n").await.unwrap();
     })
     .await;
-    let response = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap();
+    let response = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap();
     assert_eq!(body(response).await, Ok(b"aaaaaaaaaaaa".to_vec()));
 }
 
@@ -94,7 +94,7 @@ async fn a_client_that_reads_slowly_is_not_the_upstreams_silence() {
         stream.write_all(b"1\r\nb\r\n0\r\n\r\n").await.unwrap();
     })
     .await;
-    let response = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap();
+    let response = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap();
     let mut left = response.into_body();
     let first = left.frame().await.unwrap().unwrap();
     assert_eq!(first.into_data().unwrap(), "a");

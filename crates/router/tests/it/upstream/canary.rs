@@ -2,7 +2,7 @@
 
 use std::fmt::{Debug, Display};
 
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::upstream::Upstream;
 use proptest::prelude::*;
 
@@ -27,11 +27,11 @@ async fn nothing_that_can_be_shown_has_key_or_endpoint() {
     for provider in ["openai", "anthropic", "compatible"] {
         let upstream = up(provider, &format!("{}/secret/path", http(address)));
         silent(&format!("{upstream:?} {upstream:#?}"));
-        let door = if provider == "anthropic" { Door::Messages } else { Door::Chat };
-        let response = upstream.send(asking(door)).await.unwrap();
+        let endpoint = if provider == "anthropic" { Endpoint::Messages } else { Endpoint::Chat };
+        let response = upstream.send(asking(endpoint)).await.unwrap();
         silent(&format!("{response:?} {:#?} {:?}", response, response.extensions().len()));
         assert!(response.extensions().is_empty(), "they hold the address");
-        let mut outgoing = asking(door);
+        let mut outgoing = asking(endpoint);
         outgoing.body = KEY.into();
         silent(&format!("{outgoing:?}"));
     }
@@ -48,9 +48,9 @@ async fn no_failure_has_key_or_endpoint() {
         http(garbage),
         format!("https://{garbage}"),
     ] {
-        let error = up("openai", &url).send(asking(Door::Chat)).await.unwrap_err();
+        let error = up("openai", &url).send(asking(Endpoint::Chat)).await.unwrap_err();
         says_nothing(&error);
-        silent(error.word());
+        silent(error.code());
     }
 }
 
@@ -64,7 +64,7 @@ async fn no_upstream_that_cannot_be_used_shows_why_in_full() {
 }
 
 #[test]
-fn what_an_upstream_says_of_key_and_endpoint_is_taken_out() {
+fn key_and_endpoint_are_scrubbed_from_responses() {
     let upstream = up("compatible", &format!("https://{HOST}:8443/hidden/path/v1"));
     let rows = [
         (format!("Bad key {KEY}."), "Bad key [removed by herma]."),

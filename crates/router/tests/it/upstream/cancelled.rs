@@ -1,4 +1,4 @@
-//! Who drops an answer ends the call.
+//! Dropping an answer ends the call.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use http::Response;
 use http_body::{Body, Frame};
 use http_body_util::BodyExt;
@@ -33,7 +33,7 @@ async fn a_dropped_body_closes_the_connection() {
         }
     })
     .await;
-    let mut body = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap().into_body();
+    let mut body = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap().into_body();
     assert_eq!(body.frame().await.unwrap().unwrap().into_data().unwrap(), "a");
     drop(body);
     timeout(LONG, gone.notified()).await.expect("the upstream sees it");
@@ -53,7 +53,7 @@ async fn a_dropped_request_closes_the_connection() {
     })
     .await;
     let upstream = up("openai", &http(address));
-    let mut sending = Box::pin(upstream.send(asking(Door::Chat)));
+    let mut sending = Box::pin(upstream.send(asking(Endpoint::Chat)));
     tokio::select! {
         _ = &mut sending => panic!("there is no answer"),
         () = gone.notified() => drop(sending),
@@ -102,8 +102,8 @@ async fn a_dropped_body_resets_its_stream_and_leaves_the_others() {
     })
     .await;
     let upstream = up_with("openai", &http(address), "http = \"2\"");
-    let mut stays = upstream.send(asking(Door::Chat)).await.unwrap().into_body();
-    let mut goes = upstream.send(asking(Door::Chat)).await.unwrap().into_body();
+    let mut stays = upstream.send(asking(Endpoint::Chat)).await.unwrap().into_body();
+    let mut goes = upstream.send(asking(Endpoint::Chat)).await.unwrap().into_body();
     stays.frame().await.unwrap().unwrap();
     goes.frame().await.unwrap().unwrap();
     drop(goes);

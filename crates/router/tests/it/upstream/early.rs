@@ -1,7 +1,7 @@
 //! An answer that comes before all of the request was sent.
 
 use bytes::Bytes;
-use herma_router::door::Door;
+use herma_dialect::endpoint::Endpoint;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::kit::{asking, body, closed, http, server, up};
@@ -9,8 +9,8 @@ use super::kit::{asking, body, closed, http, server, up};
 /// More than what fits into the buffers between two processes.
 const LARGE: usize = 16 << 20;
 
-/// What becomes of a large request to a server that says this when it has seen the begin of it, then reads that much of
-/// the rest, and then says that.
+/// The result of a large request to a server that sends the first text after the beginning of the request, then reads that
+/// much of the rest, and then sends the second text.
 async fn asked(first: &'static str, reads: usize, then: &'static str) -> (u16, Vec<u8>) {
     let address = server(move |_, mut stream| async move {
         let mut part = vec![0; 1 << 16];
@@ -26,7 +26,7 @@ async fn asked(first: &'static str, reads: usize, then: &'static str) -> (u16, V
         closed(&mut stream).await;
     })
     .await;
-    let mut outgoing = asking(Door::Chat);
+    let mut outgoing = asking(Endpoint::Chat);
     outgoing.body = Bytes::from(vec![b' '; LARGE]);
     let response = up("openai", &http(address)).send(outgoing).await.unwrap();
     (response.status().as_u16(), body(response).await.unwrap())
@@ -39,13 +39,13 @@ async fn a_refusal_is_heard() {
 }
 
 #[tokio::test]
-async fn who_agrees_gets_the_rest() {
+async fn a_server_that_continues_gets_the_rest() {
     let agreed = "HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\n";
     assert_eq!(asked(agreed, LARGE, "yes").await, (200, b"yes".to_vec()));
 }
 
 #[tokio::test]
-async fn what_follows_an_early_head_is_its_body_whatever_it_looks_like() {
+async fn bytes_after_an_early_head_are_its_body() {
     let inner = "HTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n";
     let agreed =
         "HTTP/1.1 200 OK\r\ncontent-length: 40\r\n\r\nHTTP/1.1 500 No\r\ncontent-length: 0\r\n\r\n..";

@@ -1,6 +1,6 @@
-//! What each provider is sent, byte for byte.
+//! The request to each provider, byte for byte.
 
-use herma_router::door::{DOORS, Door};
+use herma_dialect::endpoint::{ENDPOINTS, Endpoint};
 use herma_router::upstream::Upstream;
 use http::{HeaderMap, HeaderName};
 
@@ -25,10 +25,10 @@ fn clients() -> HeaderMap {
     headers.into_iter().map(parsed).collect()
 }
 
-/// Sends the same to every door, and shows what came.
+/// Sends the same to every endpoint, and shows what came.
 async fn sent(upstream: &Upstream, got: &Got, address: impl ToString) -> String {
-    for (door, _) in DOORS.iter().filter(|(door, _)| upstream.answers(*door)) {
-        let mut outgoing = asking(*door);
+    for (endpoint, _) in ENDPOINTS.iter().filter(|(endpoint, _)| upstream.answers(*endpoint)) {
+        let mut outgoing = asking(*endpoint);
         outgoing.headers = clients();
         body(upstream.send(outgoing).await.unwrap()).await.unwrap();
     }
@@ -77,7 +77,7 @@ async fn a_server_without_a_key_is_sent_none() {
 async fn the_version_and_the_beta_of_anthropic_are_the_clients() {
     let (address, got) = answering(FINE).await;
     let upstream = up("anthropic", &http(address));
-    let mut outgoing = asking(Door::Messages);
+    let mut outgoing = asking(Endpoint::Messages);
     outgoing.beta_query = true;
     for (name, value) in [("anthropic-version", "2099-01-01"), ("anthropic-beta", "something-new")] {
         outgoing.headers.append(HeaderName::try_from(name).unwrap(), value.parse().unwrap());
@@ -91,7 +91,7 @@ async fn a_redirect_is_an_answer_and_not_followed() {
     let (elsewhere, there) = answering(FINE).await;
     let redirect = format!("HTTP/1.1 307 Go\r\nlocation: http://{elsewhere}/\r\ncontent-length: 0\r\n\r\n");
     let (address, got) = answering(redirect.leak()).await;
-    let response = up("openai", &http(address)).send(asking(Door::Chat)).await.unwrap();
+    let response = up("openai", &http(address)).send(asking(Endpoint::Chat)).await.unwrap();
     assert_eq!(response.status(), 307);
     assert_eq!((got.lock().unwrap().len(), there.lock().unwrap().len()), (1, 0));
 }
@@ -106,7 +106,7 @@ async fn a_version_in_the_url_is_not_said_twice() {
         ("/v1beta/openai", "POST /v1beta/openai/chat/completions HTTP/1.1"),
     ] {
         let upstream = up_with("compatible", &format!("{}{path}", http(address)), "http = \"1.1\"");
-        body(upstream.send(asking(Door::Chat)).await.unwrap()).await.unwrap();
+        body(upstream.send(asking(Endpoint::Chat)).await.unwrap()).await.unwrap();
         assert!(got.lock().unwrap().pop().unwrap().starts_with(line), "{path}");
     }
 }

@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
+use herma_dialect::endpoint::Endpoint;
 use herma_router::config::{Config, Lookup};
-use herma_router::door::Door;
 use herma_router::upstream::{BadUpstream, BodyBroken, Outgoing, SendError, Upstream, UpstreamBody};
 use http::Response;
 use http_body_util::BodyExt;
@@ -71,10 +71,10 @@ pub(crate) fn http(address: SocketAddr) -> String {
     format!("http://{address}")
 }
 
-/// A small request to a door.
-pub(crate) fn asking(door: Door) -> Outgoing {
+/// A small request to an endpoint.
+pub(crate) fn asking(endpoint: Endpoint) -> Outgoing {
     Outgoing {
-        door,
+        endpoint,
         beta_query: false,
         headers: http::HeaderMap::new(),
         body: Bytes::from_static(br#"{"model":"m","messages":[{"role":"user","content":"Hello."}]}"#),
@@ -95,9 +95,9 @@ pub(crate) async fn body(response: Response<UpstreamBody>) -> Result<Vec<u8>, (V
     Ok(all)
 }
 
-/// What becomes of one request to an upstream.
-pub(crate) async fn ask(upstream: &Upstream, door: Door) -> Result<(u16, Vec<u8>), SendError> {
-    let response = upstream.send(asking(door)).await?;
+/// The result of one request to an upstream.
+pub(crate) async fn ask(upstream: &Upstream, endpoint: Endpoint) -> Result<(u16, Vec<u8>), SendError> {
+    let response = upstream.send(asking(endpoint)).await?;
     let status = response.status().as_u16();
     Ok((status, body(response).await.unwrap()))
 }

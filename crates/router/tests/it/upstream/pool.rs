@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use bytes::Bytes;
-use herma_router::door::Door;
-use herma_router::upstream::SendError;
+use herma_dialect::endpoint::Endpoint;
+use herma_router::upstream::{Ambiguous, SendError};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Barrier, watch};
 
@@ -28,7 +28,7 @@ async fn a_connection_is_used_again() {
     .await;
     let upstream = up("openai", &http(address));
     for _ in 0..5 {
-        ask(&upstream, Door::Chat).await.unwrap();
+        ask(&upstream, Endpoint::Chat).await.unwrap();
         // The connection goes back to the others a moment later.
         tokio::time::sleep(Duration::from_millis(20)).await;
     }
@@ -51,7 +51,7 @@ async fn a_connection_that_was_closed_meanwhile_is_not_noticed() {
     .await;
     let upstream = up("openai", &http(address));
     for _ in 0..5 {
-        ask(&upstream, Door::Chat).await.unwrap();
+        ask(&upstream, Endpoint::Chat).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
     assert_eq!(requests.load(Ordering::Relaxed), 5);
@@ -71,7 +71,7 @@ async fn no_race_with_a_closing_server_sends_twice() {
             *counts.lock().unwrap().entry(id).or_default() += 1;
             stream.write_all(FINE.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();
-            // What comes now was sent to a connection that is going: count it too.
+            // A request that arrives now was sent to a closing connection: count it too.
             if let Some(got) = request(&mut stream).await {
                 *counts.lock().unwrap().entry(got.rsplit("\r\n").next().unwrap().to_owned()).or_default() +=
                     1;
@@ -83,13 +83,13 @@ async fn no_race_with_a_closing_server_sends_twice() {
     let mut not_reached = Vec::new();
     for number in 0..300 {
         let id = format!("{{\"n\":{number}}}");
-        let mut outgoing = asking(Door::Chat);
+        let mut outgoing = asking(Endpoint::Chat);
         outgoing.body = Bytes::from(id.clone());
         match upstream.send(outgoing).await {
             Ok(response) => assert_eq!(body(response).await.unwrap(), b"{}"),
             Err(SendError::NotReached(_)) => not_reached.push(id),
+            Err(SendError::Ambiguous(Ambiguous::FirstByteTimeout)) => panic!("it hangs"),
             Err(SendError::Ambiguous(_)) => {}
-            Err(SendError::FirstByteTimeout) => panic!("it hangs"),
         }
     }
     tokio::time::sleep(Duration::from_millis(100)).await;
@@ -99,9 +99,9 @@ async fn no_race_with_a_closing_server_sends_twice() {
     assert!(not_reached.iter().all(|id| !seen.contains_key(id)));
 }
 
-/// More connections than a task may look at before it is told to let others go first, each with a word that nobody asked for.
+/// More connections than a task may poll before it has to yield, each with an unsolicited byte.
 #[tokio::test]
-async fn what_nobody_asked_for_is_nobodys_answer_on_however_many_connections_it_lies() {
+async fn unsolicited_bytes_are_no_answer_on_any_number_of_connections() {
     const MANY: usize = 300;
     let (connections, all) = (Arc::new(AtomicUsize::new(0)), Arc::new(Barrier::new(MANY)));
     let (say, said) = watch::channel(false);
@@ -127,7 +127,9 @@ async fn what_nobody_asked_for_is_nobodys_answer_on_however_many_connections_it_
     let asked: Vec<_> = (0..MANY)
         .map(|_| {
             let upstream = upstream.clone();
-            tokio::spawn(async move { body(upstream.send(asking(Door::Chat)).await.unwrap()).await.unwrap() })
+            tokio::spawn(
+                async move { body(upstream.send(asking(Endpoint::Chat)).await.unwrap()).await.unwrap() },
+            )
         })
         .collect();
     for answer in asked {
@@ -135,6 +137,6 @@ async fn what_nobody_asked_for_is_nobodys_answer_on_however_many_connections_it_
     }
     say.send(true).unwrap();
     tokio::time::sleep(Duration::from_millis(200)).await;
-    let answer = body(upstream.send(asking(Door::Chat)).await.unwrap()).await.unwrap();
+    let answer = body(upstream.send(asking(Endpoint::Chat)).await.unwrap()).await.unwrap();
     assert_eq!(String::from_utf8(answer).unwrap(), "{}");
 }

@@ -7,8 +7,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use herma_router::door::Door;
-use herma_router::upstream::{BadUpstream, SendError, Upstream};
+use herma_dialect::endpoint::Endpoint;
+use herma_router::upstream::{BadUpstream, NotReached, SendError, Upstream};
 use http::{Request, Response};
 use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
@@ -89,7 +89,7 @@ fn trusting(authority: &str, dir: &Path, port: u16, more: &str) -> Upstream {
 }
 
 async fn answered(upstream: &Upstream) -> String {
-    String::from_utf8(ask(upstream, Door::Chat).await.unwrap().1).unwrap()
+    String::from_utf8(ask(upstream, Endpoint::Chat).await.unwrap().1).unwrap()
 }
 
 #[tokio::test]
@@ -118,19 +118,19 @@ async fn http_2_needs_no_tls_where_the_operator_says_so() {
 }
 
 #[tokio::test]
-async fn who_does_not_know_the_wanted_version_is_not_reached() {
+async fn a_server_without_the_wanted_version_is_not_reached() {
     let dir = tempfile::tempdir().unwrap();
     let (address, authority) = secured("localhost", &["http/1.1"]).await;
     let upstream = trusting(&authority, dir.path(), address.port(), "http = \"2\"");
-    assert_eq!(ask(&upstream, Door::Chat).await, Err(SendError::NotReached("tls_failed")));
+    assert_eq!(ask(&upstream, Endpoint::Chat).await, Err(SendError::NotReached(NotReached::TlsFailed)));
 }
 
 #[tokio::test]
 async fn an_unknown_authority_is_not_trusted() {
     let (address, _) = secured("localhost", &["h2"]).await;
     let upstream = up_with("openai", &format!("https://localhost:{}", address.port()), "");
-    let error = ask(&upstream, Door::Chat).await.unwrap_err();
-    assert_eq!(error, SendError::NotReached("tls_failed"));
+    let error = ask(&upstream, Endpoint::Chat).await.unwrap_err();
+    assert_eq!(error, SendError::NotReached(NotReached::TlsFailed));
     let said = format!("{error} {error:?}");
     assert!(!said.contains("localhost") && !said.contains(&address.port().to_string()), "{said}");
 }
@@ -140,7 +140,7 @@ async fn a_certificate_for_another_name_is_not_trusted() {
     let dir = tempfile::tempdir().unwrap();
     let (address, authority) = secured("other.example", &["h2"]).await;
     let upstream = trusting(&authority, dir.path(), address.port(), "");
-    assert_eq!(ask(&upstream, Door::Chat).await, Err(SendError::NotReached("tls_failed")));
+    assert_eq!(ask(&upstream, Endpoint::Chat).await, Err(SendError::NotReached(NotReached::TlsFailed)));
 }
 
 #[tokio::test]

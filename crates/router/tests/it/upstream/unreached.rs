@@ -1,9 +1,9 @@
-//! Nothing of the request left, or nobody knows.
+//! The request was certainly not sent, or possibly sent.
 
 use std::time::{Duration, Instant};
 
-use herma_router::door::Door;
-use herma_router::upstream::SendError;
+use herma_dialect::endpoint::Endpoint;
+use herma_router::upstream::{Ambiguous, NotReached, SendError};
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpListener;
 
@@ -12,15 +12,18 @@ use super::kit::{LONG, answering, ask, asking, closed, configured, http, request
 #[tokio::test]
 async fn a_refused_port_is_not_reached() {
     let address = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap();
-    let error = ask(&up("openai", &http(address)), Door::Chat).await.unwrap_err();
-    assert_eq!(error, SendError::NotReached("connection_refused"));
+    let error = ask(&up("openai", &http(address)), Endpoint::Chat).await.unwrap_err();
+    assert_eq!(error, SendError::NotReached(NotReached::ConnectionRefused));
 }
 
 #[tokio::test]
 async fn a_name_that_nobody_has_is_not_reached() {
-    let error = ask(&up("openai", "https://no-such-host.invalid"), Door::Chat).await.unwrap_err();
+    let error = ask(&up("openai", "https://no-such-host.invalid"), Endpoint::Chat).await.unwrap_err();
     // Where no resolver answers at all, time is up first.
-    assert!(matches!(error, SendError::NotReached("name_not_found" | "connect_timeout")), "{error:?}");
+    assert!(
+        matches!(error, SendError::NotReached(NotReached::NameNotFound | NotReached::ConnectTimeout)),
+        "{error:?}"
+    );
 }
 
 #[tokio::test]
@@ -29,35 +32,35 @@ async fn a_handshake_that_does_not_come_to_an_end_is_not_reached() {
     let lines = "provider = \"openai\"\nkey = { env = \"KEY\" }\nurl = { env = \"URL\" }";
     let upstream = configured(lines, &format!("https://{silent}"), "connect = \"200ms\"").unwrap();
     let began = Instant::now();
-    assert_eq!(ask(&upstream, Door::Chat).await, Err(SendError::NotReached("connect_timeout")));
+    assert_eq!(ask(&upstream, Endpoint::Chat).await, Err(SendError::NotReached(NotReached::ConnectTimeout)));
     assert!(began.elapsed() < Duration::from_secs(5));
 }
 
 #[tokio::test]
-async fn who_accepts_and_closes_may_have_got_it() {
+async fn a_server_that_accepts_and_closes_may_have_got_the_request() {
     let address = server(|_, stream| async move { drop(stream) }).await;
-    let error = ask(&up("openai", &http(address)), Door::Chat).await.unwrap_err();
-    assert_eq!(error, SendError::Ambiguous("closed_before_headers"));
+    let error = ask(&up("openai", &http(address)), Endpoint::Chat).await.unwrap_err();
+    assert_eq!(error, SendError::Ambiguous(Ambiguous::ClosedBeforeHeaders));
 }
 
 #[tokio::test]
-async fn who_reads_and_closes_may_have_charged() {
+async fn a_server_that_reads_and_closes_may_have_charged() {
     for half in ["", "HTTP/1.1 200 OK\r\ncontent-"] {
         let address = server(move |_, mut stream| async move {
             request(&mut stream).await.unwrap();
             stream.write_all(half.as_bytes()).await.unwrap();
         })
         .await;
-        let error = ask(&up("openai", &http(address)), Door::Chat).await.unwrap_err();
-        assert_eq!(error, SendError::Ambiguous("closed_before_headers"));
+        let error = ask(&up("openai", &http(address)), Endpoint::Chat).await.unwrap_err();
+        assert_eq!(error, SendError::Ambiguous(Ambiguous::ClosedBeforeHeaders));
     }
 }
 
 #[tokio::test]
-async fn what_is_not_http_is_no_answer() {
+async fn a_response_that_is_not_http_is_no_answer() {
     let (address, got) = answering("SSH-2.0-OpenSSH_9.9\r\n\r\n\r\n").await;
-    let error = ask(&up("openai", &http(address)), Door::Chat).await.unwrap_err();
-    assert_eq!(error, SendError::Ambiguous("not_http"));
+    let error = ask(&up("openai", &http(address)), Endpoint::Chat).await.unwrap_err();
+    assert_eq!(error, SendError::Ambiguous(Ambiguous::NotHttp));
     assert_eq!(got.lock().unwrap().len(), 1, "it is not sent again");
 }
 
@@ -75,14 +78,14 @@ async fn an_answer_that_does_not_begin_is_given_up_and_the_upstream_told() {
     .await;
     let lines = "provider = \"openai\"\nkey = { env = \"KEY\" }\nurl = { env = \"URL\" }";
     let upstream = configured(lines, &http(address), "first_byte = \"200ms\"").unwrap();
-    assert_eq!(ask(&upstream, Door::Chat).await, Err(SendError::FirstByteTimeout));
+    assert_eq!(ask(&upstream, Endpoint::Chat).await, Err(SendError::Ambiguous(Ambiguous::FirstByteTimeout)));
     tokio::time::timeout(LONG, told.recv()).await.expect("the connection is closed").unwrap();
 }
 
 #[tokio::test]
-async fn a_door_that_it_does_not_have_is_not_knocked_at() {
+async fn an_unsupported_endpoint_is_not_called() {
     let (address, got) = answering(super::kit::FINE).await;
-    let error = up("openai", &http(address)).send(asking(Door::Messages)).await.unwrap_err();
-    assert_eq!(error, SendError::NotReached("unsupported_endpoint"));
+    let error = up("openai", &http(address)).send(asking(Endpoint::Messages)).await.unwrap_err();
+    assert_eq!(error, SendError::NotReached(NotReached::UnsupportedEndpoint));
     assert!(got.lock().unwrap().is_empty());
 }
