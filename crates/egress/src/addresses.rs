@@ -1,64 +1,64 @@
-//! Which addresses may be connected to: public ones, and nothing else.
+//! The addresses that may be connected to: public ones, and no others.
 //!
-//! For IPv4 a table says what is not public. For IPv6 only what is given out as public is (`2000::/3`), less its own
-//! table. Forms of IPv6 that carry an IPv4 address are refused whatever they carry, because who unwraps them, and where, is not
-//! known here. The one exception is NAT64's well-known prefix, by which networks without IPv4 reach all of it: there the
-//! address inside is judged.
+//! For IPv4 a table lists the ranges that are not public. For IPv6 only global unicast (`2000::/3`) is public, less its own
+//! table. Forms of IPv6 that carry an IPv4 address are refused whatever they carry, because the translator is unknown
+//! here. The one exception is NAT64's well-known prefix, by which networks without IPv4 reach all of it: there the
+//! embedded address is judged.
 //!
-//! A name is judged by all of its answers. If one of them is refused the name is, so that nobody can mix a private answer
-//! among public ones and wait for a second try.
+//! A name is judged by all of its answers. If one of them is refused the name is, so that a private answer among public
+//! ones is never reached by a second try.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// The most answers of one name.
-pub const MOST_ANSWERS: usize = 64;
+pub const MAX_ANSWERS: usize = 64;
 /// The most of them that a connection is tried to.
-const MOST_TRIES: usize = 4;
+const MAX_TRIES: usize = 4;
 
-/// What an address is, if it is not public.
+/// The kind of an address that is not public.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// Where clouds hand out credentials.
+    /// The metadata service of a cloud, which hands out credentials.
     Metadata,
-    /// No address.
+    /// The unspecified address.
     Unspecified,
-    /// This machine.
+    /// Loopback.
     Loopback,
     /// A private network.
     Private,
-    /// The same wire.
+    /// Link-local.
     LinkLocal,
-    /// Between a carrier and its customers.
+    /// Carrier-grade NAT.
     Shared,
-    /// Many at once.
+    /// Multicast.
     Multicast,
-    /// All at once.
+    /// Broadcast.
     Broadcast,
-    /// For examples.
+    /// Documentation.
     Documentation,
-    /// For measuring devices.
+    /// Benchmarking.
     Benchmarking,
-    /// For later, or for protocols.
+    /// Reserved, or assigned to protocols.
     Reserved,
-    /// A private network of IPv6.
+    /// Unique local IPv6.
     UniqueLocal,
-    /// The older form of it.
+    /// Site-local IPv6, which is deprecated.
     SiteLocal,
-    /// IPv4 written as IPv6.
+    /// IPv4-mapped IPv6.
     Mapped,
-    /// The older form of it.
+    /// IPv4-compatible IPv6, which is deprecated.
     Compatible,
-    /// IPv4 inside of IPv6, by 6to4.
+    /// 6to4.
     SixToFour,
-    /// IPv4 inside of IPv6, by Teredo.
+    /// Teredo.
     Teredo,
-    /// By NAT64 to an IPv4 address that is not public, or to a network's own translator.
+    /// NAT64 to an IPv4 address that is not public, or a network-specific NAT64 prefix.
     Nat64,
 }
 
 impl Kind {
-    /// Whether machines of a network have such addresses that are not this machine, its wire, or all machines at once.
+    /// Whether an address of this kind can be another machine of a network: not loopback, link-local or multicast.
     fn is_of_a_network(self) -> bool {
         matches!(
             self,
@@ -71,9 +71,9 @@ impl Kind {
         )
     }
 
-    /// Its word.
+    /// Its name in messages.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Metadata => "metadata",
             Self::Unspecified => "unspecified",
@@ -99,7 +99,7 @@ impl Kind {
 
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.as_str())
     }
 }
 
@@ -111,8 +111,8 @@ const fn v6(a: u16, b: u16, c: u16, d: u16) -> u128 {
     Ipv6Addr::new(a, b, c, d, 0, 0, 0, 0).to_bits()
 }
 
-/// What of IPv4 is not public: the first address, the length of the prefix, and what it is. The first row that fits
-/// counts.
+/// The prefixes of IPv4 that are not public: the first address, the length of the prefix, and the kind. The first row
+/// that matches counts.
 const V4: &[(u32, u32, Kind)] = &[
     (v4(168, 63, 129, 16), 32, Kind::Metadata), // Azure; the only one among public addresses
     (v4(169, 254, 169, 254), 32, Kind::Metadata), // most clouds
@@ -138,7 +138,7 @@ const V4: &[(u32, u32, Kind)] = &[
     (v4(240, 0, 0, 0), 4, Kind::Reserved), // for later
 ];
 
-/// The same for IPv6. What is in no row and outside of `2000::/3` is reserved.
+/// The same for IPv6. An address in no row and outside of `2000::/3` is reserved.
 const V6: &[(u128, u32, Kind)] = &[
     (v6(0xfd00, 0x0ec2, 0, 0) | 0x254, 128, Kind::Metadata), // AWS
     (v6(0xfd20, 0x00ce, 0, 0) | 0x254, 128, Kind::Metadata), // Google
@@ -162,7 +162,7 @@ const V6: &[(u128, u32, Kind)] = &[
 const NAT64: u128 = v6(0x0064, 0xff9b, 0, 0);
 const PUBLIC_V6: u128 = v6(0x2000, 0, 0, 0);
 
-/// What an address is, if it may not be connected to. `None` says that it is public.
+/// The kind of an address that may not be connected to. `None` if it is public.
 #[must_use]
 pub fn refused(address: IpAddr) -> Option<Kind> {
     match address {
@@ -201,14 +201,14 @@ pub enum BadAnswers {
     #[error("the name has no address")]
     None,
     /// It has too many to be checked and tried.
-    #[error("the name has more than {MOST_ANSWERS} addresses")]
+    #[error("the name has more than {MAX_ANSWERS} addresses")]
     TooMany,
     /// One of them is not public.
     #[error("the address {address} is not public: it is {kind}")]
     Refused {
         /// Which one.
         address: IpAddr,
-        /// What it is.
+        /// The kind.
         kind: Kind,
     },
 }
@@ -219,12 +219,12 @@ impl Checked {
         Self::check_for(answers, false)
     }
 
-    /// The same, where they may also lie in a network of the operator's own.
+    /// The same, for answers that may also be in a network of the operator's own.
     pub(crate) fn check_for(answers: &[IpAddr], own_network: bool) -> Result<Self, BadAnswers> {
         if answers.is_empty() {
             return Err(BadAnswers::None);
         }
-        if answers.len() > MOST_ANSWERS {
+        if answers.len() > MAX_ANSWERS {
             return Err(BadAnswers::TooMany);
         }
         for &address in answers {
@@ -235,7 +235,7 @@ impl Checked {
         Ok(Self(answers.to_vec()))
     }
 
-    /// Where a connection is tried, one after the other. Both families have their turn.
+    /// The addresses to try, one after the other. Both families have their turn.
     #[must_use]
     pub fn targets(&self, port: u16) -> Vec<Target> {
         let (sixes, fours): (Vec<_>, Vec<_>) = self.0.iter().partition(|address| address.is_ipv6());
@@ -248,7 +248,7 @@ impl Checked {
             order.extend(second.next());
         }
         order.extend(second);
-        order.truncate(MOST_TRIES);
+        order.truncate(MAX_TRIES);
         order.into_iter().map(|address| Target(SocketAddr::new(address, port))).collect()
     }
 }

@@ -12,9 +12,9 @@ use crate::host::{Host, Name};
 use crate::reason::Reason;
 
 /// The largest `ClientHello` message. With post-quantum key shares it has about 2 KiB.
-pub const MOST_MESSAGE: usize = 16 << 10;
+pub const MAX_MESSAGE_BYTES: usize = 16 << 10;
 /// The most bytes on the wire, with record headers.
-pub const MOST_BYTES: usize = 32 << 10;
+pub const MAX_HELLO_BYTES: usize = 32 << 10;
 
 /// The result of the bytes so far.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub enum Read {
     /// The message is complete.
     ClientHello(ClientHello),
     /// It is refused, whatever follows.
-    Refused(BadHello),
+    Refused(ClientHelloError),
 }
 
 /// A complete `ClientHello`.
@@ -36,12 +36,12 @@ pub struct ClientHello {
 
 /// Why a `ClientHello` is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadHello {
+pub enum ClientHelloError {
     /// It is something else.
-    #[error("what came is not a TLS handshake")]
+    #[error("the first bytes are not a TLS handshake")]
     NotTls,
     /// It is too large.
-    #[error("the hello has more than {MOST_MESSAGE} bytes, or {MOST_BYTES} with its records")]
+    #[error("the hello has more than {MAX_MESSAGE_BYTES} bytes, or {MAX_HELLO_BYTES} with its records")]
     TooLarge,
     /// It breaks the format.
     #[error("the hello is malformed: {0}")]
@@ -63,13 +63,13 @@ pub enum BadHello {
     Encrypted,
 }
 
-impl BadHello {
+impl ClientHelloError {
     /// The reason that it is denied for.
     #[must_use]
     pub fn reason(self) -> Reason {
         match self {
             Self::NotTls => Reason::NotTls,
-            Self::TooLarge | Self::Malformed(_) | Self::TwoNames | Self::BadName => Reason::BadHello,
+            Self::TooLarge | Self::Malformed(_) | Self::TwoNames | Self::BadName => Reason::BadClientHello,
             Self::NoName => Reason::NoName,
             Self::SniMismatch => Reason::OtherName,
             Self::Encrypted => Reason::EncryptedHello,
@@ -79,12 +79,12 @@ impl BadHello {
 
 impl ClientHello {
     /// Checks the SNI against the host of the tunnel. For an address there must be none.
-    pub fn check_sni(&self, host: &Host) -> Result<(), BadHello> {
+    pub fn check_sni(&self, host: &Host) -> Result<(), ClientHelloError> {
         match (host, &self.name) {
             (Host::Name(host), Some(name)) if host == name => Ok(()),
             (Host::Address(_), None) => Ok(()),
-            (Host::Name(_), None) => Err(BadHello::NoName),
-            (_, Some(_)) => Err(BadHello::SniMismatch),
+            (Host::Name(_), None) => Err(ClientHelloError::NoName),
+            (_, Some(_)) => Err(ClientHelloError::SniMismatch),
         }
     }
 }

@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 use crate::rules::{Allowlist, BadRule};
 
 /// The longest that a grant lasts from its making.
-pub const LONGEST: SignedDuration = SignedDuration::from_hours(7 * 24);
+pub const MAX_DURATION: SignedDuration = SignedDuration::from_hours(7 * 24);
 /// The most hosts of a grant.
-const MOST_HOSTS: usize = 100;
+const MAX_HOSTS: usize = 100;
 /// The longest reason.
-const MOST_REASON: usize = 500;
+const MAX_REASON_CHARS: usize = 500;
 
 /// A grant that was checked. One that breaks a rule cannot be made, nor read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,13 +42,13 @@ struct Written {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadGrant {
     /// It names no host, or too many.
-    #[error("a grant names 1 to {MOST_HOSTS} hosts, this one names {0}")]
+    #[error("a grant names 1 to {MAX_HOSTS} hosts, this one names {0}")]
     Hosts(usize),
     /// A host is no rule.
     #[error(transparent)]
     Rule(#[from] BadRule),
     /// The reason is missing, too long or deceiving.
-    #[error("a grant says why, in one line of at most {MOST_REASON} characters that can be seen")]
+    #[error("a grant says why, in one line of at most {MAX_REASON_CHARS} characters that can be seen")]
     Reason,
     /// It ends before it begins.
     #[error("the grant expires at {expires}, which is not after its making at {made}")]
@@ -82,25 +82,25 @@ impl Grant {
         made: Timestamp,
         expires: Timestamp,
     ) -> Result<Self, BadGrant> {
-        if hosts.is_empty() || hosts.len() > MOST_HOSTS {
+        if hosts.is_empty() || hosts.len() > MAX_HOSTS {
             return Err(BadGrant::Hosts(hosts.len()));
         }
         let rules = Allowlist::parse(&hosts)?;
         let is_plain = !reason.trim().is_empty() && visible_line(&reason) == reason;
-        if !is_plain || reason.chars().count() > MOST_REASON {
+        if !is_plain || reason.chars().count() > MAX_REASON_CHARS {
             return Err(BadGrant::Reason);
         }
         if expires <= made {
             return Err(BadGrant::Over { made, expires });
         }
-        if expires.duration_since(made) > LONGEST {
-            let latest = made.checked_add(LONGEST).unwrap_or(Timestamp::MAX);
+        if expires.duration_since(made) > MAX_DURATION {
+            let latest = made.checked_add(MAX_DURATION).unwrap_or(Timestamp::MAX);
             return Err(BadGrant::TooLong { expires, latest });
         }
         Ok(Self { hosts, reason, made, expires, rules: rules.until(expires) })
     }
 
-    /// What may be reached by it at this time. It ends by itself, also during a run.
+    /// The rules that it allows at this time. It ends by itself, also during a run.
     #[must_use]
     pub fn allowlist(&self, now: Timestamp) -> Allowlist {
         if self.holds_at(now) { self.rules.clone() } else { Allowlist::default() }

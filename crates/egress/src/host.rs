@@ -8,8 +8,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// The longest name, and the longest label of one.
-const MOST: usize = 253;
-const MOST_LABEL: usize = 63;
+const MAX_NAME_BYTES: usize = 253;
+const MAX_LABEL_BYTES: usize = 63;
 
 /// A full name, lower-cased.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -31,7 +31,7 @@ pub enum BadHost {
     #[error("there is no host")]
     Empty,
     /// It is longer than names can be.
-    #[error("a name has at most {MOST} characters, and {MOST_LABEL} between two dots")]
+    #[error("a name has at most {MAX_NAME_BYTES} characters, and {MAX_LABEL_BYTES} between two dots")]
     TooLong,
     /// It has characters beyond ASCII.
     #[error("a name is written in ASCII: an international one begins with `xn--`")]
@@ -65,7 +65,7 @@ impl Name {
         if !text.is_ascii() {
             return Err(BadHost::NotAscii);
         }
-        if text.len() > MOST {
+        if text.len() > MAX_NAME_BYTES {
             return Err(BadHost::TooLong);
         }
         if text.len() > 1 && text.ends_with('.') {
@@ -87,7 +87,7 @@ impl Name {
         &self.0
     }
 
-    /// Whether it lies below a domain, at any depth. A domain does not lie below itself.
+    /// Whether it is below a domain, at any depth. A domain is not below itself.
     #[must_use]
     pub fn is_below(&self, domain: &Self) -> bool {
         self.0.strip_suffix(domain.as_str()).is_some_and(|before| before.len() > 1 && before.ends_with('.'))
@@ -98,7 +98,7 @@ fn check_label(label: &str) -> Result<(), BadHost> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || c == '-';
     match label {
         "" => Err(BadHost::EmptyLabel),
-        _ if label.len() > MOST_LABEL => Err(BadHost::TooLong),
+        _ if label.len() > MAX_LABEL_BYTES => Err(BadHost::TooLong),
         _ if label.starts_with('-') || label.ends_with('-') || !label.chars().all(is_plain) => {
             Err(BadHost::Character)
         }
@@ -114,7 +114,7 @@ fn is_number(label: &str) -> bool {
 }
 
 impl Host {
-    /// Reads a host. An IPv6 address stands in brackets.
+    /// Reads a host. An IPv6 address is in brackets.
     pub fn parse(text: &str) -> Result<Self, BadHost> {
         if let Some(inside) = text.strip_prefix('[') {
             let address: Option<Ipv6Addr> = inside.strip_suffix(']').and_then(|inside| inside.parse().ok());

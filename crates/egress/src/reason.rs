@@ -1,5 +1,6 @@
 //! Why something does not pass, in one word each, with what a person can do about it.
 
+use http::StatusCode;
 use serde::Serialize;
 
 /// Why a request is denied.
@@ -26,10 +27,11 @@ pub enum Reason {
     OwnAddress,
     /// The name has too many addresses.
     TooManyAddresses,
-    /// What came in the tunnel is not TLS.
+    /// The bytes in the tunnel are not TLS.
     NotTls,
     /// The TLS hello is not as it must be.
-    BadHello,
+    #[serde(rename = "bad_hello")]
+    BadClientHello,
     /// The TLS hello names no host.
     NoName,
     /// The TLS hello names another host.
@@ -85,9 +87,9 @@ impl Reason {
         )
     }
 
-    /// Its word.
+    /// Its code in records, responses and metrics.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
             Self::NotListed => "not_listed",
             Self::PortNotListed => "port_not_listed",
@@ -100,7 +102,7 @@ impl Reason {
             Self::OwnAddress => "own_address",
             Self::TooManyAddresses => "too_many_addresses",
             Self::NotTls => "not_tls",
-            Self::BadHello => "bad_hello",
+            Self::BadClientHello => "bad_hello",
             Self::NoName => "no_name",
             Self::OtherName => "other_name",
             Self::EncryptedHello => "encrypted_hello",
@@ -115,7 +117,7 @@ impl Reason {
         }
     }
 
-    /// What a person can do about it.
+    /// The next step for a person.
     #[must_use]
     pub fn next_step(self) -> &'static str {
         match self {
@@ -138,7 +140,7 @@ impl Reason {
             }
             Self::TooManyAddresses => "Use a name with fewer addresses.",
             Self::NotTls => "A tunnel carries TLS only; plain HTTP is asked for without one, as `http://`.",
-            Self::BadHello => "Use a TLS client that keeps to the standard.",
+            Self::BadClientHello => "Use a TLS client that keeps to the standard.",
             Self::NoName | Self::OtherName => {
                 "The TLS client must name the host that the tunnel was asked for."
             }
@@ -153,21 +155,21 @@ impl Reason {
         }
     }
 
-    /// The answer's status.
-    pub(crate) fn status(self) -> &'static str {
+    /// The status of the response.
+    pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::BadRequest => "400 Bad Request",
-            Self::SlowRequest => "408 Request Timeout",
-            Self::TunnelQuota | Self::Unrecorded => "503 Service Unavailable",
-            _ => "403 Forbidden",
+            Self::BadRequest => StatusCode::BAD_REQUEST,
+            Self::SlowRequest => StatusCode::REQUEST_TIMEOUT,
+            Self::TunnelQuota | Self::Unrecorded => StatusCode::SERVICE_UNAVAILABLE,
+            _ => StatusCode::FORBIDDEN,
         }
     }
 }
 
 impl Fault {
-    /// Its word.
+    /// Its code in records, responses and metrics.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
             Self::Unresolved => "unresolved",
             Self::SlowResolver => "slow_resolver",
@@ -177,11 +179,11 @@ impl Fault {
         }
     }
 
-    /// The answer's status.
-    pub(crate) fn status(self) -> &'static str {
+    /// The status of the response.
+    pub(crate) fn status(self) -> StatusCode {
         match self {
-            Self::Unresolved | Self::Unreachable | Self::ClientLeft => "502 Bad Gateway",
-            Self::SlowResolver | Self::SlowConnect => "504 Gateway Timeout",
+            Self::Unresolved | Self::Unreachable | Self::ClientLeft => StatusCode::BAD_GATEWAY,
+            Self::SlowResolver | Self::SlowConnect => StatusCode::GATEWAY_TIMEOUT,
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What would be decided about a request, for a person who asks. Nothing is connected to.
+//! The decision about a request without a connection, for a person who asks.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -12,19 +12,19 @@ use crate::reason::{Fault, Reason};
 use crate::resolver::{Resolve as _, System};
 use crate::rules::{Allowlist, EgressRequest, Listing};
 
-/// How long the resolver has.
+/// The timeout of the resolver.
 const RESOLVE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// What would be decided.
+/// The decision that the proxy would make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rehearsed {
     /// Whether it would pass, as far as that is known before a connection.
     pub verdict: EgressVerdict,
     /// The rule that allows it.
     pub rule: Option<String>,
-    /// When that rule ends, where it does.
+    /// The end of that rule, if it has one.
     pub until: Option<Timestamp>,
-    /// Where the name leads, where it was resolved.
+    /// The addresses of the name, if it was resolved.
     pub addresses: Vec<IpAddr>,
     /// More about the reason.
     pub detail: String,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
-use crate::addresses::MOST_ANSWERS;
+use crate::addresses::MAX_ANSWERS;
 use crate::host::Name;
 
 /// Concurrent lookups. One that hangs holds its permit until the system gives up.
@@ -47,7 +47,7 @@ impl Resolve for System {
                     if !answers.contains(&answer.ip()) {
                         answers.push(answer.ip());
                     }
-                    if answers.len() > MOST_ANSWERS {
+                    if answers.len() > MAX_ANSWERS {
                         break;
                     }
                 }

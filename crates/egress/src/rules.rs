@@ -1,4 +1,4 @@
-//! The list of what may be reached. What is not on it is denied.
+//! The list of hosts that may be reached. A host that is not on it is denied.
 //!
 //! | entry | allows |
 //! | --- | --- |
@@ -15,7 +15,7 @@ mod parse;
 
 pub(crate) use parse::shown;
 
-pub use allowlist::{Allowlist, Decision, EgressRequest, Listing, RequestKind};
+pub use allowlist::{Allowlist, EgressRequest, ListDecision, Listing, RequestKind};
 pub use method::Method;
 pub use parse::BadRule;
 
@@ -95,7 +95,7 @@ impl fmt::Display for Rule {
             Scheme::Tls => TLS_PORT,
             Scheme::Plain(methods) => {
                 if methods != READING {
-                    let words: Vec<&str> = methods.iter().map(|method| method.word()).collect();
+                    let words: Vec<&str> = methods.iter().map(|method| method.as_str()).collect();
                     write!(f, "{} ", words.join(","))?;
                 }
                 f.write_str("http://")?;

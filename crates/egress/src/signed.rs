@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::rules::{Allowlist, BadRule};
 
 /// The largest file that is read.
-const MOST_BYTES: usize = 1 << 20;
+const MAX_LIST_BYTES: usize = 1 << 20;
 
 /// A list as it is signed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -24,7 +24,7 @@ impl Signable for SignedList {
     const KIND: &'static str = "herma.egress-list/v1";
 }
 
-/// A key, and what people call it.
+/// A key, and its name.
 #[derive(Clone, Debug)]
 pub struct NamedKey {
     /// Its name in the configuration.
@@ -48,7 +48,7 @@ pub struct Verified {
 #[derive(Debug, thiserror::Error)]
 pub enum BadList {
     /// The file is too large.
-    #[error("the signed egress list has more than {MOST_BYTES} bytes")]
+    #[error("the signed egress list has more than {MAX_LIST_BYTES} bytes")]
     TooLarge,
     /// The file is not one.
     #[error("the signed egress list cannot be read: {0}")]
@@ -58,7 +58,7 @@ pub enum BadList {
     Signature {
         /// The key that it must be signed with.
         key: String,
-        /// What is wrong.
+        /// The problem.
         source: BadSignature,
     },
     /// An entry is no rule.
@@ -78,7 +78,7 @@ pub enum BadList {
 
 /// Reads a signed list and checks that this key signed it. `last` is the one that counts until now.
 pub fn verify(bytes: &[u8], key: &NamedKey, last: Option<&Verified>) -> Result<Verified, BadList> {
-    if bytes.len() > MOST_BYTES {
+    if bytes.len() > MAX_LIST_BYTES {
         return Err(BadList::TooLarge);
     }
     let signed: Signed<SignedList> = serde_json::from_slice(bytes).map_err(BadList::Unreadable)?;

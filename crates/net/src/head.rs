@@ -6,12 +6,9 @@
 use std::sync::LazyLock;
 
 use memchr::memmem::Finder;
-use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 /// The blank line that ends a head.
 const END: &[u8] = b"\r\n\r\n";
-/// The room for one read.
-const READ_BYTES: usize = 4 << 10;
 
 /// The bounds of a head.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,15 +77,18 @@ pub enum BadHead {
     #[error("`content-length` must be there once, as a plain number")]
     ContentLength,
     /// The request has a `transfer-encoding`.
-    #[error("`transfer-encoding` is not taken; send the body with `content-length`")]
+    #[error("`transfer-encoding` is not accepted; send the body with `content-length`")]
     TransferEncoding,
     /// Bytes came before the response to the request before them was complete.
     #[error("a request came before the response to the one before it was complete; send one at a time")]
     Pipelined,
+    /// The head was not complete in time.
+    #[error("the head of the request was not complete in time; send it at once after connecting")]
+    TimedOut,
 }
 
 impl BadHead {
-    /// The status that tells the client.
+    /// The status of the response.
     #[must_use]
     pub fn status(self) -> http::StatusCode {
         match self {
@@ -96,6 +96,7 @@ impl BadHead {
                 http::StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE
             }
             Self::TransferEncoding => http::StatusCode::LENGTH_REQUIRED,
+            Self::TimedOut => http::StatusCode::REQUEST_TIMEOUT,
             Self::RequestLine
             | Self::LineEnd
             | Self::Folded
@@ -120,26 +121,6 @@ pub fn find_end(bytes: &[u8], scanned: usize, limits: HeadLimits) -> Result<Opti
         // A parser that accepts a bare LF would see the end of the head here.
         None if has_bare_line_feed(bytes, from) => Err(BadHead::LineEnd),
         None => Ok(None),
-    }
-}
-
-/// Reads until `buffer` begins with a complete head and gives its length without the blank line. Bytes behind the head stay
-/// in `buffer`. `None` means that the client left before.
-pub async fn read(
-    stream: &mut (impl AsyncRead + Unpin),
-    buffer: &mut Vec<u8>,
-    limits: HeadLimits,
-) -> Result<Option<usize>, BadHead> {
-    let mut scanned = buffer.len();
-    loop {
-        buffer.reserve(READ_BYTES);
-        if !matches!(stream.read_buf(buffer).await, Ok(1..)) {
-            return Ok(None);
-        }
-        if let Some(length) = find_end(buffer, scanned, limits)? {
-            return Ok(Some(length));
-        }
-        scanned = buffer.len();
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
-/// Limits how long something may be waited for. Only waiting counts: time in which nobody polls is not the peer's silence.
+/// Limits how long something may be waited for. Only waiting counts: time without a poll is not the peer's silence.
 #[derive(Debug)]
 pub struct IdleTimeout {
     limit: Duration,
@@ -29,7 +29,9 @@ impl IdleTimeout {
 
     /// Starts the timer if it is stopped. Ready once it has elapsed.
     pub fn poll_elapsed(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        let end = *self.waiting_since.get_or_insert_with(Instant::now) + self.limit;
+        let since = *self.waiting_since.get_or_insert_with(Instant::now);
+        // A limit beyond the range of the clock never elapses.
+        let Some(end) = since.checked_add(self.limit) else { return Poll::Pending };
         let sleep = self.sleep.get_or_insert_with(|| Box::pin(sleep_until(end)));
         loop {
             ready!(sleep.as_mut().poll(cx));

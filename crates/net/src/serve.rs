@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::pin::{Pin, pin};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -18,8 +18,8 @@ use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::watch;
 
-use crate::head::{BadHead, HeadLimits};
-use crate::strict_stream::{Control, StrictStream};
+use crate::head::{BadHead, HeadLimits, validate};
+use crate::strict_stream::{Control, HeadCheck, StrictStream};
 
 /// How a connection is served.
 #[derive(Clone, Copy, Debug)]
@@ -34,7 +34,7 @@ pub struct Options {
     pub refuse: fn(BadHead) -> Response<Bytes>,
 }
 
-/// Serves a connection until the client leaves, or until `stop` changes and no request is under way. The handler is dropped
+/// Serves a connection until the client leaves, or until `stop` changes and no request is in flight. The handler is dropped
 /// when the client leaves before it is done, and so is the body of its response.
 pub async fn serve<S, F, B>(
     stream: S,
@@ -48,11 +48,13 @@ pub async fn serve<S, F, B>(
     B::Error: Into<Box<dyn std::error::Error + Send + Sync>>,
 {
     let control = Arc::new(Control::default());
-    let strict =
-        StrictStream::new(stream, control.clone(), options.head, options.head_timeout, options.write_timeout);
+    let refusal = Refusal::default();
+    let check = Validate { limits: options.head, refusal: refusal.clone() };
+    let (head_timeout, write_timeout) = (options.head_timeout, options.write_timeout);
+    let strict = StrictStream::new(stream, check, control.clone(), options.head, head_timeout, write_timeout);
     let service = service_fn(|request: Request<Incoming>| {
         let is_old = request.version() < Version::HTTP_11;
-        let outcome = match control.refusal() {
+        let outcome = match refusal.get() {
             Some(bad) => Err(bad),
             None => Ok(handler(request)),
         };
@@ -90,7 +92,7 @@ pub async fn serve<S, F, B>(
             control.close_when_idle();
         }
         loop {
-            // Nobody is left to be told of a connection that broke.
+            // A connection that broke has no client to report to.
             let polled = connection.as_mut().poll(cx).map(drop);
             if polled.is_ready() || !control.take_unnoticed() {
                 return polled;
@@ -98,6 +100,32 @@ pub async fn serve<S, F, B>(
         }
     })
     .await;
+}
+
+/// The reason why the current head is refused.
+#[derive(Clone, Debug, Default)]
+struct Refusal(Arc<Mutex<Option<BadHead>>>);
+
+impl Refusal {
+    fn get(&self) -> Option<BadHead> {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn set(&self, bad: BadHead) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(bad);
+    }
+}
+
+/// Accepts every head that is valid.
+struct Validate {
+    limits: HeadLimits,
+    refusal: Refusal,
+}
+
+impl HeadCheck for Validate {
+    fn check(&mut self, head: Result<&[u8], BadHead>) -> Option<u64> {
+        head.and_then(|head| validate(head, self.limits)).map_err(|bad| self.refusal.set(bad)).ok()
+    }
 }
 
 /// A response body that tells the stream when hyper is done with it.

@@ -1,6 +1,6 @@
 //! The fields of a `ClientHello`. Every length must fit exactly.
 
-use super::{BadHello, ClientHello};
+use super::{ClientHello, ClientHelloError};
 use crate::host::Name;
 
 /// The extension `server_name`.
@@ -42,25 +42,26 @@ impl<'a> Bytes<'a> {
 }
 
 /// Reads the message without its head.
-pub(super) fn parse(message: &[u8]) -> Result<ClientHello, BadHello> {
+pub(super) fn parse(message: &[u8]) -> Result<ClientHello, ClientHelloError> {
     let mut bytes = Bytes(message);
-    let extensions = before_extensions(&mut bytes).ok_or(BadHello::Malformed("its fields do not fit"))?;
+    let extensions =
+        before_extensions(&mut bytes).ok_or(ClientHelloError::Malformed("its fields do not fit"))?;
     if !bytes.0.is_empty() {
-        return Err(BadHello::Malformed("something follows the extensions"));
+        return Err(ClientHelloError::Malformed("something follows the extensions"));
     }
     let mut seen = Vec::new();
     let mut name = None;
     let mut rest = Bytes(extensions);
     while !rest.0.is_empty() {
-        let cut = BadHello::Malformed("an extension ends too early");
+        let cut = ClientHelloError::Malformed("an extension ends too early");
         let kind = rest.number().ok_or(cut)?;
         let content = rest.long().ok_or(cut)?;
         if ENCRYPTED.contains(&kind) {
-            return Err(BadHello::Encrypted);
+            return Err(ClientHelloError::Encrypted);
         }
         if kind == SERVER_NAME {
             if name.is_some() {
-                return Err(BadHello::TwoNames);
+                return Err(ClientHelloError::TwoNames);
             }
             name = Some(server_name(content)?);
         }
@@ -68,7 +69,7 @@ pub(super) fn parse(message: &[u8]) -> Result<ClientHello, BadHello> {
     }
     seen.sort_unstable();
     if !seen.is_sorted_by(|a, b| a < b) {
-        return Err(BadHello::Malformed("an extension is there twice"));
+        return Err(ClientHelloError::Malformed("an extension is there twice"));
     }
     Ok(ClientHello { name })
 }
@@ -93,8 +94,8 @@ fn before_extensions<'a>(bytes: &mut Bytes<'a>) -> Option<&'a [u8]> {
 }
 
 /// The one name in the list of names.
-fn server_name(content: &[u8]) -> Result<Name, BadHello> {
-    let malformed = BadHello::Malformed("the list of names does not fit");
+fn server_name(content: &[u8]) -> Result<Name, ClientHelloError> {
+    let malformed = ClientHelloError::Malformed("the list of names does not fit");
     let mut content = Bytes(content);
     let mut list = Bytes(content.long().ok_or(malformed)?);
     if !content.0.is_empty() {
@@ -103,11 +104,11 @@ fn server_name(content: &[u8]) -> Result<Name, BadHello> {
     let kind = list.byte().ok_or(malformed)?;
     let name = list.long().ok_or(malformed)?;
     if !list.0.is_empty() {
-        return Err(BadHello::TwoNames);
+        return Err(ClientHelloError::TwoNames);
     }
     if kind != HOST_NAME {
-        return Err(BadHello::BadName);
+        return Err(ClientHelloError::BadName);
     }
-    let name = std::str::from_utf8(name).map_err(|_| BadHello::BadName)?;
-    Name::parse(name).map_err(|_| BadHello::BadName)
+    let name = std::str::from_utf8(name).map_err(|_| ClientHelloError::BadName)?;
+    Name::parse(name).map_err(|_| ClientHelloError::BadName)
 }

@@ -1,23 +1,31 @@
-//! The response to a denied request.
+//! The proxy's own responses, and the graceful end of a connection.
 
 use std::time::Duration;
 
+use bytes::Bytes;
+use http::header::CONTENT_TYPE;
+use http::{HeaderName, HeaderValue, Response, StatusCode};
+use http_body_util::Full;
+use hyper::ext::ReasonPhrase;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 
 use crate::decision::{EgressVerdict, ProxyDecision};
 
 /// How long, and how much, is still read after a response, so that the client sees it.
 const LINGER: Duration = Duration::from_secs(3);
-const MOST_LINGER: u64 = 64 << 10;
+const MAX_LINGER_BYTES: u64 = 64 << 10;
+
+const REASON_HEADER: HeaderName = HeaderName::from_static("x-herma-egress");
 
 /// The response to a request that does not pass.
-pub(super) fn refusal(decided: &ProxyDecision) -> Vec<u8> {
-    let (status, done, word, next_step) = match decided.verdict {
-        EgressVerdict::Allowed => return Vec::new(),
-        EgressVerdict::Denied(reason) => (reason.status(), "denied", reason.word(), reason.next_step()),
-        EgressVerdict::Failed(fault) => (fault.status(), "could not reach", fault.word(), "Try again later."),
+pub(super) fn refusal(decided: &ProxyDecision) -> Response<Full<Bytes>> {
+    let (status, outcome, reason, next_step) = match decided.verdict {
+        EgressVerdict::Denied(reason) => (reason.status(), "denied", reason.code(), reason.next_step()),
+        EgressVerdict::Failed(fault) => (fault.status(), "could not reach", fault.code(), "Try again later."),
+        // Nothing refuses an allowed request.
+        EgressVerdict::Allowed => (StatusCode::OK, "allowed", "allowed", ""),
     };
-    let what = match (decided.method.as_str(), decided.host.as_str()) {
+    let request = match (decided.method.as_str(), decided.host.as_str()) {
         ("", _) => "the request".to_owned(),
         (method, host) => format!("{method} {host}:{}", decided.port),
     };
@@ -25,16 +33,37 @@ pub(super) fn refusal(decided: &ProxyDecision) -> Vec<u8> {
         "" => String::new(),
         detail => format!(" ({detail})"),
     };
-    let body = format!("herma egress {done} {what}: {word}{detail}. {next_step}\n");
-    // Many clients show only the status line.
-    let head = format!(
-        "HTTP/1.1 {status} (herma egress: {word})\r\ncontent-type: text/plain; charset=utf-8\r\ncontent-length: {}\r\n\
-         x-herma-egress: {word}\r\nconnection: close\r\n\r\n",
-        body.len()
-    );
+    let body = format!("herma egress {outcome} {request}: {reason}{detail}. {next_step}\n");
     // A response to HEAD has no body.
-    let body = if decided.method == "HEAD" { "" } else { &body };
-    [head.as_bytes(), body.as_bytes()].concat()
+    let body = if decided.method == "HEAD" { String::new() } else { body };
+    response(status, reason, body)
+}
+
+/// The response to an allowed request to which the server gave none that can be forwarded.
+pub(super) fn no_response() -> Response<Full<Bytes>> {
+    let body = "herma egress got no valid HTTP/1.1 response from the server. Try again later.\n";
+    response(StatusCode::BAD_GATEWAY, "no_response", body.to_owned())
+}
+
+/// The response that turns a connection into a tunnel.
+pub(super) fn established() -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::default());
+    response.extensions_mut().insert(ReasonPhrase::from_static(b"Connection established"));
+    response
+}
+
+fn response(status: StatusCode, reason: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    headers.insert(REASON_HEADER, HeaderValue::from_static(reason));
+    // Many clients show only the status line.
+    let phrase = format!("{} (herma egress: {reason})", status.canonical_reason().unwrap_or_default());
+    if let Ok(phrase) = ReasonPhrase::try_from(phrase) {
+        response.extensions_mut().insert(phrase);
+    }
+    response
 }
 
 /// Writes the last bytes of a connection and closes it gracefully: closing with unread bytes would reset it, and the client
@@ -43,8 +72,8 @@ pub(super) async fn finish(client: &mut (impl AsyncRead + AsyncWrite + Unpin), b
     let write = async {
         client.write_all(bytes).await?;
         client.shutdown().await?;
-        tokio::io::copy(&mut client.take(MOST_LINGER), &mut tokio::io::sink()).await
+        tokio::io::copy(&mut client.take(MAX_LINGER_BYTES), &mut tokio::io::sink()).await
     };
-    // A client that does not read its response goes without.
+    // A client that does not read its response gets none.
     let _ = tokio::time::timeout(LINGER, write).await;
 }

@@ -1,4 +1,4 @@
-//! What a proxy has counted.
+//! The counters of a proxy.
 
 use std::collections::BTreeMap;
 
@@ -24,9 +24,9 @@ pub enum Cut {
 }
 
 impl Cut {
-    /// Its word.
+    /// Its code in records, responses and metrics.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn code(self) -> &'static str {
         match self {
             Self::Broken => "broken",
             Self::Idle => "idle",
@@ -37,7 +37,7 @@ impl Cut {
     }
 }
 
-/// What a proxy has counted so far.
+/// The counters of a proxy.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Requests that passed.

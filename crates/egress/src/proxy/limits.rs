@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use herma_net::head::HeadLimits;
 
-/// What one proxy takes, and how long.
+/// The limits of one proxy.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// From the connection to the end of the request's head.

@@ -1,4 +1,4 @@
-//! What a proxy counts, in the form that Prometheus reads, at a listener of the operator's own. Words of herma only: no host,
+//! The counters of a proxy as Prometheus metrics, at a listener of the operator. Labels are herma's own codes: no host,
 //! no address, no run.
 
 use std::sync::Arc;
@@ -34,13 +34,13 @@ pub(super) fn text(counts: &Counts) -> String {
     };
     add(&decisions, vec![("verdict", "allowed")], counts.allowed);
     for (reason, count) in &counts.denied {
-        add(&decisions, vec![("verdict", "denied"), ("reason", reason.word())], *count);
+        add(&decisions, vec![("verdict", "denied"), ("reason", reason.code())], *count);
     }
     for (fault, count) in &counts.failed {
-        add(&decisions, vec![("verdict", "failed"), ("reason", fault.word())], *count);
+        add(&decisions, vec![("verdict", "failed"), ("reason", fault.code())], *count);
     }
     for (cause, count) in &counts.cut {
-        add(&cut, vec![("cause", cause.word())], *count);
+        add(&cut, vec![("cause", cause.code())], *count);
     }
     add(&bytes, vec![("direction", "out")], counts.bytes_out);
     add(&bytes, vec![("direction", "in")], counts.bytes_in);

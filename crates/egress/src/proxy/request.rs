@@ -1,4 +1,8 @@
-//! The meaning of a request head, and the head that is forwarded.
+//! The meaning of a request head, and the request that is forwarded. One reading of the bytes serves both.
+
+use http::header::{CONNECTION, HOST};
+use http::uri::PathAndQuery;
+use http::{HeaderName, HeaderValue, Uri};
 
 use herma_net::head::{BadHead, HttpVersion, RequestHead};
 
@@ -22,15 +26,8 @@ const HOP_BY_HOP: &[&str] = &[
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) asked: EgressRequest,
-    /// The forwarded request, where it is plain HTTP.
-    pub(super) plain: Option<Plain>,
-}
-
-/// A plain request as it is forwarded.
-#[derive(Debug)]
-pub(super) struct Plain {
-    pub(super) head: Vec<u8>,
-    pub(super) body: u64,
+    /// The forwarded request without its body, if it is plain HTTP.
+    pub(super) plain: Option<http::Request<()>>,
 }
 
 /// Why a request cannot be decided on.
@@ -59,17 +56,24 @@ fn bad(why: &'static str) -> BadRequest {
 
 /// Interprets a head.
 pub(super) fn read(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
-    let body = head.body_length;
-    if head.method == "CONNECT" {
-        if body > 0 {
-            return Err(bad("CONNECT has no body"));
-        }
-        let (host, port) = place(head.target, RequestKind::Tunnel)?;
-        let port = port.ok_or(bad("CONNECT needs a port, as in `example.org:443`"))?;
-        let asked = EgressRequest { host, port, kind: RequestKind::Tunnel };
-        host_agrees(head, &asked, port)?;
-        return Ok(Request { asked, plain: None });
+    let request = if head.method == "CONNECT" { read_connect(head) } else { read_plain(head) }?;
+    // hyper reads the target as well: it must not refuse a request that has been decided on.
+    head.target.parse::<Uri>().map_err(|_| bad("the target is not a URL"))?;
+    Ok(request)
+}
+
+fn read_connect(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
+    if head.body_length > 0 {
+        return Err(bad("CONNECT has no body"));
     }
+    let (host, port) = place(head.target, RequestKind::Tunnel)?;
+    let port = port.ok_or(bad("CONNECT needs a port, as in `example.org:443`"))?;
+    let asked = EgressRequest { host, port, kind: RequestKind::Tunnel };
+    host_agrees(head, &asked, port)?;
+    Ok(Request { asked, plain: None })
+}
+
+fn read_plain(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
     let method = Method::of(head.method).ok_or(bad("the method is not one that passes"))?;
     let Some(rest) = head.target.strip_prefix("http://") else {
         return Err(bad(if head.target.starts_with("https://") {
@@ -88,8 +92,8 @@ pub(super) fn read(head: &RequestHead<'_>) -> Result<Request, BadRequest> {
     let (host, port) = place(authority, RequestKind::Plain(method))?;
     let asked = EgressRequest { host, port: port.unwrap_or(PLAIN_PORT), kind: RequestKind::Plain(method) };
     host_agrees(head, &asked, PLAIN_PORT)?;
-    let head = forwarded_head(head, &asked, method, path)?;
-    Ok(Request { asked, plain: Some(Plain { head, body }) })
+    let plain = forwarded(head, &asked, method, path)?;
+    Ok(Request { asked, plain: Some(plain) })
 }
 
 fn place(text: &str, kind: RequestKind) -> Result<(Host, Option<u16>), BadRequest> {
@@ -115,28 +119,34 @@ fn host_agrees(head: &RequestHead<'_>, asked: &EgressRequest, usual: u16) -> Res
     }
 }
 
-/// The forwarded head: origin form, and one request per connection.
-fn forwarded_head(
+/// The forwarded request: origin form, and one request per connection.
+fn forwarded(
     head: &RequestHead<'_>,
     asked: &EgressRequest,
     method: Method,
     path: &str,
-) -> Result<Vec<u8>, BadRequest> {
+) -> Result<http::Request<()>, BadRequest> {
     let dropped = dropped(head)?;
     let slash = if path.starts_with('/') { "" } else { "/" };
+    let path: PathAndQuery =
+        format!("{slash}{path}").parse().map_err(|_| bad("the path has characters that no URL has"))?;
     let port = if asked.port == PLAIN_PORT { String::new() } else { format!(":{}", asked.port) };
-    let first = format!("{} {slash}{path} HTTP/1.1\r\nhost: {}{port}\r\n", method.word(), asked.host);
-    let mut sent = first.into_bytes();
+    let mut request = http::Request::new(());
+    *request.method_mut() = method.as_str().parse().map_err(|_| bad("the method is not one that passes"))?;
+    *request.uri_mut() = path.into();
+    let headers = request.headers_mut();
+    let host = HeaderValue::try_from(format!("{}{port}", asked.host));
+    headers.insert(HOST, host.map_err(|_| bad("the host is not one that a header can have"))?);
     for (name, value) in &head.headers {
         if !dropped.iter().any(|dropped| dropped.eq_ignore_ascii_case(name)) {
-            sent.extend_from_slice(name.as_bytes());
-            sent.extend_from_slice(b": ");
-            sent.extend_from_slice(value);
-            sent.extend_from_slice(b"\r\n");
+            let name = HeaderName::from_bytes(name.as_bytes());
+            let value = HeaderValue::from_bytes(value);
+            let (Ok(name), Ok(value)) = (name, value) else { return Err(bad("a header is not valid")) };
+            headers.append(name, value);
         }
     }
-    sent.extend_from_slice(b"connection: close\r\n\r\n");
-    Ok(sent)
+    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    Ok(request)
 }
 
 /// The headers that are not forwarded: the hop-by-hop ones, and those that `connection` names.
@@ -189,38 +199,34 @@ mod tests {
         ":",
     ];
 
-    fn named<'a>(head: &'a RequestHead<'_>, name: &str) -> Vec<&'a [u8]> {
-        head.headers.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name)).map(|(_, value)| *value).collect()
+    fn named<'a>(request: &'a http::Request<()>, name: &str) -> Vec<&'a [u8]> {
+        request.headers().get_all(name).iter().map(HeaderValue::as_bytes).collect()
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(4096))]
 
         #[test]
-        fn what_is_sent_further_can_be_read_in_one_way_only(
+        fn a_forwarded_request_has_one_interpretation(
             first in 0usize..3, host in 3usize..5, rest in prop::collection::vec(0..PIECES.len(), 0..4),
             garbage in prop::collection::vec(any::<u8>(), 0..3),
         ) {
             let pieces: String = [first, host].iter().chain(&rest).map(|at| PIECES[*at]).collect();
             let bytes = [pieces.trim_end_matches("\r\n").as_bytes(), &garbage].concat();
-            let Ok(request) = head::parse(&bytes, HEAD_LIMITS).map_err(BadRequest::from).and_then(|head| read(&head)) else {
-                return Ok(());
-            };
-            let Some(plain) = request.plain else {
+            let Ok(head) = head::parse(&bytes, HEAD_LIMITS) else { return Ok(()) };
+            let Ok(request) = read(&head) else { return Ok(()) };
+            let Some(sent) = request.plain else {
                 prop_assert!(bytes.starts_with(b"CONNECT "));
                 return Ok(());
             };
-            let end = plain.head.len() - 4;
-            prop_assert_eq!(memchr::memmem::find(&plain.head, b"\r\n\r\n"), Some(end));
-            let sent = head::parse(&plain.head[..end], HEAD_LIMITS).unwrap();
-            prop_assert!(sent.target.starts_with('/'));
+            prop_assert!(sent.uri().to_string().starts_with('/'));
             prop_assert_eq!(named(&sent, "host").len(), 1);
             prop_assert!(named(&sent, "host")[0].starts_with(b"example.org"));
             prop_assert_eq!(named(&sent, "connection"), vec![b"close".as_slice()]);
             prop_assert!(named(&sent, "transfer-encoding").is_empty() && named(&sent, "te").is_empty());
             let lengths = named(&sent, "content-length");
-            let said: u64 = lengths.first().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
-            prop_assert!(lengths.len() <= 1 && said == plain.body);
+            let length: u64 = lengths.first().map_or(0, |text| std::str::from_utf8(text).unwrap().parse().unwrap());
+            prop_assert!(lengths.len() <= 1 && length == head.body_length);
         }
 
         #[test]

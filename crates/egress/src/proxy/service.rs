@@ -36,9 +36,9 @@ pub enum Mode {
     Learn,
 }
 
-/// What a proxy allows.
+/// The configuration of a proxy.
 pub struct Options {
-    /// What may be reached.
+    /// The hosts that may be reached.
     pub allowlist: Allowlist,
     /// The treatment of hosts that are not listed.
     pub mode: Mode,
@@ -86,10 +86,10 @@ pub struct Handle {
     ending: watch::Sender<bool>,
 }
 
-/// What a proxy leaves.
+/// The totals of a proxy that has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Ended {
-    /// What it counted.
+pub struct ProxyTotals {
+    /// Its counters.
     pub counts: Counts,
     /// The rules that would have allowed what the mode `learn` let through.
     pub learned: BTreeSet<String>,
@@ -106,13 +106,13 @@ pub enum StartError {
     Listen {
         /// Where.
         listen: Listen,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
 
 impl Service {
-    /// Starts a proxy. It listens nowhere until it is told to.
+    /// Starts a proxy. It listens nowhere until [`Handle::listen`].
     pub fn start(options: Options) -> Result<Handle, StartError> {
         let limits = &options.limits;
         let runtime = tokio::runtime::Builder::new_multi_thread()
@@ -159,7 +159,7 @@ impl Handle {
         self.shared.replace(allowlist);
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         self.shared.counts()
@@ -180,9 +180,9 @@ impl Handle {
     /// Ends every tunnel and the proxy. After it nothing passes and no decision is recorded. Not to be called from an
     /// asynchronous task.
     #[must_use]
-    pub fn end(mut self) -> Ended {
+    pub fn end(mut self) -> ProxyTotals {
         self.stop(SHUTDOWN_TIMEOUT);
-        Ended { counts: self.shared.counts(), learned: self.shared.learned() }
+        ProxyTotals { counts: self.shared.counts(), learned: self.shared.learned() }
     }
 
     fn stop(&mut self, within: Duration) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use herma_core::{Clock, Timestamp};
@@ -34,6 +34,8 @@ pub(super) struct Shared {
     tunnels: Arc<Semaphore>,
     requests: AtomicU64,
     bytes_left: AtomicU64,
+    /// Whether the run asked for more bytes than were left.
+    is_quota_spent: AtomicBool,
     pub(super) bytes_out: AtomicU64,
     pub(super) bytes_in: AtomicU64,
 }
@@ -79,6 +81,7 @@ impl Shared {
         Self {
             tunnels: Arc::new(Semaphore::new(limits.tunnels.min(Semaphore::MAX_PERMITS))),
             bytes_left: AtomicU64::new(limits.bytes),
+            is_quota_spent: AtomicBool::new(false),
             limits,
             own_network,
             resolver,
@@ -133,20 +136,27 @@ impl Shared {
         })
     }
 
-    /// Takes bytes from the quota of the run. Once they do not suffice, the quota is empty.
+    /// Takes bytes from the quota of the run. Once they do not suffice, the quota is spent.
     pub(super) fn take_bytes(&self, count: usize) -> Result<(), Cut> {
         let count = u64::try_from(count).unwrap_or(u64::MAX);
         let taken = self
             .bytes_left
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count));
-        taken.map(drop).map_err(|_| {
-            self.bytes_left.store(0, Ordering::Relaxed);
-            Cut::Bytes
-        })
+            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(count))
+            .is_ok();
+        if taken && !self.is_quota_spent.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        self.is_quota_spent.store(true, Ordering::Relaxed);
+        Err(Cut::Bytes)
+    }
+
+    /// Gives back bytes that were taken and did not move.
+    pub(super) fn give_back_bytes(&self, count: usize) {
+        self.bytes_left.fetch_add(u64::try_from(count).unwrap_or(0), Ordering::Relaxed);
     }
 
     pub(super) fn has_bytes(&self) -> bool {
-        self.bytes_left.load(Ordering::Relaxed) > 0
+        !self.is_quota_spent.load(Ordering::Relaxed) && self.bytes_left.load(Ordering::Relaxed) > 0
     }
 
     /// Records a decision before it takes effect. A request that cannot be recorded does not pass.
@@ -170,6 +180,11 @@ impl Shared {
                 Err(Denial::denied(Reason::Unrecorded).because(unrecorded.to_string()))
             }
         }
+    }
+
+    /// Whether the proxy still runs.
+    pub(super) fn is_open(&self) -> bool {
+        *self.is_open.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Stops decisions. None is recorded after it, and so no new request passes.

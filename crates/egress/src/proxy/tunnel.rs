@@ -1,39 +1,43 @@
 //! A tunnel: the SNI must match the host of the CONNECT, then bytes pass both ways.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, split};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, copy_bidirectional_with_sizes};
 use tokio::time::timeout;
 
 use super::answer;
 use super::connection::{Stream, Subject};
-use super::copy::{Direction, Passage};
-use super::counts::Cut;
 use super::dial::Open;
+use super::passage::{Metered, Passage};
 use super::shared::{Denial, Shared};
-use crate::client_hello::{BadHello, Read, Reader};
+use crate::client_hello::{ClientHelloError, Read, Reader};
 use crate::host::Host;
 use crate::reason::{Fault, Reason};
 use crate::rules::EgressRequest;
 
-const ESTABLISHED: &[u8] = b"HTTP/1.1 200 Connection established\r\n\r\n";
+/// The copy buffer of each direction.
+const BUFFER_BYTES: usize = 64 << 10;
 /// TLS alerts, so that clients report more than a closed connection: `unrecognized_name` and `handshake_failure`.
 const UNKNOWN_NAME: &[u8] = &[21, 3, 1, 0, 2, 2, 112];
 const HANDSHAKE_FAILURE: &[u8] = &[21, 3, 1, 0, 2, 2, 40];
 
+/// A tunnel whose CONNECT was answered, and whose `ClientHello` is not checked yet.
+pub(super) struct PendingTunnel {
+    pub(super) subject: Subject,
+    pub(super) asked: EgressRequest,
+    pub(super) open: Open,
+}
+
+/// Runs a tunnel. `early` has the bytes that came behind the CONNECT.
 pub(super) async fn run<S: Stream>(
-    shared: &Shared,
+    shared: &Arc<Shared>,
     mut client: S,
-    subject: &Subject,
-    asked: &EgressRequest,
-    open: Open,
-    rest: Vec<u8>,
+    early: Vec<u8>,
+    tunnel: PendingTunnel,
 ) {
-    if client.write_all(ESTABLISHED).await.is_err() {
-        subject.refuse(shared, Denial::failed(Fault::ClientLeft));
-        return;
-    }
-    let mut held = rest;
+    let PendingTunnel { subject, asked, open } = tunnel;
+    let mut held = early;
     let reading = timeout(shared.limits.hello, hello(&mut client, &mut held, &asked.host)).await;
     let denial = match reading {
         Ok(Ok(())) => None,
@@ -47,11 +51,20 @@ pub(super) async fn run<S: Stream>(
         answer::finish(&mut client, alert).await;
         return;
     }
-    if subject.allow(shared, asked, &open).is_err() {
+    if subject.allow(shared, &asked, &open).is_err() {
         return answer::finish(&mut client, HANDSHAKE_FAILURE).await;
     }
-    let passage = Passage::new(shared, lifetime(shared, &open));
-    passage.run(both_ways(&passage, client, open, held)).await;
+    let passage = Arc::new(Passage::new(shared.clone(), lifetime(shared, &open)));
+    let Open { server, _permit, .. } = open;
+    let mut server = Metered::new(server, passage.clone());
+    passage
+        .run(async {
+            server.write_all(&held).await?;
+            drop(held);
+            // A half-close is passed on, and the other direction goes on.
+            copy_bidirectional_with_sizes(&mut client, &mut server, BUFFER_BYTES, BUFFER_BYTES).await
+        })
+        .await;
 }
 
 /// The longest lifetime of a tunnel: not longer than the grant that allows it.
@@ -87,32 +100,10 @@ async fn hello(client: &mut impl Stream, held: &mut Vec<u8>, host: &Host) -> Res
     };
     judged.map_err(|bad| {
         let alert = match bad {
-            BadHello::NotTls => b"".as_slice(),
-            BadHello::SniMismatch | BadHello::NoName => UNKNOWN_NAME,
+            ClientHelloError::NotTls => b"".as_slice(),
+            ClientHelloError::SniMismatch | ClientHelloError::NoName => UNKNOWN_NAME,
             _ => HANDSHAKE_FAILURE,
         };
         Refused { denial: Denial::denied(bad.reason()).because(bad.to_string()), alert }
     })
-}
-
-/// Copies both ways. A half-close is passed on, and the other direction goes on.
-async fn both_ways<S: Stream>(
-    passage: &Passage<'_>,
-    client: S,
-    mut open: Open,
-    held: Vec<u8>,
-) -> Result<(), Cut> {
-    let (mut from_server, mut to_server) = open.server.split();
-    let (mut from_client, mut to_client) = split(client);
-    let out = async {
-        passage.write(&mut to_server, &held, Direction::Out).await?;
-        drop(held);
-        passage.carry(&mut from_client, &mut to_server, Direction::Out, u64::MAX).await?;
-        to_server.shutdown().await.map_err(|_| Cut::Broken)
-    };
-    let back = async {
-        passage.carry(&mut from_server, &mut to_client, Direction::In, u64::MAX).await?;
-        to_client.shutdown().await.map_err(|_| Cut::Broken)
-    };
-    tokio::try_join!(out, back).map(drop)
 }

@@ -1,4 +1,4 @@
-//! All rules of a run, and what they say to a request.
+//! All rules of a run, and their decision about a request.
 
 use herma_core::Timestamp;
 
@@ -6,7 +6,7 @@ use super::{BadRule, Method, Rule};
 use crate::host::Host;
 use crate::reason::Reason;
 
-/// What a run may reach.
+/// The hosts that a run may reach.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Allowlist {
     entries: Vec<Entry>,
@@ -15,7 +15,7 @@ pub struct Allowlist {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Entry {
     rule: Rule,
-    /// When it ends, where it comes from a grant.
+    /// The end of the rule, if it comes from a grant.
     until: Option<Timestamp>,
 }
 
@@ -45,33 +45,33 @@ impl RequestKind {
     pub fn method(self) -> &'static str {
         match self {
             Self::Tunnel => "CONNECT",
-            Self::Plain(method) => method.word(),
+            Self::Plain(method) => method.as_str(),
         }
     }
 }
 
-/// What the list says to a request. Addresses and TLS are looked at after it.
+/// The list's decision about a request. Addresses and TLS are checked after it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Decision {
-    /// The host that was asked for.
+pub struct ListDecision {
+    /// The requested host.
     pub host: Host,
     /// Its port.
     pub port: u16,
-    /// What the list says.
+    /// The result.
     pub listing: Listing,
 }
 
-/// Whether the list has what was asked.
+/// Whether a rule allows the request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// It has.
+    /// A rule does.
     Allowed {
         /// The rule, as it is written.
         rule: String,
-        /// When it ends, where it comes from a grant.
+        /// The end of the rule, if it comes from a grant.
         until: Option<Timestamp>,
     },
-    /// It has not.
+    /// None does.
     Denied(Reason),
 }
 
@@ -108,10 +108,10 @@ impl Allowlist {
         self.entries.is_empty()
     }
 
-    /// What it says to a request. Of several rules that fit, the one that lasts longest counts; where none fits, the
+    /// The decision about a request. Of several rules that match, the one that lasts longest counts; if none matches, the
     /// reason is that of the one that comes nearest.
     #[must_use]
-    pub fn decide(&self, asked: &EgressRequest, now: Timestamp) -> Decision {
+    pub fn decide(&self, asked: &EgressRequest, now: Timestamp) -> ListDecision {
         let mut nearest = Reason::NotListed;
         let mut best: Option<&Entry> = None;
         for entry in &self.entries {
@@ -132,7 +132,7 @@ impl Allowlist {
             Some(entry) => Listing::Allowed { rule: entry.rule.to_string(), until: entry.until },
             None => Listing::Denied(nearest),
         };
-        Decision { host: asked.host.clone(), port: asked.port, listing }
+        ListDecision { host: asked.host.clone(), port: asked.port, listing }
     }
 }
 

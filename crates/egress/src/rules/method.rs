@@ -1,6 +1,6 @@
 //! The methods of plain HTTP that pass.
 
-/// A method. Others are not taken: what they would do is not known.
+/// A method. Others do not pass, because their effect is unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
     /// GET
@@ -24,9 +24,9 @@ impl Method {
     pub const ALL: &[Self] =
         &[Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
 
-    /// Its word.
+    /// The method as it is in a request.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Get => "GET",
             Self::Head => "HEAD",
@@ -38,9 +38,9 @@ impl Method {
         }
     }
 
-    /// The method with this word. Methods are written in upper case.
+    /// The method of this name. Methods are upper case.
     #[must_use]
     pub fn of(word: &str) -> Option<Self> {
-        Self::ALL.iter().copied().find(|method| method.word() == word)
+        Self::ALL.iter().copied().find(|method| method.as_str() == word)
     }
 }

@@ -9,7 +9,7 @@ use crate::addresses;
 use crate::host::{BadHost, Host, Name, read_port, split_port};
 
 /// The longest entry that is repeated in a message.
-const MOST_SHOWN: usize = 80;
+const MAX_SHOWN_CHARS: usize = 80;
 
 const EXPECTED: &str =
     "expected `host`, `*.domain`, `host:port`, `http://host` or `GET,POST http://host:port`";
@@ -20,7 +20,7 @@ const EXPECTED: &str =
 pub struct BadRule {
     /// The entry, made safe to show.
     pub entry: String,
-    /// What is wrong with it.
+    /// The problem.
     pub problem: String,
 }
 
@@ -34,7 +34,7 @@ impl FromStr for Rule {
 
 /// The beginning of a text that somebody else wrote, made safe to show.
 pub(crate) fn shown(text: &str) -> String {
-    let start: String = text.chars().take(MOST_SHOWN).collect();
+    let start: String = text.chars().take(MAX_SHOWN_CHARS).collect();
     let more = if start.len() < text.len() { "..." } else { "" };
     format!("{}{more}", visible_line(&start))
 }
@@ -87,7 +87,7 @@ fn read_methods(text: &str) -> Result<Vec<Method>, String> {
     let mut methods = Vec::new();
     for word in text.split(',') {
         let method = Method::of(word).ok_or_else(|| {
-            let known: Vec<&str> = Method::ALL.iter().map(|method| method.word()).collect();
+            let known: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
             format!("`{}` is not one of {}", shown(word), known.join(", "))
         })?;
         methods.push(method);

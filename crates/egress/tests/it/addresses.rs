@@ -2,7 +2,7 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use herma_egress::addresses::{BadAnswers, Checked, Kind, MOST_ANSWERS, refused};
+use herma_egress::addresses::{BadAnswers, Checked, Kind, MAX_ANSWERS, refused};
 use proptest::prelude::*;
 
 #[test]
@@ -114,14 +114,14 @@ fn one_answer_that_is_refused_refuses_all() {
     let public: IpAddr = "8.8.8.8".parse().unwrap();
     let private: IpAddr = "10.0.0.1".parse().unwrap();
     let refused = Err(BadAnswers::Refused { address: private, kind: Kind::Private });
-    for place in 0..MOST_ANSWERS {
-        let mut answers = vec![public; MOST_ANSWERS];
+    for place in 0..MAX_ANSWERS {
+        let mut answers = vec![public; MAX_ANSWERS];
         assert!(Checked::check(&answers).is_ok());
         answers[place] = private;
         assert_eq!(Checked::check(&answers), refused, "at {place}");
     }
     assert_eq!(Checked::check(&[]), Err(BadAnswers::None));
-    assert_eq!(Checked::check(&[public; MOST_ANSWERS + 1]), Err(BadAnswers::TooMany));
+    assert_eq!(Checked::check(&[public; MAX_ANSWERS + 1]), Err(BadAnswers::TooMany));
 }
 
 #[test]

@@ -4,14 +4,14 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpStream};
 
 use super::hellos::Hello;
-use super::kit::{PATIENCE, Proxy};
+use super::kit::{Proxy, WAIT_TIMEOUT};
 
 pub(crate) struct Client(pub(crate) TcpStream);
 
 impl Client {
     pub(crate) fn new(proxy: &Proxy) -> Self {
         let stream = TcpStream::connect(("127.0.0.1", proxy.port)).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream.set_read_timeout(Some(WAIT_TIMEOUT)).unwrap();
         Self(stream)
     }
 

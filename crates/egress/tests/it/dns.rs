@@ -12,9 +12,9 @@ const A: u16 = 1;
 const CNAME: u16 = 5;
 const AAAA: u16 = 28;
 /// The longest chain of aliases that is followed.
-const MOST_ALIASES: usize = 8;
+const MAX_ALIASES: usize = 8;
 
-/// What a name has.
+/// The records of a name.
 #[derive(Clone, Debug)]
 pub(crate) enum Record {
     Address(IpAddr),
@@ -112,7 +112,7 @@ impl Resolve for Resolver {
 
 fn lookup(server: SocketAddr, name: &str, kind: u16) -> io::Result<Vec<IpAddr>> {
     let mut name = name.to_owned();
-    for _ in 0..MOST_ALIASES {
+    for _ in 0..MAX_ALIASES {
         let (addresses, alias) = ask(server, &name, kind)?;
         match alias {
             Some(alias) => name = alias,

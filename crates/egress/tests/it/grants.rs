@@ -71,7 +71,7 @@ fn a_grant_ends_during_a_run_for_requests_and_for_tunnels() {
     proxy.until(|counts| counts.cut.get(&Cut::Lifetime) == Some(&1));
     *proxy.clock.0.lock().unwrap() = at(1);
     let answer = refused(&proxy, "example.org:443");
-    assert!(answer.contains(Reason::GrantExpired.word()), "{answer}");
+    assert!(answer.contains(Reason::GrantExpired.code()), "{answer}");
 }
 
 #[test]

@@ -1,13 +1,13 @@
 //! TLS hellos: what is read from them, however they are cut.
 
 use herma_egress::Host;
-use herma_egress::client_hello::{BadHello, MOST_BYTES, MOST_MESSAGE, Read, Reader, read};
+use herma_egress::client_hello::{ClientHelloError, MAX_HELLO_BYTES, MAX_MESSAGE_BYTES, Read, Reader, read};
 use proptest::prelude::*;
 
 use super::hellos::{ENCRYPTED, Hello, entry, long, message, record};
 
-/// What a tunnel to `host` would say to these bytes; `None` where they are not enough.
-fn judge(bytes: &[u8], host: &str) -> Option<Result<(), BadHello>> {
+/// The result of the SNI check of a tunnel to `host` for these bytes; `None` if they are not enough.
+fn judge(bytes: &[u8], host: &str) -> Option<Result<(), ClientHelloError>> {
     match read(bytes) {
         Read::More => None,
         Read::ClientHello(hello) => Some(hello.check_sni(&Host::parse(host).unwrap())),
@@ -17,23 +17,23 @@ fn judge(bytes: &[u8], host: &str) -> Option<Result<(), BadHello>> {
 
 #[test]
 fn a_hello_must_name_the_host_of_the_tunnel() {
-    let rows: &[(Hello, &str, Result<(), BadHello>)] = &[
+    let rows: &[(Hello, &str, Result<(), ClientHelloError>)] = &[
         (Hello::of("example.org"), "example.org", Ok(())),
         (Hello::of("EXAMPLE.org"), "example.org", Ok(())),
-        (Hello::of("example.org"), "example.com", Err(BadHello::SniMismatch)),
-        (Hello::of("a.example.org"), "example.org", Err(BadHello::SniMismatch)),
-        (Hello::silent(), "example.org", Err(BadHello::NoName)),
+        (Hello::of("example.org"), "example.com", Err(ClientHelloError::SniMismatch)),
+        (Hello::of("a.example.org"), "example.org", Err(ClientHelloError::SniMismatch)),
+        (Hello::silent(), "example.org", Err(ClientHelloError::NoName)),
         (Hello::silent(), "8.8.8.8", Ok(())),
-        (Hello::of("example.org"), "8.8.8.8", Err(BadHello::SniMismatch)),
-        (Hello::of("8.8.8.8"), "8.8.8.8", Err(BadHello::BadName)),
-        (Hello::of("example.org."), "example.org", Err(BadHello::BadName)),
-        (Hello::of("example.org\0"), "example.org", Err(BadHello::BadName)),
-        (Hello::of(""), "example.org", Err(BadHello::BadName)),
-        (Hello::of("example.org").with(ENCRYPTED, vec![0]), "example.org", Err(BadHello::Encrypted)),
-        (Hello::silent().with(ENCRYPTED, vec![]), "8.8.8.8", Err(BadHello::Encrypted)),
-        (Hello::of("example.org").with(0xffce, vec![]), "example.org", Err(BadHello::Encrypted)),
-        (Hello::of("example.org").with(0xff02, vec![]), "example.org", Err(BadHello::Encrypted)),
-        (Hello::of("example.org").with(0xff03, vec![]), "example.org", Err(BadHello::Encrypted)),
+        (Hello::of("example.org"), "8.8.8.8", Err(ClientHelloError::SniMismatch)),
+        (Hello::of("8.8.8.8"), "8.8.8.8", Err(ClientHelloError::BadName)),
+        (Hello::of("example.org."), "example.org", Err(ClientHelloError::BadName)),
+        (Hello::of("example.org\0"), "example.org", Err(ClientHelloError::BadName)),
+        (Hello::of(""), "example.org", Err(ClientHelloError::BadName)),
+        (Hello::of("example.org").with(ENCRYPTED, vec![0]), "example.org", Err(ClientHelloError::Encrypted)),
+        (Hello::silent().with(ENCRYPTED, vec![]), "8.8.8.8", Err(ClientHelloError::Encrypted)),
+        (Hello::of("example.org").with(0xffce, vec![]), "example.org", Err(ClientHelloError::Encrypted)),
+        (Hello::of("example.org").with(0xff02, vec![]), "example.org", Err(ClientHelloError::Encrypted)),
+        (Hello::of("example.org").with(0xff03, vec![]), "example.org", Err(ClientHelloError::Encrypted)),
     ];
     for (hello, host, judged) in rows {
         assert_eq!(judge(&hello.bytes(), host), Some(*judged), "{hello:?} to {host}");
@@ -45,21 +45,24 @@ fn a_hello_in_which_another_reader_could_find_another_name_is_refused() {
     let host = b"example.org".as_slice();
     let named = || Hello::of("example.org");
     let two = [entry(0, host), entry(0, b"evil.example")].concat();
-    let misfit = BadHello::Malformed("the list of names does not fit");
-    let rows: Vec<(Hello, BadHello)> = vec![
-        (Hello::silent().with(0, long(&two)), BadHello::TwoNames),
-        (named().with(0, long(&entry(0, b"evil.example"))), BadHello::TwoNames),
-        (named().with(0, long(&entry(0, host))), BadHello::TwoNames),
-        (Hello::silent().with(0, long(&entry(1, host))), BadHello::BadName),
-        (Hello::silent().with(0, long(&[entry(1, b"x"), entry(0, host)].concat())), BadHello::TwoNames),
+    let misfit = ClientHelloError::Malformed("the list of names does not fit");
+    let rows: Vec<(Hello, ClientHelloError)> = vec![
+        (Hello::silent().with(0, long(&two)), ClientHelloError::TwoNames),
+        (named().with(0, long(&entry(0, b"evil.example"))), ClientHelloError::TwoNames),
+        (named().with(0, long(&entry(0, host))), ClientHelloError::TwoNames),
+        (Hello::silent().with(0, long(&entry(1, host))), ClientHelloError::BadName),
+        (
+            Hello::silent().with(0, long(&[entry(1, b"x"), entry(0, host)].concat())),
+            ClientHelloError::TwoNames,
+        ),
         (Hello::silent().with(0, [long(&entry(0, host)), vec![0]].concat()), misfit),
         (Hello::silent().with(0, vec![]), misfit),
         (Hello::silent().with(0, vec![0, 0]), misfit),
         (Hello::silent().with(0, vec![0, 3, 0, 0, 9]), misfit),
-        (named().with(43, vec![2, 3, 4]), BadHello::Malformed("an extension is there twice")),
+        (named().with(43, vec![2, 3, 4]), ClientHelloError::Malformed("an extension is there twice")),
         (
             Hello { after: named().message(), ..named() },
-            BadHello::Malformed("something follows it in the same record"),
+            ClientHelloError::Malformed("something follows it in the same record"),
         ),
     ];
     for (hello, bad) in rows {
@@ -68,18 +71,18 @@ fn a_hello_in_which_another_reader_could_find_another_name_is_refused() {
 }
 
 #[test]
-fn what_is_not_tls_is_known_by_its_first_byte() {
+fn other_protocols_are_refused_by_their_first_byte() {
     for bytes in [&b"GET / HTTP/1.1\r\n"[..], b"SSH-2.0-x\r\n", &[0x80, 0x2e, 1], &[23, 3, 3], &[0], b"\r\n"]
     {
-        assert_eq!(judge(&bytes[..1], "example.org"), Some(Err(BadHello::NotTls)), "{bytes:?}");
+        assert_eq!(judge(&bytes[..1], "example.org"), Some(Err(ClientHelloError::NotTls)), "{bytes:?}");
     }
     for bytes in [&[22, 2][..], &[22, 3, 0], &[22, 3, 4], &record(&message(2, &[0; 40]))] {
-        assert_eq!(judge(bytes, "example.org"), Some(Err(BadHello::NotTls)), "{bytes:?}");
+        assert_eq!(judge(bytes, "example.org"), Some(Err(ClientHelloError::NotTls)), "{bytes:?}");
     }
 }
 
 #[test]
-fn what_breaks_the_format_is_refused() {
+fn a_malformed_hello_is_refused() {
     let good = Hello::of("example.org");
     let body = &good.message()[4..];
     let rows: Vec<Vec<u8>> = vec![
@@ -92,7 +95,7 @@ fn what_breaks_the_format_is_refused() {
     ];
     for bytes in rows {
         let judged = judge(&bytes, "example.org");
-        assert!(matches!(judged, Some(Err(BadHello::Malformed(_)))), "{judged:?}: {bytes:?}");
+        assert!(matches!(judged, Some(Err(ClientHelloError::Malformed(_)))), "{judged:?}: {bytes:?}");
     }
 }
 
@@ -100,27 +103,27 @@ fn what_breaks_the_format_is_refused() {
 fn a_hello_without_extensions_names_nobody() {
     let mut body = Hello::default().message()[4..].to_vec();
     body.truncate(body.len() - 2);
-    assert_eq!(judge(&record(&message(1, &body)), "example.org"), Some(Err(BadHello::NoName)));
+    assert_eq!(judge(&record(&message(1, &body)), "example.org"), Some(Err(ClientHelloError::NoName)));
 }
 
 #[test]
 fn a_hello_is_bounded_in_its_message_and_on_the_wire() {
     let padded = |by| Hello::of("example.org").with(21, vec![0; by]);
-    let fits = MOST_MESSAGE - padded(0).message().len();
+    let fits = MAX_MESSAGE_BYTES - padded(0).message().len();
     assert_eq!(judge(&padded(fits).in_records(16 << 10), "example.org"), Some(Ok(())));
     let large = padded(fits + 1).in_records(16 << 10);
-    assert_eq!(judge(&large, "example.org"), Some(Err(BadHello::TooLarge)));
+    assert_eq!(judge(&large, "example.org"), Some(Err(ClientHelloError::TooLarge)));
     assert_eq!(
         judge(&large[..9], "example.org"),
-        Some(Err(BadHello::TooLarge)),
+        Some(Err(ClientHelloError::TooLarge)),
         "its length says so at once"
     );
-    let crumbs = padded(MOST_BYTES / 6).in_records(1);
-    assert_eq!(judge(&crumbs[..MOST_BYTES], "example.org"), None);
-    assert_eq!(judge(&crumbs, "example.org"), Some(Err(BadHello::TooLarge)));
+    let crumbs = padded(MAX_HELLO_BYTES / 6).in_records(1);
+    assert_eq!(judge(&crumbs[..MAX_HELLO_BYTES], "example.org"), None);
+    assert_eq!(judge(&crumbs, "example.org"), Some(Err(ClientHelloError::TooLarge)));
 }
 
-/// What clients really send, taken from their wire.
+/// Messages that clients really send, captured from their connections.
 #[test]
 fn the_hellos_of_real_clients_are_read() {
     for (client, hex) in [
@@ -133,7 +136,7 @@ fn the_hellos_of_real_clients_are_read() {
         let pairs = digits.chunks(2).map(|pair| std::str::from_utf8(pair).unwrap());
         let bytes: Vec<u8> = pairs.map(|pair| u8::from_str_radix(pair, 16).unwrap()).collect();
         assert_eq!(judge(&bytes, "example.org"), Some(Ok(())), "{client}");
-        assert_eq!(judge(&bytes, "example.com"), Some(Err(BadHello::SniMismatch)), "{client}");
+        assert_eq!(judge(&bytes, "example.com"), Some(Err(ClientHelloError::SniMismatch)), "{client}");
         for end in 0..bytes.len() {
             assert_eq!(judge(&bytes[..end], "example.org"), None, "{client} up to {end}");
         }

@@ -6,7 +6,7 @@ pub(crate) const ENCRYPTED: u16 = 0xfe0d;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hello {
     pub(crate) extensions: Vec<(u16, Vec<u8>)>,
-    /// What follows the message in its record.
+    /// Bytes behind the message in its record.
     pub(crate) after: Vec<u8>,
 }
 

@@ -5,7 +5,7 @@ use herma_egress::host::BadHost;
 use proptest::prelude::*;
 
 #[test]
-fn what_could_be_read_in_two_ways_is_no_host() {
+fn an_ambiguous_host_is_refused() {
     let long_label = format!("{}.example", "a".repeat(64));
     let long_name = format!("{}example", "abcdefg.".repeat(32));
     let rows: &[(&str, BadHost)] = &[

@@ -18,7 +18,7 @@ use herma_egress::{Allowlist, DecisionRecorder, EgressVerdict, Name, ProxyDecisi
 use tokio::net::TcpStream;
 
 /// How long a test waits for something that must come.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 /// An address that counts as public.
 pub(crate) const PUBLIC: &str = "93.184.216.34";
 /// The host of most tests.
@@ -78,7 +78,7 @@ impl DecisionRecorder for Notes {
     }
 }
 
-/// What a proxy is started with.
+/// The configuration of a test's proxy.
 pub(crate) struct Setup {
     pub(crate) rules: Vec<String>,
     pub(crate) allowlist: Option<Allowlist>,
@@ -165,7 +165,7 @@ impl Proxy {
 
     /// Waits until the counts are as they should be.
     pub(crate) fn until(&self, so: impl Fn(&Counts) -> bool) -> Counts {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
             let counts = self.handle.counts();
             if so(&counts) {

@@ -10,7 +10,7 @@ use super::server::Server;
 
 const BLOCK: usize = 256 << 10;
 /// Far more than the buffers of a tunnel, far less than what passes.
-const MOST_GROWTH_KIB: u64 = 64 << 10;
+const MAX_GROWTH_KIB: u64 = 64 << 10;
 
 #[allow(clippy::disallowed_methods, reason = "`scripts/long` asks for more than CI has time for")]
 fn bytes() -> u64 {
@@ -55,5 +55,5 @@ fn gigabytes_pass_in_flat_memory_and_in_order() {
     assert_eq!(proxy.handle.counts().bytes_in, bytes());
     // The system counts memory in portions, so that the sum may come out a little lower later.
     let grown = peak().saturating_sub(before);
-    assert!(grown < MOST_GROWTH_KIB, "{grown} KiB");
+    assert!(grown < MAX_GROWTH_KIB, "{grown} KiB");
 }

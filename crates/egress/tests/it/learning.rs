@@ -27,7 +27,7 @@ fn learned(proxy: &Proxy) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_listed_passes_and_is_written_down_as_a_rule() {
+fn an_unlisted_host_passes_in_learn_mode_and_becomes_a_proposal() {
     let server = web("HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
     let proxy = learning(server.address).start();
     drop(tunnel(&proxy, "example.org"));
@@ -70,7 +70,7 @@ fn private_addresses_other_names_and_what_is_not_tls_stay_shut() {
 }
 
 #[test]
-fn what_is_written_down_is_bounded() {
+fn the_number_of_learned_hosts_is_bounded() {
     let server = echo();
     let proxy = learning(server.address).limits(|limits| limits.learned = 1).start();
     drop(tunnel(&proxy, "a.example"));

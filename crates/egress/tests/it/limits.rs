@@ -140,7 +140,7 @@ fn dripping_bytes_do_not_lengthen_the_time_for_a_head() {
     client.0.set_nonblocking(true).unwrap();
     client.send("CONNECT example.org:443 HTTP/1.1\r\n");
     let mut dripped = 0;
-    let deadline = Instant::now() + super::kit::PATIENCE;
+    let deadline = Instant::now() + super::kit::WAIT_TIMEOUT;
     while proxy.verdicts().is_empty() {
         assert!(Instant::now() < deadline, "it still listens");
         // It may have been closed between the look and the drop.
@@ -200,7 +200,7 @@ fn a_tunnel_ends_at_its_lifetime_however_busy_it_is() {
     let proxy = Setup::new(server.address).limits(|limits| limits.lifetime = 5 * SHORT).start();
     let (mut client, _) = tunnel(&proxy, HOST);
     client.0.set_nonblocking(true).unwrap();
-    let deadline = Instant::now() + super::kit::PATIENCE;
+    let deadline = Instant::now() + super::kit::WAIT_TIMEOUT;
     while proxy.handle.counts().cut.is_empty() {
         assert!(Instant::now() < deadline);
         let _ = std::io::Write::write(&mut client.0, b"x");

@@ -1,4 +1,4 @@
-//! What an operator can read of a proxy while it runs.
+//! The metrics that an operator can read while a proxy runs.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;

@@ -1,4 +1,4 @@
-//! Names that lead where they must not: with a DNS server that lies, changes its mind, and answers too much.
+//! Names that lead where they must not: a DNS server gives wrong, changing and too many answers.
 
 use std::net::IpAddr;
 use std::sync::atomic::Ordering;

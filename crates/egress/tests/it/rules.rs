@@ -1,4 +1,4 @@
-//! What the list says.
+//! Decisions of the list.
 
 use herma_core::Timestamp;
 use herma_egress::rules::{EgressRequest, Listing, Method, RequestKind};
@@ -70,7 +70,7 @@ fn plain_http_needs_a_rule_of_its_own_and_reads_only_unless_more_is_said() {
 }
 
 #[test]
-fn what_is_no_rule_is_named_with_what_was_expected() {
+fn a_bad_rule_is_named_with_the_expected_form() {
     let rows: &[(&str, &str)] = &[
         ("", "there is no host"),
         ("*", "`*` stands only at the beginning"),
@@ -119,7 +119,7 @@ proptest! {
         host in "[a-zA-Z][a-z0-9]{0,5}(\\.[a-z][a-z0-9]{0,5}){1,3}",
     ) {
         let methods = methods.filter(|_| plain).map(|methods| {
-            methods.iter().map(|method| method.word()).collect::<Vec<_>>().join(",") + " "
+            methods.iter().map(|method| method.as_str()).collect::<Vec<_>>().join(",") + " "
         });
         let entry = format!(
             "{}{}{}{host}{}",

@@ -15,7 +15,7 @@ use herma_egress::{DecisionRecorder, Fault, ProxyDecision, Reason, Unrecorded};
 
 use super::client::{Client, connect, refused, tunnel};
 use super::hellos::{ENCRYPTED, Hello};
-use super::kit::{HOST, Notes, PATIENCE, PUBLIC, Setup};
+use super::kit::{HOST, Notes, PUBLIC, Setup, WAIT_TIMEOUT};
 use super::server::{after_the_end, echo, ends_first};
 
 #[test]
@@ -47,7 +47,7 @@ fn a_listed_host_is_reached_at_the_address_that_was_checked() {
 }
 
 #[test]
-fn what_is_not_listed_is_denied_with_a_reason_and_a_way_on() {
+fn an_unlisted_host_is_denied_with_a_reason_and_a_next_step() {
     let server = echo();
     let proxy = Setup::new(server.address).start();
     let rows = [
@@ -58,14 +58,14 @@ fn what_is_not_listed_is_denied_with_a_reason_and_a_way_on() {
     ];
     for (place, reason) in rows {
         let answer = refused(&proxy, place);
-        let first = format!("HTTP/1.1 403 Forbidden (herma egress: {})\r\n", reason.word());
+        let first = format!("HTTP/1.1 403 Forbidden (herma egress: {})\r\n", reason.code());
         assert!(answer.starts_with(&first), "{answer}");
         let body =
-            format!("herma egress denied CONNECT {place}: {}. {}\n", reason.word(), reason.next_step());
+            format!("herma egress denied CONNECT {place}: {}. {}\n", reason.code(), reason.next_step());
         assert!(answer.ends_with(&body), "{answer}");
         assert_eq!(proxy.verdicts().last(), Some(&Denied(reason)));
     }
-    // What no list could ever allow says so, and nobody is advised to list it.
+    // A host that no list could allow is denied without the advice to list it.
     for place in ["127.0.0.1:443", "10.0.0.1:443"] {
         let answer = refused(&proxy, place);
         assert!(
@@ -79,7 +79,7 @@ fn what_is_not_listed_is_denied_with_a_reason_and_a_way_on() {
 }
 
 #[test]
-fn nothing_reaches_the_other_side_unless_tls_names_the_host_openly() {
+fn no_byte_reaches_the_server_unless_the_sni_names_the_host() {
     let server = echo();
     let proxy = Setup::new(server.address).start();
     let rows: Vec<(Vec<u8>, Reason, &[u8])> = vec![
@@ -90,7 +90,7 @@ fn nothing_reaches_the_other_side_unless_tls_names_the_host_openly() {
             Reason::EncryptedHello,
             &[21, 3, 1, 0, 2, 2, 40],
         ),
-        (Hello::of(HOST).with(0, vec![]).bytes(), Reason::BadHello, &[21, 3, 1, 0, 2, 2, 40]),
+        (Hello::of(HOST).with(0, vec![]).bytes(), Reason::BadClientHello, &[21, 3, 1, 0, 2, 2, 40]),
         (b"GET / HTTP/1.1\r\nHost: evil.example\r\n\r\n".to_vec(), Reason::NotTls, b""),
         (b"SSH-2.0-OpenSSH_9.2\r\n".to_vec(), Reason::NotTls, b""),
     ];
@@ -106,7 +106,7 @@ fn nothing_reaches_the_other_side_unless_tls_names_the_host_openly() {
 }
 
 #[test]
-fn a_hello_in_many_small_records_passes_as_it_came() {
+fn a_client_hello_in_many_small_records_passes_unchanged() {
     let server = echo();
     let proxy = Setup::new(server.address).start();
     let (mut client, _) = connect(&proxy, &format!("{HOST}:443"));
@@ -151,7 +151,7 @@ fn where_a_decision_cannot_be_recorded_nothing_passes() {
 }
 
 #[test]
-fn the_end_of_one_half_is_passed_on_and_the_other_half_goes_on() {
+fn a_half_close_is_forwarded_and_the_other_direction_goes_on() {
     let server = after_the_end("heard it all");
     let proxy = Setup::new(server.address).start();
     let (mut client, hello) = tunnel(&proxy, HOST);
@@ -207,7 +207,7 @@ fn ending_the_proxy_ends_its_tunnels() {
     assert!(TcpStream::connect(("127.0.0.1", port)).is_err());
 }
 
-/// Takes its time to record, until it is told to go on.
+/// Blocks in the recorder until the test lets it go on.
 struct Slow {
     began: Mutex<Sender<()>>,
     go_on: Mutex<Receiver<()>>,
@@ -230,7 +230,7 @@ fn the_end_waits_for_a_decision_that_is_being_recorded() {
     let Listen::Loopback(port) = handle.listen(&Listen::Loopback(0)).unwrap() else { panic!("it is a port") };
     let mut client = TcpStream::connect(("127.0.0.1", port)).unwrap();
     client.write_all(b"CONNECT other.example:443 HTTP/1.1\r\nHost: other.example\r\n\r\n").unwrap();
-    has_begun.recv_timeout(PATIENCE).unwrap();
+    has_begun.recv_timeout(WAIT_TIMEOUT).unwrap();
     let ending = std::thread::spawn(move || handle.end());
     std::thread::sleep(Duration::from_secs(1));
     assert!(!ending.is_finished(), "a decision would be recorded after the end");
@@ -303,6 +303,13 @@ fn bytes_that_come_before_the_answer_to_connect_are_judged_too() {
     client.send([format!("CONNECT {HOST}:443 HTTP/1.1\r\nHost: {HOST}\r\n\r\n").as_bytes(), &evil].concat());
     client.rest();
     assert_eq!((proxy.verdicts(), server.came()), (vec![Denied(Reason::OtherName)], Vec::new()));
+    // A second request behind the CONNECT is no request, and no TLS.
+    let mut client = Client::new(&proxy);
+    let connect = format!("CONNECT {HOST}:443 HTTP/1.1\r\nHost: {HOST}\r\n\r\n");
+    client.send(connect.repeat(2));
+    assert_eq!(client.rest_as_text().matches("HTTP/1.1 ").count(), 1);
+    assert_eq!(proxy.verdicts().last(), Some(&Denied(Reason::NotTls)));
+    assert_eq!(server.came(), b"");
 }
 
 #[test]
@@ -325,9 +332,9 @@ fn decisions_are_written_with_one_word_for_each_thing() {
 #[test]
 fn the_words_in_answers_and_in_records_are_the_same() {
     for reason in [Reason::NotListed, Reason::PrivateAddress, Reason::EncryptedHello, Reason::Unrecorded] {
-        assert_eq!(serde_json::to_value(reason).unwrap(), reason.word());
+        assert_eq!(serde_json::to_value(reason).unwrap(), reason.code());
     }
     for fault in [Fault::Unresolved, Fault::SlowConnect, Fault::ClientLeft] {
-        assert_eq!(serde_json::to_value(fault).unwrap(), fault.word());
+        assert_eq!(serde_json::to_value(fault).unwrap(), fault.code());
     }
 }
