@@ -1,4 +1,4 @@
-//! What the store of runs can do. One implementation now, on SQLite; what it holds can be rebuilt from the bundles.
+//! Rows, queries and errors of the store. The interface itself is `herma_store::Store`.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -10,20 +10,11 @@ use crate::digest::Digest;
 use crate::engine::{DestinationKind, EngineName};
 use crate::event::Event;
 use crate::id::RunId;
-use crate::report::Report;
 use crate::stage::Stage;
-use crate::usage::{Usage, UsageByModel};
+use crate::usage::Usage;
 use crate::verdict::Status;
 
-/// The store could not do it.
-#[derive(Debug, thiserror::Error)]
-#[error("the store could not {doing}: {cause}")]
-pub struct StoreError {
-    /// What was tried.
-    pub doing: &'static str,
-    /// What went wrong.
-    pub cause: String,
-}
+pub use crate::store_error::{StoreError, StoreErrorKind};
 
 /// A run as lists show it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -37,47 +28,60 @@ pub struct RunSummary {
     pub contract_digest: Digest,
     /// The engine.
     pub engine: EngineName,
-    /// Where it ran.
+    /// The destination.
     pub destination: DestinationKind,
     /// The contract's stage.
     pub stage: Stage,
     /// When it started.
     pub started_at: Timestamp,
-    /// When it ended; none while it is under way.
+    /// When it ended; none while it is in progress.
     pub finished_at: Option<Timestamp>,
-    /// Its verdict; none while it is under way.
+    /// Its verdict; none while it is in progress.
     pub status: Option<Status>,
-    /// Why it is not a pass.
+    /// The reasons against a pass.
     pub blockers: Vec<Blocker>,
 }
 
-/// Which runs to list, those first that were recorded last.
+/// The runs to list, the last recorded first.
 #[derive(Clone, Debug)]
 pub struct RunQuery {
     /// At most this many.
     pub limit: u32,
-    /// Only those that were recorded before this one; none where it is not known.
+    /// Only those that were recorded before this one; no run if the store does not have it.
     pub before: Option<RunId>,
     /// Only those with this verdict.
     pub status: Option<Status>,
 }
 
-/// The store of runs.
-pub trait Store: Send + Sync {
-    /// Records a run that is about to start.
-    fn begin(&self, run: &RunSummary) -> Result<(), StoreError>;
-
-    /// Records how a run ended, with its events and artifacts, in one transaction. Doing it twice changes nothing.
-    fn finish(&self, report: &Report, events: &[Event]) -> Result<(), StoreError>;
-
-    /// Lists runs, those first that were recorded last: a clock that was ahead makes no run the newest for long.
-    fn runs(&self, query: &RunQuery) -> Result<Vec<RunSummary>, StoreError>;
-
-    /// The runs whose name starts or ends with `part`, at most two: one is a hit, two are ambiguous.
-    fn find(&self, part: &str) -> Result<Vec<RunSummary>, StoreError>;
+/// One event in the store: the line of `events.jsonl` and its place in the run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EventRow {
+    /// The run.
+    pub run_id: RunId,
+    /// 0 for the run's first event, then one more for each.
+    pub seq: u64,
+    /// The type of the event. Another version may have types that this one does not know.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// The line, byte for byte, without its newline.
+    pub line: String,
 }
 
-/// What to add usage up by.
+impl EventRow {
+    /// The row of an event. The line is canonical, as in the file.
+    pub fn of(event: &Event) -> serde_json::Result<Self> {
+        let line = serde_json_canonicalizer::to_string(event)?;
+        Ok(Self { run_id: event.run_id, seq: event.seq, kind: event.kind.as_str().to_owned(), line })
+    }
+
+    /// The event that the line is.
+    pub fn event(&self) -> serde_json::Result<Event> {
+        serde_json::from_str(&self.line)
+    }
+}
+
+/// The key by which usage is summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum UsageBy {
@@ -91,21 +95,12 @@ pub enum UsageBy {
     Day,
 }
 
-/// What was used by one of these.
+/// The usage of one run, engine, model or day.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct UsageRow {
-    /// Which run, engine, model or day.
+    /// The run, engine, model or day.
     pub key: String,
-    /// What was used.
+    /// The sum.
     pub usage: Usage,
-}
-
-/// What runs used of models. It can be rebuilt from the bundles.
-pub trait UsageStore: Send + Sync {
-    /// Records what a run used. Doing it twice changes nothing.
-    fn record_usage(&self, report: &Report, used: &UsageByModel) -> Result<(), StoreError>;
-
-    /// What all runs used, added up.
-    fn usage(&self, by: UsageBy) -> Result<Vec<UsageRow>, StoreError>;
 }

@@ -1,27 +1,26 @@
-//! One of the processes that lease from one budget in this crate's tests: `lease-taker FILE HOLDER LIMIT SEED`. It says
-//! `ready`, and starts at a line on standard input. Then it takes leases of tokens until there are no more, gives a part
-//! of some back, and says after each what it has.
+//! One of the processes that lease from one budget in this crate's tests: `lease-taker URL HOLDER LIMIT SEED`. It prints
+//! `ready`, and starts at a line on standard input. Then it leases tokens until the budget is exhausted, gives a part of some
+//! leases back, and prints after each step how many it has.
 
 #![allow(clippy::disallowed_macros, reason = "it answers on standard output")]
 
 use std::error::Error;
-use std::path::Path;
 use std::time::Duration;
 
-use herma_core::budget::{Amount, Leases as _, Limits, Scope};
-use herma_store::SqliteLeases;
+use herma_core::budget::{Amount, Limits, Scope};
+use herma_store::Store;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [file, holder, limit, seed] = &arguments[..] else {
-        return Err("lease-taker FILE HOLDER LIMIT SEED".into());
+    let [url, holder, limit, seed] = &arguments[..] else {
+        return Err("lease-taker URL HOLDER LIMIT SEED".into());
     };
     let limits = Limits { tokens: Some(limit.parse()?), ..Limits::default() };
     let (mut random, mut has): (u64, u64) = (seed.parse::<u64>()? | 1, 0);
     let tokens = |tokens| Amount { tokens, ..Amount::default() };
     let scope = Scope::Engine("codex".into());
-    tokio::runtime::Builder::new_current_thread().build()?.block_on(async {
-        let leases = SqliteLeases::open(Path::new(file)).await?;
+    tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(async {
+        let leases = Store::open(&url.parse()?).await?;
         println!("ready");
         std::io::stdin().read_line(&mut String::new())?;
         loop {

@@ -1,11 +1,16 @@
-//! The store on SQLite: the index of runs, over the bundles, which stay the evidence; the approvals; and what
-//! processes leased of the budgets that they share.
+//! The store: an index of runs over their bundles, their events, approvals, usage and budget leases.
+//!
+//! [`Store`] is the interface; a [`StoreLocation`] chooses the engine behind it. Only the module of an engine knows its SQL.
 
-mod approvals;
-mod leases;
-mod rows;
+mod blocking;
+mod engine;
+mod event_writer;
+mod handle;
+mod location;
 mod sqlite;
-mod usage;
 
-pub use leases::SqliteLeases;
-pub use sqlite::SqliteStore;
+pub use blocking::BlockingStore;
+pub use engine::{BoxFuture, Engine, StoreFuture};
+pub use event_writer::EventWriter;
+pub use handle::Store;
+pub use location::StoreLocation;

@@ -1,8 +1,15 @@
-//! The store as other crates and other processes see it.
+//! The interface of the store on every engine, also from several processes. A new engine is one more row in
+//! `backend.rs`.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
 
 mod approvals;
+mod backend;
+mod cancelled_calls;
+mod event_writer;
+mod events;
 mod leases;
 mod race;
+mod runs;
 mod sample;
+mod usage;

@@ -1,18 +1,15 @@
 //! Two processes race for one approval, many times, and are killed while they do: exactly one consumes it.
 
-#![allow(clippy::disallowed_types, reason = "the test starts the processes that race")]
-
 use std::hash::{BuildHasher as _, Hasher as _};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::Duration;
 
 use herma_core::RunId;
-use herma_core::approval::{Answer, ApprovalId, ApprovalState, ApprovalStore, Moved};
-use tempfile::TempDir;
+use herma_core::approval::{Answer, ApprovalId, ApprovalState, Moved};
+use herma_store::BlockingStore;
 
-use crate::sample::{at, open, request, ruling, run};
+use crate::backend::{Backend, Process, on_every_engine};
+use crate::sample::{at, request, ruling, run};
 
 const ROUNDS: u32 = 1_000;
 
@@ -25,52 +22,45 @@ const LONGEST_WAIT: u64 = 1_000;
 /// About as long as consuming takes, in microseconds.
 const CONSUMING: u64 = 2_000;
 
-/// A kind of store: how this process opens it, and how the racing ones are told to.
-struct Backend<'a> {
-    open: &'a dyn Fn() -> Box<dyn ApprovalStore>,
-    racer: Vec<String>,
-}
-
 #[test]
 fn of_two_processes_that_race_for_an_approval_exactly_one_consumes_it() {
-    let dir = TempDir::new().unwrap();
-    let file = dir.path().join("store.db").to_str().unwrap().to_owned();
-    race(&Backend { open: &|| open(dir.path()), racer: vec!["sqlite".to_owned(), file] });
+    on_every_engine(|new| race(&new()));
 }
 
-fn race(backend: &Backend<'_>) {
+fn race(backend: &Backend) {
     let seed = std::hash::RandomState::new().build_hasher().finish() | 1;
     let (mut random, mut tally) = (Random(seed), Tally::default());
-    let store = (backend.open)();
+    let store = backend.open_blocking();
     let mut racers = [Racer::start(backend), Racer::start(backend)];
     for round in 1..=ROUNDS {
-        let held = one_round(round, backend, &*store, &mut racers, &mut random, &mut tally);
+        let held = one_round(round, backend, &store, &mut racers, &mut random, &mut tally);
         assert_eq!(held, Ok(()), "seed {seed}, round {round}; so far {tally:?}");
     }
     assert!(!tally.won.contains(&0) && tally.kills > 0, "it was no race: {tally:?}, seed {seed}");
 }
 
-/// What happened how often.
+/// Counts of the results.
 #[derive(Debug, Default)]
 struct Tally {
     won: [u32; 2],
     kills: u32,
-    /// Consumed by a process that was killed before it could say so.
+    /// Consumed by a process that was killed before its answer.
     unsaid: u32,
 }
 
 /// One approval, two processes that want it, and perhaps a kill.
 fn one_round(
     round: u32,
-    backend: &Backend<'_>,
-    store: &dyn ApprovalStore,
+    backend: &Backend,
+    store: &BlockingStore,
     racers: &mut [Racer; 2],
     random: &mut Random,
     tally: &mut Tally,
 ) -> Result<(), String> {
     let request = request(round);
-    store.request(&request, None).unwrap();
-    assert_eq!(store.rule(&ruling(&request, Answer::Granted), at(10)).unwrap(), Moved::Done);
+    let ruling = ruling(&request, Answer::Granted);
+    store.call(|store| store.request_approval(&request, None)).unwrap();
+    assert_eq!(store.call(|store| store.rule_on_approval(&ruling, at(10))).unwrap(), Moved::Done);
 
     let killed: [bool; 2] = match random.below(5 * ROUNDS_PER_KILL) {
         0 => [true, true],
@@ -78,7 +68,7 @@ fn one_round(
         3 | 4 => [false, true],
         _ => [false, false],
     };
-    // No run's name is used twice, so that the store says which process it was.
+    // No run's name is used twice, so that the store shows which process it was.
     let runs = [run(2 * round), run(2 * round + 1)];
     let waits = [random.below(LONGEST_WAIT), random.below(LONGEST_WAIT)];
     for at in 0..2 {
@@ -103,32 +93,32 @@ fn one_round(
     }
     judge(store, request.id, runs, killed, &said, tally)?;
 
-    // After a kill: whoever asks later, also a process that was started again, is told the truth.
+    // After a kill every later request, also one of a restarted process, gets the true answer.
     if killed != [false, false] {
         for racer in racers {
             racer.consume(request.id, run(u32::MAX), 0);
             let answer = racer.answer();
             if answer.as_deref() != Some("Stood(Consumed)") {
-                return Err(format!("{answer:?} to one that comes later"));
+                return Err(format!("{answer:?} to a later request"));
             }
         }
     }
     Ok(())
 }
 
-/// Compares what the processes said with what the store says. An approval that nobody consumed is consumed here, by a
-/// third.
+/// Compares the answers of the processes with the store. An approval that none consumed is consumed here, by a third run.
 fn judge(
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     id: ApprovalId,
     runs: [RunId; 2],
     killed: [bool; 2],
     said: &[Option<String>; 2],
     tally: &mut Tally,
 ) -> Result<(), String> {
-    let approval = store.find_approval(&id.to_string()).unwrap().remove(0);
+    let name = id.to_string();
+    let approval = store.call(|store| store.find_approvals(&name)).unwrap().remove(0);
     let winner = runs.iter().position(|run| approval.consumed_by == Some(*run));
-    let seen = format!("said {said:?}, killed {killed:?}, stands {:?} by {winner:?}", approval.state);
+    let seen = format!("said {said:?}, killed {killed:?}, stored {:?} by {winner:?}", approval.state);
 
     for at in 0..2 {
         match said[at].as_deref() {
@@ -140,10 +130,10 @@ fn judge(
     }
     match winner {
         Some(winner) if approval.state == ApprovalState::Consumed => tally.won[winner] += 1,
-        // Somebody who was not killed said something, and without a winner there is nothing true to say.
+        // A process that was not killed would have answered, and without a winner no answer is true.
         None if approval.state == ApprovalState::Granted && approval.consumed_by.is_none() => {
             let third = run(0);
-            if store.consume(id, third, at(20)).unwrap() != Moved::Done {
+            if store.call(|store| store.consume_approval(id, third, at(20))).unwrap() != Moved::Done {
                 return Err(format!("{seen}, and a third could not consume it"));
             }
         }
@@ -152,51 +142,24 @@ fn judge(
     Ok(())
 }
 
-/// A process that consumes what it is told to.
-struct Racer {
-    child: Child,
-    orders: ChildStdin,
-    answers: BufReader<ChildStdout>,
-}
+/// A process that consumes approvals on command.
+struct Racer(Process);
 
 impl Racer {
-    fn start(backend: &Backend<'_>) -> Self {
-        let test = std::env::current_exe().unwrap();
-        let racer = test.parent().unwrap().parent().unwrap().join("examples/approval-racer");
-        assert!(racer.is_file(), "{} is missing: cargo builds it with the tests", racer.display());
-        let mut child = Command::new(racer)
-            .args(&backend.racer)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (orders, answers) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
-        let mut racer = Self { child, orders, answers: BufReader::new(answers) };
-        assert_eq!(racer.answer().as_deref(), Some("ready"));
-        racer
+    fn start(backend: &Backend) -> Self {
+        Self(Process::start("approval-racer", backend, &[]))
     }
 
     fn consume(&mut self, id: ApprovalId, run: RunId, wait: u64) {
-        writeln!(self.orders, "{id} {run} {} {wait}", at(20)).unwrap();
+        self.0.order(&format!("{id} {run} {} {wait}", at(20)));
     }
 
-    /// The next answer; none from a process that ended before it gave one in full.
     fn answer(&mut self) -> Option<String> {
-        let mut line = String::new();
-        self.answers.read_line(&mut line).unwrap();
-        line.strip_suffix('\n').map(str::to_owned)
+        self.0.line()
     }
 
     fn kill(&mut self) {
-        self.child.kill().unwrap();
-        self.child.wait().unwrap();
-    }
-}
-
-impl Drop for Racer {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.kill();
     }
 }
 

@@ -1,23 +1,16 @@
-//! Approvals to work with.
+//! Runs, events and approvals to work with.
 
-use std::path::Path;
-
-use herma_core::approval::{
-    Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Binding, Ruling,
-};
+use herma_core::approval::{Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, Binding, Ruling};
 use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::event::Source;
 use herma_core::signed::Signed;
-use herma_core::{Digest, RunId, Stage, Timestamp};
-use herma_store::SqliteStore;
+use herma_core::store::{EventRow, RunSummary};
+use herma_core::{Digest, Event, EventType, Report, RunId, Stage, Timestamp};
+use serde_json::json;
 
 /// The time of day in these tests, in seconds.
 pub(crate) fn at(second: i64) -> Timestamp {
     Timestamp::from_second(1_800_000_000 + second).unwrap()
-}
-
-/// A store in this directory; in tests it is known only by its trait.
-pub(crate) fn open(dir: &Path) -> Box<dyn ApprovalStore> {
-    Box::new(SqliteStore::open(&dir.join("store.db")).unwrap())
 }
 
 /// Request number `n`, made at second `n`, which can be used until second 1,000.
@@ -53,7 +46,7 @@ pub(crate) fn signed<T>(record: T) -> Signed<T> {
     Signed { record, key_id: Digest::of(b"key"), signature: "c2lnbmF0dXJl".to_owned() }
 }
 
-/// A person's word on a request.
+/// An approver's ruling on a request.
 pub(crate) fn ruling(request: &ApprovalRequest, answer: Answer) -> Signed<Ruling> {
     signed(Ruling {
         trust_head: None,
@@ -66,7 +59,7 @@ pub(crate) fn ruling(request: &ApprovalRequest, answer: Answer) -> Signed<Ruling
     })
 }
 
-/// The approval that a request is before anybody answered.
+/// The approval of a request without a ruling.
 pub(crate) fn requested(request: ApprovalRequest) -> Approval {
     Approval {
         request,
@@ -87,4 +80,55 @@ fn entropy(n: u32) -> [u8; 10] {
     // The last bytes, which the short name shows.
     entropy[6..].copy_from_slice(&n.to_be_bytes());
     entropy
+}
+
+/// Run number `n`, before its end.
+pub(crate) fn summary(n: u32) -> RunSummary {
+    RunSummary {
+        run_id: run(n),
+        contract_id: "trim-slug".parse().unwrap(),
+        contract_digest: Digest::of(b"contract"),
+        engine: EngineName::fake(),
+        destination: DestinationKind::Sandbox,
+        stage: Stage::Fixture,
+        started_at: at(n.into()),
+        finished_at: None,
+        status: None,
+        blockers: Vec::new(),
+    }
+}
+
+/// The report of run number `n`.
+pub(crate) fn report(n: u32) -> Report {
+    let report: Report = serde_json::from_str(include_str!("report.json")).unwrap();
+    let RunSummary { run_id, contract_id, contract_digest, engine, destination, stage, started_at, .. } =
+        summary(n);
+    Report {
+        run_id,
+        contract_id,
+        contract_digest,
+        engine,
+        destination,
+        stage,
+        run_started_at: started_at,
+        run_finished_at: started_at,
+        ..report
+    }
+}
+
+/// The events 0 to `count - 1` of a run, chained as in a bundle.
+pub(crate) fn events(run_id: RunId, count: u64) -> Vec<Event> {
+    let mut prev = Digest::of(b"");
+    let event = |seq| {
+        let data = json!({ "text": format!("message \"{seq}\"\n") }).as_object().unwrap().clone();
+        let kind = if seq == 0 { EventType::RunStarted } else { EventType::EngineMessage };
+        let event = Event { seq, ts: at(0), run_id, source: Source::Harness, kind, data, prev };
+        prev = Digest::of(EventRow::of(&event).unwrap().line.as_bytes());
+        event
+    };
+    (0..count).map(event).collect()
+}
+
+pub(crate) fn rows(events: &[Event]) -> Vec<EventRow> {
+    events.iter().map(|event| EventRow::of(event).unwrap()).collect()
 }

@@ -1,0 +1,78 @@
+//! Appends events to the store in the background.
+
+use std::sync::OnceLock;
+use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
+use std::thread;
+
+use herma_core::RunId;
+use herma_core::event::Event;
+use herma_core::store::EventRow;
+
+use crate::blocking::BlockingStore;
+
+/// Appends the events of this process's runs to the store: in their order, as they happen, many in one transaction.
+///
+/// A store that fails delays no run. The rows are kept and tried again with the next event; the end of the run records all
+/// its events once more ([`Engine::finish_run`](crate::Engine::finish_run)).
+pub struct EventWriter {
+    store: BlockingStore,
+    queue: OnceLock<Option<Sender<Message>>>,
+}
+
+enum Message {
+    Event(Box<Event>),
+    /// Writes all rows before this, drops those of the run that could not be written, and then the sender.
+    Flush(RunId, SyncSender<()>),
+}
+
+impl EventWriter {
+    /// A writer to this store. Its thread starts with the first event.
+    #[must_use]
+    pub fn new(store: BlockingStore) -> Self {
+        Self { store, queue: OnceLock::new() }
+    }
+
+    /// Hands an event over. It neither waits nor fails.
+    pub fn append(&self, event: &Event) {
+        let queue = self.queue.get_or_init(|| {
+            let (sender, receiver) = mpsc::channel();
+            let store = self.store.clone();
+            // Without a thread the events are recorded at the end of the run.
+            let thread = thread::Builder::new().name("event writer".to_owned());
+            thread.spawn(move || write(&store, &receiver)).ok().map(|_| sender)
+        });
+        if let Some(queue) = queue {
+            let _ = queue.send(Message::Event(Box::new(event.clone())));
+        }
+    }
+
+    /// Waits until the events of the run that were handed over are in the store, or could not be written.
+    pub fn flush(&self, run: RunId) {
+        let Some(Some(queue)) = self.queue.get() else { return };
+        let (done, written) = mpsc::sync_channel(0);
+        if queue.send(Message::Flush(run, done)).is_ok() {
+            // The writer drops the sender, which ends this wait.
+            let _ = written.recv();
+        }
+    }
+}
+
+fn write(store: &BlockingStore, queue: &Receiver<Message>) {
+    let mut pending: Vec<EventRow> = Vec::new();
+    while let Ok(first) = queue.recv() {
+        let mut flushed = Vec::new();
+        // A transaction costs more than a row: take everything that has arrived.
+        for message in std::iter::once(first).chain(queue.try_iter()) {
+            match message {
+                Message::Event(event) => pending.extend(EventRow::of(&event)),
+                Message::Flush(run, done) => flushed.push((run, done)),
+            }
+        }
+        if !pending.is_empty() && store.call(|store| store.append_events(&pending)).is_ok() {
+            pending.clear();
+        }
+        for (run, _) in &flushed {
+            pending.retain(|row| row.run_id != *run);
+        }
+    }
+}
