@@ -1,0 +1,119 @@
+//! Why an environment could not be built.
+
+use std::io;
+
+use herma_core::RepoPath;
+use herma_destination::{Exit, LimitName, StartError};
+use herma_git::GitError;
+
+use crate::egress_record::EgressRecord;
+use crate::layers::LayerKind;
+
+/// How many changed files a message names.
+const MAX_NAMED: usize = 5;
+
+/// An environment could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum BuildError {
+    /// A command failed.
+    #[error("{0}")]
+    Command(Box<CommandFailure>),
+    /// Commands changed files that git tracks.
+    #[error("the commands changed tracked files: {}; an environment leaves them as they are", named(.0))]
+    TrackedFilesChanged(Vec<RepoPath>),
+    /// The build was cancelled.
+    #[error("the build was cancelled")]
+    Cancelled,
+    /// A command could not be started.
+    #[error("a command of the environment could not be started: {0}")]
+    Start(#[from] StartError),
+    /// The base could not be read.
+    #[error(transparent)]
+    Git(#[from] GitError),
+    /// The egress proxy could not be started.
+    #[error("the proxy to the registries could not be started: {0}")]
+    Proxy(String),
+    /// The key could not be computed.
+    #[error("the key of the environment could not be computed: {0}")]
+    Key(#[from] serde_json::Error),
+    /// A file could not be read or written.
+    #[error("{0}: {1}")]
+    Io(&'static str, #[source] io::Error),
+}
+
+impl From<io::Error> for BuildError {
+    fn from(error: io::Error) -> Self {
+        Self::Io("a file of the environment", error)
+    }
+}
+
+impl BuildError {
+    /// The same, with the hosts that the proxy denied.
+    pub(super) fn with_denied(self, egress: &[EgressRecord]) -> Self {
+        match self {
+            Self::Command(mut failure) => {
+                failure.denied =
+                    egress.iter().filter(|record| record.is_denied()).map(EgressRecord::text).collect();
+                Self::Command(failure)
+            }
+            other => other,
+        }
+    }
+}
+
+/// A command of an environment that failed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandFailure {
+    /// Fetch or setup.
+    pub kind: LayerKind,
+    /// The command.
+    pub command: String,
+    /// How it ended.
+    pub reason: FailureReason,
+    /// The last lines that it printed, without secrets.
+    pub last_lines: Vec<String>,
+    /// The hosts that it was denied.
+    pub denied: Vec<String>,
+}
+
+/// How a command failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureReason {
+    /// It ended by itself.
+    Exited(Exit),
+    /// It took too long.
+    TimedOut,
+    /// It exceeded a limit.
+    Exceeded(LimitName),
+}
+
+impl std::fmt::Display for CommandFailure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let kind = match self.kind {
+            LayerKind::Fetch => "fetch",
+            LayerKind::Setup => "setup",
+        };
+        write!(f, "the {kind} command `{}` ", self.command)?;
+        match self.reason {
+            FailureReason::Exited(exit) => write!(f, "ended {exit}")?,
+            FailureReason::TimedOut => f.write_str("took too long")?,
+            FailureReason::Exceeded(limit) => write!(f, "exceeded the limit `{limit}`")?,
+        }
+        if !self.denied.is_empty() {
+            write!(f, "; it was denied {}: add the registry to `registries`", self.denied.join(", "))?;
+        }
+        if let Some(last) = self.last_lines.last() {
+            write!(f, "; it said: {last}")?;
+        }
+        Ok(())
+    }
+}
+
+fn named(paths: &[RepoPath]) -> String {
+    let first: Vec<String> = paths.iter().take(MAX_NAMED).map(RepoPath::shortened).collect();
+    let more = match paths.len().saturating_sub(MAX_NAMED) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!("{}{more}", first.join(", "))
+}

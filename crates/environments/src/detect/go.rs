@@ -1,0 +1,34 @@
+//! Go projects: modules are downloaded by go.mod alone.
+
+use herma_core::environment::Registry;
+
+use super::files::has_extension;
+use super::{Part, RepositoryFiles};
+
+pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
+    let manifest = files.read("go.mod")?;
+    let mut part = Part {
+        tools: vec!["go".to_owned()],
+        registries: vec![Registry::Go],
+        verify: vec!["go test ./...".to_owned()],
+        reasons: vec!["`go.mod` makes this a Go project".to_owned()],
+        ..Part::default()
+    };
+    if files.has_below("vendor") {
+        part.reasons.push("its modules are in `vendor`, so that nothing is fetched".to_owned());
+    } else if manifest.contains("require") {
+        part.fetch.push("go mod download".to_owned());
+        part.reasons.push("go.mod requires modules, which `go mod download` fetches".to_owned());
+    } else {
+        part.reasons.push("go.mod requires no module".to_owned());
+    }
+    // Packages of a Go module can be in any directory.
+    let dirs = files
+        .paths()
+        .filter(|path| has_extension(path, &["go"]))
+        .filter_map(|path| Some(path.split_once('/')?.0));
+    for dir in dirs.filter(|dir| *dir != "vendor" && *dir != "debian") {
+        super::add(&mut part.allowed_paths, format!("{dir}/**"));
+    }
+    Some(part)
+}

@@ -1,0 +1,281 @@
+//! The store of layers below herma's home: each is built once, never changed, and named by its key.
+
+mod copy;
+mod lock;
+mod prune;
+mod record;
+mod tree;
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use herma_core::Timestamp;
+use herma_home::{remove_tree, sync_dir, write_durably};
+
+pub use copy::{CopyKind, copy_tree};
+pub use prune::Pruned;
+pub use record::{LayerKind, LayerRecord, RanCommand};
+pub use tree::{TreeSummary, summarize};
+
+use self::lock::KeyLock;
+use crate::key::LayerKey;
+
+/// The record of a layer, in its directory. A directory without one is no layer.
+const RECORD: &str = "layer.json";
+/// When the layer was used last.
+const LAST_USED: &str = "last-used";
+/// The directories of a layer: the environment's home, and untracked files of the checkout.
+const HOME: &str = "home";
+const CHECKOUT: &str = "checkout";
+/// The directory of layers that are being built.
+const BUILDING: &str = "building";
+/// The directory of locks.
+const LOCKS: &str = "locks";
+/// The log of the commands, without secrets.
+pub(crate) const LOG: &str = "build.log";
+
+/// All layers of an installation.
+#[derive(Clone, Debug)]
+pub struct LayerStore {
+    root: PathBuf,
+}
+
+/// A layer that cannot be removed as long as this value lives.
+#[derive(Debug)]
+pub struct LayerInUse {
+    dir: PathBuf,
+    record: LayerRecord,
+    _lock: KeyLock,
+}
+
+/// A layer that this process builds. Dropping it removes what was built.
+#[derive(Debug)]
+pub struct LayerBuild {
+    store: LayerStore,
+    key: LayerKey,
+    dir: PathBuf,
+    lock: Option<KeyLock>,
+}
+
+/// A layer that is there, or that the caller has to build.
+#[derive(Debug)]
+pub enum Acquired {
+    /// It is there.
+    Ready(Box<LayerInUse>),
+    /// The caller builds it; others wait.
+    Build(LayerBuild),
+}
+
+/// A layer in a list.
+#[derive(Clone, Debug)]
+pub struct ListedLayer {
+    /// Its record.
+    pub record: LayerRecord,
+    /// When it was used last.
+    pub last_used: Option<Timestamp>,
+    /// Whether a process uses it now.
+    pub in_use: bool,
+}
+
+impl LayerStore {
+    /// Opens the store in this directory, making it where it is missing, and removes what killed builds left.
+    pub fn open(root: &Path) -> io::Result<Self> {
+        for dir in [root.to_owned(), root.join(BUILDING), root.join(LOCKS)] {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
+        let store = Self { root: root.canonicalize()? };
+        store.sweep()?;
+        Ok(store)
+    }
+
+    /// Waits until the layer is there or can be built. `waiting` is called once if another process builds it; `is_cancelled`
+    /// ends the wait with `Interrupted`.
+    pub fn acquire(
+        &self,
+        key: LayerKey,
+        now: Timestamp,
+        waiting: &mut dyn FnMut(),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> io::Result<Acquired> {
+        let lock = KeyLock::shared(&self.lock_file(key), &mut *waiting, is_cancelled)?;
+        if let Some(record) = self.record(key) {
+            return self.ready(key, record, lock, now).map(Box::new).map(Acquired::Ready);
+        }
+        drop(lock);
+        let lock = KeyLock::exclusive(&self.lock_file(key), waiting, is_cancelled)?;
+        if let Some(record) = self.record(key) {
+            return self.ready(key, record, lock.downgrade()?, now).map(Box::new).map(Acquired::Ready);
+        }
+        let dir = self.building(key);
+        remove_tree(&dir)?;
+        // A directory without a record is what a crash left of a removal.
+        remove_tree(&self.dir(key))?;
+        for part in [dir.clone(), dir.join(HOME), dir.join(CHECKOUT)] {
+            DirBuilder::new().mode(0o700).create(part)?;
+        }
+        Ok(Acquired::Build(LayerBuild { store: self.clone(), key, dir, lock: Some(lock) }))
+    }
+
+    /// The layer of this key, if it is there.
+    pub fn find(&self, key: LayerKey, now: Timestamp) -> io::Result<Option<LayerInUse>> {
+        let Some(lock) = KeyLock::try_shared(&self.lock_file(key))? else { return Ok(None) };
+        self.record(key).map(|record| self.ready(key, record, lock, now)).transpose()
+    }
+
+    /// Every layer, the least recently used first.
+    pub fn list(&self) -> io::Result<Vec<ListedLayer>> {
+        let mut layers = Vec::new();
+        for entry in fs::read_dir(&self.root)? {
+            let name = entry?.file_name();
+            let Some(key) = name.to_str().and_then(LayerKey::from_name) else { continue };
+            let Some(record) = self.record(key) else { continue };
+            let last_used = fs::read_to_string(self.dir(key).join(LAST_USED)).ok();
+            let last_used = last_used.and_then(|text| text.trim().parse().ok());
+            let in_use = KeyLock::try_exclusive(&self.lock_file(key))?.is_none();
+            layers.push(ListedLayer { record, last_used, in_use });
+        }
+        layers.sort_by_key(|layer| (layer.last_used, layer.record.key));
+        Ok(layers)
+    }
+
+    fn ready(
+        &self,
+        key: LayerKey,
+        record: LayerRecord,
+        lock: KeyLock,
+        now: Timestamp,
+    ) -> io::Result<LayerInUse> {
+        let dir = self.dir(key);
+        write_durably(&dir.join(LAST_USED), now.to_string().as_bytes())?;
+        Ok(LayerInUse { dir, record, _lock: lock })
+    }
+
+    fn record(&self, key: LayerKey) -> Option<LayerRecord> {
+        let bytes = fs::read(self.dir(key).join(RECORD)).ok()?;
+        serde_json::from_slice(&bytes).ok().filter(|record: &LayerRecord| record.key == key)
+    }
+
+    /// Removes builds whose process is gone: their lock is free.
+    fn sweep(&self) -> io::Result<()> {
+        for entry in fs::read_dir(self.root.join(BUILDING))? {
+            let name = entry?.file_name();
+            let Some(key) = name.to_str().and_then(LayerKey::from_name) else { continue };
+            if let Some(_lock) = KeyLock::try_exclusive(&self.lock_file(key))? {
+                remove_tree(&self.building(key))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn dir(&self, key: LayerKey) -> PathBuf {
+        self.root.join(key.name())
+    }
+
+    fn building(&self, key: LayerKey) -> PathBuf {
+        self.root.join(BUILDING).join(key.name())
+    }
+
+    fn lock_file(&self, key: LayerKey) -> PathBuf {
+        self.root.join(LOCKS).join(key.name())
+    }
+}
+
+impl LayerInUse {
+    /// Its record.
+    #[must_use]
+    pub fn record(&self) -> &LayerRecord {
+        &self.record
+    }
+
+    /// The environment's home. Nothing may write there.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.dir.join(HOME)
+    }
+
+    /// The untracked files of the checkout. Nothing may write there.
+    #[must_use]
+    pub fn checkout(&self) -> PathBuf {
+        self.dir.join(CHECKOUT)
+    }
+
+    /// The log of the build.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.dir.join(LOG)
+    }
+
+    /// Writes a view of its own into an empty home and a checkout of the base. An entry that is there already wins, and nothing is
+    /// written through a link.
+    pub fn write_view(&self, home: &Path, checkout: &Path) -> io::Result<CopyKind> {
+        let kinds = [copy_tree(&self.home(), home)?, copy_tree(&self.checkout(), checkout)?];
+        Ok(if kinds.contains(&CopyKind::Copied) { CopyKind::Copied } else { CopyKind::Reflinked })
+    }
+
+    /// Whether its files are still as they were built.
+    pub fn is_intact(&self) -> io::Result<bool> {
+        let now = summarize(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())])?;
+        Ok(now.digest == self.record.tree.digest)
+    }
+}
+
+impl LayerBuild {
+    /// The key of the layer.
+    #[must_use]
+    pub fn key(&self) -> LayerKey {
+        self.key
+    }
+
+    /// The home to be.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.dir.join(HOME)
+    }
+
+    /// The untracked files to be.
+    #[must_use]
+    pub fn checkout(&self) -> PathBuf {
+        self.dir.join(CHECKOUT)
+    }
+
+    /// A directory for the build itself, which is not part of the layer.
+    pub fn scratch(&self, name: &str) -> io::Result<PathBuf> {
+        let dir = self.dir.join("scratch").join(name);
+        DirBuilder::new().recursive(true).mode(0o700).create(&dir)?;
+        Ok(dir)
+    }
+
+    /// The log of the build.
+    #[must_use]
+    pub fn log(&self) -> PathBuf {
+        self.dir.join(LOG)
+    }
+
+    /// Makes it a layer: the record is written, and one rename puts it in place.
+    pub fn commit(
+        mut self,
+        now: Timestamp,
+        record: impl FnOnce(TreeSummary) -> LayerRecord,
+    ) -> io::Result<LayerInUse> {
+        remove_tree(&self.dir.join("scratch"))?;
+        let tree = summarize(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())])?;
+        let record = record(tree);
+        write_durably(&self.dir.join(RECORD), &serde_json::to_vec_pretty(&record)?)?;
+        let place = self.store.dir(self.key);
+        fs::rename(&self.dir, &place)?;
+        sync_dir(&self.store.root)?;
+        let lock = self.lock.take().ok_or_else(|| io::Error::other("the layer was committed twice"))?;
+        self.store.ready(self.key, record, lock.downgrade()?, now)
+    }
+}
+
+impl Drop for LayerBuild {
+    fn drop(&mut self) {
+        if self.lock.is_some() {
+            // The next opening of the store removes the rest.
+            let _ = remove_tree(&self.dir);
+        }
+    }
+}

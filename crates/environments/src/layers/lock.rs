@@ -1,0 +1,84 @@
+//! The lock of a layer: shared while it is used, exclusive while it is built or removed. It ends with the process.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::Path;
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+/// How often a lock is tried that another process holds.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+
+/// A lock that is held.
+#[derive(Debug)]
+pub(super) struct KeyLock(File);
+
+impl KeyLock {
+    pub(super) fn shared(
+        path: &Path,
+        waiting: &mut dyn FnMut(),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> io::Result<Self> {
+        wait(path, FlockOperation::NonBlockingLockShared, waiting, is_cancelled)
+    }
+
+    pub(super) fn exclusive(
+        path: &Path,
+        waiting: &mut dyn FnMut(),
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> io::Result<Self> {
+        wait(path, FlockOperation::NonBlockingLockExclusive, waiting, is_cancelled)
+    }
+
+    pub(super) fn try_shared(path: &Path) -> io::Result<Option<Self>> {
+        attempt(open(path)?, FlockOperation::NonBlockingLockShared)
+    }
+
+    pub(super) fn try_exclusive(path: &Path) -> io::Result<Option<Self>> {
+        attempt(open(path)?, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    /// An exclusive lock as a shared one.
+    pub(super) fn downgrade(self) -> io::Result<Self> {
+        flock(&self.0, FlockOperation::LockShared)?;
+        Ok(self)
+    }
+}
+
+/// The file stays when the lock ends: removing it would let two processes lock two files of one name.
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).open(path)
+}
+
+fn attempt(file: File, operation: FlockOperation) -> io::Result<Option<KeyLock>> {
+    match flock(&file, operation) {
+        Ok(()) => Ok(Some(KeyLock(file))),
+        Err(Errno::WOULDBLOCK) => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn wait(
+    path: &Path,
+    operation: FlockOperation,
+    waiting: &mut dyn FnMut(),
+    is_cancelled: &dyn Fn() -> bool,
+) -> io::Result<KeyLock> {
+    let mut is_told = false;
+    loop {
+        if let Some(lock) = attempt(open(path)?, operation)? {
+            return Ok(lock);
+        }
+        if !is_told {
+            waiting();
+            is_told = true;
+        }
+        if is_cancelled() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        std::thread::sleep(POLL_INTERVAL);
+    }
+}
