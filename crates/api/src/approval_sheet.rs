@@ -1,12 +1,12 @@
 //! An approval with its packet, its state and the next step, for a person who rules on it.
 
 use herma_core::approval::{Approval, ApprovalRequest, ApprovalState, Binding};
-use herma_core::store::{RunQuery, Store as _, StoreError};
+use herma_core::store::{RunQuery, StoreError};
 use herma_core::visible::visible_line;
 use herma_core::{Contract, Stage};
 use herma_harness::{Installation, PolicyError};
 use herma_rules::egress_digest;
-use herma_trust::Packet;
+use herma_trust::{BadRequest, Packet};
 
 use crate::output::ApprovalOutput;
 
@@ -33,7 +33,7 @@ pub struct ApprovalSheet {
     /// Its state now.
     pub state: ApprovalState,
     /// The packet, or why the request cannot be shown any more.
-    pub packet: Result<Packet, String>,
+    pub packet: Result<Packet, BadRequest>,
     /// Why the ruling of a granted approval does not count.
     pub void: Option<String>,
 }
@@ -48,8 +48,7 @@ impl ApprovalSheet {
             evidence,
             reached_by_all(installation, &approval.request),
             installation.policies()?.digest(),
-        )
-        .map_err(|why| why.to_string());
+        );
         let state = approval.state_at(installation.now());
         let void = void(installation, &approval).filter(|_| state == ApprovalState::Granted);
         Ok(Self { approval, state, packet, void })
@@ -60,7 +59,7 @@ impl ApprovalSheet {
     pub fn lines(&self) -> Vec<String> {
         match &self.packet {
             Ok(packet) => packet.lines(),
-            Err(why) => vec![format!("The packet cannot be shown: {}", visible_line(why))],
+            Err(why) => vec![format!("The packet cannot be shown: {}", visible_line(&why.to_string()))],
         }
     }
 
@@ -119,7 +118,7 @@ fn void(installation: &Installation, approval: &Approval) -> Option<String> {
     if ruling.record.request != approval.request {
         return Some("the ruling is about another request".to_owned());
     }
-    installation.approvers().check(ruling, &ruling.record.approver).err()
+    installation.approvers().check(ruling, &ruling.record.approver).err().map(|why| why.to_string())
 }
 
 /// The evidence so far: the proven stages of the engine, and the newest runs of the contract.
@@ -137,7 +136,8 @@ fn evidence(installation: &Installation, binding: &Binding) -> Result<Vec<String
             None => format!("{name} has proven no stage"),
         });
     }
-    let runs = installation.store.runs(&RunQuery { limit: MAX_SEARCHED_RUNS, before: None, status: None })?;
+    let query = RunQuery { limit: MAX_SEARCHED_RUNS, before: None, status: None };
+    let runs = installation.store.call(|store| store.runs(&query))?;
     let of_contract = runs.iter().filter(|run| run.contract_id == binding.contract_id);
     lines.extend(of_contract.take(MAX_LISTED_RUNS).map(|run| {
         let status = run.status.map_or("under way", |status| status.as_str());

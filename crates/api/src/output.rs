@@ -1,4 +1,4 @@
-//! What `--json` prints, as types. Each has a `schema` that names its version; `herma schema NAME` prints it.
+//! The output types of `--json`. Each has a `schema` that names its version; `herma schema NAME` prints it.
 
 mod admissions;
 mod approvals;
@@ -45,14 +45,14 @@ pub use self::router_probe::RouterProbeOutput;
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;
 
-/// A command that did not work.
+/// A failed command.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ErrorOutput {
     /// `herma.error/v1`.
     pub schema: &'static str,
-    /// What happened, to what.
+    /// The error.
     pub error: String,
-    /// What to do next.
+    /// The next step.
     pub next_step: Option<String>,
     /// The exit code: 2 bad input, 3 blocked, 4 internal.
     pub exit_code: u8,
@@ -65,7 +65,7 @@ pub struct RunsOutput {
     pub schema: &'static str,
     /// Newest first.
     pub runs: Vec<RunRow>,
-    /// What to give to `--before` for the next page; none on the last one.
+    /// The value of `--before` for the next page; none on the last one.
     pub next_before: Option<RunId>,
 }
 
@@ -75,7 +75,7 @@ pub struct RunRow {
     /// The run.
     #[serde(flatten)]
     pub run: RunSummary,
-    /// Where it stands with its operator, if it asks for an outcome.
+    /// Its outcome, if it needs one.
     pub outcome: Option<OutcomeRow>,
 }
 
@@ -86,13 +86,13 @@ pub struct DiffOutput {
     pub schema: &'static str,
     /// The run.
     pub run_id: RunId,
-    /// What changed.
+    /// The changes.
     pub changed_files: Vec<ChangedFile>,
     /// The patch; none if there is none, or it was withheld.
     pub patch: Option<String>,
     /// Why there is no patch.
     pub reason: Option<String>,
-    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    /// The files that were changed after they were signed, as text; empty where none was.
     pub touched: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ pub struct LogsOutput {
     pub run_id: RunId,
     /// Each log's text by its name in the bundle.
     pub logs: BTreeMap<String, String>,
-    /// What of this was touched after it was signed, in words; empty where it is as the run left it.
+    /// The files that were changed after they were signed, as text; empty where none was.
     pub touched: Vec<String>,
 }
 
@@ -129,12 +129,12 @@ pub struct WatchOutput {
     pub schema: &'static str,
     /// The run.
     pub run_id: RunId,
-    /// What happened.
+    /// The step, event or end.
     #[serde(flatten)]
     pub watched: Watched,
 }
 
-/// What `herma watch` saw of a run.
+/// An observation of `herma watch`.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Watched {
@@ -173,7 +173,7 @@ pub struct ContractOutput {
     pub title: String,
     /// The contract's stage.
     pub stage: u8,
-    /// Things that would block a run of it as it stands.
+    /// Things that would block a run of it.
     pub warnings: Vec<String>,
 }
 
@@ -184,7 +184,7 @@ pub struct WrittenOutput {
     pub schema: &'static str,
     /// The file that was written.
     pub file: String,
-    /// What to do next.
+    /// The next step.
     pub next_step: String,
 }
 
@@ -204,7 +204,7 @@ pub struct CompletionsOutput {
     pub schema: &'static str,
     /// The shell.
     pub shell: String,
-    /// What to source in it.
+    /// The script to source in it.
     pub script: String,
 }
 
@@ -213,24 +213,24 @@ pub struct CompletionsOutput {
 pub struct DoctorOutput {
     /// `herma.doctor/v1`.
     pub schema: &'static str,
-    /// Whether everything that herma cannot do without is there.
+    /// Whether every required part works.
     pub ok: bool,
-    /// What was looked at.
+    /// The checks.
     pub items: Vec<DoctorItem>,
 }
 
-/// One thing that `herma doctor` looked at.
+/// One check of `herma doctor`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct DoctorItem {
-    /// What.
+    /// The name.
     pub name: String,
     /// Whether it works.
     pub ok: bool,
-    /// Whether herma cannot do without it.
+    /// Whether herma requires it.
     pub required: bool,
-    /// What was found.
+    /// The result.
     pub detail: String,
-    /// How to mend it.
+    /// The fix.
     pub next_step: Option<String>,
 }
 
@@ -246,7 +246,7 @@ pub struct BenchOutput {
 /// One measurement: ours against the same work without herma, medians of the same run.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct BenchRow {
-    /// What was measured.
+    /// The name of the measurement.
     pub name: String,
     /// Files of the repository or bundle.
     pub files: u64,

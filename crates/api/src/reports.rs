@@ -46,5 +46,5 @@ pub fn read_report(bundle: &Path) -> Result<Report, ReportError> {
         Ok(bytes) => bytes,
         Err(cause) => return Err(ReportError::Unreadable { file, cause }),
     };
-    report::parse(&bytes).map_err(|problem| ReportError::Bad { file, problem })
+    report::parse(&bytes).map_err(|bad| ReportError::Bad { file, problem: bad.to_string() })
 }

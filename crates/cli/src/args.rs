@@ -16,7 +16,7 @@ mod usage;
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use herma_core::Status;
 use herma_core::contract::{ContractId, FixtureName, RepoRef};
@@ -44,9 +44,24 @@ pub struct Cli {
     /// Print JSON; `herma schema` prints its schemas
     #[arg(long, global = true)]
     pub json: bool,
+    /// Log to stderr: `-v` steps, model calls and egress decisions, `-vv` also events and attempts
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// The format of log records
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub log_format: Option<LogFormat>,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
+}
+
+/// The format of log records.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LogFormat {
+    /// Lines for people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 /// The command.
@@ -288,7 +303,7 @@ pub struct Logs {
     /// Only this log
     #[arg(long, value_enum)]
     pub only: Option<LogArg>,
-    /// Go on with what is written while the run goes on, until it is closed
+    /// Continue with new output until the run is closed
     #[arg(long, short)]
     pub follow: bool,
 }

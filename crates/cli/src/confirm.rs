@@ -27,13 +27,13 @@ pub(crate) fn confirm_with(
     let typed = match given {
         Some(given) => given.to_owned(),
         None if stdin().is_terminal() && !screen.is_json() => {
-            screen.note(format_args!("Type the code {code} to go on, anything else to stop:"));
+            screen.note(format_args!("Type the code {code} to continue, anything else to stop:"));
             let mut line = String::new();
             stdin().read_line(&mut line).map_err(Failure::internal)?;
             line
         }
         None => {
-            return Err(Failure::bad_input("nobody is there to type the code")
+            return Err(Failure::bad_input("there is no terminal to type the code at")
                 .hint(format!("read what is shown; if you mean it, add `--code {code}`")));
         }
     };

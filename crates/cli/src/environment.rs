@@ -1,5 +1,7 @@
 //! The environment, read once. Every variable that herma looks at is declared here.
 
+mod lookup;
+
 use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::net::SocketAddr;
@@ -13,10 +15,10 @@ use herma_engines::{env, fake};
 use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_home::{HomeError, HomePlace};
 
-use crate::commands::router::EnvironmentLookup;
+use self::lookup::EnvironmentLookup;
 use crate::failure::Failure;
 
-/// A longer name of a user is cut: it stands in records that people read.
+/// A longer user name is truncated: people read it in records.
 const MAX_USER: usize = 64;
 
 /// A variable that herma looks at.
@@ -24,7 +26,7 @@ const MAX_USER: usize = 64;
 pub struct Variable {
     /// Its name.
     pub name: &'static str,
-    /// What it does.
+    /// Its effect.
     pub what: &'static str,
 }
 
@@ -54,7 +56,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: "PATH", what: "directories in which git, bubblewrap and toolchains are found" },
     Variable {
         name: "HERMA_APPROVER_TOKEN",
-        what: "an approver's token, for automation: what it signs counts as that approver's word. herma never prints it \
+        what: "an approver's token, for automation: its signatures count as that approver's. herma never prints it \
                and never passes it on; set it where no agent runs",
     },
     Variable {
@@ -69,7 +71,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable { name: env::MODEL_VARIABLE, what: "the contract's model, set and read in the same way" },
     Variable {
         name: RUN_VARIABLE,
-        what: "the run that this process belongs to, set by herma. A herma that finds it starts no run by itself",
+        what: "the run that this process belongs to, set by herma. A herma process that finds it starts no run",
     },
     Variable { name: SOCKET_VARIABLE, what: "the socket for child runs inside a run, set by herma" },
     Variable { name: WORKSPACE_VARIABLE, what: "the workspace of the run, set in the same way" },
@@ -77,6 +79,15 @@ pub const VARIABLES: &[Variable] = &[
         name: "DOCKER_HOST",
         what: "where Docker listens, for the destination `docker`: a Unix socket of this machine, as in \
                `unix:///var/run/docker.sock`, which it is if this is not set",
+    },
+    Variable {
+        name: "HERMA_LOG",
+        what: "log records on stderr, if no `-v` is given: a level (`error`, `warn`, `info`, `debug`, `trace`, `off`) for all \
+               crates that log, `CRATE=LEVEL` for `harness` or `router`, or several of them separated by commas",
+    },
+    Variable {
+        name: "HERMA_LOG_FORMAT",
+        what: "`text` or `json`, if no `--log-format` is given; `text` otherwise",
     },
     Variable { name: "NO_COLOR", what: "if set and not empty, output has no colour" },
     Variable {
@@ -86,15 +97,19 @@ pub const VARIABLES: &[Variable] = &[
     },
 ];
 
-/// What the environment says.
+/// The values of the environment.
 #[derive(Clone, Debug)]
 pub struct Environment {
-    /// What an installation is opened with.
+    /// The settings of the installation.
     pub settings: Settings,
     /// Whether to colour.
     pub color: bool,
-    /// Who runs herma, by a name that nobody vouches for.
+    /// The user who runs herma, by a name that nobody has verified.
     pub user: String,
+    /// The log filter.
+    pub log: Option<String>,
+    /// The format of log records.
+    pub log_format: Option<String>,
     /// A fault for the next run.
     pub fault: Option<Fault>,
     /// The key of an approver, for automation.
@@ -103,7 +118,7 @@ pub struct Environment {
     pub around: RunAround,
 }
 
-/// What the variables say of a run around this process. They may lie: whoever believes them asks, and decides nothing.
+/// The variables that describe a run around this process. They may be forged: use them to ask, never to decide.
 #[derive(Clone, Debug)]
 pub struct RunAround {
     /// Whether one is named.
@@ -121,7 +136,7 @@ impl Environment {
         let set = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
         // A service or a container may have no variable for it; the system knows its users all the same.
         let user_home = set("HOME").map(PathBuf::from).or_else(std::env::home_dir);
-        // Many commands need none: whoever does says so.
+        // Many commands need no home; those that do report it.
         let named = set("HERMA_HOME")
             .map(PathBuf::from)
             .or_else(|| set("XDG_STATE_HOME").map(|state| PathBuf::from(state).join("herma")));
@@ -146,12 +161,15 @@ impl Environment {
         let approver_token =
             set("HERMA_APPROVER_TOKEN").map(|token| Secret::new(token.to_string_lossy().into_owned()));
         let secrets = SecretSource(Arc::new(EnvironmentLookup));
-        let docker_host = set("DOCKER_HOST").map(|host| host.to_string_lossy().into_owned());
+        let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
+        let docker_host = text("DOCKER_HOST");
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
         Ok(Self {
             settings: Settings { home, herma, user_home, search_path, secrets, docker_host },
             color,
             user,
+            log: text("HERMA_LOG"),
+            log_format: text("HERMA_LOG_FORMAT"),
             fault,
             approver_token,
             around: RunAround {
@@ -162,7 +180,7 @@ impl Environment {
         })
     }
 
-    /// herma's home, which nobody has made yet.
+    /// herma's home, which may not exist yet.
     pub(crate) fn home(&self) -> Result<&Path, Failure> {
         self.settings.home.as_ref().map(HomePlace::path).ok_or_else(|| Failure::from(&HomeError::Nowhere))
     }
@@ -171,7 +189,7 @@ impl Environment {
 /// A variable whose name the operator wrote into a configuration, such as that of a router's key. It is read when it is
 /// asked for, so that a reload sees what it is then.
 #[allow(clippy::disallowed_methods, reason = "the environment is read in this file only")]
-pub(crate) fn named_by_the_operator(name: &str) -> Option<OsString> {
+fn named_by_the_operator(name: &str) -> Option<OsString> {
     std::env::var_os(name)
 }
 

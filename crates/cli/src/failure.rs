@@ -1,30 +1,33 @@
-//! A command that did not work: what happened, to what, and what to do next.
+//! A failed command: the error, the exit code and the next step.
 
 use std::fmt;
 
-use herma_api::{ContractError, DestinationError, ReportError, SheetError};
+use herma_api::{
+    ApprovalLookupError, ContractError, DestinationError, DirectoryError, EngineRequestError, QuestionError,
+    ReportError, RouterError, RouterProbeError, RunLookupError, SheetError,
+};
 use herma_core::store::StoreError;
 use herma_engines::EngineError;
 use herma_harness::{ChoiceError, OpenError, OrderError};
 use herma_home::HomeError;
 
-/// A command that did not work.
+/// A failed command.
 #[derive(Debug)]
 pub(crate) struct Failure {
     /// The exit code.
     pub(crate) code: u8,
-    /// What happened, to what.
+    /// The error.
     pub(crate) what: String,
-    /// What to do next.
+    /// The next step.
     pub(crate) next_step: Option<String>,
 }
 
 impl Failure {
-    /// Usage or input is wrong; nothing was done.
+    /// Invalid usage or input; nothing was done.
     pub(crate) const BAD_INPUT: u8 = 2;
-    /// Something else has to be the case first; nothing was done.
+    /// A precondition does not hold; nothing was done.
     pub(crate) const BLOCKED: u8 = 3;
-    /// Something inside herma, or around it, does not work.
+    /// An internal or system error.
     pub(crate) const INTERNAL: u8 = 4;
 
     pub(crate) fn bad_input(what: impl fmt::Display) -> Self {
@@ -58,7 +61,7 @@ impl From<OpenError> for Failure {
     fn from(error: OpenError) -> Self {
         let hint = match &error {
             OpenError::Settings(_) => {
-                return Self::bad_input(error).hint("mend the file, or remove it for the defaults");
+                return Self::bad_input(error).hint("fix the file, or remove it for the defaults");
             }
             OpenError::Home(home) => return home.into(),
             OpenError::Store(_) => "the bundles under runs/ are the evidence; the store is only their index",
@@ -94,7 +97,7 @@ impl From<OrderError> for Failure {
             ),
             OrderError::Contract(_) | OrderError::Engine(_) => Self::bad_input(error),
             OrderError::Policy(_) => {
-                Self::bad_input(error).hint("mend it; `herma policy check` says whether it is")
+                Self::bad_input(error).hint("fix it; `herma policy check` shows whether it is valid")
             }
             OrderError::Write(_) => Self::internal(error).hint(
                 "free space or make herma's home writable; the next herma command closes what was left",
@@ -148,5 +151,72 @@ impl From<DestinationError> for Failure {
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::internal(error).hint("the bundles under runs/ are the evidence; the store is only their index")
+    }
+}
+
+impl From<DirectoryError> for Failure {
+    fn from(error: DirectoryError) -> Self {
+        let next_step = error.next_step();
+        Self { next_step, ..Self::bad_input(error) }
+    }
+}
+
+impl From<RunLookupError> for Failure {
+    fn from(error: RunLookupError) -> Self {
+        let next_step = error.next_step().map(str::to_owned);
+        match error {
+            RunLookupError::Store(error) => error.into(),
+            error => Self { next_step, ..Self::bad_input(error) },
+        }
+    }
+}
+
+impl From<ApprovalLookupError> for Failure {
+    fn from(error: ApprovalLookupError) -> Self {
+        let next_step = error.next_step().map(str::to_owned);
+        match error {
+            ApprovalLookupError::Store(error) => error.into(),
+            error => Self { next_step, ..Self::bad_input(error) },
+        }
+    }
+}
+
+impl From<EngineRequestError> for Failure {
+    fn from(error: EngineRequestError) -> Self {
+        let hint = error.next_step();
+        match error {
+            EngineRequestError::Write { .. } => Self::internal(error).hint(hint),
+            error => Self::bad_input(error).hint(hint),
+        }
+    }
+}
+
+impl From<QuestionError> for Failure {
+    fn from(error: QuestionError) -> Self {
+        let hint = error.next_step();
+        Self::bad_input(error).hint(hint)
+    }
+}
+
+impl From<RouterError> for Failure {
+    fn from(error: RouterError) -> Self {
+        match error {
+            RouterError::Config(_) | RouterError::Upstream(_) => Self::bad_input(error)
+                .hint("`herma router example` prints a whole configuration to start from"),
+            RouterError::Restart(_) => Self::bad_input(error),
+            RouterError::State(error) => error.into(),
+            RouterError::Listen(_) => {
+                Self::internal(error).hint("choose another address in the configuration")
+            }
+            error => Self::internal(error),
+        }
+    }
+}
+
+impl From<RouterProbeError> for Failure {
+    fn from(error: RouterProbeError) -> Self {
+        let next_step = error.next_step();
+        let failure = if error.is_bad_input() { Self::bad_input(error) } else { Self::internal(error) };
+        Self { next_step, ..failure }
     }
 }

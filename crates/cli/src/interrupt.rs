@@ -1,4 +1,4 @@
-//! Ctrl-C and its kind: the first signal ends the runs under way in good order, a second one ends herma at once.
+//! Termination signals: the first cancels the runs under way, a second one ends herma at once.
 
 use std::io;
 use std::thread;
@@ -14,11 +14,11 @@ use tokio::signal::unix::{Signal as Stream, SignalKind, signal};
 use crate::failure::Failure;
 use crate::screen::Screen;
 
-/// What comes so soon after the first signal is the same word: a terminal that closes, and `timeout`, say it twice.
-const SAME_WORD: Duration = Duration::from_millis(500);
+/// Signals within this time count as one: a closing terminal and `timeout` send two.
+const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
-/// From here on a signal to end does not end herma but tells its runs to end. What is started from now on has none of it:
-/// a signal that is caught is its own again in another program.
+/// From here on a termination signal cancels the runs instead of ending herma. Programs that are started from now on are
+/// not affected: `exec` resets caught signals.
 pub(crate) fn listen(cancellation: &CancellationToken, screen: &Screen) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
     let listener = Listener::new().map_err(cannot)?;
@@ -32,7 +32,7 @@ pub(crate) fn listen(cancellation: &CancellationToken, screen: &Screen) -> Resul
 struct Listener {
     runtime: Runtime,
     streams: [Stream; 3],
-    /// Who started herma wants these not to count, as `nohup` does.
+    /// Signals that were ignored when herma started, as `nohup` does.
     ignored: Vec<EndSignal>,
 }
 
@@ -62,13 +62,13 @@ impl Listener {
                 if ignored.contains(&signal) {
                     continue;
                 }
-                let told_at: Instant = *first.get_or_insert_with(Instant::now);
+                let first_at: Instant = *first.get_or_insert_with(Instant::now);
                 if cancellation.cancel(CancelReason::Signal(signal)) {
                     say(&format!(
                         "{signal}: ending what runs and closing the run; a second signal ends herma at once"
                     ));
-                } else if told_at.elapsed() > SAME_WORD {
-                    // Nothing is put in order any more: that is the next herma's to do, as after every other sudden end.
+                } else if first_at.elapsed() > SAME_SIGNAL {
+                    // The next herma command closes the run, as after every sudden end.
                     let _ = kill_process(getpid(), Signal::KILL);
                 }
             }
@@ -96,7 +96,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_started_herma_says_what_does_not_count() {
+    fn signals_ignored_at_start_stay_ignored() {
         let status =
             "Name:\therma\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\nSigCgt:\t0000000000000002\n";
         let ignored = EndSignal::ALL.map(|signal| is_ignored(signal, status));

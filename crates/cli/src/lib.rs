@@ -1,12 +1,12 @@
-//! The herma command: reads arguments and environment once, calls the libraries, and shows what came of it.
+//! The herma command: reads arguments and environment once, calls the libraries, and prints the results.
 
 pub mod args;
 mod commands;
 mod confirm;
-mod directories;
 pub mod environment;
 mod failure;
 mod interrupt;
+mod logging;
 pub mod output;
 mod progress;
 pub mod schemas;
@@ -45,6 +45,11 @@ pub fn main() -> ExitCode {
         }
     };
     let screen = Screen::new(cli.json, environment.color);
+    let logs = match logging::start(&cli, &environment) {
+        Ok(logs) => logs,
+        Err(failure) => return screen.end(screen.fail(&failure)),
+    };
+    let screen = if logs { screen.beside_logs() } else { screen };
     let code = match commands::dispatch(&cli.command, &environment, &screen) {
         Ok(code) => code,
         Err(failure) => screen.fail(&failure),
@@ -52,7 +57,7 @@ pub fn main() -> ExitCode {
     screen.end(code)
 }
 
-/// Whether a program reads us, of arguments that clap does not understand.
+/// Whether the output is for a program, where clap does not understand the arguments.
 fn asks_for_json(args: &[OsString]) -> bool {
     args.iter().take_while(|arg| *arg != "--").any(|arg| arg == "--json")
 }

@@ -8,12 +8,12 @@ use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::screen::{Screen, safe};
 
-/// What a step is called while it is under way.
+/// The name of a step in progress lines.
 fn phase(step: Step) -> &'static str {
     match step {
         Step::Start => "starting",
         Step::Gates => "checking the gates",
-        Step::Probe => "probing the walls",
+        Step::Probe => "probing the confinement",
         Step::Workspace => "making the workspace",
         Step::Engine => "the engine works",
         Step::Collect => "collecting the result",

@@ -18,7 +18,7 @@ use crate::output;
 pub struct Published {
     /// The name that `herma schema` knows it by.
     pub name: &'static str,
-    /// What it is for.
+    /// Its purpose.
     pub what: &'static str,
     /// Makes it.
     pub make: fn() -> Schema,

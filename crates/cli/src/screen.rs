@@ -1,4 +1,4 @@
-//! What a person or a program sees: the only place that writes to the terminal.
+//! Output for people and programs: the only place that writes to the terminal.
 
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
@@ -8,18 +8,20 @@ use std::sync::OnceLock;
 use herma_core::Status;
 /// Text that an agent may have written, made safe for a terminal. It may have several lines.
 pub(crate) use herma_core::visible::visible as safe;
-/// The same within a line of herma's own: what it holds cannot make a line that looks like another one of herma's.
+/// The same within one line of output: the text cannot forge another line.
 pub(crate) use herma_core::visible::visible_line as safe_line;
 use serde::Serialize;
 
 use crate::failure::Failure;
 use crate::output::error_output;
 
-/// What a person or a program sees.
+/// Output for people and programs.
 pub(crate) struct Screen {
     json: bool,
     color: bool,
-    /// Why something of the output is lost.
+    /// Whether log records are written to standard error too.
+    logs: bool,
+    /// The error that lost a part of the output.
     lost: OnceLock<io::Error>,
 }
 
@@ -35,17 +37,22 @@ pub(crate) enum Tone {
 
 impl Screen {
     pub(crate) fn new(json: bool, color: bool) -> Self {
-        Self { json, color, lost: OnceLock::new() }
+        Self { json, color, logs: false, lost: OnceLock::new() }
     }
 
-    /// Whether a program reads us.
+    /// The same where log records are written: a line that moves would be torn by them.
+    pub(crate) fn beside_logs(self) -> Self {
+        Self { logs: true, ..self }
+    }
+
+    /// Whether the output is for a program.
     pub(crate) fn is_json(&self) -> bool {
         self.json
     }
 
-    /// Whether a person watches, so that progress can move.
+    /// Whether a terminal shows progress.
     pub(crate) fn is_live(&self) -> bool {
-        !self.json && io::stderr().is_terminal()
+        !self.json && !self.logs && io::stderr().is_terminal()
     }
 
     /// A line on standard output.
@@ -74,7 +81,7 @@ impl Screen {
         }
     }
 
-    /// The exit code of a command that has written everything. Who got only a part of the output must not take it for
+    /// The exit code of a command that has written everything. A reader of partial output must not mistake it for
     /// the whole.
     pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
         self.keep(io::stdout().lock().flush());
@@ -92,21 +99,20 @@ impl Screen {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
 
-    /// What writes a line on standard error while somebody else has the screen, from any thread: where a line moves, it
-    /// takes its place.
+    /// Writes a line on standard error from any thread. A progress line is overwritten.
     pub(crate) fn interjection(&self) -> impl Fn(&str) + Send + use<> {
         let start = if self.is_live() { "\r\u{1b}[K" } else { "" };
         move |text| drop(writeln!(io::stderr().lock(), "{start}{text}"))
     }
 
-    /// A value for a program. People read it too, so what would not be seen is escaped; the value is the same.
+    /// Prints a value for a program. People read it too, so invisible characters are escaped; the value is the same.
     pub(crate) fn value(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string_pretty(value).map_err(Failure::internal)?;
         self.line(escaped(&text));
         Ok(())
     }
 
-    /// The same on one line, for who reads while herma goes on.
+    /// The same on one line, for readers of a stream.
     pub(crate) fn value_line(&self, value: &impl Serialize) -> Result<(), Failure> {
         let text = serde_json::to_string(value).map_err(Failure::internal)?;
         self.line(escaped(&text));
@@ -152,6 +158,30 @@ impl Screen {
     }
 }
 
+/// Writes one log record to standard error. Hosts in it are named by agents.
+pub(crate) struct LogLine {
+    pub(crate) is_json: bool,
+}
+
+impl LogLine {
+    fn visible(&self, record: &[u8]) -> String {
+        let record = String::from_utf8_lossy(record);
+        let line = record.strip_suffix('\n').unwrap_or(&record);
+        if self.is_json { escaped(line) } else { safe_line(line) }
+    }
+}
+
+impl Write for LogLine {
+    fn write(&mut self, record: &[u8]) -> io::Result<usize> {
+        writeln!(io::stderr().lock(), "{}", self.visible(record))?;
+        Ok(record.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        io::stderr().lock().flush()
+    }
+}
+
 /// JSON in which every character that [`safe`] would spell out is a `\uXXXX`. `serde_json` escapes those below a space
 /// itself, and what it puts around strings is plain ASCII, so each of the others stands inside a string.
 fn escaped(json: &str) -> String {
@@ -186,7 +216,15 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_seen_is_escaped_in_json() {
+    fn a_log_record_is_one_visible_line() {
+        let text = LogLine { is_json: false }.visible("host=\u{1b}[2Ja\nb\u{202e}\n".as_bytes());
+        assert_eq!(text, "host=\\u{1b}[2Ja\\nb\\u{202e}");
+        let json = LogLine { is_json: true }.visible("{\"host\":\"a\u{202e}\u{9b}\"}\n".as_bytes());
+        assert_eq!(json, r#"{"host":"a\u202e\u009b"}"#);
+    }
+
+    #[test]
+    fn invisible_characters_are_escaped_in_json() {
         let json = serde_json::to_string("a\u{202e}b\u{9b}31m\u{7f}\u{e0041}\u{1b}[1m").unwrap();
         assert_eq!(escaped(&json), r#""a\u202eb\u009b31m\u007f\udb40\udc41\u001b[1m""#);
         let plain = serde_json::to_string_pretty(&["zwölf \"Boxkämpfer\"\n", "日本語 🙂"]).unwrap();

@@ -17,9 +17,9 @@ use crate::failure::Failure;
 use crate::screen::Screen;
 
 /// The longest passphrase that is read.
-const LONGEST: u64 = 4 << 10;
+const MAX_PASSPHRASE_BYTES: u64 = 4 << 10;
 
-/// Who signs, and where the passphrase comes from.
+/// The signer and the source of the passphrase.
 #[derive(Clone, Debug, Default, Args)]
 pub struct UnlockArgs {
     /// The approver who signs; the one of `HERMA_APPROVER_TOKEN` otherwise, or the only one with a passphrase
@@ -47,7 +47,7 @@ pub(crate) fn unlock_among(
     environment: &Environment,
     screen: &Screen,
 ) -> Result<Approver, Failure> {
-    // What was said on the command line counts more than what happens to be in the environment.
+    // Arguments precede the environment.
     if let Some(token) = &environment.approver_token
         && args.approver.is_none()
         && args.passphrase_file.is_none()
@@ -62,7 +62,7 @@ pub(crate) fn unlock_among(
     Ok(approvers.unlock(&name, &passphrase)?)
 }
 
-/// The passphrase of a key that is there.
+/// The passphrase of an existing key.
 fn passphrase_of(
     name: &ApproverName,
     file: Option<&Path>,
@@ -84,7 +84,7 @@ pub(crate) fn new_passphrase(
         return read(file);
     }
     let first = ask(&format!("New passphrase for {name} (it is not shown):"), screen)?;
-    let second = ask("The same once more:", screen)?;
+    let second = ask("Repeat passphrase:", screen)?;
     if first.expose() == second.expose() {
         Ok(first)
     } else {
@@ -92,7 +92,7 @@ pub(crate) fn new_passphrase(
     }
 }
 
-/// Where nobody said who signs, it is the one who can.
+/// Without a name it is the only approver who can sign.
 fn only_one(approvers: &Approvers) -> Result<ApproverName, Failure> {
     let mut can = approvers.all()?;
     can.retain(|known| known.record.custody == Custody::Passphrase && known.trusted().is_ok());
@@ -114,7 +114,7 @@ fn only_one(approvers: &Approvers) -> Result<ApproverName, Failure> {
 fn read(file: &Path) -> Result<Secret<String>, Failure> {
     let text = || {
         let mut text = String::new();
-        File::open(file)?.take(LONGEST).read_to_string(&mut text)?;
+        File::open(file)?.take(MAX_PASSPHRASE_BYTES).read_to_string(&mut text)?;
         Ok(text)
     };
     let text = text().map_err(|e: io::Error| {
@@ -123,10 +123,10 @@ fn read(file: &Path) -> Result<Secret<String>, Failure> {
     first_line(&text)
 }
 
-/// What a person types on the terminal, without showing it.
+/// Reads a line from the terminal without echo.
 fn ask(prompt: &str, screen: &Screen) -> Result<Secret<String>, Failure> {
     if !stdin().is_terminal() {
-        return Err(Failure::bad_input("nobody is there to type the passphrase").hint(
+        return Err(Failure::bad_input("there is no terminal to type the passphrase at").hint(
             "run it in a terminal, name a file with --passphrase-file, or set HERMA_APPROVER_TOKEN for automation",
         ));
     }
@@ -156,7 +156,7 @@ impl Hidden {
         let before = tcgetattr(stdin())?;
         let mut quiet = before.clone();
         quiet.local_modes.remove(LocalModes::ECHO);
-        // What was typed ahead was shown already: it is thrown away.
+        // Text typed before this was echoed: discard it.
         tcsetattr(stdin(), OptionalActions::Flush, &quiet)?;
         Ok(Self { before })
     }

@@ -15,7 +15,6 @@ use crate::engine::{DestinationKind, EngineName};
 use crate::id::RunId;
 use crate::signed::{Signable, Signed};
 use crate::stage::Stage;
-use crate::store::StoreError;
 use crate::trust_head::TrustHead;
 
 /// An approval's name: a version 7 UUID like a run's, with its own type so that the two are never mixed up.
@@ -74,7 +73,7 @@ pub struct Binding {
     pub target_admission: Option<Digest>,
     /// The commit of the target that the run starts from, or for a fixture the digest of its files.
     pub base: String,
-    /// What the run is for: the approval of a proof's case is good for nobody's work.
+    /// The purpose of the run: the approval of a proof's case is valid for no other work.
     pub purpose: Purpose,
     /// The stage.
     pub stage: Stage,
@@ -93,11 +92,11 @@ pub struct Binding {
 /// One thing that is not what was approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// What.
+    /// The field that differs.
     pub what: &'static str,
-    /// What was approved.
+    /// The approved value.
     pub approved: String,
-    /// What it is now.
+    /// The value now.
     pub now: String,
 }
 
@@ -108,7 +107,7 @@ impl fmt::Display for Change {
 }
 
 impl Binding {
-    /// What `now` differs in from what was approved, in the order of the fields.
+    /// The fields in which `now` differs from what was approved, in their order.
     #[must_use]
     pub fn changes(&self, now: &Self) -> Vec<Change> {
         // Taken apart so that a new field cannot be forgotten here.
@@ -159,11 +158,11 @@ impl Binding {
 pub struct ApprovalRequest {
     /// The approval's name.
     pub id: ApprovalId,
-    /// What is asked for.
+    /// The run that the approval is for.
     pub binding: Binding,
     /// The contract as it was written, so that who rules on it sees what they rule on, and signs it.
     pub contract_text: String,
-    /// Who asks: a name that an approver's key signed for, or the user that herma runs as.
+    /// The requester: a name that an approver's key signed for, or the user that herma runs as.
     pub requested_by: String,
     /// Why.
     pub reason: String,
@@ -187,7 +186,7 @@ pub struct Ruling {
     pub answer: Answer,
     /// The whole request: a signature over a name alone would be one over whatever the store says it means.
     pub request: ApprovalRequest,
-    /// Who.
+    /// The approver who ruled.
     pub approver: ApproverName,
     /// Why.
     pub reason: String,
@@ -212,7 +211,7 @@ pub enum Answer {
     Denied,
 }
 
-/// Where an approval stands. Denied, expired and consumed are final.
+/// The state of an approval. Denied, expired and consumed are final.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApprovalState {
@@ -246,11 +245,11 @@ impl ApprovalState {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Approval {
-    /// What was asked for.
+    /// The request.
     pub request: ApprovalRequest,
     /// The requester's signature, where separation of duties asks for one.
     pub signed_request: Option<Signed<ApprovalRequest>>,
-    /// Where it stands.
+    /// Its state.
     pub state: ApprovalState,
     /// The person's word, signed; none before it was given.
     pub ruling: Option<Signed<Ruling>>,
@@ -259,7 +258,7 @@ pub struct Approval {
 }
 
 impl Approval {
-    /// Where it stands at that time: what was not used in time is expired, whatever the store says.
+    /// Its state at that time: an approval that was not used in time is expired, whatever the store says.
     #[must_use]
     pub fn state_at(&self, now: Timestamp) -> ApprovalState {
         match self.state {
@@ -271,41 +270,13 @@ impl Approval {
     }
 }
 
-/// What came of moving an approval on.
+/// The result of moving an approval to another state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Moved {
     /// It is there now.
     Done,
-    /// It could not be moved: it stood there.
+    /// It could not be moved, because it was in this state.
     Stood(ApprovalState),
     /// There is no such approval.
     Unknown,
-}
-
-/// The store of approvals. Each move is one transaction, and of two that want to make the same one, one does.
-pub trait ApprovalStore: Send + Sync {
-    /// Records a request, with the requester's signature where there is one.
-    fn request(
-        &self,
-        request: &ApprovalRequest,
-        signed: Option<&Signed<ApprovalRequest>>,
-    ) -> Result<(), StoreError>;
-
-    /// Records a person's word: from `requested` to `granted` or `denied`, unless its time is over.
-    fn rule(&self, ruling: &Signed<Ruling>, now: Timestamp) -> Result<Moved, StoreError>;
-
-    /// Uses it for a run: from `granted` to `consumed`, unless its time is over. Durable when this returns.
-    fn consume(&self, id: ApprovalId, run: RunId, now: Timestamp) -> Result<Moved, StoreError>;
-
-    /// Turns what was not used in time to `expired`, for good: a clock that is set back revives nothing.
-    fn expire(&self, now: Timestamp) -> Result<(), StoreError>;
-
-    /// The approvals that a person granted and that no run has used, by the store's own word.
-    fn granted(&self) -> Result<Vec<Approval>, StoreError>;
-
-    /// The approvals whose name starts or ends with `part`, at most two: one is a hit, two are ambiguous.
-    fn find_approval(&self, part: &str) -> Result<Vec<Approval>, StoreError>;
-
-    /// The approvals of a contract, or of all, newest first.
-    fn approvals(&self, contract: Option<&ContractId>, limit: u32) -> Result<Vec<Approval>, StoreError>;
 }

@@ -1,4 +1,4 @@
-//! The people who may let things in. What a person signs, no agent can sign: it never sees the key.
+//! Approvers: the people whose signatures permit things. No agent can sign for a person, because it never sees the key.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -62,12 +62,12 @@ impl fmt::Display for ApproverName {
     }
 }
 
-/// That this key is a person's. The first approver of an installation vouches for itself; each later one is signed by
-/// one who was there before, so that nobody becomes an approver by writing a file.
+/// A statement that this key is a person's. The first approver of an installation vouches for itself; each later one is signed by
+/// an earlier one, so that no one becomes an approver by writing a file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ApproverRecord {
-    /// Who.
+    /// The approver's name.
     pub name: ApproverName,
     /// The public key, as PEM.
     pub public_key: String,
@@ -75,7 +75,7 @@ pub struct ApproverRecord {
     pub key_id: Digest,
     /// How the private key is kept.
     pub custody: Custody,
-    /// Who let this one in; oneself for the first.
+    /// The approver who introduced this one; the first introduces itself.
     pub introduced_by: ApproverName,
     /// When.
     pub created_at: Timestamp,
@@ -102,13 +102,13 @@ pub enum Custody {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Revocation {
-    /// Whose.
+    /// The approver's name.
     pub name: ApproverName,
     /// Which key.
     pub key_id: Digest,
     /// Why.
     pub reason: String,
-    /// The keys that it had let in until then. Those stay; a later one does not, whatever date it names.
+    /// The keys that it had introduced until then. Those stay; a later one does not, whatever date it names.
     pub keeps: BTreeSet<Digest>,
     /// When.
     pub revoked_at: Timestamp,

@@ -13,9 +13,9 @@ use crate::status::Status;
 pub struct BlockerRecord {
     /// Which of the named reasons.
     pub blocker: Blocker,
-    /// What happened, to what.
+    /// The event, and the thing that it happened to.
     pub detail: String,
-    /// What a person can do next.
+    /// The next step for a person.
     pub next_step: String,
 }
 

@@ -1,4 +1,4 @@
-//! What may be spent on models, and what was: the values that the router, the store and the reports share.
+//! Budgets for models and the amounts charged to them: the values that the router, the store and the reports share.
 
 use std::fmt;
 use std::pin::Pin;
@@ -8,10 +8,12 @@ use jiff::Timestamp;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::store_error::StoreError;
+
 /// The largest number that JSON says exactly. No amount is larger, so that what is written is what was counted.
 pub const LARGEST: u64 = (1 << 53) - 1;
 
-/// So many calls, tokens and millionths of a dollar. The fields stand in the order of their names, as in every record
+/// So many calls, tokens and millionths of a dollar. The fields are in the order of their names, as in every record
 /// that is written canonically.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +26,7 @@ pub struct Amount {
     pub tokens: u64,
 }
 
-/// What may be spent at most; what is not limited is none.
+/// The most that may be spent; none for what is not limited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Limits {
@@ -36,7 +38,7 @@ pub struct Limits {
     pub micro_usd: Option<u64>,
 }
 
-/// What a budget is for.
+/// The scope of a budget.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
     /// One run.
@@ -67,7 +69,7 @@ pub struct Day(i64);
 const SECONDS_A_DAY: i64 = 86_400;
 
 impl Day {
-    /// The day that a moment lies in.
+    /// The day of a moment.
     #[must_use]
     pub fn of(time: Timestamp) -> Self {
         let whole = time.as_second() - i64::from(time.subsec_nanosecond() < 0);
@@ -77,7 +79,7 @@ impl Day {
 
 impl fmt::Display for Day {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The first moment that has a name lies within a day, not at its start.
+        // The first moment that has a name is within a day, not at its start.
         let start = Timestamp::from_second(self.0 * SECONDS_A_DAY).unwrap_or(Timestamp::MIN).to_string();
         f.write_str(start.split_once('T').map_or(&start, |(date, _)| date))
     }
@@ -94,13 +96,13 @@ impl fmt::Display for Scope {
 }
 
 impl Amount {
-    /// Both together. What would be too large to write stays at the largest number.
+    /// The sum, saturated at the largest number that can be written.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.with(other, u64::saturating_add).bounded()
     }
 
-    /// What is left of it.
+    /// The rest after so much is subtracted; zero at least.
     #[must_use]
     pub fn minus(self, other: Self) -> Self {
         self.with(other, u64::saturating_sub)
@@ -140,7 +142,7 @@ impl Amount {
 }
 
 impl Limits {
-    /// What is left when so much is taken. What is not limited has [`LARGEST`] left.
+    /// The rest of the limits after so much is taken. An unlimited field has [`LARGEST`] left.
     #[must_use]
     pub fn left(&self, taken: Amount) -> Amount {
         Amount {
@@ -159,13 +161,13 @@ impl Limits {
     }
 }
 
-/// What comes later. It owns or borrows all that it needs.
+/// A boxed future. It owns or borrows all that it needs.
 pub type Later<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Budgets that several processes spend from. A process takes a block of one before it spends it; what it took is
 /// charged, durably, until it says what it spent. So a process that dies has never spent more than is charged.
 pub trait Leases: Send + Sync {
-    /// Takes up to `want` for a holder, as much as the limits leave of each. What is not limited is given in full. All
+    /// Takes up to `want` for a holder, as much as the limits leave of each. Unlimited fields are given in full. All
     /// holders together never get more than the limits.
     fn lease<'a>(
         &'a self,
@@ -192,20 +194,20 @@ pub trait Leases: Send + Sync {
         spent: Amount,
     ) -> Later<'a, Result<(), LeaseError>>;
 
-    /// What is charged to a budget by all its holders.
+    /// The amount charged to a budget by all its holders.
     fn taken<'a>(&'a self, scope: &'a Scope) -> Later<'a, Result<Amount, LeaseError>>;
 }
 
-/// The budgets that processes share could not be reached.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the shared budget of {scope} could not be {doing}: {cause}")]
+/// A shared budget could not be used.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("the shared budget of {scope} could not be {operation}: {source}")]
 pub struct LeaseError {
-    /// Whose budget.
+    /// The budget.
     pub scope: String,
-    /// What was tried: `leased`, `settled`.
-    pub doing: &'static str,
-    /// What went wrong.
-    pub cause: String,
+    /// The operation: `leased`, `settled`, `reconciled`, `read`.
+    pub operation: &'static str,
+    /// The failure of the store behind it.
+    pub source: StoreError,
 }
 
 #[cfg(test)]
@@ -224,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_limited_is_never_used_up() {
+    fn an_unlimited_budget_is_never_used_up() {
         let limits = Limits { tokens: Some(10), ..Limits::default() };
         let left = limits.left(Amount { micro_usd: LARGEST, requests: 7, tokens: 4 });
         assert_eq!(left, Amount { micro_usd: LARGEST, requests: LARGEST, tokens: 6 });

@@ -1,4 +1,4 @@
-//! What an engine can do beyond working on a contract, and by whose means.
+//! The capabilities of an engine beyond working on a contract, and the component that provides each.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Capability {
     /// It goes on with the session of an earlier run.
     Resume,
-    /// It tells of its messages and its tool calls in a form that herma reads, while it works.
+    /// It reports its messages and its tool calls in a form that herma reads, while it works.
     StructuredEvents,
     /// It is driven by the Agent Client Protocol.
     Acp,
@@ -82,12 +82,12 @@ impl Support {
     }
 }
 
-/// What an engine declares of each capability. There is no default: none can be forgotten.
+/// The declaration of an engine about each capability. There is no default: none can be forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Capabilities {
     /// It goes on with the session of an earlier run.
     pub resume: Support,
-    /// It tells of its messages and its tool calls in a form that herma reads, while it works.
+    /// It reports its messages and its tool calls in a form that herma reads, while it works.
     pub structured_events: Support,
     /// It is driven by the Agent Client Protocol.
     pub acp: Support,
@@ -100,7 +100,7 @@ pub struct Capabilities {
 }
 
 impl Capabilities {
-    /// What is declared of one.
+    /// The declaration about one.
     #[must_use]
     pub fn of(self, capability: Capability) -> Support {
         match capability {
@@ -118,7 +118,7 @@ impl Capabilities {
         Capability::ALL.into_iter().filter(move |capability| self.of(*capability) == support)
     }
 
-    /// What is declared of those that a contract needs.
+    /// The declarations about the capabilities that a contract needs.
     #[must_use]
     pub fn for_needs(self, needs: &[Capability]) -> BTreeMap<Capability, Support> {
         needs.iter().map(|capability| (*capability, self.of(*capability))).collect()
@@ -132,7 +132,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_written_is_what_is_shown_and_each_field_is_its_own_capability() {
+    fn each_field_is_written_and_shown_as_its_own_capability() {
         for (at, capability) in Capability::ALL.into_iter().enumerate() {
             assert_eq!(serde_json::to_value(capability).unwrap(), capability.as_str());
             let support = |other: usize| if at == other { Support::Translated } else { Support::Unsupported };
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_contract_needs_is_told_once_and_nothing_else_is() {
+    fn each_needed_capability_is_listed_once() {
         let declared = Capabilities {
             resume: Support::Translated,
             structured_events: Support::Native,

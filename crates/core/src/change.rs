@@ -1,4 +1,4 @@
-//! What an engine changed, as git records it.
+//! The changes of an engine, as git records them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -11,13 +11,13 @@ use crate::path::RepoPath;
 pub struct ChangedFile {
     /// Where.
     pub path: RepoPath,
-    /// What it was; none if it was added.
+    /// Its old entry; none if it was added.
     pub old: Option<Entry>,
-    /// What it is now; none if it was deleted.
+    /// Its new entry; none if it was deleted.
     pub new: Option<Entry>,
 }
 
-/// What git records of a path.
+/// The entry of a path in a git tree.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {

@@ -1,39 +1,15 @@
-//! What child runs were charged for models: it counts against the budget of the run that asked for them.
+//! The charges of child runs for models: they count against the budget of the run that asked for them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::budget::Amount;
+pub use crate::child_end::ChildEnd;
 use crate::event::{Event, EventType, Source};
-use crate::id::RunId;
 use crate::units::Usd;
-use crate::verdict::Status;
 
-/// The data of `child.ended`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct ChildEnd {
-    /// Which run.
-    pub child: RunId,
-    /// What it came to; none where that is not known.
-    pub status: Option<Status>,
-    /// What it and all below it were charged; none where that is not known.
-    pub charged: Option<Amount>,
-}
-
-impl ChildEnd {
-    /// As an event's data.
-    #[must_use]
-    pub fn to_data(&self) -> Map<String, Value> {
-        match serde_json::to_value(self) {
-            Ok(Value::Object(data)) => data,
-            _ => Map::new(),
-        }
-    }
-}
-
-/// What the children of a run were charged for models, with all below them. It counts against the run's budget, and is no
+/// The charges of a run's children for models, with all below them. They count against the run's budget, and are no
 /// part of what the run itself used.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -46,13 +22,13 @@ pub struct ChildrenUse {
     pub charged_tokens: u64,
     /// Money that they were charged.
     pub usd: Usd,
-    /// Of how many of these runs nobody knows what they were charged; it is not in the numbers above.
+    /// How many of these runs have unknown charges, which are not in the numbers above.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub unknown: u64,
 }
 
 impl ChildrenUse {
-    /// What the events of a run tell; none where it had no child.
+    /// The charges that the events of a run report; none if it had no child.
     #[must_use]
     pub fn from_events<'a>(events: impl IntoIterator<Item = &'a Event>) -> Option<Self> {
         let mut found = None;
@@ -62,7 +38,7 @@ impl ChildrenUse {
         found
     }
 
-    /// Adds what an event tells, where it tells of a child's end.
+    /// Adds the charges of an event, if it is the end of a child.
     pub fn take(found: &mut Option<Self>, event: &Event) {
         if event.kind != EventType::ChildEnded || event.source != Source::Harness {
             return;
@@ -71,7 +47,7 @@ impl ChildrenUse {
         found.get_or_insert_default().add(end.ok().and_then(|end| end.charged));
     }
 
-    /// What they were charged.
+    /// Their charges.
     #[must_use]
     pub fn charged(&self) -> Amount {
         Amount { micro_usd: self.usd.0, requests: self.requests, tokens: self.charged_tokens }
@@ -87,6 +63,8 @@ impl ChildrenUse {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Map;
+
     use super::*;
     use crate::digest::Digest;
 
@@ -98,7 +76,7 @@ mod tests {
     }
 
     #[test]
-    fn what_children_were_charged_is_added_up_and_what_is_not_known_is_counted() {
+    fn known_charges_of_children_are_added_and_unknown_ones_counted() {
         let ended = |tokens: Option<u64>| {
             let charged = tokens.map(|tokens| Amount { micro_usd: 3, requests: 1, tokens });
             ChildEnd { child: RUN.parse().unwrap(), status: None, charged }.to_data()
@@ -107,7 +85,7 @@ mod tests {
             event(Source::Harness, ended(Some(10))),
             event(Source::Harness, ended(Some(5))),
             event(Source::Harness, ended(None)),
-            // What cannot be read is known to nobody, and what an agent says is none of it.
+            // Charges that cannot be read are unknown, and an agent's events count for nothing.
             event(Source::Harness, Map::new()),
             event(Source::Agent, ended(Some(100))),
         ];

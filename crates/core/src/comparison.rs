@@ -102,11 +102,11 @@ pub struct Lane {
     pub engine: EngineName,
     /// The digest of everything that it runs; none where that could not be taken.
     pub engine_digest: Option<Digest>,
-    /// Why the lane could not run; none where it could. Then it has no measures, and stands nowhere.
+    /// Why the lane could not run; none if it could. Then it has no measures, and no rank.
     pub blocked: Option<String>,
     /// Its runs, in the order in which they were made.
     pub runs: Vec<LaneRun>,
-    /// What herma measured, one for each criterion.
+    /// The measures of herma, one for each criterion.
     pub measures: Vec<Measure>,
 }
 
@@ -124,13 +124,13 @@ pub struct LaneRun {
     pub blockers: Vec<Blocker>,
     /// The digest of its `attestation.json`, which names every other file.
     pub attestation: Digest,
-    /// The tree that the engine left; none where the run did not come to that.
+    /// The tree that the engine left; none if the run did not get that far.
     pub result_tree: Option<String>,
     /// How long it took from start to end.
     pub duration_ms: u64,
 }
 
-/// What herma measured of a lane on one criterion.
+/// The measure of a lane on one criterion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Measure {
@@ -181,7 +181,7 @@ impl fmt::Display for Share {
     }
 }
 
-/// How one lane stands against one other on one criterion.
+/// The rank of one lane against one other on one criterion.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct TableRow {
@@ -191,9 +191,9 @@ pub struct TableRow {
     pub other: EngineName,
     /// Which criterion.
     pub criterion: Criterion,
-    /// How the lane stands against the other one.
+    /// The rank of the lane against the other one.
     pub standing: Standing,
-    /// Why, in words.
+    /// The reason, as text.
     pub detail: String,
 }
 
@@ -207,7 +207,7 @@ impl TableRow {
 }
 
 impl Comparison {
-    /// How a lane stands on a criterion against all others together: behind if it is behind any that ran, ahead if
+    /// The rank of a lane on a criterion against all others together: behind if it is behind any that ran, ahead if
     /// it is ahead of one; none where no other lane ran.
     #[must_use]
     pub fn standing(&self, lane: &EngineName, criterion: Criterion) -> Option<Standing> {

@@ -13,7 +13,7 @@ use crate::gate::{Finding, Gate};
 use crate::report::Admission;
 use crate::stage::{MutationScope, Stage};
 
-/// The decision as it stands in `decision.json`. herma makes it; no engine ever makes or changes one.
+/// The decision as it is in `decision.json`. herma makes it; no engine ever makes or changes one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Decision {
@@ -29,7 +29,7 @@ pub struct Decision {
     pub selected_engine: Option<EngineName>,
     /// Engines that may not start, each with its reasons.
     pub denied_engines: BTreeMap<String, Vec<String>>,
-    /// What the run is for: only a proof may start an engine on a stage that it has not proven yet.
+    /// The purpose of the run: only a proof may start an engine on a stage that it has not proven yet.
     pub purpose: Purpose,
     /// The records that were looked at, with their digests.
     pub admissions: Vec<AdmissionSeen>,
@@ -45,13 +45,13 @@ pub struct Decision {
     pub not_evaluated: Vec<Gate>,
     /// The gates that do not apply to this run, with the reason.
     pub not_applicable: BTreeMap<String, String>,
-    /// What the run may change.
+    /// The scope that the run may change.
     pub allowed_mutation_scope: MutationScope,
     /// Whether a person's approval is needed.
     pub approval_required: bool,
     /// The decision in sentences.
     pub reasons: Vec<String>,
-    /// Who to ask, or what to do, where it blocks.
+    /// The people to ask, or the steps to take, if it blocks.
     pub escalation_path: Vec<String>,
 }
 
@@ -63,14 +63,14 @@ pub enum DecisionSchema {
     V1,
 }
 
-/// What a run is for.
+/// The purpose of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Purpose {
     /// The contract's work.
     #[default]
     Work,
-    /// A case of `herma prove`, on ground that herma made for it.
+    /// A case of `herma prove`, in a repository that herma made for it.
     Proof,
 }
 
@@ -85,15 +85,15 @@ impl Purpose {
     }
 }
 
-/// A record by which a person lets something in, as a decision saw it.
+/// A record by which a person permits something, as a decision saw it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdmissionSeen {
     /// `engine`, `model` or `target`.
     pub kind: String,
-    /// What it is about.
+    /// The name of the admitted thing.
     pub name: String,
-    /// What it came to.
+    /// Its result.
     pub status: Admission,
     /// The digest of the record's file, where there is one.
     pub digest: Option<Digest>,
@@ -107,9 +107,9 @@ pub struct MissingGate {
     pub gate: Gate,
     /// The blocker that it leads to.
     pub blocker: Blocker,
-    /// What is missing.
+    /// The missing thing.
     pub reason: String,
-    /// What a person can do next.
+    /// The next step for a person.
     pub next_step: String,
 }
 
@@ -130,9 +130,9 @@ impl MissingGate {
     }
 }
 
-/// What a decision is about.
+/// The input of a decision.
 #[derive(Clone, Debug)]
-pub struct Question<'a> {
+pub struct DecisionInput<'a> {
     /// Becomes part of the decision's name.
     pub run_id: crate::RunId,
     /// The contract's name.
@@ -143,11 +143,11 @@ pub struct Question<'a> {
     pub engine: &'a EngineName,
     /// The contract's stage.
     pub stage: Stage,
-    /// What the run may change.
+    /// The scope that the run may change.
     pub mutation_scope: MutationScope,
     /// The contract's risk.
     pub risk: Risk,
-    /// What the run is for.
+    /// The purpose of the run.
     pub purpose: Purpose,
     /// The records that were looked at.
     pub admissions: Vec<AdmissionSeen>,
@@ -156,24 +156,24 @@ pub struct Question<'a> {
 impl Decision {
     /// Draws the decision from the findings. A gate without a finding was not evaluated.
     #[must_use]
-    pub fn draw(question: &Question<'_>, findings: &BTreeMap<Gate, Finding>) -> Self {
+    pub fn draw(input: &DecisionInput<'_>, findings: &BTreeMap<Gate, Finding>) -> Self {
         let mut decision = Self {
             schema: DecisionSchema::V1,
-            decision_id: format!("decision-{}", question.run_id),
-            contract_id: question.contract_id.clone(),
-            contract_digest: question.contract_digest,
+            decision_id: format!("decision-{}", input.run_id),
+            contract_id: input.contract_id.clone(),
+            contract_digest: input.contract_digest,
             selected_engine: None,
             denied_engines: BTreeMap::new(),
-            purpose: question.purpose,
-            admissions: question.admissions.clone(),
-            risk: question.risk,
+            purpose: input.purpose,
+            admissions: input.admissions.clone(),
+            risk: input.risk,
             required_gates: Vec::new(),
             passed_gates: Vec::new(),
             missing_gates: Vec::new(),
             not_evaluated: Vec::new(),
             not_applicable: BTreeMap::new(),
-            allowed_mutation_scope: question.mutation_scope,
-            approval_required: question.stage.needs_approval(),
+            allowed_mutation_scope: input.mutation_scope,
+            approval_required: input.stage.needs_approval(),
             reasons: Vec::new(),
             escalation_path: Vec::new(),
         };
@@ -195,9 +195,9 @@ impl Decision {
         }
         if decision.is_eligible() {
             decision.reasons.push(format!("all {} required gates hold", decision.required_gates.len()));
-            decision.selected_engine = Some(question.engine.clone());
+            decision.selected_engine = Some(input.engine.clone());
         } else {
-            decision.denied_engines.insert(question.engine.to_string(), decision.reasons.clone());
+            decision.denied_engines.insert(input.engine.to_string(), decision.reasons.clone());
         }
         decision
     }

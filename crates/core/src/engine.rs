@@ -67,7 +67,7 @@ impl fmt::Display for EngineName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DestinationKind {
-    /// On this machine without any wall: for `fake` only.
+    /// On this machine without confinement: for `fake` only.
     Host,
     /// In bubblewrap's namespaces.
     Sandbox,
@@ -109,7 +109,7 @@ pub struct EngineExit {
     pub signal: Option<i32>,
     /// Why it ended.
     pub ended_by: EndedBy,
-    /// What it said of its own work. A log line: it can make the verdict worse, never better.
+    /// Its own report about its work. A log line: it can make the verdict worse, never better.
     pub result: Option<EngineResult>,
     /// How many lines of its output were not understood, such as those that are too long. They are in its log.
     #[serde(default)]
@@ -130,11 +130,11 @@ pub enum EndedBy {
     IdleLimit,
     /// Took longer than the total limit.
     TotalLimit,
-    /// herma was told to end, and ended it.
+    /// herma was cancelled, and ended it.
     Interrupted,
 }
 
-/// What an engine says of its own work.
+/// An engine's own report about its work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum EngineResult {

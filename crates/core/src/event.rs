@@ -1,4 +1,4 @@
-//! The event list: what a run records as it goes, one JSON object a line, each chained to the one before.
+//! The event log of a run, one JSON object a line, each chained to the one before.
 
 mod data;
 mod egress_data;
@@ -26,7 +26,7 @@ pub use data::{
 
 macro_rules! event_types {
     ($($name:ident $text:literal $doc:literal;)*) => {
-        /// What happened.
+        /// The type of an event.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
         pub enum EventType {
             $(#[doc = $doc] #[serde(rename = $text)] $name,)*
@@ -42,7 +42,7 @@ macro_rules! event_types {
                 match self { $(Self::$name => $text,)* }
             }
 
-            /// What it means, in one sentence.
+            /// Its meaning, in one sentence.
             #[must_use]
             pub fn summary(self) -> &'static str {
                 match self { $(Self::$name => $doc,)* }
@@ -93,7 +93,7 @@ impl FromStr for EventType {
     }
 }
 
-/// Who an event comes from. Only harness events satisfy requirements.
+/// The source of an event. Only harness events satisfy requirements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Source {
@@ -113,9 +113,9 @@ pub struct Event {
     pub ts: Timestamp,
     /// The run it belongs to.
     pub run_id: RunId,
-    /// Who it comes from.
+    /// Its source.
     pub source: Source,
-    /// What happened.
+    /// Its type.
     #[serde(rename = "type")]
     pub kind: EventType,
     /// The payload; its keys depend on the type.
@@ -131,14 +131,14 @@ impl Event {
         EventData::read(self.kind, self.data.clone())
     }
 
-    /// Its shortest telling text, for a line of progress; empty where it has none.
+    /// Its shortest informative text, for a line of progress; empty where it has none.
     #[must_use]
     pub fn note(&self) -> String {
         note(&self.data)
     }
 }
 
-/// The shortest telling text of an event's data.
+/// The shortest informative text of an event's data.
 #[must_use]
 pub fn note(data: &Map<String, Value>) -> String {
     for key in ["reason", "text", "command", "status", "changed", "selected_engine"] {
@@ -153,22 +153,22 @@ pub fn note(data: &Map<String, Value>) -> String {
 
 /// How a run ended, as far as that decides which events it must have left.
 #[derive(Clone, Copy, Debug)]
-pub struct Ended {
+pub struct EndSummary {
     /// The contract's stage.
     pub stage: Stage,
     /// The verdict's status.
     pub status: Status,
     /// Whether the engine's process was started.
     pub engine_started: bool,
-    /// Whether it ran behind walls.
+    /// Whether the destination confined it.
     pub confined: bool,
 }
 
 /// The harness events that a run with this end must have left, in this order.
 #[must_use]
-pub fn required(ended: Ended) -> Vec<EventType> {
+pub fn required(ended: EndSummary) -> Vec<EventType> {
     use EventType as E;
-    let Ended { stage, status, engine_started, confined } = ended;
+    let EndSummary { stage, status, engine_started, confined } = ended;
     let passed = status == Status::Pass;
     let mut events = vec![E::RunStarted, E::ContractCreated];
     if passed || engine_started {

@@ -1,4 +1,4 @@
-//! Faults that a run can be told to meet, so that the failure matrix and the kill test run on the real binary.
+//! Faults that can be injected into a run, so that the failure matrix and the kill test run on the real binary.
 //! A fault can only make a run worse: there is none that skips a gate or a check.
 
 use std::str::FromStr;

@@ -90,7 +90,7 @@ impl Gate {
     }
 }
 
-/// What came of evaluating a gate. A gate that was not evaluated has no finding, and that blocks.
+/// The result of evaluating a gate. A gate that was not evaluated has no finding, and that blocks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Finding {
     /// It holds.

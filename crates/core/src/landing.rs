@@ -1,4 +1,4 @@
-//! What a run leaves in a repository, as its report tells it.
+//! The landing of a run in a repository, as its report records it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -17,9 +17,9 @@ pub struct LandingRecord {
     pub base: String,
     /// Whether the branch is there.
     pub landed: bool,
-    /// What may be made and moved in the repository.
+    /// The refs that may be created and moved in the repository.
     pub branch_policy: String,
-    /// What becomes of a repository that was made for the run.
+    /// The disposal of a repository that was made for the run.
     pub disposal: Option<String>,
 }
 

@@ -1,5 +1,5 @@
 //! The words of herma as types. Nothing here knows files, clocks, processes or sockets: values come in, values
-//! go out. Every other crate stands on this one.
+//! go out. Every other crate depends on this one.
 
 pub mod admission;
 pub mod approval;
@@ -10,13 +10,16 @@ pub mod cancellation;
 pub mod capability;
 mod change;
 pub mod child;
+mod child_end;
 pub mod clock;
 pub mod comparison;
 pub mod contract;
 pub mod decision;
 pub mod digest;
 pub mod egress;
+mod egress_use;
 pub mod engine;
+pub mod environment;
 pub mod event;
 pub mod fault;
 pub mod gate;
@@ -36,6 +39,7 @@ pub mod stage;
 pub mod status;
 pub mod step;
 pub mod store;
+mod store_error;
 pub mod tool;
 pub mod trust;
 pub mod trust_head;

@@ -1,4 +1,4 @@
-//! What the router records of each call: one line of `model-calls.jsonl`, chained to the line before it.
+//! The router's record of each call: one line of `model-calls.jsonl`, chained to the line before it.
 
 use jiff::Timestamp;
 use schemars::JsonSchema;
@@ -15,11 +15,11 @@ pub use chain::{Broken, Chain, LONGEST_LINE, parse_line, read};
 pub use sums::{ModelSums, Sums};
 pub use unchained::{LONGEST_TEXT, Unchained};
 
-/// What is charged.
+/// A charge.
 pub type Charge = Amount;
 
-/// One call of a model, or one that was refused. The fields stand in the order of their names, so that what serde writes
-/// is the canonical form.
+/// One call of a model, or one that was refused. The fields are in the order of their names, so that serde writes
+/// the canonical form.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCall {
@@ -33,10 +33,11 @@ pub struct ModelCall {
     /// Which call of the run it is, counted as calls begin; none for one that was refused before it could cost anything.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub call: Option<u64>,
-    /// What it is charged at.
+    /// Its charge.
     pub charged: Charge,
     /// Which API was called.
-    pub door: Door,
+    #[serde(rename = "door")]
+    pub endpoint: Endpoint,
     /// How it ended.
     pub ended: Ended,
     /// Microseconds until the first byte of the answer.
@@ -46,7 +47,7 @@ pub struct ModelCall {
     pub latency_us: u64,
     /// The digest of the line before, without its newline; of nothing, for the first.
     pub prev: Digest,
-    /// Why it was refused or failed, in one word that programs know: `model_mismatch`, `budget_exhausted`.
+    /// Why it was refused or failed, as a code for programs: `model_mismatch`, `budget_exhausted`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The digest of the request's body as the client sent it.
@@ -54,14 +55,14 @@ pub struct ModelCall {
     /// The digest of the answer's body as the client got it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub response: Option<Digest>,
-    /// What herma changed in the request, by name.
+    /// The changes of herma to the request, by name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rewrites: Vec<String>,
-    /// Whose call it is.
+    /// The run that made the call.
     pub run: String,
     /// The place in the chain, from 0.
     pub seq: u64,
-    /// Whether it is charged at what it cost. If not, nobody knows that, and it is charged at the most.
+    /// Whether it is charged at its real cost. If not, the cost is unknown, and it is charged at the maximum.
     pub settled: bool,
     /// The status that the client got; 0 if it left before there was one.
     pub status: u16,
@@ -72,10 +73,10 @@ pub struct ModelCall {
     pub stream: bool,
     /// When it came in.
     pub time: Timestamp,
-    /// How many calls of its client's tools the answer asks for. What the provider runs by itself is none.
+    /// How many calls of its client's tools the response asks for. Tools that the provider runs by itself do not count.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub tool_calls: u64,
-    /// What it used, where that is known.
+    /// The tokens that it used, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub used: Option<TokensUsed>,
 }
@@ -84,11 +85,11 @@ pub struct ModelCall {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Attempt {
-    /// What this attempt is charged at.
+    /// The charge of this attempt.
     pub charged: Charge,
     /// The model that it was asked for.
     pub model: String,
-    /// What came of it: `answered`, or why it did not answer, in one word.
+    /// Its outcome: `answered`, or a code that says why it did not answer.
     pub outcome: String,
     /// Its status, where it gave one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -116,7 +117,7 @@ pub struct TokensUsed {
 /// Which API of the router was called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Door {
+pub enum Endpoint {
     /// `POST /v1/chat/completions`.
     Chat,
     /// `POST /v1/completions`.
@@ -151,7 +152,7 @@ pub enum Ended {
     Interrupted,
 }
 
-impl Door {
+impl Endpoint {
     /// Its name in records and metrics.
     #[must_use]
     pub fn as_str(self) -> &'static str {

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 /// One class of refused characters.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RefusedCharacters {
-    /// What they are, in the plural.
+    /// Their name, in the plural.
     pub what: &'static str,
     /// The Unicode properties or general categories that they are taken from.
     pub property: &'static str,

@@ -24,7 +24,7 @@ pub struct Outcome {
     pub outcome: OutcomeWord,
     /// Why.
     pub reason: String,
-    /// Who.
+    /// The operator.
     pub operator: ApproverName,
     /// When.
     pub decided_at: Timestamp,
@@ -45,12 +45,12 @@ pub enum OutcomeSchema {
     V1,
 }
 
-/// What an operator can say.
+/// The decision of an operator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeWord {
     /// The result is taken.
     Accepted,
-    /// The result is not taken; what landed is taken back.
+    /// The result is not accepted; a landing is undone.
     Rejected,
 }

@@ -58,12 +58,12 @@ impl RepoPath {
     /// Its text form for a message, cut where it is long.
     #[must_use]
     pub fn shortened(&self) -> String {
-        const LONGEST: usize = 240;
+        const MAX_CHARS: usize = 240;
         let text = self.to_string();
-        if text.chars().count() <= LONGEST {
+        if text.chars().count() <= MAX_CHARS {
             return text;
         }
-        let start: String = text.chars().take(LONGEST).collect();
+        let start: String = text.chars().take(MAX_CHARS).collect();
         format!("{start}… ({} bytes)", self.0.len())
     }
 
@@ -163,7 +163,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_leaves_the_repository_is_no_path() {
+    fn a_path_out_of_the_repository_is_refused() {
         for bytes in [&b""[..], b"/etc", b"a/../b", b"..", ".".as_bytes(), b"a//b", b"a/", b"a\0b"] {
             assert_eq!(RepoPath::new(bytes), None, "{bytes:?}");
         }

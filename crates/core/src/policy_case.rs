@@ -26,7 +26,7 @@ pub struct PolicyCases {
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyCase {
-    /// What it shows.
+    /// The property that it shows.
     pub name: String,
     /// The engine; `fake` otherwise.
     #[serde(default = "EngineName::fake")]
@@ -37,7 +37,7 @@ pub struct PolicyCase {
     /// The stage; 3 otherwise.
     #[serde(default = "usual_stage")]
     pub stage: Stage,
-    /// What the contract forbids, besides what every contract forbids.
+    /// The actions that the contract forbids, besides those that every contract forbids.
     #[serde(default)]
     pub forbidden: Vec<Action>,
     /// Whether the contract names a host.
@@ -48,17 +48,17 @@ pub struct PolicyCase {
     /// The engine of a child run, where the case is about one: its action is `spawn`, and what it is about is the name of the
     /// child's contract.
     pub child: Option<EngineName>,
-    /// What the tool does.
+    /// The action of the tool.
     pub action: ToolAction,
-    /// What the call is about.
+    /// The resource of the call.
     pub resource: String,
-    /// What is to be decided.
+    /// The expected decision.
     pub expect: Expected,
     /// The rules that are to decide it, in the order of their names; any where nothing is said.
     pub rules: Option<Vec<String>>,
 }
 
-/// What is to be decided.
+/// The expected decision.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Expected {

@@ -34,7 +34,7 @@ pub struct Proof {
     pub proven_at: Timestamp,
     /// The digest of the proof of the stage before; none for stage 1.
     pub prior: Option<Digest>,
-    /// The stage's pass case and its failure classes, each with what came of it.
+    /// The stage's pass case and its failure classes, each with its result.
     pub rows: Vec<ProofRow>,
     /// The failure classes of the stage that this engine cannot have, each with the reason. They were not run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -45,7 +45,7 @@ pub struct Proof {
     pub comparison: Vec<Compared>,
     /// Every row of the failure matrix: covered by this proof, or not, with the reason.
     pub coverage: Vec<Coverage>,
-    /// Every bundle that the proof stands on.
+    /// Every bundle that the proof is based on.
     pub bundles: Vec<BundleRef>,
     /// For stage 6: what makes the engine a candidate. Being one is evidence; it switches nothing.
     pub candidate: Option<Candidate>,
@@ -79,7 +79,7 @@ pub struct ProofRow {
     pub expected_blocker: Option<Blocker>,
     /// Whether it ended as it must.
     pub held: bool,
-    /// What came of it, in words.
+    /// Its result, as text.
     pub detail: String,
     /// The run, where there was one.
     pub run_id: Option<RunId>,
@@ -95,11 +95,11 @@ pub struct NotApplicable {
     pub expected_blocker: Blocker,
     /// The capability that the engine declares as unsupported.
     pub lacks: Capability,
-    /// The same in words.
+    /// The same, as text.
     pub reason: String,
 }
 
-/// A bundle that a proof stands on.
+/// A bundle that a proof is based on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct BundleRef {
@@ -107,7 +107,7 @@ pub struct BundleRef {
     pub run_id: RunId,
     /// The engine of that run.
     pub engine: EngineName,
-    /// What it stands for in the proof.
+    /// Its role in the proof.
     pub case: String,
     /// The digest of its `attestation.json`, which names every other file.
     pub attestation: Digest,
@@ -145,13 +145,13 @@ pub enum CoverageState {
 pub struct Compared {
     /// Which criterion.
     pub criterion: Criterion,
-    /// How the engine stands against the other lane.
+    /// The rank of the engine against the other lane.
     pub standing: Standing,
-    /// Why, in words.
+    /// The reason, as text.
     pub detail: String,
 }
 
-/// What lanes are compared on.
+/// The criteria of a comparison.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Criterion {
@@ -161,7 +161,7 @@ pub enum Criterion {
     EventValidity,
     /// Nothing but allowed paths changed.
     PathCompliance,
-    /// What went wrong was closed as what it was.
+    /// Failures were closed with the right blocker.
     FailureClosure,
     /// Every file of the bundle is there or has its reason, and the bundle verifies.
     ArtifactCompleteness,
@@ -171,7 +171,7 @@ pub enum Criterion {
     Time,
     /// How many tokens it used.
     Tokens,
-    /// What it cost.
+    /// Its cost.
     Cost,
     /// Whether repetitions came to the same.
     Repeatability,
@@ -219,7 +219,7 @@ impl Criterion {
     }
 }
 
-/// How one lane stands against another.
+/// The rank of one lane against another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
@@ -233,7 +233,7 @@ pub enum Standing {
     Blocked,
 }
 
-/// What makes an engine a candidate for the default.
+/// The conditions that make an engine a candidate for the default.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Candidate {

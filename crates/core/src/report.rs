@@ -1,4 +1,4 @@
-//! The report of a run, as it stands in `report.json`.
+//! The report of a run, as it is in `report.json`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -21,12 +21,12 @@ use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
 use crate::stage::{MutationScope, Stage};
-pub use crate::tool::{Asking, ModelToolCalls, ToolUse};
+pub use crate::tool::{ModelToolCalls, PermissionProtocol, ToolUse};
 use crate::trust::TrustHead;
 pub use crate::usage::Usage;
 use crate::verdict::Status;
 
-/// The report of a run. What does not apply is `null` and named in `not_applicable` with its reason.
+/// The report of a run. A field that does not apply is `null` and named in `not_applicable` with the reason.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Report {
@@ -60,11 +60,11 @@ pub struct Report {
     pub needs: BTreeMap<Capability, Support>,
     /// The contract's stage.
     pub stage: Stage,
-    /// What the run could change.
+    /// The scope that the run could change.
     pub mutation_scope: MutationScope,
     /// Where the engine ran.
     pub destination: DestinationKind,
-    /// What held it in there.
+    /// The isolation layers that confined it.
     pub walls: Vec<String>,
     /// The contract's provider.
     pub model_provider: Option<String>,
@@ -92,7 +92,7 @@ pub struct Report {
     pub result_tree: Option<String>,
     /// One commit of that tree on the baseline.
     pub result_commit: Option<String>,
-    /// What the engine changed.
+    /// The changes of the engine.
     pub changed_files: Vec<ChangedFile>,
     /// Which of these look like tests: a green test that the agent rewrote is shown as such.
     pub changed_tests: Vec<RepoPath>,
@@ -102,9 +102,9 @@ pub struct Report {
     pub changed_verification_files: Vec<RepoPath>,
     /// New files that the baseline's ignore rules cover: recorded, never part of the patch.
     pub ignored_files: Vec<RepoPath>,
-    /// Whether every change lies on an allowed path.
+    /// Whether every change is on an allowed path.
     pub allowed_paths_passed: Option<bool>,
-    /// Whether no change lies on a forbidden path.
+    /// Whether no change is on a forbidden path.
     pub forbidden_paths_passed: Option<bool>,
     /// Every path that broke a rule.
     pub path_violations: Vec<PathViolation>,
@@ -123,26 +123,26 @@ pub struct Report {
     pub target_clean_end: Option<bool>,
     /// Whether anything in the target changed.
     pub source_mutated: Option<bool>,
-    /// What became a branch in a repository, from stage 4 on.
+    /// The branch that it became in a repository, from stage 4 on.
     pub landing: Option<LandingRecord>,
     /// The operator's word on the result.
     pub outcome: OutcomeState,
     /// Until when it has to be given.
     pub outcome_due: Option<Timestamp>,
-    /// What the run used of models.
+    /// The usage of models.
     pub usage: Usage,
-    /// What its child runs were charged for models, beside that; none for a run that had no child.
+    /// The charges of its child runs for models, besides that; none for a run that had no child.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub children: Option<ChildrenUse>,
-    /// What its egress proxy decided; none for a run that had none.
+    /// The totals of its egress proxy; none for a run that had none.
     #[serde(default)]
     pub egress: Option<EgressUse>,
-    /// What its engine asked about of its tool calls; none for one that does not ask.
+    /// The permission requests of its engine for tool calls; none for an engine that makes none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tools: Option<ToolUse>,
     /// Why it is not a pass.
     pub blockers: Vec<BlockerRecord>,
-    /// What does not apply to this run, with the reason.
+    /// The fields that do not apply to this run, with the reason.
     pub not_applicable: BTreeMap<String, String>,
     /// Every other file of the bundle except the attestation.
     pub artifacts: BTreeMap<String, Artifact>,
@@ -230,7 +230,7 @@ pub enum ApprovalStatus {
     NotRequired,
     /// There is none.
     Missing,
-    /// There is one, and the run did not come to use it.
+    /// There is one, and the run ended before it used it.
     Granted,
     /// A person said no.
     Denied,
@@ -262,7 +262,7 @@ pub struct PathViolation {
     pub path: RepoPath,
     /// Which rule.
     pub rule: PathRule,
-    /// What about it, in words.
+    /// The detail, as text.
     pub detail: String,
 }
 
@@ -306,7 +306,7 @@ pub struct Verification {
     pub status: VerificationStatus,
     /// Its exit code, where it exited by itself.
     pub exit_code: Option<i32>,
-    /// What else herma knows of its end: the limit that it met, or who ended it.
+    /// Further facts about its end: the limit that it reached, or the component that ended it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// The tracked files of the checkout that it changed, where it changed any.
@@ -328,12 +328,12 @@ pub struct ChangedByCommand {
 
 impl ChangedByCommand {
     /// How many paths are kept.
-    pub const MOST_LISTED: usize = 20;
+    pub const MAX_LISTED: usize = 20;
 
     /// The record of these paths; none where there are none.
     #[must_use]
     pub fn of(paths: &[&RepoPath]) -> Option<Self> {
-        let first: Vec<RepoPath> = paths.iter().take(Self::MOST_LISTED).copied().cloned().collect();
+        let first: Vec<RepoPath> = paths.iter().take(Self::MAX_LISTED).copied().cloned().collect();
         (!paths.is_empty()).then_some(Self { count: paths.len() as u64, first })
     }
 
@@ -341,7 +341,7 @@ impl ChangedByCommand {
     #[must_use]
     pub fn is_consistent(&self) -> bool {
         let listed = self.first.len() as u64;
-        self.count > 0 && listed == self.count.min(Self::MOST_LISTED as u64)
+        self.count > 0 && listed == self.count.min(Self::MAX_LISTED as u64)
     }
 }
 

@@ -11,12 +11,12 @@ use crate::yaml::{nearest, without_place};
 /// The largest script: room for a few files in it.
 pub const MAX_BYTES: usize = 8 << 20;
 
-/// What messages say of one kind of script.
+/// The parts of messages that depend on the kind of script.
 #[derive(Clone, Copy, Debug)]
 pub struct ScriptWords {
-    /// What to do where an entry of a list has a second key.
+    /// The advice if an entry of a list has a second key.
     pub one_key: &'static str,
-    /// What the file is expected to begin with.
+    /// The expected first key of the file.
     pub begins_with: &'static str,
 }
 
@@ -25,7 +25,7 @@ pub struct ScriptWords {
 pub struct BadScript {
     /// The line and the column, from 1, where they are known.
     pub place: Option<(u64, u64)>,
-    /// What was found, and what was expected.
+    /// The problem, and the expected content.
     pub problem: String,
 }
 
@@ -85,7 +85,7 @@ fn explain(error: &YamlError, words: ScriptWords) -> String {
         }
         YamlError::SerdeMissingField { field, .. } => format!("`{field}` is missing"),
         YamlError::DuplicateMappingKey { key: Some(key), .. } => {
-            format!("the key `{key}` stands there twice")
+            format!("the key `{key}` occurs twice")
         }
         YamlError::ExpectedMappingEndAfterEnumVariantValue { .. } => words.one_key.to_owned(),
         YamlError::InvalidScalar { ty: "u8", .. } => up_to(u8::MAX.into()),

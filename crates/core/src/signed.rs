@@ -16,7 +16,7 @@ pub trait Signable: Serialize {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Signed<T> {
-    /// What was signed.
+    /// The signed record.
     pub record: T,
     /// The digest of the key that it says it was signed with.
     pub key_id: Digest,

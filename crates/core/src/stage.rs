@@ -24,7 +24,7 @@ pub enum Stage {
     CandidateDefault = 6,
 }
 
-/// What a run at some stage may change.
+/// The scope that a run at some stage may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum MutationScope {
@@ -64,7 +64,7 @@ impl Stage {
         }
     }
 
-    /// What a run at this stage may change.
+    /// The scope that a run at this stage may change.
     #[must_use]
     pub fn mutation_scope(self) -> MutationScope {
         match self {

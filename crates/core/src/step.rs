@@ -17,7 +17,7 @@ pub enum Step {
     Gates,
     /// The gates with effects, inside the destination.
     Probe,
-    /// The workspace is taken into use. It was made while the walls were tried.
+    /// The workspace is taken into use. It was made while the confinement probes ran.
     Workspace,
     /// The engine runs.
     Engine,
@@ -29,7 +29,7 @@ pub enum Step {
     Verify,
     /// The target is compared with what it was before.
     Witness,
-    /// What passed every check becomes one new branch with one commit.
+    /// A result that passed every check becomes one new branch with one commit.
     Land,
     /// The verdict is drawn and the report written.
     Report,

@@ -1,4 +1,4 @@
-//! A tool call of an agent, as policy is asked about it and answers.
+//! A tool call of an agent, and the decision of the policies on it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,13 +6,13 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The most that a call may be about, in bytes. A shell takes no longer command, and what is longer is not judged but denied.
-pub const LONGEST_SUBJECT: usize = 128 << 10;
+/// The largest subject of a call. A shell takes no longer command; a longer one is denied.
+pub const MAX_SUBJECT_BYTES: usize = 128 << 10;
 
-/// What a child run is asked for by, in events and in policies.
+/// The tool by which a child run is requested, in events and in policies.
 pub const CHILD_TOOL: &str = "herma run";
 
-/// What a tool call does, in the words of policy.
+/// The action of a tool call, as policies name it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ToolAction {
@@ -84,7 +84,7 @@ impl ToolAction {
     pub const ALL: [Self; 7] =
         [Self::Shell, Self::Write, Self::Read, Self::Fetch, Self::Mcp, Self::Spawn, Self::Other];
 
-    /// What the tool of this name does.
+    /// The action of the tool of this name.
     #[must_use]
     pub fn of_tool(name: &str) -> Self {
         let plain: String =
@@ -136,13 +136,13 @@ impl FromStr for ToolAction {
 pub struct ToolCall {
     /// The tool, by the agent's name for it.
     pub tool: String,
-    /// What it does.
+    /// Its action.
     pub action: ToolAction,
-    /// What it is about: the command, the path, the address, or all arguments.
+    /// Its subject: the command, the path, the address, or all arguments.
     pub subject: String,
 }
 
-/// What policy says of a tool call.
+/// The decision of the policies on a tool call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ToolAnswer {
@@ -160,15 +160,17 @@ impl ToolAnswer {
     }
 }
 
-/// Who asks an engine's tool calls to be judged, and how much that holds.
+/// The component that requests permission for an engine's tool calls, and how strong that is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Asking {
-    /// The agent asks by its own mechanism, and honours the answer; whoever controls the agent can skip it. The walls hold.
+#[schemars(rename = "Asking")]
+pub enum PermissionProtocol {
+    /// The agent asks by its own mechanism, and honours the answer; a modified agent can skip it. The sandbox still
+    /// confines it.
     Courtesy,
 }
 
-impl Asking {
+impl PermissionProtocol {
     /// The name as files have it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -178,21 +180,21 @@ impl Asking {
     }
 }
 
-/// What is known of an engine's tool calls.
+/// The known facts about an engine's tool calls.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ToolUse {
-    /// How much it holds that the agent asks.
-    pub asking: Asking,
+    /// The strength of the guarantee that the agent asks.
+    pub asking: PermissionProtocol,
     /// The digest of the policies that it was answered by.
     pub policy: crate::Digest,
     /// How many calls it asked about.
     pub asked: u64,
     /// How many of them were denied.
     pub denied: u64,
-    /// How many calls it told of that it had not asked about.
+    /// How many calls it reported without asking first.
     pub unasked: u64,
-    /// What its model asked for; none for a run without a model.
+    /// The tool calls that its model requested; none for a run without a model.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model_calls: Option<ModelToolCalls>,
 }
@@ -203,16 +205,16 @@ pub struct ToolUse {
 pub struct ModelToolCalls {
     /// How many it asked the engine for.
     pub asked_for: u64,
-    /// How many it asked herma for, at the gates, before the engine was started. Nobody makes those.
+    /// How many it requested of herma, at the gates, before the engine was started. None of them is made.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub at_gates: u64,
-    /// How many more it asked the engine for than the engine asked about or told of; below 0 where it is fewer, and 0
-    /// where they reconcile.
+    /// How many more it requested of the engine than the engine asked about or reported; below 0 if fewer, and 0
+    /// if they reconcile.
     pub unreconciled: i64,
 }
 
 impl ToolUse {
-    /// How many more calls a model that asked for this many asked for than the engine asked about or told of.
+    /// How many more calls a model requested than the engine asked about or reported.
     #[must_use]
     pub fn difference(&self, asked_for: u64) -> i64 {
         let signed = |calls: u64| i64::try_from(calls).unwrap_or(i64::MAX);
@@ -251,10 +253,10 @@ mod tests {
     }
 
     #[test]
-    fn what_the_model_asked_for_is_compared_with_what_the_engine_asked_about_and_told_of() {
+    fn tool_calls_of_the_model_are_compared_with_those_of_the_engine() {
         let of = |asked_for, asked, unasked| {
             let calls = ModelToolCalls { asked_for, at_gates: 1, unreconciled: 0 };
-            let (asking, policy) = (Asking::Courtesy, crate::Digest::of(b""));
+            let (asking, policy) = (PermissionProtocol::Courtesy, crate::Digest::of(b""));
             let used = ToolUse { asking, policy, asked, denied: 0, unasked, model_calls: Some(calls) };
             used.reconciled().model_calls.unwrap().unreconciled
         };

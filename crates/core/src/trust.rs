@@ -24,7 +24,7 @@ pub struct TrustRecord {
     pub previous: Digest,
     /// When it was appended, by the clock of the machine that appended it.
     pub at: Timestamp,
-    /// What changed.
+    /// The change.
     pub entry: TrustEntry,
 }
 
@@ -32,7 +32,7 @@ impl Signable for TrustRecord {
     const KIND: &'static str = "herma.trust-record/v1";
 }
 
-/// What a record of the trust chain changes.
+/// The change that a record of the trust chain makes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case", deny_unknown_fields)]
 pub enum TrustEntry {
@@ -47,7 +47,7 @@ pub enum TrustEntry {
     },
     /// An approver was added; signed by an approver.
     ApproverAdded {
-        /// Who.
+        /// The approver.
         approver: ChainedApprover,
     },
     /// An approver was revoked; signed with the installation's key.
@@ -57,7 +57,7 @@ pub enum TrustEntry {
     },
     /// An admission was signed; signed by an approver. It replaces an earlier one of the same name.
     AdmissionSigned {
-        /// What it admits.
+        /// The kind of thing that it admits.
         kind: AdmissionKind,
         /// Which one, by its name.
         name: String,
@@ -66,7 +66,7 @@ pub enum TrustEntry {
     },
     /// An admission was revoked; signed with the installation's key.
     AdmissionRevoked {
-        /// What it admitted.
+        /// The kind of thing that it admitted.
         kind: AdmissionKind,
         /// Which one, by its name.
         name: String,
@@ -133,7 +133,7 @@ impl TrustEntry {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ChainedApprover {
-    /// Who.
+    /// The approver's name.
     pub name: ApproverName,
     /// The public key, as PEM.
     pub public_key: String,

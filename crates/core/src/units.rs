@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_unit_or_does_not_fit_is_refused() {
+    fn a_quantity_without_a_unit_or_too_large_is_refused() {
         for text in ["", "m", "20", "20 m", "-1s", "1.5h", "99999999999999999999s", "18446744073709551615h"] {
             assert!(text.parse::<Span>().is_err(), "{text}");
         }

@@ -1,4 +1,4 @@
-//! What a run used of models.
+//! The usage of models by a run.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::budget::{Amount, Day};
 use crate::model_call::{ModelCall, Sums};
 use crate::units::Usd;
 
-/// What a run used of models, as the router counted it.
+/// The usage of models by a run, as the router counted it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Usage {
@@ -19,12 +19,12 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens received.
     pub output_tokens: u64,
-    /// What it cost; calls of which nobody knows that count at the most.
+    /// Its cost; calls with unknown cost count at the maximum.
     pub usd: Usd,
-    /// Tokens that are charged: those sent and received, and the most for calls of which nobody knows.
+    /// Tokens that are charged: those sent and received, and the maximum for calls with unknown usage.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub charged_tokens: u64,
-    /// Calls of which nobody knows what they cost.
+    /// Calls with unknown cost.
     #[serde(default, skip_serializing_if = "crate::units::is_zero")]
     pub unsettled: u64,
 }
@@ -34,7 +34,7 @@ impl Usage {
     pub const NONE: Self =
         Self { requests: 0, input_tokens: 0, output_tokens: 0, usd: Usd(0), charged_tokens: 0, unsettled: 0 };
 
-    /// What it counts for against a budget.
+    /// The charge against a budget.
     #[must_use]
     pub fn charged(&self) -> Amount {
         Amount { micro_usd: self.usd.0, requests: self.requests, tokens: self.charged_tokens }
@@ -73,7 +73,7 @@ impl From<&Sums> for Usage {
     }
 }
 
-/// What the calls of a run used, taken apart by day and by model.
+/// The usage of a run's calls, by day and by model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageByModel(BTreeMap<(Day, String), Usage>);
 
@@ -134,7 +134,7 @@ mod tests {
 
     use super::*;
     use crate::Digest;
-    use crate::model_call::{Attempt, Charge, Door, Ended, TokensUsed};
+    use crate::model_call::{Attempt, Charge, Ended, Endpoint, TokensUsed};
 
     fn call(time: &str, attempts: &[(&str, u64)], settled: bool) -> ModelCall {
         let charge = |tokens| Charge { micro_usd: 2 * tokens, requests: 1, tokens };
@@ -158,7 +158,7 @@ mod tests {
             attempts,
             call: Some(0),
             charged,
-            door: Door::Chat,
+            endpoint: Endpoint::Chat,
             ended: Ended::Answered,
             first_byte_us: None,
             latency_us: 1,

@@ -1,4 +1,4 @@
-//! What a run came to.
+//! The verdict of a run.
 
 use crate::blocker::{Blocker, BlockerRecord};
 pub use crate::status::Status;

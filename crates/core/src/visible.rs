@@ -1,4 +1,4 @@
-//! Text that somebody else wrote, shown so that it cannot deceive: what a reader would not see is spelled out.
+//! Escapes text of others so that it cannot deceive a reader: invisible characters are spelled out.
 
 use std::ops::RangeInclusive;
 
@@ -60,7 +60,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_people_write_stays_as_it_is() {
+    fn visible_text_stays_unchanged() {
         for text in ["", "plain", "zwölf Boxkämpfer", "日本語", "a\\b `c` $d", "العربية", "🙂"]
         {
             assert_eq!(visible_line(text), text);
@@ -69,7 +69,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_not_be_seen_is_spelled_out() {
+    fn invisible_characters_are_spelled_out() {
         assert_eq!(visible("\u{1b}[31mred\r\u{7}"), "\\u{1b}[31mred\\r\\u{7}");
         assert_eq!(visible("a\u{202e}b\u{2066}c\u{61c}"), "a\\u{202e}b\\u{2066}c\\u{61c}");
         assert_eq!(visible("a\u{9b}31m\u{85}\u{2028}"), "a\\u{9b}31m\\u{85}\\u{2028}");

@@ -5,7 +5,7 @@ use std::fmt;
 use serde::de::DeserializeOwned;
 use serde_saphyr::{DuplicateKeyPolicy, Error as YamlError, Options};
 
-/// What the YAML is part of, for messages.
+/// The document that the YAML is part of, for messages.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Page {
     /// The part of the file that holds the keys.
@@ -21,9 +21,9 @@ pub struct BadYaml {
     pub line: Option<u64>,
     /// The column, from 1, where it is known.
     pub column: Option<u64>,
-    /// What was found.
+    /// The problem.
     pub problem: String,
-    /// What was expected; empty where the problem says it already.
+    /// The expected content; empty if the problem says it already.
     pub expected: String,
 }
 
@@ -116,8 +116,8 @@ fn explain(error: &YamlError, page: Page) -> BadYaml {
         ),
         YamlError::DuplicateMappingKey { key, .. } => BadYaml::new(
             match key {
-                Some(key) => format!("the key `{key}` stands there twice"),
-                None => "a key stands there twice".to_owned(),
+                Some(key) => format!("the key `{key}` occurs twice"),
+                None => "a key occurs twice".to_owned(),
             },
             "expected each key once",
         ),
@@ -149,7 +149,7 @@ fn explain(error: &YamlError, page: Page) -> BadYaml {
     }
 }
 
-/// What the parser says, without the place that it appends: we say that ourselves.
+/// The parser's message, without the position that it appends: the caller reports the position.
 pub(crate) fn without_place(error: &YamlError) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or(&text).to_owned()

@@ -281,11 +281,11 @@ fn set(dir: &Path, version: CgroupVersion, controller: Controller, limits: &Limi
     }
 }
 
-/// What TCP and UDP buffers may hold under version 1: a small part of the limit of memory, which they come on top of, and
+/// The limit of TCP and UDP buffers under version 1: a small part of the memory limit, to which they are added, and
 /// of `net.ipv4.tcp_mem`, which the whole machine shares.
 fn socket_buffers(memory: u64) -> u64 {
-    const MOST: u64 = 256 << 20;
-    (memory / 16).min(MOST)
+    const MAX_BUFFER_BYTES: u64 = 256 << 20;
+    (memory / 16).min(MAX_BUFFER_BYTES)
 }
 
 fn put(dir: &Path, file: &str, value: u64) -> io::Result<()> {

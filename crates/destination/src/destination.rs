@@ -12,8 +12,8 @@ use herma_core::engine::DestinationKind;
 
 use crate::capabilities::DestinationCapabilities;
 use crate::job::{BadJob, Job, JobPaths, View};
+use crate::landlock_canary::LandlockCanary;
 use crate::limits::{Held, LimitName, Limits};
-use crate::probe::LandlockCanary;
 
 /// A place where processes run. A destination that is not ready refuses: none ever falls back to a weaker one.
 pub trait Destination: Send + Sync {

@@ -36,11 +36,11 @@ use self::process::DockerProcess;
 use crate::destination::{Destination, Process, Readiness, ReapError, StartError, Unready};
 use crate::enabled_layers::EnabledLayers;
 use crate::job::{Job, JobPaths, View};
+use crate::landlock_canary::LandlockCanary;
 use crate::launcher::landlock::LandlockAbi;
 use crate::launcher::rlimits;
 use crate::limits::{Held, HeldBy, Limits};
 use crate::loopback_relay::{EGRESS_PORT, ROUTER_PORT};
-use crate::probe::LandlockCanary;
 use crate::sandbox::{layout, seccomp, usage_monitor};
 
 pub use image::{ImagePin, UnpinnedImage};

@@ -4,12 +4,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::job::{Job, View};
-
-/// Names the run in each of its processes.
-pub const RUN_VARIABLE: &str = "HERMA_RUN";
-
-/// The URL of the run's router, for programs that speak HTTP over TCP only.
-pub const ROUTER_URL_VARIABLE: &str = "HERMA_ROUTER_URL";
+use crate::variable_names::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 
 /// The proxy variables: some programs read only upper case, some only lower case.
 const PROXIES: [&str; 4] = ["HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"];

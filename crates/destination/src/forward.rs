@@ -11,8 +11,8 @@ use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::environment::RUN_VARIABLE;
 use crate::loopback_relay::{self, EGRESS_PORT, ROUTER_PORT};
+use crate::variable_names::RUN_VARIABLE;
 
 /// The name of the hidden subcommand.
 pub const SUBCOMMAND: &str = "__forward";

@@ -83,7 +83,7 @@ impl Destination for Host {
             );
         }
         self.readiness()?;
-        let home = job.paths.engine_dir.as_ref().unwrap_or(&job.paths.workspace);
+        let home = job.paths.home.as_ref().or(job.paths.engine_dir.as_ref()).unwrap_or(&job.paths.workspace);
         let launch = LaunchPlan {
             parent: Some(rustix::process::getpid()),
             new_session: true,

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 
 use herma_core::RunId;
 
-use crate::environment::RUN_VARIABLE;
 use crate::limits::Limits;
+use crate::variable_names::RUN_VARIABLE;
 
 /// The directories that a process may write and the sockets that it may connect to, as host paths.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,8 @@ pub struct JobPaths {
     pub workspace: PathBuf,
     /// The engine's own directory for this run; verification has none.
     pub engine_dir: Option<PathBuf>,
+    /// A directory that is the home inside, in place of an empty one in memory: the home of an environment.
+    pub home: Option<PathBuf>,
     /// The socket of the run's router; none if the process may call no model.
     pub router: Option<PathBuf>,
     /// The socket of the run's egress proxy; none if the process may reach no host.
@@ -96,13 +98,19 @@ impl JobPaths {
     /// A workspace and nothing else.
     #[must_use]
     pub fn new(workspace: PathBuf) -> Self {
-        Self { workspace, engine_dir: None, router: None, egress: None, governance: None }
+        Self { workspace, engine_dir: None, home: None, router: None, egress: None, governance: None }
     }
 
     /// The same with the engine's directory.
     #[must_use]
     pub fn with_engine_dir(self, dir: PathBuf) -> Self {
         Self { engine_dir: Some(dir), ..self }
+    }
+
+    /// The same with the home of an environment.
+    #[must_use]
+    pub fn with_home(self, dir: PathBuf) -> Self {
+        Self { home: Some(dir), ..self }
     }
 
     /// The same with the socket of the run's egress proxy.
@@ -230,6 +238,9 @@ impl Job {
         directory("the workspace", &self.paths.workspace)?;
         if let Some(dir) = &self.paths.engine_dir {
             directory("the engine's directory", dir)?;
+        }
+        if let Some(dir) = &self.paths.home {
+            directory("the home", dir)?;
         }
         if let Some(router) = &self.paths.router {
             socket("the router's socket", router)?;

@@ -15,6 +15,7 @@ pub mod forward;
 mod host;
 mod isolation_layer;
 mod job;
+mod landlock_canary;
 pub mod launcher;
 pub mod leftovers;
 mod limits;
@@ -26,6 +27,7 @@ mod sandbox;
 mod spawner;
 pub mod tool;
 pub mod toolchain;
+mod variable_names;
 
 pub use capabilities::DestinationCapabilities;
 pub use catalog::{Catalog, ContainerOptions, is_available};
@@ -36,7 +38,6 @@ pub use docker::{
     DetectedBy, Docker, DockerOptions, ImagePin, RESTRICTIONS, Restriction, RestrictionRow, UnpinnedImage,
     keeper, no_image,
 };
-pub use environment::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
 pub use host::Host;
 pub use isolation_layer::IsolationLayer;
 pub use job::{BadJob, Job, JobPaths, Mount, Stdin, View};
@@ -44,3 +45,4 @@ pub use limits::{Held, HeldBy, LimitName, Limits};
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
 pub use tool::{Tool, ToolError};
+pub use variable_names::{ROUTER_URL_VARIABLE, RUN_VARIABLE};

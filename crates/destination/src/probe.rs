@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::isolation_layer::IsolationLayer;
+use crate::landlock_canary::LandlockCanary;
 use crate::limits::Held;
 
 pub use canaries::clean_up;
@@ -80,16 +81,6 @@ pub struct ProbePlan {
     pub small: Option<SmallLimits>,
 }
 
-/// A path that the mounts leave writable, so that only Landlock denies writing it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum LandlockCanary {
-    /// A file.
-    File,
-    /// A directory.
-    Directory,
-}
-
 /// Limits that can be exceeded without harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -128,13 +119,13 @@ pub struct HermaProcess {
 pub struct ProbeResult {
     /// The probe's name.
     pub name: String,
-    /// What it tried.
+    /// The attempt.
     pub what: String,
     /// The isolation layer that must deny it.
     pub wall: IsolationLayer,
     /// Whether that was refused. Everything but a clear refusal is `false`.
     pub denied: bool,
-    /// What happened.
+    /// The observation.
     pub observed: String,
 }
 

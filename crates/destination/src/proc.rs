@@ -11,7 +11,7 @@ use herma_core::RunId;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
-use crate::environment::RUN_VARIABLE;
+use crate::variable_names::RUN_VARIABLE;
 
 /// A process that does not die within this time of SIGKILL hangs in the kernel.
 const KILL_TIMEOUT: Duration = Duration::from_secs(10);

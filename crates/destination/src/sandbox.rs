@@ -27,7 +27,6 @@ use crate::cgroup::{self, Cgroup};
 use crate::child_process::ChildProcess;
 use crate::destination::{Destination, Process, Readiness, ReapError, StartError, Unready, Waiting};
 use crate::enabled_layers::EnabledLayers;
-use crate::environment::RUN_VARIABLE;
 use crate::isolation_layer::IsolationLayer;
 use crate::job::{Job, JobPaths, View};
 use crate::launcher::landlock::{Landlock, LandlockAbi};
@@ -35,6 +34,7 @@ use crate::launcher::{LaunchPlan, PortRelay, rlimits};
 use crate::limits::{Held, Limits};
 use crate::loopback_relay::{self, EGRESS_PORT, LoopbackRelay, PortHandover, ROUTER_PORT};
 use crate::spawner::InheritedFds;
+use crate::variable_names::RUN_VARIABLE;
 use crate::{leftovers, tool};
 
 use self::process::{BootingSandbox, Bwrap, StartPipes, StatusPipes};

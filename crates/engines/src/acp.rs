@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use herma_core::Digest;
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::EngineName;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::{Mount, View};
 use sha2::{Digest as _, Sha256};
 
@@ -24,11 +24,12 @@ pub use conversation::AcpConversation;
 pub use package::AcpPackage;
 
 use self::config::filled;
+use crate::agent_event::AgentEvent;
 use crate::conversation::Conversation;
 use crate::digest::ProgramDigest;
-use crate::engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::installed::{INSIDE, inside, one_line};
-use crate::package::PYTHON_LIBRARY;
+use crate::origin::PYTHON_LIBRARY;
 use crate::prompt::told;
 use crate::source::Source;
 use crate::tree::TreeDigest;
@@ -225,7 +226,7 @@ impl Engine for Acp {
         Some(if self.agent.is_some() { NO_PACKAGE } else { UNCONFIGURED })
     }
 
-    fn asks(&self) -> Option<Door> {
+    fn asks(&self) -> Option<Endpoint> {
         self.agent.as_ref()?.asks
     }
 

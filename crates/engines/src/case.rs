@@ -7,13 +7,14 @@ use std::path::{Path, PathBuf};
 use herma_core::Digest;
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::{EngineName, EngineResult};
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::{Mount, View};
 use serde::Deserialize;
 use serde_json::json;
 
+use crate::agent_event::AgentEvent;
 use crate::digest::ProgramDigest;
-use crate::engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
+use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::prompt::prompt;
 
 /// The engine's name.
@@ -112,8 +113,8 @@ impl Engine for Case {
         }
     }
 
-    fn asks(&self) -> Option<Door> {
-        Some(Door::Responses)
+    fn asks(&self) -> Option<Endpoint> {
+        Some(Endpoint::Responses)
     }
 
     fn mounts(&self, program: &Path) -> Vec<Mount> {

@@ -7,18 +7,20 @@ use std::path::Path;
 
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::EngineResult;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 pub use dialogue::ClaudeDialogue;
 
+use crate::agent_event::AgentEvent;
 use crate::conversation::Conversation;
-use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::engine::{Assignment, EngineError, Launch, OutputReader};
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Origin, Package};
+use crate::origin::Origin;
+use crate::package::{Build, Package};
 use crate::prompt::told;
 
 /// The engine's name.
@@ -68,7 +70,7 @@ pub(crate) enum Claude {}
 
 impl Agent for Claude {
     const PACKAGE: Package = PACKAGE;
-    const DOOR: Door = Door::Messages;
+    const ENDPOINT: Endpoint = Endpoint::Messages;
     const SESSIONS: &'static [&'static str] = &["claude/projects"];
     const CAPABILITIES: Capabilities = Capabilities {
         resume: Support::Native,

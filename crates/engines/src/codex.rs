@@ -5,17 +5,19 @@ use std::path::Path;
 
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::EngineResult;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::View;
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::agent_event::AgentEvent;
+use crate::engine::{Assignment, EngineError, Launch, OutputReader};
 use crate::env::TOKEN_VARIABLE;
 use crate::hook::HOOK_SECONDS;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, typed};
-use crate::package::{Build, Origin, Package};
+use crate::origin::Origin;
+use crate::package::{Build, Package};
 use crate::prompt::told;
 
 /// The engine's name.
@@ -69,7 +71,7 @@ pub(crate) enum Codex {}
 
 impl Agent for Codex {
     const PACKAGE: Package = PACKAGE;
-    const DOOR: Door = Door::Responses;
+    const ENDPOINT: Endpoint = Endpoint::Responses;
     const SESSIONS: &'static [&'static str] = &["codex/sessions"];
     const CAPABILITIES: Capabilities = Capabilities {
         resume: Support::Native,

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::engine::AgentEvent;
+use crate::agent_event::AgentEvent;
 
 /// One dialogue. It has no process and no clock: it gets the agent's lines and returns the actions that follow.
 pub trait Conversation: Send {

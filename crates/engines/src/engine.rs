@@ -7,14 +7,15 @@ use std::path::{Path, PathBuf};
 
 use herma_core::capability::Capabilities;
 use herma_core::contract::Target;
-use herma_core::engine::{EngineName, EngineResult};
-use herma_core::model_call::Door;
+use herma_core::engine::EngineName;
+use herma_core::model_call::Endpoint;
+use herma_core::script::BadScript;
 use herma_core::{Contract, Digest};
 use herma_destination::{Mount, View};
 
+use crate::agent_event::AgentEvent;
 use crate::conversation::Conversation;
 use crate::digest::program_digest;
-use crate::fake::BadScript;
 use crate::session::Resume;
 use crate::source::Source;
 
@@ -61,7 +62,7 @@ pub trait Engine: Send + Sync {
     }
 
     /// The API through which it calls its model; `None` for an engine without a model.
-    fn asks(&self) -> Option<Door> {
+    fn asks(&self) -> Option<Endpoint> {
         None
     }
 
@@ -188,46 +189,6 @@ pub trait OutputReader: Send {
     fn line(&mut self, line: &[u8]) -> Option<AgentEvent>;
 }
 
-/// An event that an agent reports. It is a log line: it can make a verdict worse, never better.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AgentEvent {
-    /// It has started.
-    Hello,
-    /// It has started, with this session id.
-    Session(String),
-    /// A message for people.
-    Message(String),
-    /// Its plan, in order.
-    Plan(Vec<String>),
-    /// It calls a tool.
-    Tool {
-        /// The tool.
-        name: String,
-        /// The arguments, as one would type them.
-        command: String,
-    },
-    /// It cannot resume its session later.
-    NoWayBack,
-    /// The tokens that it reports; the real usage is in the router's record.
-    Used {
-        /// Input tokens.
-        input: u64,
-        /// Output tokens.
-        output: u64,
-    },
-    /// Its own result.
-    Result(EngineResult),
-    /// Several events, in order.
-    All(Vec<Self>),
-    /// A malformed line of the agent's protocol, with the problem.
-    Malformed(String),
-}
-
-impl AgentEvent {
-    /// A line that is known and carries nothing for the record.
-    pub const NOTHING: Self = Self::All(Vec::new());
-}
-
 /// Why an engine cannot be used for a run.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
@@ -300,7 +261,7 @@ pub enum EngineError {
     /// The program that runs could not be read.
     #[error("the program of the engine `{engine}` could not be read to take its digest: {source}")]
     Digest {
-        /// Whose program.
+        /// The engine of the program.
         engine: EngineName,
         /// The error of the system.
         source: io::Error,

@@ -2,6 +2,7 @@
 //! deterministic; it is the default, and it is how every misbehaviour of an agent is tested.
 
 mod ask;
+mod call_error;
 mod connect;
 mod effects;
 mod parse;

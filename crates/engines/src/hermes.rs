@@ -5,15 +5,17 @@ use std::path::Path;
 
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::EngineResult;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::agent_event::AgentEvent;
+use crate::engine::{Assignment, EngineError, Launch, OutputReader};
 use crate::installed::{Agent, Installed, inside, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Origin, PYTHON_LIBRARY, PYTHON_PACKAGES, PYTHONS, Package};
+use crate::origin::{Origin, PYTHON_LIBRARY, PYTHON_PACKAGES, PYTHONS};
+use crate::package::{Build, Package};
 use crate::prompt::told;
 
 /// The engine's name.
@@ -50,7 +52,7 @@ pub(crate) enum Hermes {}
 
 impl Agent for Hermes {
     const PACKAGE: Package = PACKAGE;
-    const DOOR: Door = Door::Chat;
+    const ENDPOINT: Endpoint = Endpoint::Chat;
     const SESSIONS: &'static [&'static str] = &["hermes/conversations"];
     const CAPABILITIES: Capabilities = Capabilities {
         // The start script keeps the conversation, gets its events by callbacks, and asks for permission.

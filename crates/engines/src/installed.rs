@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use herma_core::Digest;
 use herma_core::capability::Capabilities;
 use herma_core::engine::EngineName;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::{Mount, View};
 use serde_json::Value;
 
@@ -30,7 +30,7 @@ pub(crate) trait Agent: 'static {
     /// Its package.
     const PACKAGE: Package;
     /// The API through which it calls its model.
-    const DOOR: Door;
+    const ENDPOINT: Endpoint;
     /// The paths of its session; empty if it cannot resume.
     const SESSIONS: &'static [&'static str] = &[];
 
@@ -115,8 +115,8 @@ impl<A: Agent> Engine for AgentEngine<A> {
         A::HIDDEN.to_vec()
     }
 
-    fn asks(&self) -> Option<Door> {
-        Some(A::DOOR)
+    fn asks(&self) -> Option<Endpoint> {
+        Some(A::ENDPOINT)
     }
 
     fn mounts(&self, program: &Path) -> Vec<Mount> {

@@ -4,7 +4,7 @@ use herma_core::tool::ToolAction;
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::engine::AgentEvent;
+use crate::agent_event::AgentEvent;
 use crate::subject::subject;
 
 #[derive(Deserialize)]

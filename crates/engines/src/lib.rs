@@ -2,6 +2,7 @@
 //! registry; nothing else in herma names an engine.
 
 pub mod acp;
+mod agent_event;
 pub mod case;
 pub mod claude;
 pub mod codex;
@@ -17,6 +18,7 @@ mod json_lines;
 mod lines;
 mod memory;
 pub mod opencode;
+mod origin;
 mod package;
 pub mod pi;
 mod prompt;
@@ -28,11 +30,13 @@ pub mod stub;
 mod subject;
 mod tree;
 
+pub use agent_event::AgentEvent;
 pub use conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
 pub use digest::program_digest;
-pub use engine::{AgentEvent, Assignment, Engine, EngineError, Launch, OutputReader};
+pub use engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 pub use lines::{LineSplitter, MAX_LINE, MAX_SAID};
-pub use package::{Build, Origin, PYTHON_HOME, PYTHON_PACKAGES, Package};
+pub use origin::{Origin, PYTHON_HOME, PYTHON_PACKAGES};
+pub use package::{Build, Package};
 pub use prompt::prompt;
 pub use registry::Registry;
 pub use session::{BadSessionId, Resume, SessionId};

@@ -5,16 +5,18 @@ use std::path::Path;
 
 use herma_core::capability::{Capabilities, Support};
 use herma_core::engine::EngineResult;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::View;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::engine::{AgentEvent, Assignment, EngineError, Launch, OutputReader};
+use crate::agent_event::AgentEvent;
+use crate::engine::{Assignment, EngineError, Launch, OutputReader};
 use crate::env::TOKEN_VARIABLE;
 use crate::installed::{Agent, Installed, write};
 use crate::json_lines::{malformed, tool, typed};
-use crate::package::{Build, Origin, Package};
+use crate::origin::Origin;
+use crate::package::{Build, Package};
 use crate::prompt::told;
 
 /// The engine's name.
@@ -70,7 +72,7 @@ pub(crate) enum OpenCode {}
 
 impl Agent for OpenCode {
     const PACKAGE: Package = PACKAGE;
-    const DOOR: Door = Door::Chat;
+    const ENDPOINT: Endpoint = Endpoint::Chat;
     const SESSIONS: &'static [&'static str] = &["opencode/data"];
     // It runs the plug-ins there, and no option disables that.
     const HIDDEN: &'static [&'static str] = &[".opencode"];

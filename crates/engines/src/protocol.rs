@@ -21,7 +21,8 @@ use herma_core::Digest;
 use herma_core::engine::EngineResult;
 use serde::{Deserialize, Serialize};
 
-use crate::engine::{AgentEvent, OutputReader};
+use crate::agent_event::AgentEvent;
+use crate::engine::OutputReader;
 
 /// One line of the protocol.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

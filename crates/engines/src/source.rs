@@ -7,7 +7,7 @@ use herma_files::{MAX_RECORD_BYTES, read_regular};
 use serde::Deserialize;
 use serde_json::Value;
 
-use crate::package::{Origin, PYTHON_PACKAGES};
+use crate::origin::{Origin, PYTHON_PACKAGES};
 
 /// The longest license that is taken from a package's metadata.
 const MAX_LICENSE_BYTES: usize = 100;

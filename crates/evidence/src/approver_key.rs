@@ -13,13 +13,11 @@ use pkcs8::pkcs5::pbes2::{Kdf, Parameters, ScryptParams};
 use pkcs8::pkcs5::{EncryptionScheme, scrypt};
 use pkcs8::{DecodePrivateKey as _, EncodePrivateKey as _, EncryptedPrivateKeyInfoRef, PrivateKeyInfoRef};
 
-use crate::keys::{KeyError, PublicKey};
+use crate::keys::{KeyError, MIN_PASSPHRASE_CHARS, PublicKey};
 use crate::signed::Signer;
 
 /// The prefix of every token, by which the secret rules recognise it.
 pub const TOKEN_PREFIX: &str = "herma-approver-";
-/// The minimum length of a passphrase, in characters.
-pub const MIN_PASSPHRASE_CHARS: usize = 12;
 
 /// The scrypt cost of a lock, by the guidance of OWASP: 128 MiB for each guess.
 const LOG_COST: u8 = 17;

@@ -63,11 +63,8 @@ pub fn sign(bundle: &Bundle, key: &InstallationKey, report: &Report) -> Result<A
     let on_disk = list(bundle).map_err(AttestError::List)?;
     let recorded: BTreeSet<String> = subjects.keys().cloned().collect();
     if let Some(odd) = on_disk.symmetric_difference(&recorded).next() {
-        let side = if on_disk.contains(odd) {
-            "lies there and was not recorded"
-        } else {
-            "was recorded and is gone"
-        };
+        let side =
+            if on_disk.contains(odd) { "is there and was not recorded" } else { "was recorded and is gone" };
         return Err(AttestError::Unrecorded(format!("{odd} {side}")));
     }
     let predicate = Predicate {

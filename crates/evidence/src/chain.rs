@@ -3,6 +3,8 @@
 use herma_core::event::Event;
 use herma_core::{Digest, RunId, Timestamp};
 
+use crate::bad_record::{BadRecord, read_canonical};
+
 /// The longest line that an event can have.
 pub const LONGEST_LINE: usize = 256 << 10;
 
@@ -61,7 +63,7 @@ impl Chain {
     }
 
     fn check(&self, line: &[u8]) -> Result<Event, String> {
-        let event = parse_line(line)?;
+        let event = parse_line(line).map_err(|bad| bad.to_string())?;
         if event.seq != self.seq {
             return Err(format!("seq is {}, expected {}", event.seq, self.seq));
         }
@@ -76,14 +78,9 @@ impl Chain {
 }
 
 /// Reads one line of `events.jsonl` without its newline. Only the canonical spelling is taken.
-pub fn parse_line(line: &[u8]) -> Result<Event, String> {
+pub fn parse_line(line: &[u8]) -> Result<Event, BadRecord> {
     if line.len() > LONGEST_LINE {
-        return Err(format!("it has {} bytes, expected at most {LONGEST_LINE}", line.len()));
+        return Err(BadRecord::TooLong { bytes: line.len(), max_bytes: LONGEST_LINE });
     }
-    let event: Event = serde_json::from_slice(line).map_err(|e| format!("not an event: {e}"))?;
-    let canonical = serde_json_canonicalizer::to_vec(&event).map_err(|e| e.to_string())?;
-    if canonical != line {
-        return Err("it is not the canonical form of its event".to_owned());
-    }
-    Ok(event)
+    read_canonical(line, "an event", serde_json_canonicalizer::to_vec)
 }

@@ -5,6 +5,7 @@ mod feed;
 
 pub use feed::{NextUpdate, RunFeed, RunUpdate, RunUpdates};
 
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use herma_core::event::{Event, EventData, EventType, Source};
@@ -18,9 +19,15 @@ use crate::layout;
 use crate::redact::Redactor;
 
 /// How many events an agent may leave.
-pub const MOST_AGENT_EVENTS: u64 = 10_000;
+pub const MAX_AGENT_EVENTS: u64 = 10_000;
 /// How many bytes of events an agent may leave.
-pub const MOST_AGENT_BYTES: u64 = 16 << 20;
+pub const MAX_AGENT_BYTES: u64 = 16 << 20;
+
+/// A receiver of every event that is appended to a log, in the order of the log.
+pub trait EventSink: fmt::Debug + Send + Sync {
+    /// The event is in the file. The log waits until this returns.
+    fn appended(&self, event: &Event);
+}
 
 /// The log of a run's events. Threads may share it.
 #[derive(Debug)]
@@ -30,6 +37,7 @@ pub struct EventLog {
     redactor: RwLock<Redactor>,
     inner: Mutex<Inner>,
     feed: Option<Arc<RunFeed>>,
+    sink: Option<Arc<dyn EventSink>>,
 }
 
 #[derive(Debug)]
@@ -53,7 +61,7 @@ impl EventLog {
 
     fn over(bundle: &Bundle, run_id: RunId, redactor: Redactor, inner: Inner) -> Self {
         let (redactor, inner) = (RwLock::new(redactor), Mutex::new(inner));
-        Self { bundle: bundle.clone(), run_id, redactor, inner, feed: None }
+        Self { bundle: bundle.clone(), run_id, redactor, inner, feed: None, sink: None }
     }
 
     /// Publishes every event that is appended from now on to this feed.
@@ -62,7 +70,13 @@ impl EventLog {
         Self { feed: Some(feed), ..self }
     }
 
-    /// Continues the log of a run that was interrupted. What follows the last sound event is cut off.
+    /// Hands every event that is appended from now on to this sink.
+    #[must_use]
+    pub fn with_sink(self, sink: Arc<dyn EventSink>) -> Self {
+        Self { sink: Some(sink), ..self }
+    }
+
+    /// Continues the log of a run that was interrupted. Bytes behind the last sound event are cut off.
     pub fn resume(bundle: &Bundle, run_id: RunId, redactor: Redactor) -> Result<Self, WriteError> {
         let mut chain = Chain::new(Some(run_id));
         let mut events = Vec::new();
@@ -85,7 +99,7 @@ impl EventLog {
         *self.redactor.write().unwrap_or_else(PoisonError::into_inner) = redactor;
     }
 
-    /// What secrets are taken out with.
+    /// The redactor of secrets.
     #[must_use]
     pub fn redactor(&self) -> Redactor {
         self.redactor.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -128,6 +142,9 @@ impl EventLog {
         inner.count(&event, line.len());
         if let Some(feed) = &self.feed {
             feed.publish(RunUpdate::Event(event.clone()));
+        }
+        if let Some(sink) = &self.sink {
+            sink.appended(&event);
         }
         inner.events.push(event);
         Ok(())
@@ -178,7 +195,7 @@ impl Inner {
     }
 
     fn has_room(&self) -> bool {
-        self.agent_events < MOST_AGENT_EVENTS && self.agent_bytes < MOST_AGENT_BYTES
+        self.agent_events < MAX_AGENT_EVENTS && self.agent_bytes < MAX_AGENT_BYTES
     }
 
     fn count(&mut self, event: &Event, bytes: usize) {

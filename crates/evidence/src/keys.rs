@@ -12,8 +12,10 @@ use ed25519_dalek::pkcs8::{
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
 use herma_core::Digest;
 
-use crate::approver_key::MIN_PASSPHRASE_CHARS;
 use crate::file_reading::{open_directory, open_named, read_regular};
+
+/// The minimum length of a passphrase, in characters.
+pub const MIN_PASSPHRASE_CHARS: usize = 12;
 
 /// The private key's file.
 pub const KEY_FILE: &str = "installation.key";

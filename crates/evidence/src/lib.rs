@@ -24,12 +24,14 @@ pub mod verify;
 pub use herma_files as file_reading;
 
 mod append;
+mod bad_record;
 mod lines;
 
 pub use approver_key::{ApproverKey, Unlocked};
 pub use attest::{AttestError, Attestation, attest};
+pub use bad_record::BadRecord;
 pub use bundle::{ArtifactWriter, Bundle, LogWriter, Reopened, WriteError};
-pub use events::{EventLog, NextUpdate, RunFeed, RunUpdate, RunUpdates};
+pub use events::{EventLog, EventSink, NextUpdate, RunFeed, RunUpdate, RunUpdates};
 pub use keys::{InstallationKey, KeyError, PublicKey};
 pub use markdown::render_markdown;
 pub use redact::Redactor;

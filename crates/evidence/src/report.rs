@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use herma_core::report::{Artifact, Freshness};
 use herma_core::{Report, Timestamp};
 
+use crate::bad_record::{BadRecord, read_canonical};
 use crate::bundle::{Bundle, WriteError};
 use crate::layout;
 use crate::markdown::render_markdown;
@@ -48,12 +49,8 @@ pub fn freshness(
 }
 
 /// Reads a report; the bytes must be exactly those that herma writes.
-pub fn parse(bytes: &[u8]) -> Result<Report, String> {
-    let report: Report = serde_json::from_slice(bytes).map_err(|e| format!("not a report: {e}"))?;
-    match to_bytes(&report) {
-        Ok(canonical) if canonical == bytes => Ok(report),
-        _ => Err("it is not spelled as herma spells a report".to_owned()),
-    }
+pub fn parse(bytes: &[u8]) -> Result<Report, BadRecord> {
+    read_canonical(bytes, "a report", to_bytes)
 }
 
 fn to_bytes(report: &Report) -> Result<Vec<u8>, serde_json::Error> {

@@ -1,4 +1,4 @@
-//! Signatures over single records. What is signed is the record's kind and its canonical form.
+//! Signatures over single records. The signed bytes are the record's kind and its canonical form.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -6,6 +6,7 @@ use herma_core::Step;
 use herma_core::step::TraceLine;
 
 use crate::append::Append;
+use crate::bad_record::{BadRecord, read_canonical};
 use crate::bundle::{Bundle, WriteError};
 use crate::layout;
 
@@ -58,10 +59,6 @@ impl Trace {
 }
 
 /// Reads one line of `trace.jsonl` without its newline. Only the canonical spelling is taken.
-pub fn parse_line(line: &[u8]) -> Result<TraceLine, String> {
-    let step: TraceLine = serde_json::from_slice(line).map_err(|e| format!("not a step: {e}"))?;
-    match serde_json_canonicalizer::to_vec(&step) {
-        Ok(canonical) if canonical == line => Ok(step),
-        _ => Err("it is not the canonical form of its step".to_owned()),
-    }
+pub fn parse_line(line: &[u8]) -> Result<TraceLine, BadRecord> {
+    read_canonical(line, "a step", serde_json_canonicalizer::to_vec)
 }

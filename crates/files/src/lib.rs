@@ -14,7 +14,7 @@ pub const MAX_RECORD_BYTES: u64 = 64 << 20;
 
 const NOT_REGULAR: &str = "it is not a regular file";
 
-/// The bytes of a regular file, up to `limit` of them: no link is followed and no FIFO is waited for. What is larger
+/// The bytes of a regular file, up to `limit` of them: no link is followed and no FIFO is waited for. A larger file
 /// is an error, because a part of a file does not say what the file says.
 pub fn read_regular(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     read_whole(open_regular(path)?, limit)

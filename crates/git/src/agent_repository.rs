@@ -6,8 +6,9 @@ use std::path::Path;
 use herma_core::{Digest, RepoPath};
 
 use crate::error::GitError;
-use crate::git_dir::{Baseline, GitDir, TreeEntry, skeleton};
+use crate::git_dir::{Baseline, GitDir, skeleton};
 use crate::index::index;
+use crate::tree_entry::TreeEntry;
 use crate::walk::describe_below;
 
 /// The files that decide how git behaves in a repository: settings, programs that it runs, and further object
@@ -55,7 +56,7 @@ impl ControlFiles {
 ///
 /// The objects are copied into a pack of its own: a hard link or an alternate would let an agent write to, or read
 /// more than, what it was given. Directories that are `hidden` from it do not look as if somebody had removed them.
-/// What the agent does to this directory is never read back.
+/// herma never reads back the agent's changes to this directory.
 pub fn make_agent_repository(
     git_dir: &GitDir,
     baseline: &Baseline,

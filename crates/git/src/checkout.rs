@@ -12,9 +12,10 @@ use herma_core::report::{ChangedFile, Mode};
 use herma_rules::names::is_dot_git;
 
 use crate::error::GitError;
-use crate::git_dir::{GitDir, TreeEntry};
+use crate::git_dir::GitDir;
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
+use crate::tree_entry::TreeEntry;
 use crate::walk::read_entry;
 
 /// Writes every file of `entries` below each of `roots`, where none of them may exist yet. Several checkouts of the

@@ -11,10 +11,10 @@ use rustix::fs::{FileType, OFlags, fstat, statfs};
 
 use self::directories::Directories;
 use crate::beneath::{open, open_root};
-use crate::git_dir::TreeEntry;
 use crate::object::ObjectFormat;
 use crate::parallel;
 use crate::stamp::Stamp;
+use crate::tree_entry::TreeEntry;
 use crate::walk::holds;
 
 /// File systems, by magic number, that update the change time also for writes through a shared mapping. tmpfs does

@@ -17,7 +17,7 @@ const WRITE_FAILURES: [&str; 6] = [
     "write error",
 ];
 
-/// What git prints while another git command runs: it holds a lock, or has removed objects that no ref named yet.
+/// Messages of git while another git command runs: it holds a lock, or has removed objects that no ref named yet.
 const ANOTHER_GIT: [&str; 3] = ["File exists", "nonexistent object", "is not a valid object"];
 
 /// An error of git or of work tree files. Reports contain its message, so it has no absolute path: neither of a

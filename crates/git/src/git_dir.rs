@@ -12,6 +12,7 @@ use herma_destination::tool::Streaming;
 use crate::error::GitError;
 use crate::git::Git;
 use crate::object::{ObjectFormat, tree_id};
+use crate::tree_entry::TreeEntry;
 use crate::walk::read_entry;
 
 /// The prefix of each path for `git check-ignore`, which has no literal pathspecs: a path with it has no magic.
@@ -52,23 +53,6 @@ pub struct NewFile<'a> {
     pub mode: Mode,
     /// Its content; a symlink's target.
     pub content: &'a [u8],
-}
-
-/// One path of a tree.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TreeEntry {
-    /// Its path.
-    pub path: RepoPath,
-    /// Its mode and object id.
-    pub entry: Entry,
-}
-
-impl TreeEntry {
-    /// Whether it is in the directory of this name at the top of the tree.
-    #[must_use]
-    pub fn lies_below(&self, dir: &str) -> bool {
-        self.path.as_bytes().strip_prefix(dir.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
-    }
 }
 
 impl GitDir {
@@ -191,7 +175,7 @@ impl GitDir {
 
     /// Which of `paths` the ignore rules of `checkout` cover. The checkout is herma's own, never the agent's.
     ///
-    /// Nothing is ignored that lies where `entries`, which the checkout was made of, has a symbolic link: git refuses to
+    /// Nothing is ignored at a path where `entries`, which the checkout was made of, has a symbolic link: git refuses to
     /// look behind links.
     pub fn ignored(
         &self,

@@ -2,8 +2,8 @@
 
 use herma_core::report::Mode;
 
-use crate::git_dir::TreeEntry;
 use crate::object::ObjectFormat;
+use crate::tree_entry::TreeEntry;
 
 /// Times, device, inode, owner and size: zero, so that git compares contents first.
 const UNKNOWN_STAT: [u8; 24] = [0; 24];
@@ -15,7 +15,7 @@ const SKIP_WORKTREE: u16 = 0x4000;
 /// The index of these entries, which must be in path order. Entries below the `hidden` directories are marked
 /// skip-worktree.
 pub(crate) fn index(format: ObjectFormat, entries: &[TreeEntry], hidden: &[&str]) -> Vec<u8> {
-    let is_hidden = |entry: &TreeEntry| hidden.iter().any(|dir| entry.lies_below(dir));
+    let is_hidden = |entry: &TreeEntry| hidden.iter().any(|dir| entry.is_below(dir));
     let mut bytes = b"DIRC".to_vec();
     let version: u32 = if entries.iter().any(is_hidden) { 3 } else { 2 };
     bytes.extend(version.to_be_bytes());

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::GitError;
 use crate::git_dir::is_id;
+use crate::plain::NotPlain;
 
 /// The prefix of all refs that herma creates in a target.
 const REFS: &str = "refs/heads/herma";
@@ -89,11 +90,8 @@ pub enum LandError {
         reference: String,
     },
     /// Part of the target has become a link, so that writes would go elsewhere.
-    #[error("the target does not lie in one place any more: {what}: put it back, then run again")]
-    NotPlain {
-        /// The path inside the target.
-        what: String,
-    },
+    #[error("the target is not in one place any more: {0}: put it back, then run again")]
+    NotPlain(#[from] NotPlain),
     /// git refuses the pack or the ref, also after the wait for a lock.
     #[error(
         "git could not write to the target: {cause}; end other git commands there, remove a lock file that none of them holds, undo a change of its configuration, then run again"

@@ -1,11 +1,12 @@
 //! Checks that a repository has no symlinks where a landing writes: a link could redirect the writes.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 
 /// The paths that a landing writes, or reads to find where to write. `reftable` is the ref storage of newer
 /// repositories.
-const PLACES: [&str; 11] = [
+const LANDING_PATHS: [&str; 11] = [
     "HEAD",
     "config",
     "logs",
@@ -19,40 +20,65 @@ const PLACES: [&str; 11] = [
     "reftable",
 ];
 
+/// Why a repository is not entirely at its path. The messages name paths inside the repository only.
+#[derive(Debug, thiserror::Error)]
+pub enum NotPlain {
+    /// A link leads to the top directory.
+    #[error("a symbolic link leads to it: admit the directory itself")]
+    LinkedRoot,
+    /// The status of `.git` could not be read.
+    #[error("its `.git` cannot be looked at: {0}")]
+    Unreadable(#[source] io::Error),
+    /// `.git` is a link.
+    #[error("its `.git` is a symbolic link")]
+    LinkedGitDir,
+    /// `.git` is a file.
+    #[error("its `.git` is not a directory, as in a linked work tree: admit the main work tree")]
+    LinkedWorkTree,
+    /// There is a `commondir`.
+    #[error("its `.git/commondir` leads to another repository")]
+    CommonDir,
+    /// The path of the git directory has a link in it.
+    #[error("its git directory is a link, or a link leads to it")]
+    LinkOnTheWay,
+    /// A path that a landing writes is a link.
+    #[error("its `.git/{0}` is a symbolic link")]
+    LinkedPath(&'static str),
+    /// The repository that was opened has its git directory at another path.
+    #[error("its git directory is elsewhere: admit the main work tree")]
+    Elsewhere,
+}
+
 /// Checks that the repository with the top directory `root` is entirely there: no link leads to it, its `.git` is a
-/// directory, and no path that a landing writes is a link. The error names a path inside the repository.
-pub fn is_plain(root: &Path) -> Result<(), String> {
+/// directory, and no path that a landing writes is a link.
+pub fn is_plain(root: &Path) -> Result<(), NotPlain> {
     if !is_real(root) {
-        return Err("a symbolic link leads to it: admit the directory itself".to_owned());
+        return Err(NotPlain::LinkedRoot);
     }
     let git_dir = root.join(".git");
     match fs::symlink_metadata(&git_dir) {
-        Err(e) => return Err(format!("its `.git` cannot be looked at: {e}")),
-        Ok(meta) if meta.is_symlink() => return Err("its `.git` is a symbolic link".to_owned()),
-        Ok(meta) if !meta.is_dir() => {
-            return Err("its `.git` is not a directory, as in a linked work tree: admit the main work tree"
-                .to_owned());
-        }
+        Err(error) => return Err(NotPlain::Unreadable(error)),
+        Ok(meta) if meta.is_symlink() => return Err(NotPlain::LinkedGitDir),
+        Ok(meta) if !meta.is_dir() => return Err(NotPlain::LinkedWorkTree),
         Ok(_) => {}
     }
     if fs::symlink_metadata(git_dir.join("commondir")).is_ok() {
-        return Err("its `.git/commondir` leads to another repository".to_owned());
+        return Err(NotPlain::CommonDir);
     }
-    has_plain_places(&git_dir)
+    has_plain_paths(&git_dir)
 }
 
 /// Checks that no path below this git directory that a landing writes is a link.
-pub(crate) fn has_plain_places(git_dir: &Path) -> Result<(), String> {
+pub(crate) fn has_plain_paths(git_dir: &Path) -> Result<(), NotPlain> {
     if !is_real(git_dir) {
-        return Err("its git directory is a link, or a link leads to it".to_owned());
+        return Err(NotPlain::LinkOnTheWay);
     }
-    for place in PLACES {
-        // A missing path is created there.
-        if fs::symlink_metadata(git_dir.join(place)).is_ok_and(|meta| meta.is_symlink()) {
-            return Err(format!("its `.git/{place}` is a symbolic link"));
-        }
+    // A missing path is created there.
+    let is_link = |path: &&&str| fs::symlink_metadata(git_dir.join(path)).is_ok_and(|meta| meta.is_symlink());
+    match LANDING_PATHS.iter().find(is_link) {
+        Some(path) => Err(NotPlain::LinkedPath(path)),
+        None => Ok(()),
     }
-    Ok(())
 }
 
 /// Whether the directory's path contains no link.

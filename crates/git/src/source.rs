@@ -20,7 +20,7 @@ use crate::git::Git;
 use crate::git_dir::{Baseline, GitDir, is_id};
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
-use crate::plain::is_plain;
+use crate::plain::{NotPlain, is_plain};
 use crate::regular;
 use crate::stamp::Stamp;
 
@@ -125,7 +125,7 @@ impl SourceRepo {
         let path = |bytes| Path::new(OsStr::from_bytes(bytes));
         let id = |bytes| String::from_utf8_lossy(bytes).into_owned();
         if path(top) != root {
-            return Err(none("it lies inside another repository".to_owned()));
+            return Err(none("it is inside another repository".to_owned()));
         }
         let (base_commit, base_tree) = (id(commit), id(tree));
         if !is_id(&base_commit) || !is_id(&base_tree) {
@@ -142,15 +142,15 @@ impl SourceRepo {
         &self.root
     }
 
-    /// Checks that it is entirely at `root`, through no link. The error names a path inside the repository.
-    pub fn lies_at(&self, root: &Path) -> Result<(), String> {
+    /// Checks that it is entirely at `root`, through no link.
+    pub fn is_at(&self, root: &Path) -> Result<(), NotPlain> {
         is_plain(root)?;
         let own = root.join(".git");
         // The repository may have been replaced since it was opened.
         if self.root == root && self.git_dir == own && self.common_dir == own {
             Ok(())
         } else {
-            Err("its git directory lies elsewhere: admit the main work tree".to_owned())
+            Err(NotPlain::Elsewhere)
         }
     }
 

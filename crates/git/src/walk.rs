@@ -14,9 +14,9 @@ use rustix::io::Errno;
 
 use crate::beneath::{open, open_root};
 use crate::error::GitError;
-use crate::git_dir::TreeEntry;
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
+use crate::tree_entry::TreeEntry;
 
 /// The result of a walk.
 #[derive(Debug, Default)]

@@ -7,7 +7,7 @@ use herma_core::event::DiffChecked;
 use herma_core::report::{PathRule, PathViolation};
 use herma_evidence::secrets::SecretScanner;
 use herma_evidence::{ArtifactWriter, layout};
-use herma_rules::allowed_paths::{PathRules, TreeFacts};
+use herma_rules::{PathRules, TreeFacts};
 use serde::{Deserialize, Serialize};
 
 use crate::collect::{Collected, secret_in_the_patch};
@@ -20,7 +20,7 @@ use crate::tree_diff::BaseTree;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Checked {
     pub(crate) violations: Vec<PathViolation>,
-    /// Where the patch holds a secret, in words: then the bundle has no patch.
+    /// The location of a secret in the patch, as text; the bundle then has no patch.
     pub(crate) secret_in_patch: Option<String>,
 }
 
@@ -29,7 +29,7 @@ impl StepResult for Checked {
 }
 
 impl Checked {
-    /// Where the result holds a secret, in words.
+    /// The location of a secret in the result, as text.
     pub(crate) fn secret<'a>(&'a self, collected: &'a Collected) -> Option<&'a String> {
         self.secret_in_patch.as_ref().or(collected.secret.as_ref())
     }
@@ -45,7 +45,7 @@ pub(crate) fn judge(
 ) -> Result<(), Stop> {
     let mut violations = Vec::new();
     for terms in ctx.effective_rules() {
-        let rules = PathRules::compile(terms).map_err(|e| Stop::Internal(e.to_string()))?;
+        let rules = PathRules::compile(terms).map_err(Stop::internal)?;
         violations.extend(rules.judge(tree));
     }
     violations.sort();

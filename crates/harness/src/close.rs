@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use herma_core::event::{RunCompleted, Source};
-use herma_core::store::Store as _;
 use herma_core::{Contract, Event, EventType, Report, Status, Step};
 use herma_evidence::{Attestation, Bundle, EventLog, Trace, Trust, attest, seal};
 use herma_git::SourceRepo;
@@ -65,7 +64,9 @@ pub(crate) fn close(
     std::thread::scope(|scope| {
         let stored = scope.spawn(|| {
             run_router::index(&installation.store, &ctx.dirs.bundle(), &report)?;
-            installation.store.finish(&report, &ctx.events.events())
+            installation.event_writer.flush(report.run_id);
+            let events = ctx.events.events();
+            installation.store.call(|store| store.finish_run(&report, &events))
         });
         ctx.join_removals();
         let session = results.engine.as_ref().and_then(|engine| engine.session.as_ref());
@@ -103,7 +104,7 @@ impl Closing<'_> {
         match self.seal() {
             Err(OrderError::Write(failure)) => {
                 self.installation.home.release_reserve();
-                self.results.end.write_failures.push(failure);
+                self.results.end.write_failures.push(failure.to_string());
                 self.seal()
             }
             sealed => sealed,
@@ -185,9 +186,10 @@ impl Closing<'_> {
     }
 }
 
-/// Whether the last event already tells this verdict: then closing is tried a second time.
+/// Whether the last event already has this verdict: then closing is tried a second time.
 fn is_recorded(events: &[Event], completed: &RunCompleted) -> bool {
     events.last().is_some_and(|last| {
-        last.kind == EventType::RunCompleted && RunCompleted::from_data(&last.data).as_ref() == Ok(completed)
+        last.kind == EventType::RunCompleted
+            && RunCompleted::from_data(&last.data).is_ok_and(|recorded| recorded == *completed)
     })
 }

@@ -7,8 +7,8 @@ use herma_core::event::PatchApplied;
 use herma_core::report::ChangedFile;
 use herma_evidence::Redactor;
 use herma_git::{ControlFiles, walk};
+use herma_rules::TreeFacts;
 use herma_rules::VerificationFiles;
-use herma_rules::allowed_paths::TreeFacts;
 use herma_rules::test_files::looks_like_test;
 use serde::{Deserialize, Serialize};
 
@@ -27,7 +27,7 @@ pub(crate) struct Collected {
     /// Changed files that decide what verification does, and are no tests.
     pub(crate) changed_verification_files: Vec<RepoPath>,
     pub(crate) ignored_files: Vec<RepoPath>,
-    /// Where a name holds a secret, in words.
+    /// The location of a secret in a name, as text.
     pub(crate) secret: Option<String>,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn collect(
     let result = base.git_dir.commit_changes(&base.baseline, &workspace, &changes)?;
     // The tree that lands is the tree that was hashed.
     if expected_tree(base, &changes) != result.tree {
-        return Err(Stop::Internal("the workspace changed while it was collected".to_owned()));
+        return Err(Stop::internal("the workspace changed while it was collected"));
     }
 
     let tree = TreeFacts {

@@ -18,6 +18,7 @@ use crate::installation::Installation;
 use crate::journal::Journal;
 use crate::order::{Occasion, Order, Plan};
 use crate::progress::Progress;
+use crate::step_log::StepLog;
 use crate::submission::{RunSubmission, Submission};
 use herma_home::{RunDirs, remove_tree};
 
@@ -40,9 +41,10 @@ pub(crate) struct RunContext<'a> {
     /// Runs a child of it.
     pub(crate) run_child: RunSubmission,
     pub(crate) progress: StepProgress,
+    pub(crate) log: StepLog,
 }
 
-/// The parts of a context that change while the run goes on.
+/// The parts of a context that change during the run.
 #[derive(Default)]
 pub(crate) struct StepProgress {
     /// The step that the run is at; none before the first.
@@ -57,10 +59,10 @@ impl<'a> RunContext<'a> {
     /// The run's engine.
     pub(crate) fn engine(&self) -> Result<&'a dyn Engine, Stop> {
         let engine = self.installation.engines.get(&self.plan.engine);
-        engine.ok_or_else(|| Stop::Internal("the engine is gone".to_owned()))
+        engine.ok_or_else(|| Stop::internal("the engine is gone"))
     }
 
-    /// Writes that a step is about to be taken.
+    /// Begins a step.
     pub(crate) fn step(&self, step: Step) -> Result<(), Stop> {
         self.watch.step(step);
         self.submission.feed.publish(RunUpdate::Step(step));
@@ -68,6 +70,7 @@ impl<'a> RunContext<'a> {
             self.check_cancelled()?;
         }
         *locked(&self.progress.at) = Some(step);
+        self.log.begin(step);
         // The report seals the trace; the files that are there show the steps after it.
         if step <= Step::Report {
             self.trace.append(step)?;
@@ -114,7 +117,7 @@ impl<'a> RunContext<'a> {
         let reason = self.submission.cancellation.reason()?;
         let at = locked(&self.progress.at).unwrap_or(Step::Start);
         Some(match reason {
-            CancelReason::Signal(signal) => format!("herma was told to end by {signal}, at the step `{at}`"),
+            CancelReason::Signal(signal) => format!("herma received {signal}, at the step `{at}`"),
             CancelReason::Request => format!("the run was cancelled, at the step `{at}`"),
         })
     }
@@ -126,7 +129,7 @@ impl<'a> RunContext<'a> {
         Ok(self.bundle.settle()?)
     }
 
-    /// Removes a directory tree while the run goes on. The close of the run removes what is left.
+    /// Removes a directory tree in the background. The close of the run removes the rest.
     pub(crate) fn remove_aside(&self, dir: PathBuf) {
         let removal = std::thread::spawn(move || drop(remove_tree(&dir)));
         locked(&self.progress.removals).push(removal);
@@ -139,12 +142,12 @@ impl<'a> RunContext<'a> {
         }
     }
 
-    /// Records what herma itself saw.
+    /// Records an observation by herma.
     pub(crate) fn record(&self, data: impl Into<EventData>) -> Result<(), Stop> {
         self.record_from(Source::Harness, &data.into())
     }
 
-    /// Records what the agent said.
+    /// Records an observation by the agent.
     pub(crate) fn record_agent(&self, data: impl Into<EventData>) -> Result<(), Stop> {
         self.record_from(Source::Agent, &data.into())
     }
@@ -152,7 +155,9 @@ impl<'a> RunContext<'a> {
     fn record_from(&self, source: Source, data: &EventData) -> Result<(), Stop> {
         let (kind, data) = (data.kind(), data.to_map());
         self.watch.event(kind, &event::note(&data));
-        Ok(self.events.append(source, kind, data)?)
+        self.events.append(source, kind, data)?;
+        self.log.recorded(kind);
+        Ok(())
     }
 
     /// Adds the paths and actions of the target's admission to the rules of the run.
@@ -192,12 +197,12 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// The value of a thread, or that it panicked.
 pub(crate) fn joined<T>(thread: ScopedJoinHandle<'_, T>) -> Result<T, Stop> {
-    thread.join().map_err(|_| Stop::Internal("a thread panicked".to_owned()))
+    thread.join().map_err(|_| Stop::internal("a thread panicked"))
 }
 
 /// A serialised value as the bundle's files show it.
 pub(crate) fn pretty(value: &impl serde::Serialize) -> Result<Vec<u8>, Stop> {
-    let mut bytes = serde_json::to_vec_pretty(value).map_err(|e| Stop::Internal(e.to_string()))?;
+    let mut bytes = serde_json::to_vec_pretty(value).map_err(Stop::internal)?;
     bytes.push(b'\n');
     Ok(bytes)
 }

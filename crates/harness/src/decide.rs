@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use herma_core::approval::{ApprovalId, Ruling};
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::capability::{Capability, Support};
-use herma_core::decision::{MissingGate, Question};
+use herma_core::decision::{DecisionInput, MissingGate};
 use herma_core::event::{
     ApprovalConsumed, ApprovalDenied, ApprovalGranted, EligibilityDecided, EngineGateBlocked,
 };
@@ -17,7 +17,7 @@ use herma_core::{Decision, Digest, Fault};
 use herma_evidence::layout;
 use herma_git::SourceState;
 use herma_home::ApprovalMark;
-use herma_trust::approvals::{self, UsableApproval};
+use herma_trust::approvals::{self, Consumption, UsableApproval};
 use serde::{Deserialize, Serialize};
 
 use crate::context::{RunContext, pretty};
@@ -25,12 +25,12 @@ use crate::error::Stop;
 use crate::gates::{self, ApprovalSeen, Gates};
 use crate::journal::StepResult;
 
-/// What the gates without effects found.
+/// The findings of the gates without effects.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct GateResults {
     /// The digest that the gates judged.
     pub(crate) engine_digest: Option<Digest>,
-    /// What the engine declares of the capabilities that the contract needs.
+    /// The engine's declared support for the capabilities that the contract needs.
     pub(crate) needs: BTreeMap<Capability, Support>,
     pub(crate) walls: Vec<String>,
     pub(crate) engine_admission: Option<Admission>,
@@ -79,7 +79,7 @@ impl ApprovalResults {
         Self { status: gates.approval.status(), id: gates.approval.id() }
     }
 
-    /// The approval of a run that used it and died before it could say so.
+    /// The approval of a run that used it and died before it could record that.
     pub(crate) fn consumed(id: ApprovalId) -> Self {
         Self { status: ApprovalStatus::Consumed, id: Some(id) }
     }
@@ -137,13 +137,13 @@ pub(crate) fn use_approval(
 }
 
 /// Whether everything that people admitted for this run is still admitted.
-pub(crate) fn still_let_in(
+pub(crate) fn still_admitted(
     ctx: &RunContext<'_>,
     engine_digest: Option<Digest>,
     ruling: Option<&Signed<Ruling>>,
 ) -> Result<(), BlockerRecord> {
     let order = (ctx.order, ctx.occasion.purpose);
-    gates::still_let_in(ctx.installation, order, engine_digest, ruling)
+    gates::still_admitted(ctx.installation, order, engine_digest, ruling)
 }
 
 /// Marks the approval as used, writes that to the trust chain, then moves it in the store. Each of the three refuses if another
@@ -154,7 +154,7 @@ fn consume(
     engine_digest: Option<Digest>,
 ) -> Result<Consumed, Stop> {
     let (id, run) = (present.approval.request.id, ctx.plan.run_id);
-    if let Err(revoked) = still_let_in(ctx, engine_digest, present.approval.ruling.as_ref()) {
+    if let Err(revoked) = still_admitted(ctx, engine_digest, present.approval.ruling.as_ref()) {
         return Ok(Consumed::Not(revoked));
     }
     if let ApprovalMark::UsedBy(by) = ctx.installation.home.mark_used(id, run)? {
@@ -166,8 +166,8 @@ fn consume(
         return Ok(Consumed::Not(gates::used(id, &format!("run {by}"))));
     }
     Ok(match approvals::consume(&ctx.installation.store, present, run, now)? {
-        Ok(()) => Consumed::ByThisRun,
-        Err(lost) => Consumed::Not(lost),
+        Consumption::Consumed => Consumed::ByThisRun,
+        Consumption::Blocked(lost) => Consumed::Not(lost),
     })
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn decide(
         missing_gates: decision.missing_gates.iter().map(|missing| missing.gate).collect(),
     })?;
     let redacted = ctx.events.redactor().redact_record(&decision);
-    let redacted = redacted.map_err(|e| Stop::Internal(e.to_string()))?;
+    let redacted = redacted.map_err(Stop::internal)?;
     ctx.bundle.write(layout::DECISION, &pretty(&redacted)?)?;
     if decision.is_eligible() {
         return Ok(());
@@ -216,7 +216,7 @@ pub(crate) fn decide(
 
 fn draw(ctx: &RunContext<'_>, gates: &Gates) -> Decision {
     let terms = &ctx.contract.terms;
-    let question = Question {
+    let input = DecisionInput {
         run_id: ctx.plan.run_id,
         contract_id: &terms.id,
         contract_digest: ctx.plan.contract_digest,
@@ -227,5 +227,5 @@ fn draw(ctx: &RunContext<'_>, gates: &Gates) -> Decision {
         purpose: ctx.occasion.purpose,
         admissions: gates.admissions.clone(),
     };
-    Decision::draw(&question, &gates.findings)
+    Decision::draw(&input, &gates.findings)
 }

@@ -21,8 +21,8 @@ use crate::installation::Installation;
 /// The largest record that is read.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// What was chosen for a repository. It lies in herma's home, and never in the repository: whoever may write there, as
-/// an agent does on a branch, must not choose the walls around itself.
+/// The choice for a repository. It is kept in herma's home and never in the repository: an agent that may write there on a
+/// branch must not choose its own confinement.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choice {
@@ -46,7 +46,7 @@ pub enum ChoiceError {
     /// Only Docker has images and runtimes.
     #[error("the destination `{}` has neither image nor runtime: they are Docker's", .0.as_str())]
     NotDocker(DestinationKind),
-    /// Nobody said which image.
+    /// No image was chosen.
     #[error("{}", no_image().what)]
     NoImage,
     /// The record cannot be read or written.
@@ -54,13 +54,13 @@ pub enum ChoiceError {
     File {
         /// Which file.
         file: PathBuf,
-        /// What the system said, or what is wrong with it.
+        /// The error of the system, or the problem.
         cause: io::Error,
     },
 }
 
 impl ChoiceError {
-    /// What a person can do about it.
+    /// The next step for a person.
     #[must_use]
     pub fn next_step(&self) -> String {
         let step = match self {
@@ -104,12 +104,12 @@ impl Installation {
         }
     }
 
-    /// The git directory of the repository that this directory lies in, which all of its worktrees share.
+    /// The git directory of the repository around this directory, which all of its worktrees share.
     pub fn repository(&self, inside: &Path) -> Result<PathBuf, ChoiceError> {
         Ok(self.git.common_dir(inside)?)
     }
 
-    /// What was chosen for the repository that this directory lies in; none where nothing was.
+    /// The choice for the repository around this directory; none where nothing was chosen.
     pub fn choice_in(&self, inside: &Path) -> Result<Option<Choice>, ChoiceError> {
         // Nothing was ever chosen: git does not have to be asked.
         if !self.choices().is_dir() {
@@ -117,12 +117,12 @@ impl Installation {
         }
         match self.git.common_dir(inside) {
             Ok(repository) => self.read_choice(&repository),
-            // What is no repository has no choice; whether it may be a target is for another gate to say.
+            // A directory that is not a repository has no choice; another gate decides whether it may be a target.
             Err(_) => Ok(None),
         }
     }
 
-    /// What was chosen for the repository that a contract is about.
+    /// The choice for the repository of a contract.
     pub fn choice_for(
         &self,
         contract: &Contract,
@@ -138,7 +138,7 @@ impl Installation {
         }
     }
 
-    /// Chooses for the repository that this directory lies in.
+    /// Chooses for the repository around this directory.
     pub fn choose(
         &self,
         inside: &Path,
@@ -163,7 +163,7 @@ impl Installation {
         Ok(choice)
     }
 
-    /// A choice that cannot be read stops: a wall that was chosen must not silently be another.
+    /// A choice that cannot be read is an error: a chosen confinement must not silently be replaced.
     fn read_choice(&self, repository: &Path) -> Result<Option<Choice>, ChoiceError> {
         let file = self.choice_file(repository);
         let read = || -> io::Result<Choice> {

@@ -119,5 +119,5 @@ impl StdinWriter {
 
 /// The engine asks without end.
 #[derive(Debug, thiserror::Error)]
-#[error("it asks without end: herma has said {MAX_STDIN_BYTES} bytes to it")]
+#[error("it asks without end: herma has written {MAX_STDIN_BYTES} bytes to it")]
 pub(crate) struct TooMuchInput;

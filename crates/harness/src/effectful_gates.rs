@@ -109,7 +109,7 @@ fn walls(ctx: &RunContext<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop
     };
     let scratch = ctx.dirs.probes();
     std::fs::create_dir(&scratch)
-        .map_err(|e| Stop::Internal(format!("making {}: {e}", scratch.display())))?;
+        .map_err(|e| Stop::internal(format!("making {}: {e}", scratch.display())))?;
     let site = ProbeSite {
         scratch: &scratch,
         herma_home: ctx.installation.home.root(),
@@ -182,7 +182,7 @@ fn confinement(ctx: &RunContext<'_>, walls: Walls, found: &mut ProbeResults) -> 
     let failed = |detail: String| Ok(Finding::Missing(Blocker::ConfinementFailed.because(detail)));
     let confinement = match walls {
         Walls::Absent => {
-            let reason = "`host` has no walls, and only `fake` may run there";
+            let reason = "`host` has no confinement, and only `fake` may run there";
             found.not_applicable = Some(reason.to_owned());
             return Ok(Finding::NotApplicable(reason.to_owned()));
         }

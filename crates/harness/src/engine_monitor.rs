@@ -18,7 +18,7 @@ use crate::error::Stop;
 use crate::governance::{Seen, bounded, data};
 use crate::permission::{self, Judgement};
 use crate::process_end::{HOLDER_INTERVAL, ProcessEnd, STREAM_TIMEOUT, UNKNOWN_EXIT};
-use crate::pump::Heard;
+use crate::pump::EngineOutput;
 
 /// The longest life of an engine after its result.
 const LINGER: Duration = Duration::from_secs(10);
@@ -80,10 +80,10 @@ impl<'a> EngineMonitor<'a> {
         &mut self,
         found: &mut EngineResults,
         process: &mut dyn Process,
-        heard: &Receiver<Heard>,
+        received: &Receiver<EngineOutput>,
     ) -> Result<(EndedBy, Exit), Stop> {
         loop {
-            if let Polled::Ended(ProcessEnd { exit, reason }) = self.poll(found, process, heard)? {
+            if let Polled::Ended(ProcessEnd { exit, reason }) = self.poll(found, process, received)? {
                 process.kill_all()?;
                 self.reason = reason;
                 return Ok((EndedBy::Exited, exit.unwrap_or(UNKNOWN_EXIT)));
@@ -93,10 +93,10 @@ impl<'a> EngineMonitor<'a> {
             let orphan = self.ctx.is_orphan().then_some(EndedBy::TotalLimit);
             if let Some(ended_by) = cancelled.or(self.exceeded_limit()).or(orphan) {
                 if self.stdin.shut_down() {
-                    self.give_grace(found, process, heard)?;
+                    self.give_grace(found, process, received)?;
                 }
                 process.terminate();
-                self.give_grace(found, process, heard)?;
+                self.give_grace(found, process, received)?;
                 return Ok((ended_by, process.kill_all()?));
             }
         }
@@ -107,11 +107,11 @@ impl<'a> EngineMonitor<'a> {
         &mut self,
         found: &mut EngineResults,
         process: &mut dyn Process,
-        heard: &Receiver<Heard>,
+        received: &Receiver<EngineOutput>,
     ) -> Result<Polled, Stop> {
-        let pause = match heard.recv_timeout(POLL_INTERVAL) {
-            Ok(heard) => {
-                self.handle(found, heard)?;
+        let pause = match received.recv_timeout(POLL_INTERVAL) {
+            Ok(received) => {
+                self.handle(found, received)?;
                 Duration::ZERO
             }
             Err(RecvTimeoutError::Timeout) => Duration::ZERO,
@@ -129,24 +129,28 @@ impl<'a> EngineMonitor<'a> {
         &mut self,
         found: &mut EngineResults,
         process: &mut dyn Process,
-        heard: &Receiver<Heard>,
+        received: &Receiver<EngineOutput>,
     ) -> Result<(), Stop> {
         let began = Instant::now();
-        while began.elapsed() < GRACE && matches!(self.poll(found, process, heard)?, Polled::Running) {}
+        while began.elapsed() < GRACE && matches!(self.poll(found, process, received)?, Polled::Running) {}
         Ok(())
     }
 
     /// Handles the output up to its end. A process that was not found before holds streams that stay open.
-    pub(crate) fn drain(&mut self, found: &mut EngineResults, heard: &Receiver<Heard>) -> Result<(), Stop> {
+    pub(crate) fn drain(
+        &mut self,
+        found: &mut EngineResults,
+        received: &Receiver<EngineOutput>,
+    ) -> Result<(), Stop> {
         let give_up = Instant::now() + STREAM_TIMEOUT;
         while Instant::now() < give_up {
-            match heard.recv_timeout(HOLDER_INTERVAL) {
-                Ok(heard) => self.handle(found, heard)?,
+            match received.recv_timeout(HOLDER_INTERVAL) {
+                Ok(received) => self.handle(found, received)?,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(self.ctx.plan.run_id)?),
             }
         }
-        Err(Stop::Internal("something holds the engine's output open and cannot be found".to_owned()))
+        Err(Stop::internal("something holds the engine's output open and cannot be found"))
     }
 
     /// An engine that waits for a child run is not idle.
@@ -172,14 +176,14 @@ impl<'a> EngineMonitor<'a> {
         }
     }
 
-    fn handle(&mut self, found: &mut EngineResults, heard: Heard) -> Result<(), Stop> {
-        match heard {
-            Heard::Life => {
+    fn handle(&mut self, found: &mut EngineResults, received: EngineOutput) -> Result<(), Stop> {
+        match received {
+            EngineOutput::Life => {
                 self.last_output = Some(Instant::now());
                 Ok(())
             }
-            Heard::AgentEvent(said) => self.handle_said(found, said),
-            Heard::Turn(turn) => self.take_turn(found, turn),
+            EngineOutput::AgentEvent(said) => self.handle_event(found, said),
+            EngineOutput::Turn(turn) => self.take_turn(found, turn),
         }
     }
 
@@ -211,10 +215,10 @@ impl<'a> EngineMonitor<'a> {
         Ok(())
     }
 
-    fn handle_said(&mut self, found: &mut EngineResults, said: AgentEvent) -> Result<(), Stop> {
+    fn handle_event(&mut self, found: &mut EngineResults, said: AgentEvent) -> Result<(), Stop> {
         match said {
             AgentEvent::Hello => Ok(()),
-            AgentEvent::All(all) => all.into_iter().try_for_each(|said| self.handle_said(found, said)),
+            AgentEvent::All(all) => all.into_iter().try_for_each(|said| self.handle_event(found, said)),
             AgentEvent::Session(session) => {
                 found.session = SessionId::try_from(session.clone()).ok();
                 self.record_output(EngineMessage::Session { session: bounded(session) })

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::journal::StepResult;
 
-/// What herma saw of the engine.
+/// herma's observations of the engine.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EngineResults {
     pub(crate) started: bool,
@@ -48,14 +48,14 @@ impl EngineResults {
         }
     }
 
-    /// Counts a tool call that the engine told of without having asked in a dialogue.
+    /// Counts a tool call that the engine reported without having asked in a dialogue.
     pub(crate) fn count_told(&mut self) {
         if let Some(tools) = &mut self.tools {
             tools.unasked += 1;
         }
     }
 
-    /// Counts a tool call that its hook asked about. The agent tells of that call too.
+    /// Counts a tool call that its hook asked about. The agent reports that call too.
     pub(crate) fn count_hooked(&mut self, allowed: bool) {
         self.count_asked(allowed);
         if let Some(tools) = &mut self.tools {

@@ -1,4 +1,4 @@
-//! Follows a run of any process by the files that grow while it goes on.
+//! Follows a run of any process by its growing files.
 
 use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
@@ -102,7 +102,7 @@ impl FileTail {
         Self { path, offset: 0 }
     }
 
-    /// The bytes since the last read. Where recovery has cut a torn end off, reading goes on from the new end.
+    /// The bytes since the last read. Where recovery has cut a torn end off, reading continues at the new end.
     pub fn read(&mut self) -> io::Result<Vec<u8>> {
         let mut file = match open_regular(&self.path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

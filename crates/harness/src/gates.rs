@@ -30,40 +30,40 @@ use crate::parent_run::MAX_DEPTH;
 use crate::run_router::RouterPlan;
 use crate::target::FoundTarget;
 
-/// What the gates found.
+/// The findings of the gates.
 pub(crate) struct Gates {
     pub(crate) findings: Findings,
-    /// What they found it with, where all of them hold.
+    /// The values that the gates found, where all of them hold.
     pub(crate) ready: Option<Ready>,
     /// The target, where it is a repository, and what it is before the run.
     pub(crate) source: Option<(SourceRepo, SourceState)>,
     pub(crate) walls: Vec<String>,
-    /// The records that were looked at.
+    /// The examined records.
     pub(crate) admissions: Vec<AdmissionSeen>,
     pub(crate) approval: ApprovalSeen,
     /// The digest that the gates judged by.
     pub(crate) engine_digest: Option<Digest>,
-    /// What the engine declares of the capabilities that the contract needs; nothing for one that herma does not have.
+    /// The engine's declared support for the capabilities that the contract needs; empty for an unknown engine.
     pub(crate) needs: BTreeMap<Capability, Support>,
 }
 
-/// What came of each gate that was evaluated.
+/// The finding of each evaluated gate.
 pub(crate) type Findings = BTreeMap<Gate, Finding>;
 
-/// Everything that a run needs to go on.
+/// Everything that a run needs to continue.
 pub(crate) struct Ready {
     pub(crate) target: FoundTarget,
     pub(crate) destination: Box<dyn Destination>,
     pub(crate) toolchains: Toolchains,
-    /// What the run's router serves; none without a model.
+    /// The plan of the run's router; none without a model.
     pub(crate) router: Option<RouterPlan>,
-    /// What the run may reach besides.
+    /// The hosts that the run may reach.
     pub(crate) egress: EgressPlan,
-    /// What the engine's program must say it is; none for an engine that is part of herma itself.
+    /// The admitted identity of the engine's program; none for an engine that is part of herma itself.
     pub(crate) identity: Option<String>,
 }
 
-/// What every gate is asked about.
+/// The input of every gate.
 #[derive(Clone, Copy)]
 struct Case<'a> {
     installation: &'a Installation,
@@ -75,7 +75,7 @@ struct Case<'a> {
 }
 
 impl Case<'_> {
-    /// What the run's containers are made of; none where it has none, or where that is not known.
+    /// The image of the run's containers; none where it has none, or where it is unknown.
     fn image(&self) -> Option<String> {
         if !DestinationCapabilities::of(self.order.destination()).needs_image() {
             return None;
@@ -95,7 +95,7 @@ pub(crate) fn evaluate(
     occasion: Occasion<'_>,
     contract_digest: Digest,
 ) -> Gates {
-    // What a child's contract calls its target is no place of this machine.
+    // The target in a child's contract is no path of this machine.
     let choice = &match occasion.child_of {
         Some(parent) => installation.choice_for(&parent.root.0, &parent.root.1),
         None => installation.choice_for(&order.contract, &order.contract_dir),
@@ -129,7 +129,7 @@ pub(crate) fn evaluate(
     let reachable = destination.as_ref().map(drop).and(egress.as_ref().map(drop));
     found(Gate::DestinationReady, reachable.map(|()| Finding::Passed).map_err(Clone::clone));
     found(Gate::TargetAdmitted, target.found.as_ref().map(|_| Finding::Passed).map_err(Clone::clone));
-    // What was not found, or is not let in, is not looked at.
+    // A target or engine that was not found or admitted is not examined further.
     if let Ok(target) = &target.found {
         found(Gate::TargetClean, target::clean(contract, target));
     }
@@ -153,7 +153,7 @@ pub(crate) fn evaluate(
     Gates { findings, ready, source, walls, admissions, approval, engine_digest, needs }
 }
 
-/// What an approval of this order would be a yes to, or which gate has to hold first.
+/// The binding of an approval for this order, or the gate that has to hold first.
 pub(crate) fn binding(
     installation: &Installation,
     order: &Order,
@@ -176,18 +176,18 @@ pub(crate) fn binding(
     Ok(approval::bind(case, digest, &target, &egress, policies.digest()))
 }
 
-/// Whether everything that people let in is still let in, and the person who said yes still counts. It is asked again
+/// Whether every admission still holds and the approver is still trusted. It is checked again
 /// before an approval is used and before anything lands, because taking trust away must work while a run is under way.
-pub(crate) fn still_let_in(
+pub(crate) fn still_admitted(
     installation: &Installation,
     (order, purpose): (&Order, Purpose),
     engine_digest: Option<Digest>,
     ruling: Option<&Signed<Ruling>>,
 ) -> Result<(), BlockerRecord> {
-    engine::still_let_in(installation, &order.engine, engine_digest)?;
-    target::still_let_in(installation, &order.contract)?;
+    engine::still_admitted(installation, &order.engine, engine_digest)?;
+    target::still_admitted(installation, &order.contract)?;
     if purpose == Purpose::Work {
-        model::still_let_in(installation, &order.contract)?;
+        model::still_admitted(installation, &order.contract)?;
     }
     match ruling {
         Some(ruling) => SignatureCheck::ruling(&installation.approvers(), ruling).map_err(|why| {
@@ -219,7 +219,7 @@ fn depth(occasion: Occasion<'_>) -> Judged {
     if inside_a_run() {
         return Err(Blocker::RecursionDepth.because("this herma was started inside a run"));
     }
-    // Counted from run to run by this herma: nothing that is said inside sets it.
+    // Counted from run to run by this herma: no input from inside sets it.
     let depth = occasion.child_of.map_or(0, |parent| parent.depth);
     if depth > MAX_DEPTH {
         return Err(BlockerRecord {

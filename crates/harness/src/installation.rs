@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use herma_core::budget::Leases;
 use herma_core::store::StoreError;
 use herma_core::{CancellationToken, Clock, RunId, Timestamp, VERSION};
 use herma_engines::Registry;
@@ -12,7 +11,7 @@ use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_home::{Home, HomeError, HomePlace};
 use herma_policy::Policies;
-use herma_store::SqliteStore;
+use herma_store::{BlockingStore, EventWriter, StoreLocation};
 use herma_trust::{
     AdmissionContext, Admissions, Approvers, EgressFiles, Outcomes, Proofs, RunEvidence, SYSTEM_TEMP_DIRS,
     TrustLog, count_runs,
@@ -22,7 +21,7 @@ use crate::operator_settings::{OperatorSettings, SettingsError};
 use crate::policy_files::{PolicyError, policies};
 use crate::secret_source::SecretSource;
 
-/// What an installation is opened with; all of it comes in as values.
+/// The settings of an installation; all of them are passed in as values.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Where herma's home is; none where nothing says where it could be.
@@ -41,16 +40,18 @@ pub struct Settings {
 
 /// Everything that runs share on this machine.
 pub struct Installation {
-    /// Where everything lies.
+    /// The home.
     pub home: Home,
-    /// The index of runs.
-    pub store: SqliteStore,
-    /// What signs the evidence.
+    /// The store of runs, approvals and budgets.
+    pub store: BlockingStore,
+    /// The key that signs the evidence.
     pub key: Arc<InstallationKey>,
-    /// What the operator decided for all runs.
+    /// The operator's settings for all runs.
     pub operator: OperatorSettings,
-    /// By this every run under way hears that herma was told to end.
+    /// Cancels every run of the process.
     pub cancellation: CancellationToken,
+    /// Copies events of runs to the store.
+    pub(crate) event_writer: Arc<EventWriter>,
     pub(crate) trust_log: TrustLog,
     pub(crate) git: Git,
     pub(crate) engines: Registry,
@@ -87,8 +88,10 @@ impl Installation {
         let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
         let operator = OperatorSettings::read(&home.settings())?;
         let own_digest = Some(home.own_digest());
+        let store = BlockingStore::open(&StoreLocation::file(home.store()))?;
         Ok(Self {
-            store: SqliteStore::open(&home.store())?,
+            event_writer: Arc::new(EventWriter::new(store.clone())),
+            store,
             key,
             trust_log,
             git: Git::find(&settings.search_path)?,
@@ -101,7 +104,7 @@ impl Installation {
         })
     }
 
-    /// The people who may let things in.
+    /// The approvers.
     #[must_use]
     pub fn approvers(&self) -> Approvers {
         Approvers::open(self.trust_log.clone())
@@ -113,13 +116,13 @@ impl Installation {
         Admissions::open(self.home.admissions(), self.trust_log.clone())
     }
 
-    /// What every run may reach, and what runs have learned.
+    /// The egress lists, and the hosts that runs have learned.
     #[must_use]
     pub fn egress(&self) -> EgressFiles {
         EgressFiles::open(self.home.egress())
     }
 
-    /// What tool calls are judged by: herma's policies and the operator's.
+    /// The policies for tool calls: herma's own and the operator's.
     pub fn policies(&self) -> Result<Policies, PolicyError> {
         policies(&self.home)
     }
@@ -197,11 +200,6 @@ impl Installation {
         &self.git
     }
 
-    /// Where budgets that several runs share are leased from.
-    pub(crate) fn leases(&self) -> Result<Arc<dyn Leases>, StoreError> {
-        Ok(Arc::new(self.store.leases(&self.home.store())?))
-    }
-
     /// The values that the installation was opened with.
     #[must_use]
     pub fn settings(&self) -> &Settings {
@@ -212,7 +210,7 @@ impl Installation {
         &self.settings.search_path
     }
 
-    /// Where the probes plant what nobody inside may read. A user without a home has nothing there that could be read.
+    /// The directory in which the probes plant canaries. A user without a home has nothing there that could be read.
     pub(crate) fn user_home(&self) -> &Path {
         let user_home = self.settings.user_home.as_path();
         if user_home.is_dir() { user_home } else { self.home.root() }

@@ -81,7 +81,7 @@ pub(crate) fn land(
 ) -> Result<(), Stop> {
     let results = found.get_or_insert_default();
     if let (LandedIn::Target, Some(dir)) = (kind, target_dir)
-        && let Err(what) = place.lies_at(dir)
+        && let Err(what) = place.is_at(dir)
     {
         let why = format!("nothing landed: the target is not the repository that was admitted: {what}");
         results.refused = Some(Blocker::TargetNotAdmitted.because(why));
@@ -93,7 +93,7 @@ pub(crate) fn land(
     };
     let title = &ctx.contract.terms.title;
     let landing = place.prepare_landing(&base.git_dir, tree, ctx.plan.run_id, title)?;
-    // Recovery has to know of the landing before it can be in the target.
+    // Record the landing before it can be in the target, for recovery.
     results.landing = Some(landing.clone());
     ctx.journal.append_durably(results)?;
     match place.land(&base.git_dir, &landing) {
@@ -146,7 +146,7 @@ impl LandingResults {
     /// Takes back what landed: a run that is not a pass leaves nothing. Returns whether the target has no branch of the run.
     pub(crate) fn take_back(&mut self, place: &SourceRepo) -> bool {
         let Some(landing) = &self.landing else { return true };
-        // Where that fails the report goes on saying that the branch is there.
+        // Where that fails the report still names the branch.
         let absent = place.unland(landing).is_ok() && matches!(place.landed(landing), Ok(LandState::Absent));
         if absent {
             self.landed = false;

@@ -1,4 +1,4 @@
-//! What the operator decided for the whole installation: `settings.yaml` in herma's home.
+//! The operator's settings for the whole installation: `settings.yaml` in herma's home.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,7 +18,7 @@ use crate::file_reading::read_regular;
 /// The largest file of settings that is read.
 const MAX_BYTES: u64 = 64 << 10;
 
-/// What the operator decided for the whole installation. Without the file everything is as here by default.
+/// The operator's settings for the whole installation. Without the file these are the defaults.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct OperatorSettings {
@@ -58,12 +58,12 @@ impl Default for OperatorSettings {
 /// The settings cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// The file is there and cannot be read.
+    /// The file exists and cannot be read.
     #[error("{} could not be read: {cause}", file.display())]
     Unreadable {
         /// Which file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         cause: io::Error,
     },
     /// The file says something that no setting says.
@@ -71,13 +71,35 @@ pub enum SettingsError {
     Bad {
         /// Which file.
         file: PathBuf,
-        /// What is wrong with it, with line and column.
-        cause: String,
+        /// The problem.
+        cause: BadSettings,
+    },
+}
+
+/// A text that is not settings.
+#[derive(Debug, thiserror::Error)]
+pub enum BadSettings {
+    /// It contains a secret.
+    #[error("it holds a secret ({rule}); an agent gets none but its run's token")]
+    Secret {
+        /// The rule that found it.
+        rule: &'static str,
+    },
+    /// It is not YAML, or a key or value is unknown; with line and column.
+    #[error(transparent)]
+    Yaml(Box<serde_saphyr::Error>),
+    /// An agent that speaks ACP is not configured correctly.
+    #[error("acp: {name}: {problem}")]
+    Acp {
+        /// The name of the agent.
+        name: String,
+        /// The problem.
+        problem: String,
     },
 }
 
 impl OperatorSettings {
-    /// Reads the file. One that is not there says nothing; one that cannot be read stops herma, because a rule that
+    /// Reads the file. A missing one means defaults; one that cannot be read stops herma, because a rule that
     /// was mistyped must not silently be none.
     pub fn read(file: &Path) -> Result<Self, SettingsError> {
         let bytes = read_regular(file, MAX_BYTES);
@@ -90,20 +112,19 @@ impl OperatorSettings {
     }
 
     /// Reads the text of the file, or says what is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, BadSettings> {
         if text.lines().all(|line| line.trim().is_empty() || line.trim_start().starts_with('#')) {
             return Ok(Self::default());
         }
-        // Before anything else is said about it: other messages may repeat what they are about.
+        // The first check, because other messages may quote the text.
         if let Some(found) = scan(text.as_bytes()).first() {
-            let rule = found.rule;
-            return Err(format!("it holds a secret ({rule}); an agent gets none but its run's token"));
+            return Err(BadSettings::Secret { rule: found.rule });
         }
-        let read: Self = serde_saphyr::from_str(text).map_err(|cause| cause.to_string())?;
+        let read: Self = serde_saphyr::from_str(text).map_err(|error| BadSettings::Yaml(Box::new(error)))?;
         for (name, agent) in &read.acp {
             let too_long = || format!("the name is too long: the engine is called `{}-{name}`", acp::NAME);
             let checked = acp::engine_name(name).ok_or_else(too_long).and_then(|_| agent.check());
-            checked.map_err(|why| format!("acp: {name}: {why}"))?;
+            checked.map_err(|problem| BadSettings::Acp { name: name.to_string(), problem })?;
         }
         Ok(read)
     }
@@ -131,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_counts_and_the_rest_stays() {
+    fn settings_in_the_file_replace_defaults_one_by_one() {
         let settings = read("separation_of_duties: true\noutcome_within: 2h\n").unwrap();
         assert!(settings.separation_of_duties);
         assert_eq!(settings.outcome_within, Span(7_200_000));
@@ -142,13 +163,13 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_regular_file_or_too_large_stops_herma_and_does_not_hold_it() {
+    fn an_irregular_or_large_settings_file_is_an_error_and_does_not_block() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("settings.yaml");
         mknodat(CWD, &file, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
         assert!(matches!(OperatorSettings::read(&file), Err(SettingsError::Unreadable { .. })));
-        // What is cut off at the limit must not count as what is there.
+        // A file that is truncated at the limit must not count as the whole.
         let long = format!("{}separation_of_duties: true\n", "# nothing\n".repeat(10_000));
         assert!(matches!(read(&long), Err(SettingsError::Unreadable { .. })));
     }

@@ -1,4 +1,4 @@
-//! What is asked of a run: flags, defaults and the contract, compiled into one form before anything starts.
+//! The order of a run: flags, defaults and the contract, compiled into one form before anything starts.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parent_run::ParentRun;
 
-/// What is asked of a run.
+/// The order of a run.
 #[derive(Clone, Debug)]
 pub struct Order {
     /// The contract, parsed.
@@ -27,19 +27,19 @@ pub struct Order {
     pub engine: EngineName,
     /// Where to run, if the contract does not say it: what a flag says, or what was chosen for the repository.
     pub destination: Option<DestinationKind>,
-    /// What `fake` does; it has nothing to do otherwise.
+    /// The script of `fake`; it needs one.
     pub script: Option<String>,
     /// Whether the workspace stays after the run.
     pub keep_workspace: bool,
-    /// What a host that is not listed means.
+    /// How to treat hosts that are not on the allowlist.
     pub egress: EgressMode,
-    /// The run that this one goes on from.
+    /// The run that this one resumes.
     pub resumes: Option<Resumed>,
     /// A fault to meet.
     pub fault: Option<Fault>,
 }
 
-/// What a run is for. Only herma itself can say that it is a proof, or whose child: no flag and no contract leads there.
+/// The purpose of a run. Only herma itself can make a run a proof or a child: no flag and no contract does.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Occasion<'a> {
     pub(crate) purpose: Purpose,
@@ -50,7 +50,7 @@ pub(crate) struct Occasion<'a> {
 }
 
 impl Order {
-    /// What the engine is asked to do.
+    /// The engine's assignment.
     pub(crate) fn assignment(&self) -> Assignment<'_> {
         Assignment {
             contract: &self.contract,
@@ -59,14 +59,14 @@ impl Order {
         }
     }
 
-    /// Where the run takes place: the contract's word, then the flag or the repository's choice, then `sandbox`.
+    /// The destination: the contract's, then the flag's or the repository's choice, then `sandbox`.
     #[must_use]
     pub fn destination(&self) -> DestinationKind {
         self.contract.terms.destination.or(self.destination).unwrap_or(DestinationKind::Sandbox)
     }
 }
 
-/// What a later process needs to close the run if this one dies. It never leaves the home.
+/// The data that a later process needs to close the run if this one dies. It never leaves the home.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Plan {
@@ -74,7 +74,7 @@ pub(crate) struct Plan {
     /// The run that it resumes, or that asked for it.
     #[serde(default)]
     pub(crate) parent_run: Option<RunId>,
-    /// How many runs it lies in.
+    /// How many runs it is inside of.
     #[serde(default)]
     pub(crate) depth: u8,
     pub(crate) started_at: Timestamp,
@@ -124,9 +124,9 @@ impl Plan {
 pub struct Resumed {
     /// Which.
     pub(crate) run: RunId,
-    /// What its agent goes on with.
+    /// The session that its agent continues.
     pub(crate) resume: Resume,
-    /// What it made of the base; nothing where it changed nothing, or where its patch was withheld.
+    /// Its result on the base; none where it changed nothing, or where its patch was withheld.
     pub(crate) work: Option<Work>,
 }
 

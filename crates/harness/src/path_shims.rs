@@ -26,10 +26,10 @@ use crate::journal::StepResult;
 const PLACE: &str = "/herma-witness";
 /// The record, in the engine's directory.
 const RECORD: &str = "attempts";
-/// How much of it is read. What is written beyond it is not known, as what was never written is not.
-const MOST_BYTES: u64 = 1 << 20;
+/// The maximum that is read. Attempts beyond it are unknown, like those that were never recorded.
+const MAX_BYTES: u64 = 1 << 20;
 /// How many different calls have an event.
-const MOST_EVENTS: usize = 200;
+const MAX_EVENTS: usize = 200;
 
 /// Programs that are good for nothing else: they are watched for also where they are not installed. Any other one must
 /// not seem to be there when it is not: test suites ask, and do without it.
@@ -38,7 +38,7 @@ const ALWAYS: &str = "gh glab hub twine";
 const SYSTEM: &str = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
 
 const SCRIPT: &str = r#"#!/bin/sh
-# Of herma: writes down that this was called, and runs it. It is a witness and no wall.
+# Written by herma: records that this was called, and runs it. It is a witness and does not confine.
 set -f
 name=${0##*/} real= seen=
 IFS=:
@@ -92,7 +92,7 @@ pub(crate) fn plant(ctx: &RunContext<'_>, ready: &Ready) -> Result<(), Stop> {
     Ok(())
 }
 
-/// Whether the program is there inside, as far as that can be known from here: an image is not looked into.
+/// Whether the program exists inside, as far as it is known from here: the content of an image is not.
 fn is_there(ctx: &RunContext<'_>, ready: &Ready, name: &str) -> bool {
     if ALWAYS.split(' ').any(|always| always == name) {
         return true;
@@ -137,7 +137,7 @@ pub(crate) fn mount(ctx: &RunContext<'_>) -> Option<Mount> {
     host.is_dir().then(|| Mount { host, inside: PLACE.into() })
 }
 
-/// What comes before everything else in the engine's PATH.
+/// The directory that precedes all others in the engine's PATH.
 pub(crate) fn path(ctx: &RunContext<'_>) -> Option<PathBuf> {
     mount(ctx).map(|mount| mount.inside)
 }
@@ -157,7 +157,7 @@ impl StepResult for ShimResults {
 /// the proxy let any connection out.
 pub(crate) fn read(ctx: &RunContext<'_>, got_out: bool, found: &mut Option<ShimResults>) -> Result<(), Stop> {
     // Without a record nothing was tried, or the process that tried removed it.
-    let Ok(bytes) = read_start(&ctx.dirs.engine().join(RECORD), MOST_BYTES) else { return Ok(()) };
+    let Ok(bytes) = read_start(&ctx.dirs.engine().join(RECORD), MAX_BYTES) else { return Ok(()) };
     let results = found.insert(ShimResults::default());
     let mut events = 0;
     for (call, went_well) in tried(&bytes) {
@@ -176,7 +176,7 @@ pub(crate) fn read(ctx: &RunContext<'_>, got_out: bool, found: &mut Option<ShimR
             }
         }
         events += 1;
-        if events > MOST_EVENTS {
+        if events > MAX_EVENTS {
             continue;
         }
         let (tool, command) = ("witness".to_owned(), call.join(" "));

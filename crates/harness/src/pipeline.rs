@@ -6,18 +6,19 @@ use std::thread::ScopedJoinHandle;
 use herma_core::approval::Ruling;
 use herma_core::event::{ContractCreated, EventData, RunStarted};
 use herma_core::signed::Signed;
-use herma_core::store::{Store as _, StoreError};
+use herma_core::store::StoreError;
 use herma_core::{Contract, Digest, Step};
 use herma_engines::Engine;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::SourceRepo;
+use tracing::{Span, info, info_span, warn};
 
 use crate::checks;
 use crate::close;
 use crate::collect;
 use crate::context::{RunContext, StepProgress, joined};
 use crate::decide::{self, ApprovalResults, GateResults};
-use crate::error::{OrderError, Stop};
+use crate::error::{Cause, OrderError, Stop};
 use crate::gates::{self, Gates};
 use crate::installation::Installation;
 use crate::journal::Journal;
@@ -28,6 +29,8 @@ use crate::preparation::{Preparation, ProbeStep};
 use crate::progress::Progress;
 use crate::results::RunResults;
 use crate::services::Services;
+use crate::step_log::StepLog;
+use crate::store_sink::StoreSink;
 use crate::submission::{Finished, Submission};
 use crate::supervise::{self, StagedEngine};
 use crate::tree_diff::BaseTree;
@@ -36,7 +39,7 @@ use crate::witness;
 use crate::workspace::{self, WorkspaceState};
 use herma_home::{ActiveRun, write_durably};
 
-/// Takes a contract through every gate, lets the engine work, checks the result, and leaves the evidence.
+/// Runs a contract: gates, engine, checks and evidence.
 ///
 /// An error means that there is no run at all, or one that the next herma command has to close.
 pub fn run(installation: &Installation, order: &Order, watch: &dyn Progress) -> Result<Finished, OrderError> {
@@ -62,18 +65,24 @@ pub(crate) fn run_submitted(
     submission: &Submission,
     watch: &dyn Progress,
 ) -> Result<Finished, OrderError> {
-    std::thread::scope(|scope| {
+    let (stage, destination) = (u8::from(order.contract.terms.stage), order.destination().as_str());
+    let span = info_span!("run", id = %submission.id, engine = %order.engine, destination, stage);
+    let _entered = span.enter();
+    let finished = std::thread::scope(|scope| {
         // The digest of an engine takes a while; the decision needs it.
         let engine = installation.engines.get(&order.engine);
         scope.spawn(move || engine.map(Engine::digest));
         // The gates only read, and wait for other programs; meanwhile the run is started.
-        let digest = order.contract.digest().map_err(OrderError::contract)?;
+        let digest = order.contract.digest().map_err(OrderError::Contract)?;
         let gates = scope.spawn(move || gates::evaluate(installation, order, occasion, digest));
         let (ctx, active) = start(installation, order, occasion, digest, submission, watch)?;
         let begun = ctx.summary();
-        let begun = scope.spawn(move || installation.store.begin(&begun));
+        let begun = scope.spawn(move || installation.store.call(|store| store.begin_run(&begun)));
         Pipeline::new(&ctx).run(gates, begun, active)
-    })
+    })?;
+    let blockers = finished.report.blockers.len();
+    info!(status = finished.report.status.as_str(), blockers, "run closed");
+    Ok(finished)
 }
 
 /// Starts the run: lock, directory, plan, bundle, first events. From here on it ends in a report.
@@ -98,11 +107,12 @@ fn start<'a>(
     let dirs = installation.home.run(run_id);
     let active = installation.home.activate(run_id).map_err(OrderError::home)?;
     dirs.create().map_err(OrderError::home)?;
-    write_durably(&dirs.plan(), &serde_json::to_vec(&plan).map_err(OrderError::contract)?)
+    write_durably(&dirs.plan(), &serde_json::to_vec(&plan).map_err(OrderError::Contract)?)
         .map_err(OrderError::home)?;
     let bundle = Bundle::create(dirs.bundle(), clock, order.fault.clone())?;
     bundle.not_before(started_at);
-    let events = EventLog::create(&bundle, run_id, Redactor::default());
+    let sink = Arc::new(StoreSink(Arc::clone(&installation.event_writer)));
+    let events = EventLog::create(&bundle, run_id, Redactor::default()).with_sink(sink);
     let ctx = RunContext {
         installation,
         contract: &order.contract,
@@ -119,6 +129,7 @@ fn start<'a>(
         watch,
         run_child: run_submitted,
         progress: StepProgress::default(),
+        log: StepLog::new(Span::current()),
     };
     watch.started(run_id);
     ctx.step(Step::Start)?;
@@ -160,7 +171,7 @@ struct Pipeline<'r, 'a> {
     disposable: Option<SourceRepo>,
     /// The ruling of the approval that this run has used.
     ruling: Option<Signed<Ruling>>,
-    /// Why services could not be ended in good order.
+    /// The errors of services that did not end properly.
     stops: Vec<Stop>,
 }
 
@@ -195,7 +206,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         Ok(Finished { report, bundle, internal_error, handed })
     }
 
-    /// The way of a run: each step is written before it is taken, and the first that cannot go on stops the run.
+    /// The way of a run: each step is written before it is taken, and the first that cannot continue stops the run.
     fn govern(
         &mut self,
         gates: ScopedJoinHandle<'_, Gates>,
@@ -204,7 +215,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         let ctx = self.ctx;
         ctx.step(Step::Gates)?;
         let mut gates = joined(gates)?;
-        joined(begun)?.map_err(|error| Stop::Write(error.to_string()))?;
+        joined(begun)?.map_err(Stop::write)?;
         self.note_gates(&gates)?;
         let Some(ready) = gates.ready.take() else { return self.decide(&gates) };
         ctx.narrow_to(ready.target.narrowed(&ctx.contract.terms));
@@ -304,7 +315,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
             return Ok(());
         }
         let digest = self.results.engine_digest();
-        if let Err(revoked) = decide::still_let_in(ctx, digest, self.ruling.as_ref()) {
+        if let Err(revoked) = decide::still_admitted(ctx, digest, self.ruling.as_ref()) {
             self.results.landing = Some(LandingResults::refused(revoked));
             return Ok(());
         }
@@ -336,7 +347,8 @@ impl<'r, 'a> Pipeline<'r, 'a> {
     }
 
     /// Records why the run ended early, and returns an error that is herma's own.
-    fn note_stop(&mut self, stop: Stop) -> Option<String> {
+    fn note_stop(&mut self, stop: Stop) -> Option<Cause> {
+        warn!(reason = stop.name(), "run stopped early");
         let end = &mut self.results.end;
         match (stop, self.ctx.cancelled_by()) {
             (Stop::Blocked, _) => None,
@@ -346,11 +358,15 @@ impl<'r, 'a> Pipeline<'r, 'a> {
             }
             (Stop::Write(failure), _) => {
                 self.ctx.installation.home.release_reserve();
-                end.write_failures.push(failure);
+                end.write_failures.push(failure.to_string());
                 None
             }
             // The cancellation may have ended what the step needed.
-            (Stop::Destination(error) | Stop::Internal(error), Some(cancelled)) => {
+            (Stop::Destination(error), Some(cancelled)) => {
+                end.interrupted = Some(format!("{cancelled}: {error}"));
+                None
+            }
+            (Stop::Internal(error), Some(cancelled)) => {
                 end.interrupted = Some(format!("{cancelled}: {error}"));
                 None
             }

@@ -13,9 +13,9 @@ use crate::file_reading::read_regular;
 pub const POLICY_DIR: &str = "policy";
 
 /// The largest file of policies.
-const MOST_BYTES: u64 = 256 << 10;
+const MAX_BYTES: u64 = 256 << 10;
 /// The most files.
-const MOST_FILES: usize = 64;
+const MAX_FILES: usize = 64;
 
 /// The policies cannot be used, and without them nothing is judged: no run starts.
 #[derive(Debug, thiserror::Error)]
@@ -59,7 +59,7 @@ pub fn read_policies(dir: &Path) -> Result<Vec<PolicyFile>, PolicyError> {
             Some("cedar") => names.push(name.to_owned()),
             // The cases of `herma policy test` may lie beside what they are about.
             Some("yaml") => {}
-            // A rule whose file is not read would forbid nothing, and nobody would know.
+            // A rule whose file is not read would silently forbid nothing.
             _ => {
                 let why =
                     format!("{name} is neither a policy (.cedar) nor a file of cases (.yaml); take it away");
@@ -67,8 +67,8 @@ pub fn read_policies(dir: &Path) -> Result<Vec<PolicyFile>, PolicyError> {
             }
         }
     }
-    if names.len() > MOST_FILES {
-        return Err(failed(dir, &format!("there are more than {MOST_FILES} of them")));
+    if names.len() > MAX_FILES {
+        return Err(failed(dir, &format!("there are more than {MAX_FILES} of them")));
     }
     names.sort();
     names.into_iter().map(|name| read_policy(&dir.join(&name), name)).collect()
@@ -76,7 +76,7 @@ pub fn read_policies(dir: &Path) -> Result<Vec<PolicyFile>, PolicyError> {
 
 /// One file of policies, under this name.
 pub fn read_policy(path: &Path, name: String) -> Result<PolicyFile, PolicyError> {
-    let bytes = read_regular(path, MOST_BYTES)
+    let bytes = read_regular(path, MAX_BYTES)
         .map_err(|error| PolicyError::Read { place: path.display().to_string(), why: error.to_string() })?;
     let text = String::from_utf8(bytes).map_err(|_| {
         let (file, problem) = (name.clone(), "it is not UTF-8".to_owned());
@@ -87,7 +87,7 @@ pub fn read_policy(path: &Path, name: String) -> Result<PolicyFile, PolicyError>
 
 /// The bytes of a file of cases, which may lie anywhere.
 pub fn read_policy_cases(path: &Path) -> io::Result<Vec<u8>> {
-    read_regular(path, MOST_BYTES)
+    read_regular(path, MAX_BYTES)
 }
 
 #[cfg(test)]
@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_certainly_no_rule_is_left_out() {
+    fn only_files_that_are_certainly_no_rule_are_skipped() {
         let dir = tempfile::tempdir().unwrap();
         let policy = dir.path().join("policy");
         assert_eq!(read_policies(&policy).unwrap(), []);

@@ -51,7 +51,7 @@ impl<'r> Preparation<'r> {
                 arranged.map(|arranged| effectful_gates::probe_destination(ctx, ready, arranged)).transpose();
             Ok::<_, Stop>((joined(made)?, probed))
         })?;
-        // A cancelled run, or one whose base cannot be read or copied, asks nobody and uses nothing up.
+        // A cancelled run, or one whose base cannot be read or copied, asks for nothing and uses nothing up.
         ctx.check_cancelled()?;
         let (base, workspace) = made?;
         let (workspace, failed) = match workspace {

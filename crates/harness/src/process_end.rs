@@ -6,7 +6,7 @@ use std::time::Duration;
 use herma_core::Contract;
 use herma_destination::{Exit, Limits, Process};
 
-/// The pause before the processes that hold a stream open are looked for again.
+/// The pause before the next search for processes that hold a stream open.
 pub(crate) const HOLDER_INTERVAL: Duration = Duration::from_millis(100);
 /// The longest wait for the end of a dead process's streams.
 pub(crate) const STREAM_TIMEOUT: Duration = Duration::from_secs(30);

@@ -44,7 +44,7 @@ pub(crate) fn copy(
     let copy = place(ctx);
     if let Err(error) = copy_program(program, &copy) {
         let Stop::Internal(_) = Stop::from(error) else {
-            return Err(Stop::Write("the engine's program could not be copied".to_owned()));
+            return Err(Stop::write("the engine's program could not be copied"));
         };
         return changed("the program was there when the gates looked at it, and cannot be read any more");
     }

@@ -1,4 +1,4 @@
-//! Who watches a run while it is under way.
+//! Observers of a run under way.
 
 use herma_core::{EventType, RunId, Step};
 

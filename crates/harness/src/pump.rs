@@ -1,4 +1,4 @@
-//! Copies an engine's streams to their logs, and tells what is heard in them.
+//! Copies an engine's streams to their logs, and parses their lines.
 
 use std::io::{Read, Write as _};
 use std::sync::mpsc::SyncSender;
@@ -9,22 +9,22 @@ use herma_evidence::{LogWriter, WriteError};
 
 use crate::dialogue::Listener;
 
-/// What comes out of the engine's streams.
-pub(crate) enum Heard {
+/// Output of the engine's streams.
+pub(crate) enum EngineOutput {
     /// Some bytes: a sign of life.
     Life,
     /// Something that was understood.
     AgentEvent(AgentEvent),
-    /// What herma does about it.
+    /// herma's reaction to it.
     Turn(DialogueAction),
 }
 
-/// Copies a stream to its log, redacted, and tells what was heard. In the end it says how many lines were not understood.
+/// Copies a stream to its log, redacted, and sends on the parsed lines. At the end it sends the number of unparsed ones.
 pub(crate) fn pump(
     stream: Option<Box<dyn Read + Send>>,
     mut log: LogWriter,
     listener: Option<Listener>,
-    to_us: SyncSender<Heard>,
+    to_us: SyncSender<EngineOutput>,
 ) -> JoinHandle<Result<u64, WriteError>> {
     thread::spawn(move || {
         let Some(mut stream) = stream else { return log.finish().map(|()| 0) };
@@ -39,7 +39,7 @@ pub(crate) fn pump(
             if written.is_ok() {
                 written = log.write_all(&buffer[..n]);
             }
-            let _ = to_us.send(Heard::Life);
+            let _ = to_us.send(EngineOutput::Life);
             if let Some(listener) = &mut listener {
                 lines.feed(&buffer[..n], |line| unread += u64::from(!tell(listener, line, &to_us)));
             }
@@ -52,11 +52,13 @@ pub(crate) fn pump(
 }
 
 /// Tells what a line says; whether it says anything.
-fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<Heard>) -> bool {
+fn tell(listener: &mut Listener, line: &[u8], to_us: &SyncSender<EngineOutput>) -> bool {
     let (said, turns) = listener.hear(line);
     let understood = said.is_some() || !turns.is_empty();
-    for heard in said.map(Heard::AgentEvent).into_iter().chain(turns.into_iter().map(Heard::Turn)) {
-        let _ = to_us.send(heard);
+    for received in
+        said.map(EngineOutput::AgentEvent).into_iter().chain(turns.into_iter().map(EngineOutput::Turn))
+    {
+        let _ = to_us.send(received);
     }
     understood
 }

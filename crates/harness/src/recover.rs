@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use herma_core::approval::{ApprovalId, ApprovalRequest, ApprovalStore as _};
+use herma_core::approval::{ApprovalId, ApprovalRequest};
 use herma_core::event::{ApprovalConsumed, Source};
-use herma_core::store::{Store as _, StoreError};
+use herma_core::store::StoreError;
 use herma_core::{Contract, EventType, Report, RunId, Stage, Step};
 use herma_destination::probe;
 use herma_evidence::bundle::Reopened;
@@ -53,12 +53,12 @@ pub fn recover(installation: &Installation) -> Result<Vec<Recovered>, OrderError
 /// Brings the store in step with the marks of used approvals and with the trust chain. A run that was killed between its mark
 /// and the store's transaction has used its approval, whatever the store says; so has one whose store was restored.
 pub fn settle_used(installation: &Installation) -> Result<(), StoreError> {
-    for approval in installation.store.granted()? {
+    for approval in installation.store.call(|store| store.granted_approvals())? {
         let ApprovalRequest { id, requested_at, .. } = approval.request;
         let chained = || installation.trust_log.read().ok()?.consumed_by(id);
         if let Some(run) = installation.home.marked_by(id).or_else(chained) {
             // The mark was made in time; that it is over by now does not undo the use.
-            installation.store.consume(id, run, requested_at)?;
+            installation.store.call(|store| store.consume_approval(id, run, requested_at))?;
         }
     }
     Ok(())
@@ -71,14 +71,14 @@ fn close(installation: &Installation, run_id: RunId, active: ActiveRun) -> Resul
         Err(error) => return reap_local(installation, run_id).and(Err(error)),
     };
     let kind = planned.as_ref().map(|(plan, _)| plan.destination);
-    installation.destinations().reap(run_id, kind).map_err(|e| OrderError::Internal(e.to_string()))?;
+    installation.destinations().reap(run_id, kind).map_err(OrderError::internal)?;
     let home = installation.home.root();
     probe::clean_up(run_id, home, &installation.settings.user_home);
     complete_trust_chain(installation, run_id);
     let report = match planned {
         // It died after everything was done but giving up its lock.
         None if dirs.bundle().join(layout::ATTESTATION).exists() => None,
-        // It died before it had said what it was going to do: there is no run to report on.
+        // It died before it had written its plan: there is no run to report on.
         None => {
             herma_home::remove_tree(dirs.root()).map_err(OrderError::home)?;
             None
@@ -100,7 +100,7 @@ fn complete_trust_chain(installation: &Installation, run_id: RunId) {
 }
 
 fn reap_local(installation: &Installation, run_id: RunId) -> Result<(), OrderError> {
-    installation.destinations().reap_local(run_id).map_err(|e| OrderError::Internal(e.to_string()))
+    installation.destinations().reap_local(run_id).map_err(OrderError::internal)
 }
 
 /// The plan of a run; none where it was not written in full. Where something else than a file has its name, nothing can be
@@ -132,7 +132,7 @@ fn close_planned(
     }
     let clock = Arc::clone(&installation.clock);
     let (report, events) = match Bundle::reopen(dirs.bundle(), clock, plan.started_at)? {
-        // It died after the attestation: the verdict stands, only the store does not know it.
+        // It died after the attestation: the verdict is final, only the store lacks it.
         Reopened::Attested => {
             let (report, events) = finished(dirs)?;
             remember_landing(installation, &report, &results)?;
@@ -141,7 +141,7 @@ fn close_planned(
         Reopened::Open(bundle) => interrupt(installation, plan, contract, &bundle, results)?,
     };
     run_router::index(&installation.store, &dirs.bundle(), &report)?;
-    installation.store.finish(&report, &events)?;
+    installation.store.call(|store| store.finish_run(&report, &events))?;
     let kept = plan.keep_workspace && was_used(&events);
     dirs.clear(kept).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
     Ok(report)
@@ -149,15 +149,15 @@ fn close_planned(
 
 fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_core::Event>), OrderError> {
     let read = |name| read_regular(&dirs.bundle().join(name), MAX_RECORD_BYTES).map_err(OrderError::home);
-    let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::Internal)?;
+    let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::internal)?;
     let mut chain = Chain::new(Some(report.run_id));
     let log = read(layout::EVENTS)?;
     let lines = log.split(|b| *b == b'\n').filter(|line| !line.is_empty());
     let events: Result<_, _> = lines.map(|line| chain.follow(line)).collect();
-    Ok((report, events.map_err(|broken: Broken| OrderError::Internal(broken.problem))?))
+    Ok((report, events.map_err(|broken: Broken| OrderError::internal(broken))?))
 }
 
-/// What every run begins with, where it died before it had written that.
+/// Writes the first events of a run that died before it had written them.
 fn complete_the_start(
     plan: &Plan,
     contract: &Contract,

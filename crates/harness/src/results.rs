@@ -2,7 +2,7 @@
 
 use herma_core::blocker::BlockerRecord;
 use herma_core::contract::Action;
-use herma_core::event::{Ended, first_missing, required};
+use herma_core::event::{EndSummary, first_missing, required};
 use herma_core::tool::{ModelToolCalls, ToolUse};
 use herma_core::{Contract, Digest, Event, EventType, Status, Verdict};
 use herma_rules::verdict::{RunFacts, SourceFacts};
@@ -105,7 +105,7 @@ impl RunResults {
         if let Some(hooked) = &self.tools {
             tools.asked += hooked.asked;
             tools.denied += hooked.denied;
-            // The agent tells of the calls that its hook asked about.
+            // The agent also reports the calls that its hook asked about.
             tools.unasked = tools.unasked.saturating_sub(hooked.asked);
         }
         if let Some(ModelResults { asked_for, at_gates, .. }) = self.models {
@@ -202,12 +202,12 @@ impl RunResults {
     ) -> Option<EventType> {
         let (engine_started, confined) = (self.engine_started(), self.confined());
         let stage = contract.terms.stage;
-        let mut wanted = required(Ended { stage, status, engine_started, confined });
+        let mut wanted = required(EndSummary { stage, status, engine_started, confined });
         wanted.retain(|kind| *kind != EventType::RunCompleted);
         first_missing(&wanted, events)
     }
 
-    /// Whether every check so far has passed and every event is there.
+    /// Whether every check so far has passed and every event is recorded.
     pub(crate) fn would_pass(&self, contract: &Contract, events: &[Event]) -> bool {
         self.missing_event(contract, Status::Pass, events).is_none()
             && self.judge(contract).status() == Status::Pass

@@ -23,8 +23,8 @@ const FIRST_EVENT: u64 = 64 << 10;
 /// Why a run cannot be resumed.
 #[derive(Debug, thiserror::Error)]
 pub enum ResumeError {
-    /// Its agent cannot go on with a session.
-    #[error("the engine `{0}` cannot go on with a session")]
+    /// Its agent cannot continue a session.
+    #[error("the engine `{0}` cannot continue a session")]
     Unable(EngineName),
     /// Nothing was kept of it.
     #[error(
@@ -32,19 +32,19 @@ pub enum ResumeError {
          offers no way to go on with it, or was cut off"
     )]
     NoSession(RunId),
-    /// What was kept cannot be read.
+    /// The kept session cannot be read.
     #[error("what was kept of the session of run {0} cannot be read: {1}")]
     Kept(RunId, String),
     /// It was asked for by another run, whose workspace it began with.
     #[error("run {0} is the child of another run, and what it began with is gone")]
     Child(RunId),
-    /// Its evidence does not hold, so that nothing is built on it.
+    /// Its evidence is not valid, so nothing is built on it.
     #[error("the evidence of run {0} does not hold: {1}")]
     Evidence(RunId, String),
-    /// What the agent would be told is too long.
+    /// The message to the agent is too long.
     #[error("the message has {0} bytes, and may have {LONGEST_MESSAGE}")]
     MessageTooLong(usize),
-    /// What the agent would be told goes into the evidence.
+    /// The message to the agent holds a secret, and goes into the evidence.
     #[error("the message holds what looks like a secret ({0}), and it goes into the evidence")]
     Secret(String),
 }
@@ -65,7 +65,8 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
     let read = |name: &str, most: u64| {
         read_regular(&dirs.bundle().join(name), most).map_err(|e| doubt(format!("{name}: {e}")))
     };
-    let report = report::parse(&read(layout::REPORT, MAX_RECORD_BYTES)?).map_err(doubt)?;
+    let report =
+        report::parse(&read(layout::REPORT, MAX_RECORD_BYTES)?).map_err(|bad| doubt(bad.to_string()))?;
     let engine = installation.engines.get(&report.engine);
     if engine.is_none_or(|engine| engine.sessions().is_empty()) {
         return Err(ResumeError::Unable(report.engine));
@@ -99,7 +100,7 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
     })
 }
 
-/// Whether the first event says that it lies in another run.
+/// Whether the first event names a parent run.
 fn is_child(events: &[u8]) -> bool {
     let first = events.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let event: Option<Event> = serde_json::from_slice(first).ok();
@@ -116,7 +117,7 @@ fn check(message: &str) -> Result<(), ResumeError> {
     }
 }
 
-/// What the agent is told: how its work was judged, how the files lie now, and what a person has to say.
+/// The prompt for the agent: the verdict on its work, the state of the files, and the person's message.
 fn told(report: &Report, work_is_there: bool, message: Option<&str>) -> String {
     let mut text = format!("# Go on\n\nYour work was checked, and came to `{}`.\n", report.status.as_str());
     for record in &report.blockers {

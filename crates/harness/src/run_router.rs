@@ -30,7 +30,7 @@ pub fn router_config(home: &Path) -> Result<Option<Config>, BadConfig> {
     }
 }
 
-/// What is wrong with a configuration, as evidence may show it: without the place of herma's home.
+/// The problem of a configuration as evidence may show it: without the path of herma's home.
 pub(crate) fn in_words(bad: &BadConfig) -> String {
     let problems: Vec<String> = bad.problems().iter().map(ToString::to_string).collect();
     format!("{ROUTER_FILE}: {}", problems.join("; "))

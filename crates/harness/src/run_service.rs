@@ -37,7 +37,7 @@ impl RunService {
         Self { slots: Some(Arc::new(Slots { free: Mutex::new(runs.max(1)), freed: Condvar::new() })), ..self }
     }
 
-    /// Starts a run. It goes on to its report, whether or not the handle is kept.
+    /// Starts a run. It runs to its report, whether or not the handle is kept.
     pub fn submit(&self, order: Order) -> Result<RunHandle, OrderError> {
         let slot = self.slots.as_ref().map(Slots::take);
         let submission = Submission::new(&self.installation, &self.installation.cancellation)?;
@@ -49,7 +49,7 @@ impl RunService {
             run_submitted(&installation, &order, Occasion::default(), &submission, &Unwatched)
         };
         let thread = thread::Builder::new().name(format!("run {}", id.short())).stack_size(STACK_BYTES);
-        let cannot = |error: std::io::Error| OrderError::Internal(format!("cannot start a thread: {error}"));
+        let cannot = |error: std::io::Error| OrderError::internal(format!("cannot start a thread: {error}"));
         Ok(RunHandle { id, cancellation, feed, thread: thread.spawn(pipeline).map_err(cannot)? })
     }
 }
@@ -89,9 +89,7 @@ impl RunHandle {
 
     /// Waits for the end of the run. An error means that there is no run, or one that recovery has to close.
     pub fn wait(self) -> Result<Finished, OrderError> {
-        self.thread
-            .join()
-            .unwrap_or_else(|_| Err(OrderError::Internal("the run's thread panicked".to_owned())))
+        self.thread.join().unwrap_or_else(|_| Err(OrderError::internal("the run's thread panicked")))
     }
 }
 

@@ -45,6 +45,8 @@ impl Services {
         ready: &Ready,
         found: &mut Option<ServicesStarted>,
     ) -> Result<(), Stop> {
+        // Services take their parent span from the thread that starts them.
+        let _entered = ctx.log.run().enter();
         let started = found.insert(ServicesStarted::default());
         if let Some(plan) = &ready.router {
             started.providers = plan.providers();
@@ -61,6 +63,7 @@ impl Services {
         JobPaths {
             workspace: dirs.workspace(),
             engine_dir: Some(dirs.engine()),
+            home: None,
             router: self.router.as_ref().map(|router| router.socket().to_owned()),
             egress: self.egress.as_ref().map(|egress| egress.socket().to_owned()),
             governance: self.governance.as_ref().map(|governance| governance.socket().to_owned()),

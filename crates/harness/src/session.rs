@@ -1,4 +1,4 @@
-//! What stays of an agent's session after its run, and how a later run takes it up.
+//! The kept session of an agent, and how a later run continues it.
 
 use std::fs::{self, DirBuilder};
 use std::io;
@@ -14,14 +14,14 @@ use serde::{Deserialize, Serialize};
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
 use crate::order::Order;
 
-/// What a later run needs to know, beside what the agent left.
+/// The data for a later run, beside the agent's files.
 const RECORD: &str = "session.json";
 
-/// The most that is taken up of a session: an agent can leave anything.
-const MOST_BYTES: u64 = 256 << 20;
-const MOST_ENTRIES: u64 = 20_000;
+/// The maximum size of a kept session: an agent can leave anything.
+const MAX_BYTES: u64 = 256 << 20;
+const MAX_ENTRIES: u64 = 20_000;
 
-/// What is known of a session that was kept.
+/// The record of a kept session.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
@@ -32,15 +32,15 @@ pub(crate) struct Kept {
 }
 
 impl Kept {
-    /// What was kept of a run.
+    /// The kept session of a run.
     pub(crate) fn of(dirs: &RunDirs) -> io::Result<Self> {
         let bytes = read_regular(&dirs.session().join(RECORD), MAX_RECORD_BYTES)?;
         Ok(serde_json::from_slice(&bytes)?)
     }
 }
 
-/// Keeps what a dead agent left of its session, beside the bundle. What it left in a way that cannot be kept is not: the
-/// run is closed, whatever the agent did to its directory.
+/// Keeps the session of an agent that has ended, beside the bundle. A session that cannot be kept is removed: the run is
+/// closed, whatever the agent did to its directory.
 pub(crate) fn keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &SessionId) {
     if try_to_keep(dirs, engine, order, session).is_err() {
         let _ = remove_tree(&dirs.session());
@@ -72,7 +72,7 @@ fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &Ses
 
 /// Puts a session that was kept where the agent of another run will look for it.
 pub(crate) fn take_up(kept: &RunDirs, engine: &dyn Engine, engine_dir: &Path) -> io::Result<()> {
-    let mut left = Left { bytes: MOST_BYTES, entries: MOST_ENTRIES };
+    let mut left = Left { bytes: MAX_BYTES, entries: MAX_ENTRIES };
     for place in engine.sessions().into_iter().filter(|place| is_directory(&kept.session(), place)) {
         let to = engine_dir.join(place);
         DirBuilder::new().mode(0o700).recursive(true).create(to.parent().unwrap_or(engine_dir))?;
@@ -91,7 +91,7 @@ fn is_directory(root: &Path, place: &str) -> bool {
     })
 }
 
-/// What may still be copied.
+/// The remaining number of bytes to copy.
 struct Left {
     bytes: u64,
     entries: u64,
@@ -102,8 +102,8 @@ impl Left {
         let left = (self.bytes.checked_sub(bytes), self.entries.checked_sub(1));
         let (Some(bytes), Some(entries)) = left else {
             return Err(io::Error::other(format!(
-                "the session holds more than {MOST_ENTRIES} files or {} MiB",
-                MOST_BYTES >> 20
+                "the session holds more than {MAX_ENTRIES} files or {} MiB",
+                MAX_BYTES >> 20
             )));
         };
         *self = Self { bytes, entries };

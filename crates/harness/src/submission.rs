@@ -7,7 +7,7 @@ use herma_core::{CancellationToken, Report, RunId, Timestamp};
 use herma_evidence::RunFeed;
 
 use crate::child_queue::HandedFile;
-use crate::error::OrderError;
+use crate::error::{Cause, OrderError};
 use crate::installation::Installation;
 use crate::order::{Occasion, Order};
 use crate::progress::Progress;
@@ -25,7 +25,7 @@ impl Submission {
     /// Names a run that is cancelled with `parent`, or alone.
     pub(crate) fn new(installation: &Installation, parent: &CancellationToken) -> Result<Self, OrderError> {
         let mut entropy = [0; 10];
-        getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
+        getrandom::fill(&mut entropy).map_err(OrderError::Random)?;
         let at = installation.clock.now();
         let (cancellation, feed) = (parent.child(), Arc::default());
         Ok(Self { id: RunId::new(at, entropy), at, cancellation, feed })
@@ -33,14 +33,14 @@ impl Submission {
 }
 
 /// A run that has ended.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Finished {
     /// The report.
     pub report: Report,
     /// The directory of the evidence.
     pub bundle: PathBuf,
     /// The error inside herma that ended it early, if one did.
-    pub internal_error: Option<String>,
+    pub internal_error: Option<Cause>,
     /// The result of a child run, for its parent.
     pub(crate) handed: Option<Vec<HandedFile>>,
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc::sync_channel;
 
 use herma_core::engine::{EndedBy, EngineExit};
 use herma_core::event::EngineStarted;
-use herma_core::tool::{Asking, ToolUse};
+use herma_core::tool::{PermissionProtocol, ToolUse};
 use herma_destination::{Exit, Job, Prepared, Stdin};
 use herma_engines::Engine;
 use herma_evidence::layout;
@@ -82,19 +82,19 @@ fn attend(
     let mut process = prepared.start()?;
     found.started = true;
     if engine.capabilities().tool_hooks.is_there() || listener.answers() {
-        let (asking, policy) = (Asking::Courtesy, ctx.policies.digest());
+        let (asking, policy) = (PermissionProtocol::Courtesy, ctx.policies.digest());
         found.tools = Some(ToolUse { asking, policy, asked: 0, denied: 0, unasked: 0, model_calls: None });
     }
     ctx.record(EngineStarted { engine: ctx.plan.engine.clone(), version: engine.version().to_owned() })?;
     ctx.settle()?;
 
-    let (to_us, heard) = sync_channel(MAX_WAITING_LINES);
+    let (to_us, received) = sync_channel(MAX_WAITING_LINES);
     let mut monitor = EngineMonitor::new(ctx, StdinWriter::new(process.take_stdin()), children);
     listener.open().into_iter().try_for_each(|turn| monitor.take_turn(found, turn))?;
     let stdout = pump(process.take_stdout(), stdout_log, Some(listener), to_us.clone());
     let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
-    let (ended_by, exit) = monitor.wait(found, process.as_mut(), &heard)?;
-    monitor.drain(found, &heard)?;
+    let (ended_by, exit) = monitor.wait(found, process.as_mut(), &received)?;
+    monitor.drain(found, &received)?;
     let mut unread_lines = 0;
     for pump in [stdout, stderr] {
         unread_lines += pump.join().map_err(|_| Stop::panicked("reading the engine's output"))??;

@@ -8,7 +8,7 @@ use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::{Risk, Target, Terms};
 use herma_core::{Contract, Digest, Stage};
 use herma_fixtures::Fixture;
-use herma_git::{Baseline, GitDir, GitError, ObjectFormat, SourceRepo, SourceState, is_plain};
+use herma_git::{Baseline, GitDir, GitError, NotPlain, ObjectFormat, SourceRepo, SourceState, is_plain};
 use herma_trust::{AdmissionFinding, import_fixture};
 
 use crate::installation::Installation;
@@ -27,7 +27,7 @@ pub(crate) enum FoundTarget {
 
 /// A local repository that was found, with what it was before the run.
 pub(crate) struct FoundRepo {
-    /// What contracts, reports and messages call it; never its path.
+    /// Its name in contracts, reports and messages; never its path.
     name: String,
     pub(crate) source: SourceRepo,
     pub(crate) before: SourceState,
@@ -35,7 +35,7 @@ pub(crate) struct FoundRepo {
     pub(crate) admission: Option<Admitted>,
 }
 
-/// The record by which a target was let in.
+/// The record of a target's admission.
 pub(crate) struct Admitted {
     pub(crate) record: TargetAdmission,
     digest: Option<Digest>,
@@ -93,18 +93,18 @@ impl FoundTarget {
                 .because(format!("`{name}` belongs to another user than the one who runs herma")));
         }
         if admission.is_some() {
-            is_plain(root).map_err(|why| not_plain(name, &why))?;
+            is_plain(root).map_err(|error| not_plain(name, &error))?;
         }
         let unreadable = |e: GitError| Blocker::TargetNotAdmitted.because(e.to_string());
         let source = SourceRepo::open(&installation.git, root, name, base).map_err(unreadable)?;
         if admission.is_some() {
-            source.lies_at(root).map_err(|why| not_plain(name, &why))?;
+            source.is_at(root).map_err(|error| not_plain(name, &error))?;
         }
         let before = source.capture().map_err(unreadable)?;
         Ok(Self::Repo(Box::new(FoundRepo { name: name.to_owned(), source, before, admission })))
     }
 
-    /// What contracts, reports and messages call it; never its path.
+    /// Its name in contracts, reports and messages; never its path.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::Fixture(fixture) => format!("fixture:{}", fixture.name),
@@ -113,7 +113,7 @@ impl FoundTarget {
         }
     }
 
-    /// The digest of the record by which it was let in.
+    /// The digest of its admission.
     pub(crate) fn admission_digest(&self) -> Option<Digest> {
         match self {
             Self::Fixture(_) | Self::Workspace(_) => None,
@@ -121,7 +121,7 @@ impl FoundTarget {
         }
     }
 
-    /// What the run starts from: a commit, or for a fixture the digest of its files.
+    /// The base of the run: a commit, or for a fixture the digest of its files.
     pub(crate) fn base(&self) -> String {
         match self {
             Self::Fixture(fixture) => fixture_digest(fixture).to_string(),
@@ -130,7 +130,7 @@ impl FoundTarget {
         }
     }
 
-    /// The contract's terms with the admission's paths and actions in place of its own: a run stands under both.
+    /// The contract's terms with the admission's paths and actions in place of its own: both apply to a run.
     pub(crate) fn narrowed(&self, terms: &Terms) -> Option<Terms> {
         let Self::Repo(repo) = self else { return None };
         let record = &repo.admission.as_ref()?.record;
@@ -195,14 +195,14 @@ fn let_in(name: &str, found: Option<AdmissionFinding<TargetAdmission>>) -> Resul
     }
 }
 
-/// What was admitted is a repository in one place. One that lies partly elsewhere could be led anywhere after it was let
-/// in.
-fn not_plain(name: &str, why: &str) -> BlockerRecord {
+/// An admitted repository is in one place. One that is partly elsewhere could be redirected after its
+/// admission.
+fn not_plain(name: &str, error: &NotPlain) -> BlockerRecord {
     BlockerRecord {
         next_step: format!(
             "Put `{name}` back as it was admitted, or write a new admission with `herma admit target {name}`."
         ),
-        ..Blocker::TargetNotAdmitted.because(format!("`{name}` does not lie where it was admitted: {why}"))
+        ..Blocker::TargetNotAdmitted.because(format!("`{name}` is not where it was admitted: {error}"))
     }
 }
 
@@ -217,7 +217,7 @@ fn fixture_digest(fixture: &Fixture) -> Digest {
     Digest::of(&bytes)
 }
 
-/// Whether the directory and its git directory belong to who runs herma. What is not there belongs to nobody else.
+/// Whether the directory and its git directory belong to the user who runs herma. A missing one belongs to nobody else.
 fn owned(root: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let uid = rustix::process::geteuid().as_raw();

@@ -14,7 +14,7 @@ pub(crate) struct BaseTree {
     pub(crate) entries: Vec<TreeEntry>,
 }
 
-/// What differs from the baseline, and which paths are new.
+/// The differences from the baseline, and the new paths.
 pub(crate) fn compare(base: &BaseTree, found: &WalkResult) -> (Vec<ChangedFile>, Vec<RepoPath>) {
     let mut changes = Vec::new();
     let mut known = BTreeSet::new();

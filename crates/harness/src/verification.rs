@@ -32,7 +32,7 @@ use crate::tree_diff::{BaseTree, with_changes};
 
 /// How much of the commands' output is kept.
 const LOG_CAP: u64 = 64 << 20;
-/// The shell's exit codes for a command that is not there or cannot be run.
+/// The shell's exit codes for a command that does not exist or cannot be run.
 const NOT_FOUND: [i32; 2] = [126, 127];
 
 type SharedLog = Arc<Mutex<LogWriter>>;
@@ -264,17 +264,17 @@ fn one(
         .collect();
     drop(open);
     let left = deadline.saturating_duration_since(started);
-    let patience = deadline.saturating_duration_since(Instant::now());
-    let ended = wait_unless(process.as_mut(), patience, || ctx.is_over());
+    let remaining = deadline.saturating_duration_since(Instant::now());
+    let ended = wait_unless(process.as_mut(), remaining, || ctx.is_over());
     let ProcessEnd { exit, reason } = ProcessEnd::of(ended, process.as_ref());
-    // What it left behind dies with it, on time or not.
+    // Its remaining processes die with it, on time or not.
     process.kill_all()?;
     until_closed(&closed, ctx.plan.run_id)?;
     for pump in pumps {
         pump.join().map_err(|_| Stop::panicked("reading test output"))?;
     }
     let (status, exit_code) = judge(exit);
-    // What was met and did no harm is not worth a word.
+    // A path that changed nothing is not reported.
     let reason = reason.filter(|_| status == VerificationStatus::Failed);
     let cut_off = exit.is_none() && ctx.is_over();
     let ending = if cut_off {
@@ -297,7 +297,7 @@ fn until_closed(closed: &Receiver<Infallible>, run: RunId) -> Result<(), Stop> {
             Err(RecvTimeoutError::Timeout) => drop(leftovers::kill(run)?),
         }
     }
-    Err(Stop::Internal("something holds the output of a verification command open".to_owned()))
+    Err(Stop::internal("something holds the output of a verification command open"))
 }
 
 fn judge(ended: Option<Exit>) -> (VerificationStatus, Option<i32>) {
@@ -340,7 +340,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_stands_where_an_old_test_was_gives_way_to_it() {
+    fn an_original_test_replaces_whatever_is_in_its_place() {
         let entry = |there: bool| there.then(|| Entry { mode: Mode::File, id: String::new() });
         let change = |&(path, old, new): &(&str, bool, bool)| ChangedFile {
             path: RepoPath::new(path).unwrap(),

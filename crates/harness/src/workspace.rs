@@ -220,7 +220,7 @@ fn to_hide<'a>(names: &[&'a str], tree: &[TreeEntry]) -> Result<Vec<&'a str>, &'
     };
     match names.iter().find(is_link) {
         Some(name) => Err(name),
-        None => Ok(names.iter().copied().filter(|name| tree.iter().any(|e| e.lies_below(name))).collect()),
+        None => Ok(names.iter().copied().filter(|name| tree.iter().any(|e| e.is_below(name))).collect()),
     }
 }
 

@@ -14,12 +14,12 @@ pub enum HomeError {
     )]
     Nowhere,
     /// It cannot be made, read or written.
-    #[error("herma's home {} cannot be used: {cause}", home.display())]
+    #[error("herma's home {} cannot be used: {source}", home.display())]
     Io {
         /// Which home.
         home: PathBuf,
         /// The reason.
-        cause: io::Error,
+        source: io::Error,
     },
     /// A file of another kind is there.
     #[error("herma's home {} is not a directory", home.display())]
@@ -94,7 +94,7 @@ impl HomeError {
             Self::NotADirectory { .. } => another.to_owned(),
             Self::Io { .. } => format!("free space there, make it writable, or {another}"),
             Self::NotOwn { home, user, .. } => {
-                format!("if you trust what lies there, `chown -R {user} {}`; else {another}", home.display())
+                format!("if you trust its contents, `chown -R {user} {}`; else {another}", home.display())
             }
             Self::Foreign { home } => format!(
                 "set HERMA_HOME to an empty directory or to a new one; if {} is to be herma's home all the same, \
@@ -106,7 +106,7 @@ impl HomeError {
             Self::Format { .. } => format!("use the version of herma that made it, or {another}"),
             Self::Readable { home, .. } => format!("`chmod go-rwx {}`, or {another}", home.display()),
             Self::Writable { home, .. } => {
-                format!("if you trust what lies there, `chmod go-w {}`; else {another}", home.display())
+                format!("if you trust its contents, `chmod go-w {}`; else {another}", home.display())
             }
         }
     }

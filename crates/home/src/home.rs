@@ -27,7 +27,7 @@ impl Home {
     pub fn open(place: &HomePlace) -> Result<Self, HomeError> {
         place.prepare()?;
         let root = place.path();
-        Self::make(root).map_err(|cause| HomeError::Io { home: root.to_owned(), cause })
+        Self::make(root).map_err(|source| HomeError::Io { home: root.to_owned(), source })
     }
 
     fn make(root: &Path) -> io::Result<Self> {

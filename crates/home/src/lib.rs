@@ -1,4 +1,4 @@
-//! herma's home directory: where it is, who owns it, how it is laid out, and the locks and markers that live in it.
+//! herma's home directory: its location, ownership and layout, and the locks and markers in it.
 
 mod active;
 mod consumed;

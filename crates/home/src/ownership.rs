@@ -19,7 +19,7 @@ pub(crate) fn check_owner(home: &Path, user: u32) -> Result<Option<u32>, HomeErr
     let metadata = match fs::metadata(home) {
         Ok(metadata) => metadata,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(cause) => return Err(HomeError::Io { home: named(), cause }),
+        Err(source) => return Err(HomeError::Io { home: named(), source }),
     };
     let mode = metadata.permissions().mode() & 0o7777;
     if !metadata.is_dir() {

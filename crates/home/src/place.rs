@@ -29,7 +29,7 @@ impl HomePlace {
         Self { path, default_below: None }
     }
 
-    /// The default, `.local/state/herma` below the user's home. herma makes what is missing of it, but not the user's home.
+    /// The default, `.local/state/herma` below the user's home. herma creates its missing parts, but not the user's home.
     #[must_use]
     pub fn default_below(user_home: PathBuf) -> Self {
         Self { path: user_home.join(".local/state/herma"), default_below: Some(user_home) }
@@ -45,10 +45,10 @@ impl HomePlace {
     /// marks it. The permissions of a directory that is there are never changed.
     pub fn prepare(&self) -> Result<(), HomeError> {
         let home = &self.path;
-        let failed = |cause| HomeError::Io { home: home.clone(), cause };
+        let failed = |source| HomeError::Io { home: home.clone(), source };
         match fs::metadata(home) {
             Err(e) if e.kind() == io::ErrorKind::NotFound => self.make()?,
-            Err(cause) => return Err(failed(cause)),
+            Err(source) => return Err(failed(source)),
             Ok(there) if !there.is_dir() => return Err(HomeError::NotADirectory { home: home.clone() }),
             Ok(_) => {}
         }
@@ -67,7 +67,7 @@ impl HomePlace {
 
     fn make(&self) -> Result<(), HomeError> {
         let home = &self.path;
-        let failed = |cause| HomeError::Io { home: home.clone(), cause };
+        let failed = |source| HomeError::Io { home: home.clone(), source };
         let parent = home.parent().unwrap_or(Path::new("/"));
         let existing = self.default_below.as_deref().unwrap_or(parent);
         if !existing.is_dir() {
@@ -108,7 +108,7 @@ fn is_marked(home: &Path) -> Result<bool, HomeError> {
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(false),
         Err(e) => Err(HomeError::Io {
             home: home.to_owned(),
-            cause: io::Error::new(e.kind(), format!("{}: {e}", file.display())),
+            source: io::Error::new(e.kind(), format!("{}: {e}", file.display())),
         }),
     }
 }
@@ -118,7 +118,7 @@ fn is_earlier_home(home: &Path) -> bool {
     ["keys/installation.key", "store.db"].iter().all(|file| fs::symlink_metadata(home.join(file)).is_ok())
 }
 
-/// Whether nothing is in the directory but what a new ext4 file system has.
+/// Whether the directory is empty except for the entries of a new ext4 file system.
 fn is_empty(dir: &Path) -> io::Result<bool> {
     for entry in fs::read_dir(dir)? {
         if entry?.file_name() != "lost+found" {

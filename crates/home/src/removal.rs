@@ -84,7 +84,7 @@ fn remove_all(dir: &Path) -> io::Result<()> {
         // The position of a listing belongs to the open file, which the duplicate shares.
         rustix::fs::seek(&top, SeekFrom::Start(0))?;
         clear(top.try_clone()?, MAX_OPEN, &mut lifted)?;
-        // A listing need not show what was moved there while it was read.
+        // A listing need not show entries that were moved there while it was read.
         if lifted.next == before {
             break;
         }
@@ -137,7 +137,7 @@ fn clear(dir: OwnedFd, may_open: usize, lifted: &mut Lifted<'_>) -> io::Result<(
     Ok(())
 }
 
-/// Some file systems do not say in a listing what an entry is.
+/// Some file systems do not report the type of an entry in a listing.
 fn is_directory(dir: BorrowedFd<'_>, entry: &DirEntry) -> rustix::io::Result<bool> {
     let kind = match entry.file_type() {
         FileType::Unknown => {
@@ -157,7 +157,7 @@ fn permitted<T>(
 ) -> rustix::io::Result<T> {
     match act() {
         Err(Errno::ACCESS) => {
-            // Where that fails, the second attempt says why.
+            // If that fails, the second attempt returns the reason.
             let _ = rustix::fs::fchmod(dir, Mode::RWXU);
             let is_dir = rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)
                 .is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::Directory);

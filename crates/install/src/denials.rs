@@ -8,7 +8,7 @@ use herma_egress::decision::{DecisionRecorder, EgressVerdict, ProxyDecision, Unr
 /// How many different denials are reported.
 const MAX_DENIALS: usize = 16;
 
-/// Collects denied connections, to say why fetching failed.
+/// Collects denied connections, for the error when fetching fails.
 #[derive(Debug, Default)]
 pub(crate) struct Denials(Mutex<BTreeSet<String>>);
 
@@ -24,8 +24,8 @@ impl DecisionRecorder for Denials {
     fn decided(&self, decided: &ProxyDecision) -> Result<(), Unrecorded> {
         let why = match decided.verdict {
             EgressVerdict::Allowed => return Ok(()),
-            EgressVerdict::Denied(reason) => reason.word(),
-            EgressVerdict::Failed(fault) => fault.word(),
+            EgressVerdict::Denied(reason) => reason.code(),
+            EgressVerdict::Failed(fault) => fault.code(),
         };
         let mut denied = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if denied.len() < MAX_DENIALS {

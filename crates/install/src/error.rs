@@ -22,7 +22,7 @@ pub enum InstallError {
     /// A range or a tag names no one version.
     #[error("`{0}` is not one exact version such as 1.2.3")]
     NotExact(String),
-    /// The program that fetches is not there, or says nothing of its configuration.
+    /// The program that fetches is missing, or does not report its configuration.
     #[error("{source}")]
     Tool {
         /// The registry that it is for.
@@ -78,7 +78,7 @@ pub enum InstallError {
     /// Its admission could not be written.
     #[error(transparent)]
     Admission(AdmissionError),
-    /// The system said no.
+    /// An operation of the system failed.
     #[error("{what}: {source}")]
     Io {
         /// The file or directory.
@@ -119,7 +119,7 @@ impl InstallError {
                 "see whether pip reaches its registry; --own-network lets it lie in a network of your own"
             }
             Self::NotThere { .. } => {
-                "ask for another version with --pin, or mend `program` where settings.yaml names it"
+                "ask for another version with --pin, or fix `program` where settings.yaml names it"
             }
             Self::Admission(AdmissionError::IsSigned(_)) => {
                 "revoke its admission first with `herma admissions revoke engine NAME --reason TEXT`"

@@ -25,13 +25,13 @@ pub(crate) trait Fetcher {
     /// The hosts of its registry, as egress rules.
     fn hosts(&self) -> Vec<String>;
 
-    /// Puts into the workspace what is not fetched.
+    /// Puts the files that are not fetched into the workspace.
     fn lay_out(&self, workspace: &Path) -> io::Result<()> {
         let _ = workspace;
         Ok(())
     }
 
-    /// How it is started to fetch into the workspace. It runs nothing of what it fetches.
+    /// The command that fetches into the workspace. It runs none of the fetched code.
     fn argv(&self, view: &View, wanted: Vec<String>) -> Vec<OsString>;
 
     /// Its environment.

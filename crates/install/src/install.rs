@@ -91,7 +91,7 @@ impl Installer<'_> {
         getrandom::fill(&mut entropy)
             .map_err(|e| InstallError::io("a name for the job", io::Error::other(e)))?;
         let job = RunId::new(self.clock.now(), entropy);
-        // Marked like a run: if herma is killed meanwhile, the next command takes away what was fetched.
+        // Marked like a run: if herma is killed meanwhile, the next command removes the fetched files.
         let active = self.home.activate(job).map_err(|e| InstallError::io("herma's home", e))?;
         let dirs = self.home.run(job);
         dirs.create().map_err(|e| InstallError::io("herma's home", e))?;

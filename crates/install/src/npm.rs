@@ -10,7 +10,7 @@ use crate::error::InstallError;
 use crate::fetcher::{Fetcher, host_of, shown, to_show};
 use crate::host_tools::HostTools;
 
-/// npm, and what it is configured with.
+/// npm and its configuration.
 #[derive(Debug)]
 pub(crate) struct Npm {
     /// npm's own program.

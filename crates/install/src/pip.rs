@@ -14,11 +14,11 @@ use crate::python::Python;
 
 /// The script that runs pip and compiles the fetched modules.
 const SCRIPT: &str = include_str!("pip.py");
-/// Has pip say which index it asks where nothing else is said, its host, and the host of its files.
+/// Asks pip for its default index, the host of the index, and the host of its files.
 const USUAL: &str =
     "from pip._internal.models.index import PyPI as i; print(i.simple_url, i.netloc, i.file_storage_domain)";
 
-/// pip, and what it is configured with.
+/// pip and its configuration.
 #[derive(Debug)]
 pub(crate) struct Pip {
     python: Python,

@@ -44,7 +44,7 @@ const LEFT_OUT: [&str; 10] = [
 /// The maximum depth of its modules.
 const DEEPEST: usize = 16;
 
-/// An interpreter, as it says of itself.
+/// An interpreter, as it describes itself.
 #[derive(Debug, Deserialize)]
 pub(crate) struct Python {
     version: String,
@@ -102,7 +102,7 @@ impl Python {
 /// Copies a directory of modules. Links to files become files, so that nothing in the tree leads out of it.
 fn copy_modules(from: &Path, to: &Path, deepest: usize) -> io::Result<()> {
     if deepest == 0 {
-        return Err(io::Error::other(format!("{} lies too deep", from.display())));
+        return Err(io::Error::other(format!("{} is nested too deep", from.display())));
     }
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
@@ -120,7 +120,7 @@ fn copy_modules(from: &Path, to: &Path, deepest: usize) -> io::Result<()> {
     Ok(())
 }
 
-/// Besides the list: what programs in C are built with.
+/// Besides the list: the headers for programs in C.
 fn is_left_out(name: &OsStr) -> bool {
     LEFT_OUT.iter().any(|out| name == *out) || name.to_string_lossy().starts_with("config-")
 }

@@ -10,7 +10,7 @@ use herma_core::outcome::OutcomeWord;
 use herma_core::proof::{
     BundleRef, Candidate, Compared, Coverage, CoverageState, Criterion, Proof, ProofRow, Standing as Against,
 };
-use herma_core::store::{RunQuery, Store as _};
+use herma_core::store::RunQuery;
 use herma_core::{Digest, Report, RunId, Stage, Status};
 use herma_engines::Engine;
 use herma_evidence::{layout, report};
@@ -28,7 +28,7 @@ const ACCEPTED: usize = 2;
 /// How many runs are looked at at once.
 const PAGE: u32 = 500;
 
-/// Judges by what is there: the proofs of the stages below, two accepted runs, and the latest comparison.
+/// Judges by the records: the proofs of the stages below, two accepted runs, and the latest comparison.
 pub(crate) fn judge(
     installation: &Installation,
     engine: &dyn Engine,
@@ -105,7 +105,8 @@ fn accepted_runs(
     let mut before: Option<RunId> = None;
     loop {
         let query = RunQuery { limit: PAGE, before, status: Some(Status::Pass) };
-        let page = installation.store.runs(&query).map_err(|e| ProveError::new("list the runs", e))?;
+        let page = installation.store.call(|store| store.runs(&query));
+        let page = page.map_err(|e| ProveError::new("list the runs", e))?;
         for run in page.iter().filter(|run| run.engine == *engine && run.stage == Stage::OwnedRepo) {
             if let Some(report) = accepted_work(installation, run.run_id, digest) {
                 accepted.entry(report.contract_id.clone()).or_insert(report);

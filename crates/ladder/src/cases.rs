@@ -47,13 +47,13 @@ pub(crate) enum World {
     Sound,
     /// The target has an uncommitted change before the run.
     DirtyBefore,
-    /// Somebody changes a file of the target, or of the repository that the run lands in, while the engine works.
+    /// Another process changes a file of the target, or of the repository that the run lands in, while the engine works.
     ChangedMeanwhile,
-    /// The person who was asked says no.
+    /// The approver denies the request.
     Denied,
     /// The target belongs to another user.
     Unowned,
-    /// Nobody accepts or rejects in time.
+    /// The time for an outcome passes.
     NoOutcome,
 }
 

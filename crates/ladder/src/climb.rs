@@ -26,14 +26,14 @@ struct Planned {
     holds: Option<String>,
 }
 
-/// One stage of a climb, and what came of it.
+/// One stage of a climb and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ClimbStep {
     /// Which engine.
     pub engine: EngineName,
     /// Which stage.
     pub stage: Stage,
-    /// What was done.
+    /// The result.
     pub state: ClimbState,
     /// Why, in words.
     pub detail: String,
@@ -41,7 +41,7 @@ pub struct ClimbStep {
     pub proof: Option<Proof>,
 }
 
-/// What was done for one stage of a climb.
+/// The result of one stage of a climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ClimbState {
@@ -149,7 +149,7 @@ impl Climb {
     }
 }
 
-/// Hears how a climb goes on.
+/// Receives the progress of a climb.
 pub trait ClimbWatch {
     /// A stage is about to be tried.
     fn stage(&self, engine: &EngineName, stage: Stage);

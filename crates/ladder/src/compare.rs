@@ -1,4 +1,4 @@
-//! The comparison of lanes: the same contracts under the same gates on each engine, and what the bundles show.
+//! The comparison of lanes: the same contracts under the same gates on each engine, judged by the bundles.
 
 mod comparisons;
 mod deciding;

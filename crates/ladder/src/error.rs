@@ -13,8 +13,8 @@ pub enum ProveError {
     /// The fixture is not there.
     #[error("the fixture of the proofs is not built in")]
     NoFixture,
-    /// herma was interrupted. A proof that was not carried out is not kept, so that an earlier one stands.
-    #[error("the proof was not carried out: herma was told to end by {0}")]
+    /// herma was interrupted. A proof that was not completed is not kept, so that an earlier one stays valid.
+    #[error("the proof was not carried out: herma was interrupted by {0}")]
     Interrupted(EndSignal),
     /// A run of it could not be started.
     #[error("the proof could not start a run: {0}")]
@@ -25,7 +25,7 @@ pub enum ProveError {
     /// Something could not be done.
     #[error("the proof could not {doing}: {cause}")]
     Failed {
-        /// What.
+        /// The operation.
         doing: &'static str,
         /// Why.
         cause: String,

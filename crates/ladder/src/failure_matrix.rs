@@ -28,14 +28,14 @@ pub enum Way {
 /// A run of the fixture `string-slugify`, changed in these ways.
 #[derive(Clone, Copy, Debug)]
 pub struct Setup {
-    /// What `fake` does: the name of one of the fixture's scripts, or a script, in which `{target}` is the path of
+    /// The actions of `fake`: the name of one of the fixture's scripts, or a script, in which `{target}` is the path of
     /// the target repository.
     pub script: &'static str,
     /// Keys of the contract's front matter that are replaced or added.
     pub terms: &'static [(&'static str, &'static str)],
     /// The engine.
     pub engine: &'static str,
-    /// The fault that the run meets, as `HERMA_FAULT` says it.
+    /// The fault of the run, as in `HERMA_FAULT`.
     pub fault: Option<&'static str>,
     /// The condition of the environment.
     pub world: World,
@@ -66,7 +66,7 @@ pub enum World {
     UsedApproval,
     /// The program of `stub` was changed after its admission.
     OtherProgram,
-    /// `stub` was admitted as something else than what its program says it is.
+    /// `stub` was admitted with another identity than its program reports.
     OtherIdentity,
     /// The model `rehearsal/m` is admitted, and a scripted upstream answers for it.
     Model,
@@ -77,7 +77,7 @@ pub enum World {
     NoOutcome,
 }
 
-/// The engine does what the contract asks for; something else goes wrong.
+/// The engine fulfils the contract; something else goes wrong.
 const FIX: Setup = Setup { script: "fix", terms: &[], engine: "fake", fault: None, world: World::Sound };
 
 const fn script(script: &'static str) -> Way {

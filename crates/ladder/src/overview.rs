@@ -18,17 +18,17 @@ pub struct Rung {
     pub engine: EngineName,
     /// Which stage.
     pub stage: Stage,
-    /// How it stands.
+    /// Its state.
     pub state: RungState,
     /// Why, or since when.
     pub detail: String,
-    /// The bundles that the proof stands on.
+    /// The bundles of the proof.
     pub bundles: Vec<BundleRef>,
-    /// What a person can do next; only on the lowest stage that is not proven.
+    /// The next command for a person; only on the lowest stage that is not proven.
     pub next: Option<String>,
 }
 
-/// How a stage of an engine stands.
+/// The state of one stage of an engine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RungState {

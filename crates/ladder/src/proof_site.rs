@@ -175,7 +175,7 @@ impl<'a> ProofSite<'a> {
         let reason = format!("proof of stage {}: {}", order.contract.terms.stage, case.class());
         let approval = match ask_for(self.installation, order, &reason, &asker, &PROVING_TERMS) {
             Ok(approval) => approval,
-            // A gate does not hold, so that nothing can be approved. The run is blocked by that gate and says so.
+            // A gate does not hold, so that nothing can be approved. The run is blocked by that gate, and its report names it.
             Err(ApprovalError::NotReady(_)) => return Ok(()),
             Err(error) => return Err(ProveError::Ask(error)),
         };
@@ -214,7 +214,7 @@ impl<'a> ProofSite<'a> {
         let line = |text: &str| text.parse().map(Some).map_err(bad);
         let mut path = self.repository();
         if world == World::Unowned && !rustix::process::geteuid().is_root() {
-            // Nobody but root can give a repository away; this one was never ours.
+            // Only root can change the owner of a repository; this one has another owner from the start.
             path = PathBuf::from("/usr");
         }
         let name: TargetName = name.parse().map_err(bad)?;
@@ -245,7 +245,7 @@ impl<'a> ProofSite<'a> {
     }
 }
 
-/// Waits until no other proof is under way, and removes what one that was killed left behind.
+/// Waits until no other proof runs, and removes the files that a killed one left.
 pub(crate) fn lock_and_sweep(installation: &Installation) -> Result<fs::File, ProveError> {
     let failed = |e: io::Error| ProveError::new("clear the sites", e);
     let all = installation.home.root().join(PROVING);

@@ -106,7 +106,7 @@ impl Proving<'_> {
             watch(n + 3, total, case.class());
             tried.push(self.attempt(case, &name, &self.site(case)?)?);
         }
-        // A proof is of one program: what another did in its place meanwhile is not the engine's.
+        // A proof is about one program: runs of another one that replaced it meanwhile do not count.
         for other in tried.iter_mut().filter(|t| t.report.engine_digest != Some(digest)) {
             other.row.held = false;
             other.row.detail.push_str(", and the engine's program was another by then");
@@ -246,7 +246,7 @@ impl Proving<'_> {
         }
     }
 
-    /// The pass case against the baseline's, and the failure classes against what they must be closed as.
+    /// The pass case against the baseline's, and the failure classes against their expected blockers.
     fn compare(&self, tried: &[CaseResult], baseline: &CaseResult) -> Vec<Compared> {
         let trust = self.installation.trust();
         let read = |t: &CaseResult| Evidence::read(&t.dir, &trust);
@@ -263,7 +263,7 @@ impl Proving<'_> {
                 all if all == closed => Against::Matches,
                 _ => Against::FallsBehind,
             },
-            detail: format!("{closed} of {} failure classes were closed as what they are", failures.len()),
+            detail: format!("{closed} of {} failure tests ended with the expected error", failures.len()),
         });
         compared.sort_by_key(|compared| compared.criterion);
         compared

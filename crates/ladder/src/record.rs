@@ -1,4 +1,4 @@
-//! The parts of a proof's record: what applies to an engine, what a run left, and a record without runs.
+//! The parts of a proof's record: the applicable cases, the evidence of a run, and a record without runs.
 
 use herma_core::engine::EngineName;
 use herma_core::proof::{BundleRef, NotApplicable, Proof, ProofSchema};

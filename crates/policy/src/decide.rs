@@ -8,7 +8,7 @@ use cedar_policy::{
 };
 use herma_core::contract::Action;
 use herma_core::engine::EngineName;
-use herma_core::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction, ToolAnswer, ToolCall};
+use herma_core::tool::{CHILD_TOOL, MAX_SUBJECT_BYTES, ToolAction, ToolAnswer, ToolCall};
 use herma_core::{RunId, Stage};
 use herma_rules::actions::CommandActions;
 
@@ -69,10 +69,10 @@ impl PolicyDecision {
 }
 
 impl Policies {
-    /// Decides about a tool call. What cannot be decided is denied.
+    /// Decides about a tool call. A call that cannot be decided is denied.
     #[must_use]
     pub fn decide(&self, asker: &PolicyRequester, call: &ToolCall) -> PolicyDecision {
-        if call.subject.len() > LONGEST_SUBJECT || call.tool.len() > LONGEST_SUBJECT {
+        if call.subject.len() > MAX_SUBJECT_BYTES || call.tool.len() > MAX_SUBJECT_BYTES {
             return too_long();
         }
         if call.subject.trim().is_empty() {
@@ -107,10 +107,10 @@ impl Policies {
         decision
     }
 
-    /// Decides about a child run. What cannot be decided is denied.
+    /// Decides about a child run. A run that cannot be decided is denied.
     #[must_use]
     pub fn decide_child(&self, asker: &PolicyRequester, child: &ChildRun) -> PolicyDecision {
-        if child.contract.len() > LONGEST_SUBJECT {
+        if child.contract.len() > MAX_SUBJECT_BYTES {
             return too_long();
         }
         self.by_rules(asker, PolicyResource::Child(child), Vec::new())
@@ -233,7 +233,7 @@ impl<'a> PolicyResource<'a> {
 }
 
 fn too_long() -> PolicyDecision {
-    PolicyDecision::no(Vec::new(), format!("it is longer than the {LONGEST_SUBJECT} bytes that are judged"))
+    PolicyDecision::no(Vec::new(), format!("it is longer than the {MAX_SUBJECT_BYTES} bytes that are judged"))
 }
 
 fn unasked(does: Vec<Action>, why: &str) -> PolicyDecision {

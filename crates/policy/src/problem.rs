@@ -64,7 +64,7 @@ impl fmt::Display for PolicyProblem {
     }
 }
 
-/// Everything that is wrong with the policies: none of them counts until it is mended.
+/// Every problem of the policies: none of them applies until all are fixed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct Problems(pub Vec<PolicyProblem>);
 

@@ -5,8 +5,8 @@ use std::ops::Bound;
 
 use herma_core::RepoPath;
 
-use crate::allowed_paths::TreeFacts;
 use crate::symlinks;
+use crate::tree_facts::TreeFacts;
 
 /// The number of such names that are checked: links can produce an unbounded number.
 const MAX_ALIASES: usize = 100_000;

@@ -13,6 +13,7 @@ use crate::forbidden_paths::{self, Lift};
 use crate::glob::{BadPattern, Globs, LetterCase, PathKind, prefixes};
 use crate::names::{fold_letters, fold_path, fold_pattern, ntfs_short_name_of};
 use crate::pattern_table::PatternTable;
+use crate::tree_facts::TreeFacts;
 use crate::{case_twins, path_length, symlinks};
 
 /// A changed file that is larger cannot be shown in a patch.
@@ -25,37 +26,6 @@ const FREE_DEPTH_BYTES: u64 = 64 << 20;
 const USUAL_DEPTH: u64 = 16;
 /// The number of wildcards in the patterns of a contract: each costs memory and time for every path.
 const MAX_WILDCARDS: usize = 1_000;
-
-/// The tree that an engine left, as herma itself saw it.
-#[derive(Clone, Debug, Default)]
-pub struct TreeFacts {
-    /// The differences from the baseline. A rename is a deletion and an addition; both are judged.
-    pub changes: Vec<ChangedFile>,
-    /// Every path of the result's tree, for the search for case twins.
-    pub paths: Vec<RepoPath>,
-    /// The target of every changed symbolic link, and of the unchanged ones as far as they are known.
-    pub links: BTreeMap<RepoPath, Vec<u8>>,
-    /// The size of every changed regular file.
-    pub sizes: BTreeMap<RepoPath, u64>,
-    /// New files that never land because the baseline's ignore rules cover them: they count only if forbidden.
-    pub ignored: Vec<RepoPath>,
-    /// Files that are too large to be hashed.
-    pub oversized: Vec<RepoPath>,
-    /// Files and directories that herma may not read.
-    pub unreadable: Vec<RepoPath>,
-    /// FIFOs, sockets and devices.
-    pub special_files: Vec<RepoPath>,
-    /// Directories and files named `.git` below the root, in any spelling.
-    pub nested_repositories: Vec<RepoPath>,
-    /// Directories in which something has a path that is too long to be opened.
-    pub too_deep: Vec<RepoPath>,
-    /// Symbolic links that git records under no such name. They are not among the changes.
-    pub refused_by_git: Vec<RepoPath>,
-    /// The submodules of the baseline.
-    pub submodules: Vec<RepoPath>,
-    /// Files of the agent's own repository that decide how git behaves and are not as herma made them.
-    pub git_control_files: Vec<RepoPath>,
-}
 
 /// The path rules of one contract.
 #[derive(Clone, Debug)]
@@ -326,14 +296,13 @@ fn judge_submodule(change: &ChangedFile, submodules: &BTreeMap<Vec<u8>, &RepoPat
     Some(broke(&change.path, PathRule::Submodule, format!("it is in the submodule `{around}`")))
 }
 
-/// The rules for what a path holds now. What is not known counts as broken.
+/// The rules for the new content of a path. Unknown content counts as a violation.
 fn judge_content(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolation> {
     let path = &change.path;
     match change.new.as_ref()?.mode {
         Mode::Submodule => None,
-        Mode::Symlink => {
-            symlinks::escape(path, &facts.links).map(|why| broke(path, PathRule::SymlinkEscape, why))
-        }
+        Mode::Symlink => symlinks::escape(path, &facts.links)
+            .map(|bad| broke(path, PathRule::SymlinkEscape, bad.to_string())),
         Mode::File | Mode::Executable => match facts.sizes.get(path) {
             Some(size) if *size <= MAX_FILE_BYTES => None,
             Some(size) => {

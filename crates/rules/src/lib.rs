@@ -18,12 +18,14 @@ mod pattern_table;
 mod shell;
 mod symlinks;
 pub mod test_files;
+mod tree_facts;
 pub mod verdict;
 pub mod verification_files;
 
-pub use allowed_paths::{MAX_FILE_BYTES, PathRules, TreeFacts};
+pub use allowed_paths::{MAX_FILE_BYTES, PathRules};
 pub use digest::{EgressRules, egress_digest, policy_digest};
 pub use glob::BadPattern;
 pub use test_files::looks_like_test;
+pub use tree_facts::TreeFacts;
 pub use verdict::{RunFacts, SourceFacts};
 pub use verification_files::VerificationFiles;

@@ -21,7 +21,7 @@ pub(crate) struct ScriptParts {
     pub(crate) nested: Vec<String>,
 }
 
-/// Cuts a script into pieces. What is not closed ends with the text.
+/// Cuts a script into pieces. An unclosed piece ends with the text.
 pub(crate) fn split(script: &str) -> ScriptParts {
     let mut splitter = Splitter { rest: script.chars().peekable(), ..Splitter::default() };
     while let Some(c) = splitter.rest.next() {

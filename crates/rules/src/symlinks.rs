@@ -9,8 +9,19 @@ use crate::names::is_dot_git;
 /// As many links as the kernel follows before it gives up.
 const MAX_HOPS: usize = 40;
 
+/// Why a link leads nowhere inside the repository.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum BadLink {
+    #[error("its target is not known")]
+    Unknown,
+    #[error("{problem}: `{target}`")]
+    Target { problem: &'static str, target: String },
+    #[error("it leads through more than {MAX_HOPS} links")]
+    TooManyHops,
+}
+
 /// Why a link may not be there, or `None` if it stays inside the repository.
-pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Option<String> {
+pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Option<BadLink> {
     follow(link, links).err()
 }
 
@@ -18,20 +29,21 @@ pub(crate) fn escape(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Op
 ///
 /// `links` holds the targets of the changed links, and of the others as far as they are known: a link that passes
 /// through another one is followed.
-pub(crate) fn follow(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Result<Vec<u8>, String> {
+pub(crate) fn follow(link: &RepoPath, links: &BTreeMap<RepoPath, Vec<u8>>) -> Result<Vec<u8>, BadLink> {
     let mut at = link.clone();
     // The rest of the walk behind the present link, last name first.
     let mut behind: Vec<Vec<u8>> = Vec::new();
     for _ in 0..MAX_HOPS {
-        let target = links.get(&at).ok_or("its target is not known")?;
-        let mut place = leading(&at, target).map_err(|why| format!("{why}: `{}`", shown(target)))?;
+        let target = links.get(&at).ok_or(BadLink::Unknown)?;
+        let mut place =
+            leading(&at, target).map_err(|problem| BadLink::Target { problem, target: shown(target) })?;
         behind.extend(names(target).filter(|name| *name != b"..").map(<[u8]>::to_vec).rev());
         match next_link(&mut place, &mut behind, links) {
             Some(link) => at = link,
             None => return Ok(place.join(&b'/')),
         }
     }
-    Err(format!("it leads through more than {MAX_HOPS} links"))
+    Err(BadLink::TooManyHops)
 }
 
 /// The directory that the target's walk starts from, after its leading `..`.
@@ -92,7 +104,7 @@ mod tests {
     fn why(links: &[(&str, &str)]) -> Option<String> {
         let path = |text: &str| RepoPath::new(text).unwrap();
         let map = links.iter().map(|(at, target)| (path(at), target.as_bytes().to_vec())).collect();
-        escape(&path(links[0].0), &map)
+        escape(&path(links[0].0), &map).map(|bad| bad.to_string())
     }
 
     #[test]

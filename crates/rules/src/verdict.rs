@@ -160,7 +160,7 @@ fn judge_engine(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<B
         // Its reaction, and its messages until then, tell nothing about its work.
         EngineEnding::Interrupted => {
             let said = facts.interrupted.is_some();
-            blockers.extend((!said).then(|| Blocker::Interrupted.because("herma was told to end")));
+            blockers.extend((!said).then(|| Blocker::Interrupted.because("herma was cancelled")));
             return;
         }
     }

@@ -69,9 +69,9 @@ impl AdmissionFile {
     }
 
     fn parse(bytes: Vec<u8>) -> Result<Self, String> {
-        secrets::check_file(&bytes)?;
+        secrets::check_file(&bytes).map_err(|e| e.to_string())?;
         let draft = AdmissionDraft::parse(&bytes).map_err(|bad| bad.to_string())?;
-        secrets::check_values(&draft)?;
+        secrets::check_values(&draft).map_err(|e| e.to_string())?;
         Ok(Self { id: draft.id(), draft, bytes })
     }
 }
@@ -123,7 +123,7 @@ impl Admissions {
         Ok(self.files.signature(id)?.filter(counts))
     }
 
-    /// Writes a draft. What is signed stays as it is.
+    /// Writes a draft. A signed admission stays as it is.
     pub fn write_draft(&self, draft: &AdmissionDraft) -> Result<PathBuf, AdmissionError> {
         let (id, yaml) = (draft.id(), check_draft(draft)?);
         let _lock = self.files.lock(id.kind())?;
@@ -134,7 +134,7 @@ impl Admissions {
         Ok(self.files.record(&id))
     }
 
-    /// Signs what was read, and puts it into the installation if it came from elsewhere.
+    /// Signs the admission that was read, and copies it into the installation if it came from elsewhere.
     pub fn sign(
         &self,
         read: &AdmissionFile,
@@ -243,7 +243,8 @@ impl Admissions {
 pub fn check_draft(draft: &AdmissionDraft) -> Result<String, AdmissionError> {
     let refuse = |why: String| AdmissionError::Refused { id: draft.id(), why };
     let yaml = draft.to_yaml();
-    secrets::check_values(draft).and_then(|()| secrets::check_file(yaml.as_bytes())).map_err(refuse)?;
+    let found = secrets::check_values(draft).and_then(|()| secrets::check_file(yaml.as_bytes()));
+    found.map_err(|found| refuse(found.to_string()))?;
     draft.check().map_err(|bad| refuse(bad.to_string()))?;
     Ok(yaml)
 }

@@ -1,11 +1,12 @@
 //! A home of an earlier version gets its trust chain, once, by an approver's signature.
 
 use herma_core::Timestamp;
-use herma_core::approval::{Answer, ApprovalState, ApprovalStore, Ruling};
+use herma_core::approval::{Answer, ApprovalState, Ruling};
 use herma_core::trust::{TrustEntry, TrustHead};
 use herma_evidence::signed;
 
 use herma_home::Home;
+use herma_store::BlockingStore;
 
 use crate::admissions::Admissions;
 use crate::approvers::{Approver, Approvers, chained};
@@ -16,7 +17,7 @@ use crate::chain::{Appending, TrustError, TrustLog};
 pub fn adopt(
     home: &Home,
     log: &TrustLog,
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     approver: &Approver,
     now: Timestamp,
 ) -> Result<TrustHead, TrustError> {
@@ -28,7 +29,7 @@ pub fn adopt(
     for (known, signed) in &known {
         let entry = chained(signed).map_err(|e| cannot(e.to_string()))?;
         if known.record.name == *approver.name() {
-            known.trusted().map_err(cannot)?;
+            known.trusted().map_err(|e| cannot(e.to_string()))?;
             first = Some(entry);
         } else if known.standing.is_ok() {
             entries.push(TrustEntry::ApproverAdded { approver: entry });
@@ -73,11 +74,11 @@ fn signed_admissions(admissions: &Admissions, approvers: &Approvers) -> Vec<Trus
 /// The grants that no run has used yet.
 fn open_grants(
     home: &Home,
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     approvers: &Approvers,
     now: Timestamp,
 ) -> Result<Vec<TrustEntry>, TrustError> {
-    let all = store.approvals(None, u32::MAX);
+    let all = store.call(|store| store.approvals(None, u32::MAX));
     let all = all.map_err(|e| TrustError::NotAdopted(e.to_string()))?;
     let open = all.into_iter().filter(|approval| {
         approval.state_at(now) == ApprovalState::Granted && home.is_used(approval.request.id).is_none()

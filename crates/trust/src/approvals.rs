@@ -18,4 +18,4 @@ pub use packet::{BadRequest, Packet, not_too_long};
 pub use request::{Asker, RequestTerms, request};
 pub use ruling::{RulingContext, rule};
 pub use signatures::SignatureCheck;
-pub use usable::{UsableApproval, consume, find_usable};
+pub use usable::{Consumption, UsableApproval, consume, find_usable};

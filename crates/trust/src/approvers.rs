@@ -1,4 +1,4 @@
-//! The approvers of an installation: who they are, who let them in, and whose signatures count.
+//! The approvers of an installation: their records, their introductions, and the signatures that count.
 
 mod error;
 mod files;
@@ -15,7 +15,7 @@ use herma_evidence::{
     ApproverKey, KeyError, PublicKey, Signer, Trust, TrustChain, TrustedApprover, Unlocked, signed,
 };
 
-pub use self::error::ApproverError;
+pub use self::error::{ApproverError, BrokenIntroduction, Distrust};
 use self::files::Files;
 use crate::chain::{Appending, TrustLog};
 
@@ -36,7 +36,7 @@ pub struct KnownApprover {
     /// That its key must not be believed any more.
     pub revoked: Option<Revocation>,
     /// Whether the introductions hold back to the first approver, or where they break.
-    pub standing: Result<(), String>,
+    pub standing: Result<(), BrokenIntroduction>,
 }
 
 /// An approver whose key is open, so that it can sign.
@@ -48,12 +48,12 @@ pub struct Approver {
 
 impl KnownApprover {
     /// Whether its signatures count, or why not.
-    pub fn trusted(&self) -> Result<(), String> {
-        let name = &self.record.name;
-        if let Some(revocation) = &self.revoked {
-            return Err(format!("{name} was revoked on {}: {}", revocation.revoked_at, revocation.reason));
+    pub fn trusted(&self) -> Result<(), Distrust> {
+        let name = self.record.name.clone();
+        if let Some(Revocation { revoked_at, reason, .. }) = &self.revoked {
+            return Err(Distrust::Revoked { name, at: *revoked_at, reason: reason.clone() });
         }
-        self.standing.clone().map_err(|why| format!("{name} is not trusted: {why}"))
+        self.standing.clone().map_err(|source| Distrust::Introduction { name, source })
     }
 
     /// The key that its signatures are checked with.
@@ -63,7 +63,7 @@ impl KnownApprover {
 }
 
 impl Approver {
-    /// Who.
+    /// The name.
     #[must_use]
     pub fn name(&self) -> &ApproverName {
         &self.name
@@ -99,7 +99,7 @@ impl Approvers {
         &self.trust
     }
 
-    /// Everybody who was ever let in, by name.
+    /// Every approver that was ever let in, by name.
     pub fn all(&self) -> Result<Vec<KnownApprover>, ApproverError> {
         let (entries, first) = (self.files.read()?, self.files.first()?);
         if entries.is_empty() {
@@ -110,7 +110,7 @@ impl Approvers {
         }
         Ok(match self.trust.read() {
             Ok(chain) => introductions::judge_by_chain(entries, first, &chain),
-            Err(why) => introductions::distrust(introductions::judge(entries, first), &why.to_string()),
+            Err(why) => introductions::distrust(introductions::judge(entries, first), why),
         })
     }
 
@@ -290,7 +290,7 @@ impl Approvers {
         }
     }
 
-    /// Revokes one of these, who are all that there are. The directory is locked.
+    /// Revokes one of these, which are all approvers. The directory is locked.
     fn revoke_among(
         &self,
         all: &[KnownApprover],
@@ -326,24 +326,22 @@ impl Approvers {
 
     /// Whether the record was signed by this approver, who is trusted today, or why that does not count.
     ///
-    /// A revocation takes back everything that the key ever signed, also what says that it is older: the date is the
+    /// A revocation takes back everything that the key ever signed, also records that claim to be older: the date is the
     /// signer's own, and the finder of a lost key can write any. Another approver admits again what a person who left had
     /// admitted, and results that they accepted are run again.
-    pub fn check<T: Signable>(&self, signed: &Signed<T>, by: &ApproverName) -> Result<(), String> {
-        let known = self.find(by).map_err(|e| e.to_string())?;
+    pub fn check<T: Signable>(&self, signed: &Signed<T>, by: &ApproverName) -> Result<(), Distrust> {
+        let known = self.find(by).map_err(|e| Distrust::Approver(Arc::new(e)))?;
         known.trusted()?;
-        let key = known.key().map_err(|e| e.to_string())?;
-        signed::check(signed, &key).map_err(|bad| format!("the signature of {by} does not hold: {bad}"))
+        let key = known.key().map_err(|e| Distrust::Key(Arc::new(e)))?;
+        signed::check(signed, &key)
+            .map_err(|bad| Distrust::Signature { by: by.clone(), source: Arc::new(bad) })
     }
 
     /// The chain, if it contains the head that the signer of a record saw.
-    pub(crate) fn chain_of(&self, seen: Option<TrustHead>) -> Result<Arc<TrustChain>, String> {
-        let chain = self.trust.read().map_err(|e| e.to_string())?;
+    pub(crate) fn chain_of(&self, seen: Option<TrustHead>) -> Result<Arc<TrustChain>, Distrust> {
+        let chain = self.trust.read().map_err(|e| Distrust::Chain(Arc::new(e)))?;
         match seen {
-            Some(head) if !chain.contains(&head) => Err(format!(
-                "its signer saw record {} of the trust chain, {}, which is not there any more: the chain was rolled back",
-                head.sequence, head.digest
-            )),
+            Some(head) if !chain.contains(&head) => Err(Distrust::RolledBack(head)),
             _ => Ok(chain),
         }
     }

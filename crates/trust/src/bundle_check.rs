@@ -60,7 +60,7 @@ fn check(
         bundle: dir.clone(),
         repo: repo.map(Path::to_owned),
     });
-    // A repository that is not at hand is no failure: the tree was not checked, and the list says so.
+    // A missing repository is no failure: the tree was not checked, and the list shows that.
     let at_hand = witness.as_ref().filter(|w| w.repo.is_some() || names_fixture(dir));
     let tree = at_hand.map(|w| w as &dyn TreeWitness);
     verify(dir, &Context { trust, paths: &judge, confinement: &confinement_check::judge, tree, expected })
@@ -220,7 +220,7 @@ impl BaselineWitness {
     }
 }
 
-/// A patch that does not apply is broken; one that meets a limit cannot be checked.
+/// A patch that does not apply is broken; one above a limit cannot be checked.
 #[allow(clippy::needless_pass_by_value, reason = "it is handed to map_err")]
 fn refused(error: GitError) -> Doubt {
     match error {

@@ -1,6 +1,7 @@
 //! The trust chain of a home, `trust/chain.jsonl`: one signed record a line, appended under a lock. It decides what was
 //! revoked, withdrawn or used, whatever files are removed or restored beside it.
 
+mod checked_runs;
 mod error;
 mod head_claims;
 
@@ -62,7 +63,7 @@ impl TrustLog {
             file: dir.join("chain.jsonl"),
             dir,
             approvers: root.join("keys").join("approvers"),
-            claims: HeadClaims::new(root, installation),
+            claims: HeadClaims::new(root, installation, key.clone()),
             key,
             verified: Arc::new(Mutex::new(Verified { bytes: Vec::new(), chain, agreed: false })),
         }
@@ -83,8 +84,9 @@ impl TrustLog {
         let mut verified = self.verified.lock().unwrap_or_else(PoisonError::into_inner);
         self.bring_up_to_date(&mut verified)?;
         if !verified.agreed {
-            let unknown = self.claims.highest_unknown(|head| verified.chain.contains(head));
-            agree(&verified.chain, unknown.into_iter().collect())?;
+            let chain = &verified.chain;
+            let unknown = self.claims.highest_unknown(chain.head(), |head| chain.contains(head));
+            agree(chain, unknown.into_iter().collect())?;
             verified.agreed = true;
         }
         if verified.bytes.is_empty() && has_entries(&self.approvers) {
@@ -129,7 +131,7 @@ impl TrustLog {
             Some(at) => digest(at).map(|digest| TrustHead { sequence, digest }),
         };
         let own = at(lines.len() as u64).unwrap_or_else(TrustHead::empty);
-        let unknown = self.claims.highest_unknown(|head| at(head.sequence) == Some(*head));
+        let unknown = self.claims.highest_unknown(own, |head| at(head.sequence) == Some(*head));
         Ok(unknown.map_or(own, |claim| claim.head))
     }
 

@@ -79,7 +79,7 @@ pub(crate) fn judge(record: &[u8], report: &Report) -> Result<Probed, String> {
     // An interrupted run's report lacks the facts that were not saved.
     let lost = report.walls.is_empty() && report.blockers.iter().any(|b| b.blocker == Blocker::Interrupted);
     if confinement.walls != report.walls && !lost {
-        return Err("its walls are not those of the report".to_owned());
+        return Err("its isolation measures are not those of the report".to_owned());
     }
     let names: BTreeSet<&str> = confinement.probes.iter().map(|probe| probe.name.as_str()).collect();
     if names.len() != confinement.probes.len() {

@@ -1,10 +1,10 @@
 //! The evidence of the runs of this installation, verified by its own keys.
 
 use herma_core::RunId;
-use herma_core::store::Store;
 use herma_evidence::verify::CheckList;
 use herma_evidence::{ExpectedRun, Trust};
 use herma_home::Home;
+use herma_store::BlockingStore;
 
 use crate::approvers::Approvers;
 use crate::bundle_check::verify_run;
@@ -15,7 +15,7 @@ pub struct RunEvidence<'a> {
     /// The home that the bundles are in.
     pub home: &'a Home,
     /// The index of runs.
-    pub store: &'a dyn Store,
+    pub store: &'a BlockingStore,
     /// The approvers whose signatures count on outcomes.
     pub approvers: Approvers,
 }
@@ -30,7 +30,8 @@ impl RunEvidence<'_> {
     /// The run whose bundle must be in the directory of `run_id`, with the contract that the store has for it.
     #[must_use]
     pub fn expected_run(&self, run_id: RunId) -> ExpectedRun {
-        let found = self.store.find(&run_id.to_string()).unwrap_or_default();
+        let name = run_id.to_string();
+        let found = self.store.call(|store| store.find_runs(&name)).unwrap_or_default();
         let contract_digest = found.iter().find(|run| run.run_id == run_id).map(|run| run.contract_digest);
         ExpectedRun { run_id, contract_digest }
     }

@@ -21,7 +21,7 @@ pub use admissions::{
 };
 pub use adopt::adopt;
 pub use approvals::{ApprovalError, BadRequest, Packet, not_too_long};
-pub use approvers::{Approver, ApproverError, Approvers, KnownApprover};
+pub use approvers::{Approver, ApproverError, Approvers, BrokenIntroduction, Distrust, KnownApprover};
 pub use bundle_check::{refusal, verify_bundle, verify_run};
 pub use chain::{TrustError, TrustLog};
 pub use egress::{

@@ -103,15 +103,15 @@ impl<'a> Outcomes<'a> {
     }
 
     /// The outcome in these bytes, if it counts, or why it does not: the same rules as those of `herma verify`, but that the
-    /// name of an approver who is not trusted any more can be said.
+    /// error can name an approver who is not trusted any more.
     fn given(&self, report: &Report, bytes: &[u8]) -> Result<Signed<Outcome>, String> {
-        let given = outcome::parse(bytes)?;
+        let given = outcome::parse(bytes).map_err(|bad| bad.to_string())?;
         let file = self.evidence.home.run(report.run_id).bundle().join(layout::ATTESTATION);
         let attestation = read_regular(&file, MAX_RECORD_BYTES).ok().map(|bytes| Digest::of(&bytes));
-        outcome::is_about(&given.record, report, attestation)?;
+        outcome::is_about(&given.record, report, attestation).map_err(|other| other.to_string())?;
         let approvers = &self.evidence.approvers;
-        approvers.check(&given, &given.record.operator)?;
-        let chain = approvers.chain_of(given.record.trust_head)?;
+        approvers.check(&given, &given.record.operator).map_err(|e| e.to_string())?;
+        let chain = approvers.chain_of(given.record.trust_head).map_err(|e| e.to_string())?;
         let digest = signed::digest(&given.record).map_err(|e| e.to_string())?;
         match chain.outcome(report.run_id) {
             Some((_, current)) if current == digest => Ok(given),
@@ -121,7 +121,7 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    /// The outcome that the trust chain says was given.
+    /// The outcome in the trust chain.
     fn recorded(&self, run_id: RunId) -> Option<OutcomeWord> {
         self.evidence.approvers.trust_log().read().ok()?.outcome(run_id).map(|(word, _)| word)
     }
@@ -207,7 +207,7 @@ impl<'a> Outcomes<'a> {
         Ok((outcome, taken))
     }
 
-    /// The evidence holds. An outcome that does not count is apart from it, and judged by who asks.
+    /// The evidence holds. An outcome that does not count is a separate matter, which the caller judges.
     fn must_hold(&self, run_id: RunId) -> Result<(), OutcomeError> {
         let checks = self.evidence.verify(run_id);
         match checks.failed().find(|failed| failed.name != CheckName::Outcome) {
@@ -218,7 +218,7 @@ impl<'a> Outcomes<'a> {
         }
     }
 
-    /// The target, if what was remembered is what the evidence says.
+    /// The target, if the kept landing matches the evidence.
     fn target_of(&self, waiting: &PendingLanding, report: &Report) -> Result<SourceRepo, OutcomeError> {
         waiting.is_of(report).map_err(|what| OutcomeError::Mismatch(report.run_id, what))?;
         let name = format!("the target of run {}", report.run_id);
@@ -229,7 +229,7 @@ impl<'a> Outcomes<'a> {
         let file = self.evidence.home.run(run_id).bundle().join(layout::REPORT);
         let bytes = read_regular(&file, report::MAX_BYTES)
             .map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
-        let report = report::parse(&bytes).map_err(|e| OutcomeError::Bundle(run_id, e))?;
+        let report = report::parse(&bytes).map_err(|e| OutcomeError::Bundle(run_id, e.to_string()))?;
         if report.run_id == run_id {
             Ok(report)
         } else {

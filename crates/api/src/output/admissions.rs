@@ -1,4 +1,4 @@
-//! What `herma admit` and `herma admissions` print with `--json`.
+//! Output of `herma admit` and `herma admissions` with `--json`.
 
 use herma_core::Digest;
 use herma_core::admission::{AdmissionKind, EngineDraft, ModelDraft, SignedAdmission, TargetDraft};
@@ -11,7 +11,7 @@ use serde::Serialize;
 pub struct AdmissionOutput {
     /// `herma.admission/v1`.
     pub schema: &'static str,
-    /// What it lets in.
+    /// The kind of thing that it admits.
     pub kind: AdmissionKind,
     /// Which one, by its name.
     pub name: String,
@@ -19,21 +19,21 @@ pub struct AdmissionOutput {
     pub file: String,
     /// The digest of the file's exact bytes.
     pub digest: Digest,
-    /// What it comes to.
+    /// Its status.
     pub status: Admission,
     /// Why.
     pub detail: String,
-    /// What it lacks before it can be signed; none if nothing.
+    /// The fields that it lacks before it can be signed; none if complete.
     pub lacks: Option<String>,
-    /// What the file says.
+    /// The content of the file.
     pub record: AdmissionRecord,
     /// The signature beside it; whether it holds is in `status`.
     pub signed: Option<SignedAdmission>,
-    /// What to do next.
+    /// The next step.
     pub next_step: String,
 }
 
-/// What an admission's file says, by its kind.
+/// The content of an admission's file, by its kind.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum AdmissionRecord {
@@ -57,13 +57,13 @@ pub struct AdmissionsOutput {
 /// An admission in a list.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct AdmissionRow {
-    /// What it lets in.
+    /// The kind of thing that it admits.
     pub kind: AdmissionKind,
     /// Which one, by its name.
     pub name: String,
     /// Its file.
     pub file: String,
-    /// What it comes to.
+    /// Its status.
     pub status: Admission,
     /// Why.
     pub detail: String,

@@ -1,4 +1,4 @@
-//! What `herma approvals --json` prints.
+//! Output of `herma approvals --json`.
 
 use herma_core::approval::{Approval, ApprovalId, ApprovalState};
 use herma_core::approver::ApproverName;
@@ -15,11 +15,11 @@ pub struct ApprovalOutput {
     pub schema: &'static str,
     /// The approval's name.
     pub approval_id: ApprovalId,
-    /// Where it stands now.
+    /// Its current state.
     pub state: ApprovalState,
     /// Why it cannot be used although it was granted, such as an approver who was revoked.
     pub void: Option<String>,
-    /// What a person reads before granting, line by line, with what would not be seen spelled out.
+    /// The packet that a person reads before granting, line by line, with invisible characters escaped.
     pub packet: Vec<String>,
     /// The code for exactly this packet, while it can be granted.
     pub code: Option<String>,
@@ -27,7 +27,7 @@ pub struct ApprovalOutput {
     pub copy_text: Option<String>,
     /// The approval as the store holds it.
     pub approval: Approval,
-    /// What to do next.
+    /// The next step.
     pub next_step: Option<String>,
 }
 
@@ -45,7 +45,7 @@ pub struct ApprovalsOutput {
 pub struct ApprovalRow {
     /// Its name.
     pub approval_id: ApprovalId,
-    /// Where it stands now.
+    /// Its current state.
     pub state: ApprovalState,
     /// The contract's name.
     pub contract_id: ContractId,
@@ -55,12 +55,12 @@ pub struct ApprovalRow {
     pub target: String,
     /// The stage.
     pub stage: Stage,
-    /// Who asked.
+    /// The requester.
     pub requested_by: String,
     /// When.
     pub requested_at: Timestamp,
     /// Until when it can be granted and used.
     pub expires_at: Timestamp,
-    /// Who said yes or no; none before somebody did.
+    /// The approver who ruled on it; none before a ruling.
     pub approver: Option<ApproverName>,
 }

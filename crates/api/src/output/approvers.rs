@@ -1,4 +1,4 @@
-//! What commands about approvers print.
+//! Output of commands about approvers.
 
 use herma_core::approver::{ApproverRecord, Revocation};
 use schemars::JsonSchema;
@@ -20,14 +20,14 @@ pub struct ApproverOutput {
 pub struct ApproversOutput {
     /// `herma.approvers/v1`.
     pub schema: &'static str,
-    /// Everybody who was ever let in, by name.
+    /// Every approver, revoked ones too, by name.
     pub approvers: Vec<ApproverItem>,
 }
 
 /// An approver, and whether it is trusted.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ApproverItem {
-    /// What was signed about it when it was let in.
+    /// The record that was signed when the approver was added.
     pub record: ApproverRecord,
     /// Whether its signatures count.
     pub trusted: bool,

@@ -1,4 +1,4 @@
-//! What `herma destinations`, `herma destination` and `herma probe` print as JSON.
+//! JSON output of `herma destinations`, `herma destination` and `herma probe`.
 
 use herma_core::engine::DestinationKind;
 use herma_destination::{Held, IsolationLayer};
@@ -23,11 +23,11 @@ pub struct DestinationRow {
     pub chosen: bool,
     /// Whether something was started there just now.
     pub ready: bool,
-    /// What makes its walls, with its version; where it is not ready, why not.
+    /// The confining program with its version, or the reason why the destination is not ready.
     pub detail: String,
-    /// What to do where it is not ready.
+    /// The next step where it is not ready.
     pub next_step: Option<String>,
-    /// The walls around what runs there.
+    /// The confinement layers of the destination.
     pub walls: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub struct ProbeOutput {
     pub destination: DestinationKind,
     /// Whether everything was denied.
     pub ok: bool,
-    /// The walls there.
+    /// The confinement layers there.
     pub walls: Vec<String>,
     /// The limits that are held there, and by what.
     pub limits: Vec<Held>,
@@ -70,12 +70,12 @@ pub struct ProbeOutput {
 pub struct ProbeRow {
     /// Its name.
     pub name: String,
-    /// What it tried.
+    /// The attempted operation.
     pub what: String,
-    /// The wall that must deny it.
+    /// The layer that must deny it.
     pub wall: IsolationLayer,
     /// Whether it was denied. Everything but a clear refusal is `false`.
     pub denied: bool,
-    /// What happened.
+    /// The observed result.
     pub detail: String,
 }

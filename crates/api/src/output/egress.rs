@@ -1,4 +1,4 @@
-//! What commands about egress print.
+//! Output of commands about egress.
 
 use herma_core::Timestamp;
 use herma_trust::{EgressProposal, GrantState, InstallationList, KnownGrant};
@@ -12,7 +12,7 @@ pub struct EgressOutput {
     pub schema: &'static str,
     /// The contract's hosts; none where no contract was named.
     pub contract: Option<Vec<String>>,
-    /// What every run may reach.
+    /// The hosts that every run may reach.
     pub installation: EgressList,
     /// The grants, also those that do not count, the newest first.
     pub grants: Vec<GrantItem>,
@@ -23,7 +23,7 @@ pub struct EgressOutput {
 pub struct EgressList {
     /// The entries that count.
     pub hosts: Vec<String>,
-    /// Whose signature the list must carry, where it must carry one.
+    /// The approver who must sign the list, if one must.
     pub signed_by: Option<String>,
     /// Which list was signed; it counts up with every change.
     pub serial: Option<u64>,
@@ -42,7 +42,7 @@ pub struct GrantItem {
     pub hosts: Vec<String>,
     /// Why.
     pub reason: String,
-    /// Who signed it, where that holds.
+    /// The approver of the grant, if the signature is valid.
     pub by: Option<String>,
     /// When it was made.
     pub made: Timestamp,
@@ -71,7 +71,7 @@ pub struct EgressTestOutput {
     pub reason: Option<&'static str>,
     /// The rule that allows it.
     pub rule: Option<String>,
-    /// Where that rule stands: `contract`, `installation`, or `grant ID`.
+    /// The source of that rule: `contract`, `installation`, or `grant ID`.
     pub allowed_by: Option<String>,
     /// When that rule ends, where it does.
     pub until: Option<Timestamp>,
@@ -79,7 +79,7 @@ pub struct EgressTestOutput {
     pub addresses: Vec<String>,
     /// More about the reason.
     pub detail: String,
-    /// What to do next.
+    /// The next step.
     pub next_step: Option<&'static str>,
 }
 
@@ -88,7 +88,7 @@ pub struct EgressTestOutput {
 pub struct EgressLearnedOutput {
     /// `herma.egress-learned/v1`.
     pub schema: &'static str,
-    /// What runs learned, the newest first.
+    /// The hosts that runs learned, the newest first.
     pub proposals: Vec<EgressProposal>,
 }
 
@@ -97,7 +97,7 @@ pub struct EgressLearnedOutput {
 pub struct EgressListOutput {
     /// `herma.egress-list-changed/v1`.
     pub schema: &'static str,
-    /// What is new on the list.
+    /// The new entries of the list.
     pub added: Vec<String>,
     /// The list as it is now.
     pub installation: EgressList,

@@ -1,4 +1,4 @@
-//! What `herma engines --json` prints.
+//! Output of `herma engines --json`.
 
 use herma_core::capability::Capabilities;
 use herma_core::engine::EngineName;
@@ -35,9 +35,9 @@ pub struct EngineRow {
     pub admission_detail: Option<String>,
     /// The highest stage that it has proven, or needs no proof of, with every one below; none if not even the first.
     pub proven_stage: Option<Stage>,
-    /// What it can do beyond working on a contract; a contract's `needs` is checked against it.
+    /// Its capabilities beyond working on a contract; a contract's `needs` is checked against them.
     pub capabilities: Capabilities,
-    /// What is missing next; none if nothing is.
+    /// The next step; none if nothing is missing.
     pub next_step: Option<String>,
 }
 
@@ -52,12 +52,12 @@ pub struct InstalledOutput {
     pub version: String,
     /// The digest of the engine with it, which its admission names.
     pub digest: Digest,
-    /// Where the tree lies.
+    /// The directory of the tree.
     pub tree: String,
     /// The draft of its admission.
     pub draft: String,
-    /// What the draft lacks; none if nothing does.
+    /// The fields that the draft lacks; none if complete.
     pub lacks: Option<String>,
-    /// What to do next.
+    /// The next step.
     pub next_step: String,
 }

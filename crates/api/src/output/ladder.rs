@@ -1,4 +1,4 @@
-//! What `herma ladder` and `herma prove` print.
+//! Output of `herma ladder` and `herma prove`.
 
 use herma_core::Status;
 use herma_ladder::{ClimbStep, Rung};
@@ -14,7 +14,7 @@ pub struct LadderOutput {
     pub rungs: Vec<Rung>,
 }
 
-/// What `herma prove --up-to` and `herma prove --stale` did.
+/// The steps of `herma prove --up-to` and `herma prove --stale`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct ProofsOutput {
     /// `herma.proofs/v1`.

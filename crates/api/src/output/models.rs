@@ -1,4 +1,4 @@
-//! What `herma models --json` and `herma usage --json` print.
+//! Output of `herma models --json` and `herma usage --json`.
 
 use herma_core::report::{Admission, Usage};
 use herma_core::store::{UsageBy, UsageRow};
@@ -22,22 +22,22 @@ pub struct ModelsOutput {
 pub struct ModelRow {
     /// `UPSTREAM/MODEL`: what a contract names as `provider` and `model`.
     pub model: String,
-    /// What speaks at the upstream: `openai`, `anthropic`, `compatible` or `scripted`; none where no upstream of that
+    /// The provider of the upstream: `openai`, `anthropic`, `compatible` or `scripted`; none where no upstream of that
     /// name is configured.
     pub provider: Option<String>,
     /// Further names that it may be asked by, where a run may ask it.
     pub aliases: Vec<String>,
-    /// What a million tokens cost; none where nobody said it, and then no budget in dollars can be kept.
+    /// The price of a million tokens; none where it is unknown, and then no budget in dollars can be kept.
     pub price: Option<PriceShown>,
     /// Whether it is admitted.
     pub admission: Admission,
     /// Why.
     pub admission_detail: String,
-    /// What is missing next for a run; none if nothing is.
+    /// The next step before a run; none if nothing is missing.
     pub next_step: Option<String>,
 }
 
-/// What a million tokens cost, in US dollars.
+/// The price of a million tokens, in US dollars.
 #[derive(Clone, Copy, Debug, Serialize, JsonSchema)]
 pub struct PriceShown {
     /// Tokens sent.
@@ -53,10 +53,10 @@ pub struct PriceShown {
 pub struct UsageOutput {
     /// `herma.usage/v1`.
     pub schema: &'static str,
-    /// What it is added up by.
+    /// The grouping.
     pub by: UsageBy,
-    /// What each used.
+    /// The usage of each group.
     pub rows: Vec<UsageRow>,
-    /// What all used together.
+    /// The usage of all groups.
     pub total: Usage,
 }

@@ -1,4 +1,4 @@
-//! What `herma accept --json`, `herma reject --json` and `herma runs --json` say about outcomes.
+//! Output of `herma accept --json`, `herma reject --json` and `herma runs --json` about outcomes.
 
 use herma_core::approver::ApproverName;
 use herma_core::outcome::Outcome;
@@ -19,40 +19,40 @@ pub struct OutcomeOutput {
     pub contract_id: String,
     /// The target by its name.
     pub target: String,
-    /// What landed.
+    /// The branch that landed.
     pub landing: Option<LandingRecord>,
-    /// What the engine changed.
+    /// The paths that the engine changed.
     pub changed_files: Vec<RepoPath>,
     /// Which of these look like tests.
     pub changed_tests: Vec<RepoPath>,
     /// Which of these decide what verification does, and are no tests.
     pub changed_verification_files: Vec<RepoPath>,
-    /// The operator's word, as `outcome.json` holds it.
+    /// The operator's outcome, as in `outcome.json`.
     pub outcome: Signed<Outcome>,
-    /// What became of what landed.
+    /// The state of the branch.
     pub note: String,
 }
 
-/// Where a run stands with its operator.
+/// The outcome of a run.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct OutcomeRow {
     /// Pending, accepted, rejected, missing or void.
     pub state: OutcomeWordNow,
     /// Until when it can be given, or had to be; none once it was.
     pub due: Option<Timestamp>,
-    /// Who gave it; where it is void, who is said to have.
+    /// The operator who gave it; for a void outcome, the one it names.
     pub operator: Option<ApproverName>,
     /// When.
     pub decided_at: Option<Timestamp>,
     /// Why.
     pub reason: Option<String>,
-    /// What an outcome that is void says.
+    /// The content of a void outcome.
     pub claims: Option<OutcomeWordNow>,
     /// Why it is void, such as an operator who is no approver.
     pub void: Option<String>,
 }
 
-/// Where a run stands with its operator, in one word.
+/// The state of an outcome.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum OutcomeWordNow {
@@ -64,7 +64,7 @@ pub enum OutcomeWordNow {
     Rejected,
     /// It was not given in time: the run proves nothing.
     MissingOutcome,
-    /// Something lies there that does not count as an outcome: the run proves nothing.
+    /// A file is there that does not count as an outcome: the run proves nothing.
     Void,
 }
 

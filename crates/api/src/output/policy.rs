@@ -1,4 +1,4 @@
-//! What commands about policies print.
+//! Output of commands about policies.
 
 use herma_core::Digest;
 use herma_core::contract::Action;
@@ -16,7 +16,7 @@ pub struct PolicyCheckOutput {
     pub digest: Option<Digest>,
     /// The rules that hold, herma's own first.
     pub rules: Vec<RuleItem>,
-    /// What is wrong. Until it is mended no run starts.
+    /// The problems. No run starts until they are fixed.
     pub problems: Vec<PolicyProblem>,
 }
 
@@ -25,7 +25,7 @@ pub struct PolicyCheckOutput {
 pub struct RuleItem {
     /// Its `@id`.
     pub id: String,
-    /// The file that it stands in.
+    /// Its file.
     pub file: String,
     /// `forbid` or `permit`.
     pub effect: &'static str,
@@ -47,7 +47,7 @@ pub struct PolicyTestOutput {
 /// A case, and how it was decided.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct CaseItem {
-    /// What it shows.
+    /// The purpose of the case.
     pub name: String,
     /// How it differs; none where it is as expected.
     pub difference: Option<String>,
@@ -62,9 +62,9 @@ pub struct DecisionItem {
     pub allowed: bool,
     /// The rules that decide; none where nothing permits it.
     pub rules: Vec<RuleItem>,
-    /// What herma reads in it that it would do to the world.
+    /// The outward actions that herma recognises in the call.
     pub does: Vec<Action>,
-    /// Why, in words.
+    /// The reason.
     pub reason: String,
 }
 
@@ -73,9 +73,9 @@ pub struct DecisionItem {
 pub struct PolicyExplainOutput {
     /// `herma.policy-explain/v1`.
     pub schema: &'static str,
-    /// What the tool does.
+    /// The action of the tool.
     pub action: ToolAction,
-    /// What the call is about.
+    /// The resource of the call.
     pub resource: String,
     /// How it is decided.
     pub decision: DecisionItem,

@@ -1,4 +1,4 @@
-//! What `herma router` says in JSON.
+//! JSON output of `herma router`.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +14,7 @@ pub struct RouterOutput {
     pub listen: String,
     /// Where the operator calls.
     pub admin: Option<String>,
-    /// Who may call, by name.
+    /// The names of the clients.
     pub clients: Vec<String>,
 }
 
@@ -23,11 +23,11 @@ pub struct RouterOutput {
 pub struct RouterCheckOutput {
     /// `herma.router-check/v1`.
     pub schema: &'static str,
-    /// Who answers: name and provider.
+    /// The upstreams: name and provider.
     pub upstreams: BTreeMap<String, &'static str>,
-    /// What may be asked.
+    /// The models.
     pub models: Vec<RouterModel>,
-    /// Who may ask.
+    /// The clients.
     pub clients: Vec<String>,
 }
 
@@ -38,6 +38,6 @@ pub struct RouterModel {
     pub name: String,
     /// Its other names.
     pub aliases: Vec<String>,
-    /// Who answers, in order, as `upstream/model`.
+    /// The upstreams, in order, as `upstream/model`.
     pub chain: Vec<String>,
 }

@@ -1,21 +1,21 @@
-//! What `herma router probe` says in JSON.
+//! JSON output of `herma router probe`.
 
 use herma_core::blocker::BlockerRecord;
 use herma_router::probe::Capabilities;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// What a model can do, by `herma router probe`.
+/// The capabilities of a model, by `herma router probe`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub struct RouterProbeOutput {
     /// `herma.router-probe/v1`.
     pub schema: &'static str,
-    /// Who was asked, by the name in the configuration.
+    /// The upstream, by its name in the configuration.
     pub upstream: String,
     /// The model, as the upstream calls it.
     pub model: String,
-    /// What was found; nothing where the model could not be asked.
+    /// The result; none where the model could not be reached.
     pub capabilities: Option<Capabilities>,
-    /// What a run that depends on the model would be blocked by.
+    /// The blocker of a run that depends on the model.
     pub blocker: Option<BlockerRecord>,
 }

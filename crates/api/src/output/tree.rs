@@ -28,7 +28,7 @@ pub struct TreeNode {
     pub engine: EngineName,
     /// Its verdict.
     pub status: Status,
-    /// How many runs it lies in: 0 for one that a person started.
+    /// How many runs it is inside of: 0 for one that a person started.
     pub depth: u8,
     /// The runs that it asked for, in their order.
     pub children: Vec<TreeNode>,

@@ -1,4 +1,4 @@
-//! What commands about the trust chain print.
+//! Output of commands about the trust chain.
 
 use herma_core::trust::TrustHead;
 use schemars::JsonSchema;

@@ -27,7 +27,7 @@ struct Bench {
 impl Bench {
     fn new() -> Self {
         let herma = Path::new(BENCH).with_file_name("herma");
-        assert!(herma.exists(), "build it first: cargo build -p herma-cli");
+        assert!(herma.exists(), "build it first: cargo build -p herma");
         Self { scratch: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(), wrapper: &[] }
     }
 

@@ -134,7 +134,7 @@ pub struct AdmitSign {
     /// The code printed with this record (default: ask)
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
-    /// Who signs.
+    /// The signer.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }
@@ -240,7 +240,7 @@ impl From<RiskClassArg> for RiskClass {
     }
 }
 
-/// A day stands for its first moment, in UTC.
+/// A day means its first moment, in UTC.
 fn moment(text: &str) -> Result<Timestamp, String> {
     text.parse()
         .or_else(|_| format!("{text}T00:00:00Z").parse())

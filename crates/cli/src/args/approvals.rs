@@ -36,7 +36,7 @@ pub struct RequestApproval {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
-    /// Who asks, where the request is signed.
+    /// The requester who signs the request.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }
@@ -75,7 +75,7 @@ pub struct Grant {
     /// The code printed with this packet (default: ask)
     #[arg(long, value_name = "CODE")]
     pub code: Option<String>,
-    /// Who says yes.
+    /// The approver who grants it.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }
@@ -89,7 +89,7 @@ pub struct Deny {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
-    /// Who says no.
+    /// The approver who denies it.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }

@@ -52,7 +52,7 @@ pub struct Probe {
     /// The destination (default: the one for the repository)
     #[arg(long, value_enum)]
     pub destination: Option<DestinationArg>,
-    /// Whose choice of image and runtime counts.
+    /// The repository whose choice of image and runtime counts.
     #[command(flatten)]
     pub of: OfRepository,
 }

@@ -66,7 +66,7 @@ pub struct EgressAdopt {
     pub yes: bool,
 }
 
-/// How long a grant lasts. Who writes days has to be told both: how it is written, and how long it may be.
+/// The duration of a grant. The error names both the notation and the maximum.
 fn lasts(text: &str) -> Result<Span, String> {
     text.parse().map_err(|bad: BadQuantity| format!("{bad}; at most 7 days, which is `168h`"))
 }
@@ -83,7 +83,7 @@ pub struct EgressGrant {
     /// Duration, such as `2h`; at most `168h` (7 days)
     #[arg(long = "for", value_name = "TIME", value_parser = lasts)]
     pub lasts: Span,
-    /// Who grants it.
+    /// The approver who grants it.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }

@@ -6,7 +6,7 @@ use herma_core::engine::EngineName;
 /// Arguments of `herma engines`.
 #[derive(Debug, Args)]
 pub struct EnginesArgs {
-    /// What to do; they are listed if nothing is said.
+    /// The command; they are listed without one.
     #[command(subcommand)]
     pub command: Option<Engines>,
 }

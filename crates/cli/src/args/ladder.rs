@@ -25,7 +25,7 @@ pub struct Prove {
     /// Every proof that a new version of herma or of an agent made stale
     #[arg(long)]
     pub stale: bool,
-    /// Who grants the approvals of the proving runs and speaks their outcomes, from stage 4 on.
+    /// The approver who grants the approvals of the proving runs and gives their outcomes, from stage 4 on.
     #[command(flatten)]
     pub unlock: UnlockArgs,
     /// The requester of the approvals, with separation of duties

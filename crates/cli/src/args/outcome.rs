@@ -13,7 +13,7 @@ pub struct Accept {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Option<Line>,
-    /// Who accepts.
+    /// The operator who accepts.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }
@@ -26,7 +26,7 @@ pub struct Reject {
     /// The reason
     #[arg(long, value_name = "TEXT")]
     pub reason: Line,
-    /// Who rejects.
+    /// The operator who rejects.
     #[command(flatten)]
     pub unlock: UnlockArgs,
 }

@@ -9,7 +9,7 @@ use herma_core::tool::ToolAction;
 
 use super::ladder::parse_stage;
 
-/// What `herma policy` does.
+/// The subcommands of `herma policy`.
 #[derive(Debug, Subcommand)]
 pub enum Policy {
     /// Check policies against the schema; errors have line and column
@@ -41,7 +41,7 @@ pub struct PolicyTest {
 /// Arguments of `herma policy explain`.
 #[derive(Debug, Args)]
 pub struct PolicyExplain {
-    /// What the tool does: shell, write, read, fetch, mcp, spawn or other
+    /// The tool's action: shell, write, read, fetch, mcp, spawn or other
     #[arg(long)]
     pub action: ToolAction,
     /// The subject of the call: command, path or address

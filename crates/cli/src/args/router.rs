@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
-use herma_router::door::Door;
+use herma_router::endpoint::Endpoint;
 
 /// Arguments of `herma router`.
 #[derive(Debug, Args)]
@@ -12,12 +12,12 @@ pub struct Router {
     /// The configuration (default: `router.toml` in herma's home)
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// What else to do than to serve.
+    /// Another command than to serve.
     #[command(subcommand)]
     pub command: Option<RouterCommand>,
 }
 
-/// What to do with a router's configuration, besides serving it.
+/// Commands about a router's configuration, besides serving it.
 #[derive(Debug, Subcommand)]
 pub enum RouterCommand {
     /// Check a configuration: keys, models, budgets
@@ -52,7 +52,7 @@ pub enum ApiArg {
     Messages,
 }
 
-impl From<ApiArg> for Door {
+impl From<ApiArg> for Endpoint {
     fn from(arg: ApiArg) -> Self {
         match arg {
             ApiArg::Chat => Self::Chat,

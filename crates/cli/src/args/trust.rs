@@ -17,7 +17,7 @@ pub enum Trust {
     },
     /// Start the trust chain of a home from an earlier version; an approver signs it
     Adopt {
-        /// Who adopts.
+        /// The approver who adopts the home.
         #[command(flatten)]
         unlock: UnlockArgs,
     },

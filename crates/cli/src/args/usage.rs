@@ -11,7 +11,7 @@ pub struct Usage {
     pub by: UsageByArg,
 }
 
-/// What to add usage up by.
+/// The grouping of usage.
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub enum UsageByArg {
     /// Each run, newest first

@@ -5,6 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_api::{AdmissionRef, admission_output, make_last_component};
 use herma_core::admission::{
     AbsolutePath, AdmissionDraft, AdmissionId, EngineDraft, ModelDraft, TargetDraft,
 };
@@ -14,10 +15,9 @@ use herma_harness::Installation;
 use herma_trust::{AdmissionError, AdmissionFile, check_draft};
 
 use crate::args::{Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
-use crate::commands::admissions::{Which, output, show};
+use crate::commands::admissions::{admission_ref, show};
 use crate::commands::{Ended, open};
 use crate::confirm::{code_for, confirm};
-use crate::directories::make_last_component;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::{Screen, Tone, safe_line};
@@ -84,8 +84,8 @@ fn draft(
         }
         None => admissions.write_draft(&draft)?,
     };
-    let which = if until.output.is_some() { Which::File(file) } else { Which::Installed(id) };
-    let output = output(installation, &which)?;
+    let which = if until.output.is_some() { AdmissionRef::File(file) } else { AdmissionRef::Installed(id) };
+    let output = admission_output(installation, &which)?;
     if screen.is_json() {
         screen.value(&output)?;
     } else {
@@ -100,7 +100,7 @@ fn draft(
     Ok(ExitCode::SUCCESS)
 }
 
-/// A new draft. What leaves nothing to decide is filled in.
+/// A new draft. Fields without a choice are filled in.
 fn begin(id: AdmissionId) -> AdmissionDraft {
     let mut draft = AdmissionDraft::new(id);
     if let AdmissionDraft::Target(draft) = &mut draft {
@@ -196,7 +196,7 @@ fn replace<T: Clone>(field: &mut Option<T>, given: Option<&T>) {
     }
 }
 
-/// A path that is there, from the root and without links: what was admitted stays what it is.
+/// The absolute path without symbolic links of an existing file, so that the admission keeps its meaning.
 fn absolute(path: &Path) -> Result<AbsolutePath, Failure> {
     let shown = path.display();
     let real =
@@ -216,10 +216,7 @@ fn write_outside(file: &Path, yaml: &str) -> Result<(), Failure> {
 /// Shows the whole record, has the code repeated, and signs exactly what was shown.
 fn sign(args: &AdmitSign, installation: &Installation, environment: &Environment, screen: &Screen) -> Ended {
     let admissions = installation.admissions();
-    let read = match Which::from_words(&args.what)? {
-        Which::Installed(id) => admissions.read(&id)?,
-        Which::File(file) => AdmissionFile::read(&file)?,
-    };
+    let read = admission_ref(&args.what)?.read(installation)?;
     if let Some(lacks) = read.draft.lacks() {
         let error = AdmissionError::Incomplete { id: read.id.clone(), lacks };
         return Err(Failure::bad_input(error)
@@ -227,7 +224,7 @@ fn sign(args: &AdmitSign, installation: &Installation, environment: &Environment
     }
     let code = code_for(&read.digest());
     if !screen.is_json() {
-        screen.line(format_args!("You are about to let in {}:", read.id));
+        screen.line(format_args!("You are about to admit {}:", read.id));
         screen.line("");
         for line in String::from_utf8_lossy(&read.bytes).lines() {
             screen.line(format_args!("  {}", safe_line(line)));
@@ -239,7 +236,7 @@ fn sign(args: &AdmitSign, installation: &Installation, environment: &Environment
     confirm(&code, args.code.as_deref(), screen)?;
     let approver = unlock(&args.unlock, installation, environment, screen)?;
     let signed = admissions.sign(&read, &approver, herma_harness::SystemClock.now())?;
-    let output = output(installation, &Which::Installed(read.id.clone()))?;
+    let output = admission_output(installation, &AdmissionRef::Installed(read.id.clone()))?;
     if screen.is_json() {
         screen.value(&output)?;
     } else {

@@ -1,4 +1,4 @@
-//! `herma approver`: who may let things in.
+//! `herma approver`: creates, lists and revokes approvers.
 
 use std::process::ExitCode;
 
@@ -61,7 +61,7 @@ fn init(
     }
     let record = &known.record;
     if introducer.is_some() {
-        screen.line(format_args!("{} is an approver, let in by {}", record.name, record.introduced_by));
+        screen.line(format_args!("{} is an approver, introduced by {}", record.name, record.introduced_by));
     } else {
         screen.line(format_args!("{} is the first approver of this installation", record.name));
     }
@@ -72,12 +72,12 @@ fn init(
         );
         screen.line(token);
     } else {
-        screen.line("The key is locked by the passphrase; nobody can open it without.");
+        screen.line("The key is encrypted with this passphrase. It cannot be recovered.");
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Who lets the new one in: who was named, else whose token is in the environment. The first needs nobody.
+/// The approver who introduces the new one: the named one, else the one of the token. The first approver has none.
 fn introducer(
     args: &args::ApproverInit,
     installation: &Installation,
@@ -109,13 +109,17 @@ fn list(approvers: &Approvers, screen: &Screen) -> Ended {
             Custody::Token => "token",
         };
         screen.line(format_args!(
-            "{:16} {custody:10} {}  let in by {}",
+            "{:16} {custody:10} {}  introduced by {}",
             record.name.as_str(),
             record.key_id,
             record.introduced_by
         ));
         if let Err(why) = known.trusted() {
-            screen.line(format_args!("  {} {}", screen.paint(Tone::Bad, "not trusted:"), safe_line(&why)));
+            screen.line(format_args!(
+                "  {} {}",
+                screen.paint(Tone::Bad, "not trusted:"),
+                safe_line(&why.to_string())
+            ));
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -127,7 +131,7 @@ fn show(known: &KnownApprover, token: Option<&str>, screen: &Screen) -> Result<(
 }
 
 fn item(known: &KnownApprover) -> ApproverItem {
-    let why_not = known.trusted().err();
+    let why_not = known.trusted().err().map(|why| why.to_string());
     ApproverItem {
         record: known.record.clone(),
         trusted: why_not.is_none(),

@@ -1,4 +1,4 @@
-//! herma inside a run: it starts none by itself, and asks the one outside for a child run.
+//! herma inside a run: it starts no run, and asks the herma outside for a child run.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +27,7 @@ use crate::failure::Failure;
 use crate::screen::{Screen, safe_line};
 
 /// The most of an answer that is read: all that is handed over, and a report.
-const MOST_ANSWER: u64 = 96 << 20;
+const MAX_ANSWER: u64 = 96 << 20;
 
 /// Does what a herma inside a run does in place of a command that would start one; none for every other command.
 pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: &Screen) -> Option<Ended> {
@@ -38,7 +38,7 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
     match command {
         Command::Run(args) => Some(match around.socket.as_deref().filter(|socket| is_there(socket)) {
             Some(socket) => ask(args, socket, around, screen),
-            // The gate says so, and leaves evidence where it can.
+            // The gate blocks it, and leaves evidence where it can.
             None if inside_a_run() => run(args, environment, screen).map_err(|failure| match failure.code {
                 Failure::INTERNAL => no_way_out(),
                 _ => failure,
@@ -76,7 +76,7 @@ fn only_said_to_be() -> Failure {
     .hint(format!("where it was left behind, take it away: `unset {RUN_VARIABLE}`; inside a run start nothing"))
 }
 
-/// Asks for a child run, takes over what it made if it passed, and tells what it came to.
+/// Asks for a child run, takes over its result if it passed, and prints its report.
 fn ask(args: &args::Run, socket: &Path, around: &RunAround, screen: &Screen) -> Ended {
     if args.destination.is_some() || args.keep_workspace || matches!(args.egress, EgressArg::Learn) {
         return Err(Failure::bad_input("inside a run the one outside decides where a child runs")
@@ -111,7 +111,7 @@ fn asked(ask: ChildAsk, socket: &Path) -> io::Result<ChildAnswer> {
     herma.write_all(&ask.to_question()?)?;
     herma.shutdown(Shutdown::Write)?;
     let mut answer = Vec::new();
-    herma.take(MOST_ANSWER).read_to_end(&mut answer)?;
+    herma.take(MAX_ANSWER).read_to_end(&mut answer)?;
     Ok(serde_json::from_slice(&answer)?)
 }
 

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_api::{ReadContract, read_contract};
+use herma_api::{ReadContract, make_last_component, read_contract};
 use herma_core::Status;
 use herma_core::comparison::{Comparison, LaneRun};
 use herma_core::contract::ContractId;
@@ -17,7 +17,6 @@ use herma_ladder::{
 
 use crate::args;
 use crate::commands::{Ended, open};
-use crate::directories::make_last_component;
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::listen;
@@ -65,7 +64,7 @@ pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &
     Ok(ExitCode::from(exit_code(comparison)))
 }
 
-/// Copies a file to a place where nothing is yet: a directory that a person named keeps what it has.
+/// Copies a file without overwriting: a directory that a person named keeps its files.
 fn copy_new(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut new = File::create_new(to)?;
     std::io::copy(&mut File::open(from)?, &mut new).map(drop)

@@ -5,9 +5,8 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use herma_api::{ReadContract, read_contract};
-use herma_core::Stage;
-use herma_core::contract::{RepoRef, Risk, Target, template};
+use herma_api::{contract_summary, read_contract};
+use herma_core::contract::{RepoRef, Target, template};
 
 use crate::args;
 use crate::commands::Ended;
@@ -30,7 +29,7 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
             let file = output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.md")));
             write_new(&file, &template(id, &target), "choose another name with --output FILE")?;
             let commit = match target {
-                Target::Repo { .. } => "commit it if it lies in its target, which has to be clean, ",
+                Target::Repo { .. } => "commit it if it is in its target, which has to be clean, ",
                 Target::Fixture(_) => "",
             };
             written(&file, commit, screen)
@@ -38,7 +37,7 @@ pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
     }
 }
 
-/// A repository's path as a contract says it: a word alone would be the name of an admission there.
+/// A repository's path in a contract: without a slash it would be the name of an admission there.
 fn as_path(repo: Option<&RepoRef>) -> String {
     match repo {
         None => ".".to_owned(),
@@ -61,7 +60,7 @@ pub(crate) fn written(file: &Path, commit: &str, screen: &Screen) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Writes a file that is not there yet; `otherwise` says what to do where it is.
+/// Writes a new file; `otherwise` is the next step if it exists.
 pub(crate) fn write_new(file: &Path, text: &str, otherwise: &str) -> Result<(), Failure> {
     let cannot = |e: std::io::Error| match e.kind() {
         std::io::ErrorKind::AlreadyExists => {
@@ -105,53 +104,6 @@ fn digest(file: &Path, screen: &Screen) -> Ended {
 }
 
 fn summary(file: &Path) -> Result<ContractOutput, Failure> {
-    let ReadContract { contract, .. } = read_contract(&file.to_string_lossy())?;
-    let terms = &contract.terms;
-    let mut warnings = Vec::new();
-    if terms.verify.is_empty() {
-        warnings.push("missing_test_command: `verify` names no command".to_owned());
-    }
-    if let Some(kind) = terms.destination.filter(|kind| !herma_destination::is_available(*kind)) {
-        let name = kind.as_str();
-        warnings.push(format!("destination_unready: this version of herma has no destination `{name}`"));
-    }
-    if let Target::Fixture(name) = &terms.target
-        && herma_fixtures::find(name.as_str()).is_none()
-    {
-        warnings
-            .push(format!("target_not_admitted: there is no fixture `{name}`; docs/fixtures.md lists them"));
-    }
-    if terms.risk == Risk::Critical {
-        warnings.push("critical_repository: no contract with `risk: critical` runs".to_owned());
-    }
-    let stage = terms.stage;
-    if stage == Stage::CandidateDefault {
-        warnings.push(format!("stage_unproven: stage {stage} compares evidence; no contract runs there"));
-    }
-    if stage.needs_approval() {
-        warnings.push(format!(
-            "stage_unproven: unless the engine has proven every stage up to {stage}; see `herma ladder`"
-        ));
-        warnings.push(format!(
-            "approval_void: unless a person approves it; ask with `herma approvals request {} --reason TEXT`",
-            file.display()
-        ));
-    }
-    for need in &terms.needs {
-        warnings.push(format!("engine_not_admitted: unless the engine has `{need}`; see `herma engines`"));
-    }
-    if let Some(choice) = &terms.model {
-        let name = format!("{}/{}", choice.provider, choice.model);
-        warnings.push(format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"));
-        warnings
-            .push("provider_unavailable: unless its provider is configured; see `herma models`".to_owned());
-    }
-    Ok(ContractOutput {
-        schema: "herma.contract-check/v1",
-        contract_id: terms.id.to_string(),
-        contract_digest: contract.digest().map_err(Failure::internal)?,
-        title: terms.title.clone(),
-        stage: terms.stage.into(),
-        warnings,
-    })
+    let named = file.to_string_lossy();
+    contract_summary(&read_contract(&named)?, &named).map_err(Failure::internal)
 }

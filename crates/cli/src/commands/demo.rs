@@ -51,7 +51,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
     Ok(exit_code(&finished))
 }
 
-/// The sandbox where it is there, else the host, and it says so. Only the demo chooses; a run never falls back.
+/// The sandbox if it is ready, else the host, with a note. Only the demo chooses; a run never falls back.
 fn choose(args: &args::Demo, installation: &Installation) -> (DestinationKind, String) {
     if let Some(asked) = args.destination {
         let kind = DestinationKind::from(asked);
@@ -65,7 +65,7 @@ fn choose(args: &args::Demo, installation: &Installation) -> (DestinationKind, S
         Err(why) => (
             DestinationKind::Host,
             format!(
-                "The engine `fake` works on the host, WITHOUT WALLS: {}. For the sandbox: {}",
+                "The engine `fake` works on the host, WITHOUT CONFINEMENT: {}. For the sandbox: {}",
                 why.what, why.next_step
             ),
         ),

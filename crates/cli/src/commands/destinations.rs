@@ -3,24 +3,20 @@
 use std::path::Path;
 use std::process::ExitCode;
 
-use herma_core::engine::DestinationKind;
+use herma_api::{chosen_destination, destination_rows, repository_choice};
 use herma_destination::DestinationCapabilities;
 use herma_harness::{Choice, ChoiceError, Installation};
 
 use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
-use crate::output::{DestinationOutput, DestinationRow, DestinationsOutput};
+use crate::output::{DestinationOutput, DestinationsOutput};
 use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn destinations(of: &args::OfRepository, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let choice = choice_of(&installation, of)?;
-    let chosen = kind_of(choice.as_ref());
-    let rows: Vec<DestinationRow> = DestinationKind::ALL
-        .into_iter()
-        .map(|kind| look(&installation, kind, choice.as_ref(), kind == chosen))
-        .collect();
+    let rows = destination_rows(&installation, choice.as_ref());
     if screen.is_json() {
         screen.value(&DestinationsOutput { schema: "herma.destinations/v1", destinations: rows })?;
         return Ok(ExitCode::SUCCESS);
@@ -56,7 +52,7 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
             (installation.choice_in(&of.repo)?, repository)
         }
     };
-    let kind = kind_of(choice.as_ref());
+    let kind = chosen_destination(choice.as_ref());
     let needs_image = DestinationCapabilities::of(kind).needs_image();
     let options = needs_image.then(|| installation.container_options(choice.as_ref()));
     let container = options.and_then(|options| Some((options.image?.to_string(), options.runtime)));
@@ -83,45 +79,11 @@ pub(crate) fn destination(command: &args::Destination, environment: &Environment
     Ok(ExitCode::SUCCESS)
 }
 
-/// What was chosen for the repository. One that was named has to be there; where no name was given, the directory that
-/// herma was started in may be none.
+/// The choice for the repository of the arguments.
 pub(super) fn choice_of(
     installation: &Installation,
     of: &args::OfRepository,
 ) -> Result<Option<Choice>, ChoiceError> {
-    if of.repo != Path::new(args::OfRepository::HERE) {
-        installation.repository(&of.repo)?;
-    }
-    installation.choice_in(&of.repo)
-}
-
-/// Where runs take place, if neither the contract nor a flag says it.
-pub(super) fn kind_of(choice: Option<&Choice>) -> DestinationKind {
-    choice.map_or(DestinationKind::Sandbox, |choice| choice.destination)
-}
-
-fn look(
-    installation: &Installation,
-    name: DestinationKind,
-    choice: Option<&Choice>,
-    chosen: bool,
-) -> DestinationRow {
-    match installation.destination(name, choice).and_then(|destination| destination.rehearse()) {
-        Ok(ready) => DestinationRow {
-            name,
-            chosen,
-            ready: true,
-            detail: ready.detail,
-            next_step: None,
-            walls: ready.walls,
-        },
-        Err(why) => DestinationRow {
-            name,
-            chosen,
-            ready: false,
-            detail: why.what,
-            next_step: Some(why.next_step),
-            walls: Vec::new(),
-        },
-    }
+    let named = of.repo != Path::new(args::OfRepository::HERE);
+    repository_choice(installation, &of.repo, named)
 }

@@ -19,7 +19,7 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
     let touched = warn_if_touched(&installation, &dirs, &run, &[layout::REPORT, layout::PATCH], screen);
-    // It goes into `git apply`: what nobody signed is not handed out.
+    // It goes into `git apply`: an unsigned patch is not handed out.
     let forged = (!touched.is_empty()).then(|| "it is not what was signed".to_owned());
     let code = ExitCode::from(u8::from(forged.is_some()));
     let reason = forged.or_else(|| report.not_applicable.get(layout::PATCH).cloned());

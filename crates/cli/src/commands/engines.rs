@@ -1,17 +1,15 @@
 //! `herma engines list|install|enable|disable`: which engines there are, and which are switched on.
 
 use std::process::ExitCode;
-use std::sync::Arc;
 
+use herma_api::{engine_rows, find_engine, install_engine, switch_engine};
 use herma_core::admission::Incomplete;
 use herma_core::capability::{Capabilities, Capability, Support};
-use herma_core::engine::{DestinationKind, EngineName};
+use herma_core::engine::EngineName;
 use herma_core::report::Admission;
-use herma_core::{Clock as _, Digest, Stage};
-use herma_engines::Engine;
+use herma_core::{Digest, Stage};
 use herma_harness::Installation;
-use herma_home::EnabledEngines;
-use herma_install::{HostTools, InstallError, InstallOrder, InstalledTree, Installer};
+use herma_install::{InstallError, InstallOrder};
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -25,12 +23,9 @@ pub(crate) fn engines(args: &args::EnginesArgs, environment: &Environment, scree
     let command = args.command.as_ref().unwrap_or(&args::Engines::List);
     let rows = match command {
         args::Engines::Install(args) => return install(&installation, args, screen),
-        args::Engines::List => {
-            let known = installation.engines();
-            known.names().iter().filter_map(|name| known.get(name)).map(|e| look(&installation, e)).collect()
-        }
-        args::Engines::Enable { name } => vec![switch(&installation, name, true)?],
-        args::Engines::Disable { name } => vec![switch(&installation, name, false)?],
+        args::Engines::List => engine_rows(&installation),
+        args::Engines::Enable { name } => vec![switch_engine(&installation, name, true)?],
+        args::Engines::Disable { name } => vec![switch_engine(&installation, name, false)?],
     };
     if screen.is_json() {
         screen.value(&EnginesOutput { schema: "herma.engines/v1", engines: rows })?;
@@ -46,10 +41,10 @@ pub(crate) fn engines(args: &args::EnginesArgs, environment: &Environment, scree
 
 /// Installs an agent, and says what a person has to do before it can run.
 fn install(installation: &Installation, args: &args::InstallEngine, screen: &Screen) -> Ended {
-    find(installation, &args.name)?;
+    find_engine(installation, &args.name)?;
     let order =
         InstallOrder { engine: args.name.clone(), version: args.pin.clone(), own_network: args.own_network };
-    let installed = run_installer(installation, &order).map_err(|error| {
+    let installed = install_engine(installation, &order).map_err(|error| {
         let hint = error.next_step();
         match error {
             InstallError::NoPackage { .. } | InstallError::NotExact(_) | InstallError::Registry { .. } => {
@@ -89,22 +84,6 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
     Ok(ExitCode::SUCCESS)
 }
 
-fn run_installer(installation: &Installation, order: &InstallOrder) -> Result<InstalledTree, InstallError> {
-    let sandbox = installation
-        .destination(DestinationKind::Sandbox, None)
-        .map_err(|unready| InstallError::Start(unready.into()))?;
-    let settings = installation.settings();
-    let installer = Installer {
-        home: &installation.home,
-        engines: installation.engines(),
-        admissions: installation.admissions(),
-        sandbox: &*sandbox,
-        host: HostTools { search_path: settings.search_path.clone(), user_home: settings.user_home.clone() },
-        clock: Arc::clone(installation.clock()),
-    };
-    installer.install(order)
-}
-
 /// How the draft of an admission is completed: with what a person has to judge, and with what only they can say of an agent
 /// that herma does not know.
 fn complete(name: &EngineName, lacks: &Incomplete) -> String {
@@ -116,111 +95,6 @@ fn complete(name: &EngineName, lacks: &Incomplete) -> String {
     let missing = options.iter().filter(|(field, _)| lacks.missing.contains(field));
     let options: String = missing.map(|(_, option)| *option).collect();
     format!("read its license, then `herma admit engine {name}{options}`")
-}
-
-/// Switches an engine on or off, and says what it comes to then.
-fn switch(installation: &Installation, name: &EngineName, on: bool) -> Result<EngineRow, Failure> {
-    let engine = find(installation, name)?;
-    if engine.built_in() {
-        return Err(Failure::bad_input(format!("`{name}` is part of herma and always on: it has no switch"))
-            .hint("nothing needs to be done: a contract runs with it as it is"));
-    }
-    let switches = EnabledEngines::of(&installation.home);
-    let done =
-        if on { switches.enable(name, herma_harness::SystemClock.now()) } else { switches.disable(name) };
-    done.map_err(|e| {
-        Failure::internal(format!("the switch of `{name}` could not be written: {e}"))
-            .hint("free space or make herma's home writable")
-    })?;
-    Ok(look(installation, engine))
-}
-
-/// An engine of this herma by its name.
-pub(crate) fn find<'a>(installation: &'a Installation, name: &EngineName) -> Result<&'a dyn Engine, Failure> {
-    installation.engines().get(name).ok_or_else(|| {
-        let known: Vec<_> = installation.engines().names().iter().map(ToString::to_string).collect();
-        Failure::bad_input(format!("herma has no engine `{name}`"))
-            .hint(format!("there are: {}", known.join(", ")))
-    })
-}
-
-/// What to do about an engine of which there is nothing to run yet.
-fn to_install(engine: &dyn Engine) -> Option<String> {
-    if engine.built_in() || engine.program().is_some() {
-        return None;
-    }
-    if engine.source().is_some() {
-        return Some(format!("install it with `herma engines install {}`", engine.name()));
-    }
-    let what = engine.without_source().map(str::to_owned);
-    Some(what.unwrap_or_else(|| to_admit(&engine.name())))
-}
-
-fn to_admit(name: &EngineName) -> String {
-    format!("write its admission with `herma admit engine {name} --program FILE`")
-}
-
-/// What there is to say about an engine.
-pub(crate) fn look(installation: &Installation, engine: &dyn Engine) -> EngineRow {
-    let (name, built_in) = (engine.name(), engine.built_in());
-    let digest = engine.digest().ok();
-    let (admission, admission_detail) = if built_in {
-        (Admission::BuiltIn, None)
-    } else {
-        let found = installation.admissions().find_engine(&name, digest, &installation.admission_context());
-        (found.status, Some(found.detail))
-    };
-    let enabled = built_in || EnabledEngines::of(&installation.home).is_on(&name);
-    let proofs = installation.proofs();
-    let proven_stage =
-        Stage::ALL.into_iter().take_while(|stage| proofs.status(engine, *stage).holds()).last();
-    let next_step = to_install(engine)
-        .filter(|_| engine.unconfigured().is_some() || admission == Admission::MissingAdmission)
-        .or_else(|| next_step(&name, enabled, admission, proven_stage));
-    EngineRow {
-        engine: name,
-        version: engine.version().to_owned(),
-        built_in,
-        enabled,
-        digest,
-        admission,
-        admission_detail,
-        proven_stage,
-        capabilities: engine.capabilities(),
-        next_step,
-    }
-}
-
-/// The first thing that is missing, in the order of the gates that a person opens.
-fn next_step(
-    name: &EngineName,
-    enabled: bool,
-    admission: Admission,
-    proven: Option<Stage>,
-) -> Option<String> {
-    if !enabled {
-        return Some(format!("switch it on with `herma engines enable {name}`"));
-    }
-    match admission {
-        Admission::Admitted | Admission::BuiltIn | Admission::NotApplicable => {}
-        Admission::MissingAdmission => return Some(to_admit(name)),
-        Admission::NotAdmitted => {
-            return Some(format!(
-                "complete its admission with `herma admit engine {name}`, then have an approver sign it with \
-                 `herma admit sign engine {name}`"
-            ));
-        }
-        Admission::Mismatch | Admission::InvalidAdmission | Admission::Expired => {
-            return Some(format!(
-                "`herma admissions check engine {name}` says what is wrong; then admit it again"
-            ));
-        }
-    }
-    let stage = match proven {
-        None => Stage::Gated,
-        Some(proven) => Stage::ALL.into_iter().find(|stage| *stage > proven)?,
-    };
-    Some(format!("prove stage {stage} with `herma prove --engine {name} --stage {stage}`"))
 }
 
 fn list(rows: &[EngineRow], screen: &Screen) {
@@ -267,7 +141,7 @@ fn capabilities(declared: Capabilities) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-/// Enough of a digest to tell two apart.
+/// The first digits of a digest.
 fn short(digest: Option<Digest>) -> String {
     digest.map_or_else(|| "no program".to_owned(), |digest| format!("sha256:{}", &digest.hex()[..12]))
 }

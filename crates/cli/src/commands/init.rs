@@ -1,11 +1,11 @@
 //! `herma init`: a first contract for a repository.
 
+use herma_api::make_last_component;
 use herma_core::contract::{Target, template};
 
 use crate::args;
 use crate::commands::Ended;
 use crate::commands::contract::{write_new, written};
-use crate::directories::make_last_component;
 use crate::failure::Failure;
 use crate::screen::Screen;
 

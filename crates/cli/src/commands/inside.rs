@@ -53,7 +53,7 @@ fn subcommand(first: &OsStr, mut args: impl Iterator<Item = OsString>) -> Option
     None
 }
 
-/// Asks about a tool call, and tells the agent by the exit code.
+/// Asks about a tool call, and answers the agent with the exit code.
 fn ask(socket: &Path) -> ExitCode {
     let answer = hook::ask(std::io::stdin().lock(), socket);
     if answer.allowed {

@@ -36,7 +36,7 @@ fn follow(installation: &Installation, run_id: RunId, names: &[&str], screen: &S
     let mut recovery = Recovery::new();
     let mut shown = None;
     loop {
-        // What was written before the run was closed is read after that is seen.
+        // Check for the end first, so that everything written before it is still read.
         let closed = follower.is_closed();
         for (name, tail) in &mut tails {
             let text = tail.read(closed).map_err(Failure::internal)?;

@@ -1,22 +1,18 @@
-//! `herma accept` and `herma reject`: the operator's word on what landed.
+//! `herma accept` and `herma reject`: the operator's outcome for a branch that landed.
 
 use std::process::ExitCode;
 
-use herma_api::{given_word, read_report};
+use herma_api::{OutcomeSubject, SubjectError, given_word};
 use herma_core::admission::Line;
-use herma_core::contract::{self, Target};
 use herma_core::outcome::{Outcome, OutcomeWord};
 use herma_core::signed::Signed;
 use herma_core::visible::visible_line;
-use herma_core::{Contract, Report};
-use herma_evidence::file_reading::read_regular;
-use herma_evidence::layout;
 use herma_harness::Installation;
-use herma_trust::{OutcomeError, OutcomeStatus, TakenBack};
+use herma_trust::{OutcomeError, TakenBack};
 
 use crate::args;
 use crate::commands::approvals::no_secret;
-use crate::commands::{Ended, expected_run, find_finished_run, open};
+use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
@@ -28,10 +24,10 @@ pub(crate) fn accept(args: &args::Accept, environment: &Environment, screen: &Sc
     no_secret(reason)?;
     let installation = open(environment, screen)?;
     let about = About::find(&installation, &args.run)?;
-    about.must_be_open(&installation, OutcomeWord::Accepted)?;
+    about.0.must_be_open(&installation, OutcomeWord::Accepted)?;
     about.show(screen);
     let operator = unlock(&args.unlock, &installation, environment, screen)?;
-    let outcome = installation.outcomes().accept(about.report.run_id, reason, &operator)?;
+    let outcome = installation.outcomes().accept(about.0.report.run_id, reason, &operator)?;
     let note = "the branch stays where it is; merging it is up to you";
     about.done(outcome, note, screen)
 }
@@ -40,11 +36,11 @@ pub(crate) fn reject(args: &args::Reject, environment: &Environment, screen: &Sc
     no_secret(args.reason.as_str())?;
     let installation = open(environment, screen)?;
     let about = About::find(&installation, &args.run)?;
-    about.must_be_open(&installation, OutcomeWord::Rejected)?;
+    about.0.must_be_open(&installation, OutcomeWord::Rejected)?;
     about.show(screen);
     let operator = unlock(&args.unlock, &installation, environment, screen)?;
     let (outcome, taken) =
-        installation.outcomes().reject(about.report.run_id, args.reason.as_str(), &operator)?;
+        installation.outcomes().reject(about.0.report.run_id, args.reason.as_str(), &operator)?;
     let note = match taken {
         TakenBack::Entirely => "the branch is deleted, and no trace is left in the target",
         TakenBack::ObjectsInUse => {
@@ -54,58 +50,23 @@ pub(crate) fn reject(args: &args::Reject, environment: &Environment, screen: &Sc
     about.done(outcome, note, screen)
 }
 
-/// What an outcome is about.
-struct About {
-    report: Report,
-    target: String,
-}
+/// Prints the subject of an outcome.
+struct About(OutcomeSubject);
 
 impl About {
     fn find(installation: &Installation, run: &str) -> Result<Self, Failure> {
-        let (run, dirs) = find_finished_run(installation, run)?;
-        let report = read_report(&dirs.bundle())?;
-        if let Some(mismatch) = expected_run(&run).mismatched_report(&report) {
-            return Err(OutcomeError::Broken(run.run_id, format!("identity: {mismatch}")).into());
-        }
-        let contract = read_regular(&dirs.bundle().join(layout::CONTRACT), contract::MAX_BYTES).ok();
-        let target = match contract.and_then(|bytes| Contract::parse(&bytes).ok()) {
-            Some(Contract { terms, .. }) => match terms.target {
-                Target::Repo { repo, .. } => repo.to_string(),
-                Target::Fixture(name) => format!("fixture:{name}"),
-            },
-            None => "unknown: the contract in the bundle cannot be read".to_owned(),
-        };
-        Ok(Self { report, target })
-    }
-
-    /// Refuses what would be refused anyway before anybody types a passphrase for it.
-    fn must_be_open(&self, installation: &Installation, word: OutcomeWord) -> Result<(), Failure> {
-        let run_id = self.report.run_id;
-        match (installation.outcomes().status(&self.report)?, word) {
-            // A rejection only takes away: what does not count is no obstacle to it.
-            (OutcomeStatus::Pending(_), _)
-            // Whether it was cut off and may be given again is decided where it is given.
-            | (OutcomeStatus::Void { claims: None, .. }, OutcomeWord::Accepted)
-            | (OutcomeStatus::Missing(_) | OutcomeStatus::Void { .. }, OutcomeWord::Rejected) => Ok(()),
-            (OutcomeStatus::Missing(due), OutcomeWord::Accepted) => {
-                Err(OutcomeError::TooLate(run_id, due).into())
-            }
-            (OutcomeStatus::Given(given), _) => {
-                Err(OutcomeError::Final(run_id, given_word(&given).as_str()).into())
-            }
-            (OutcomeStatus::Void { why, .. }, _) => Err(OutcomeError::Void(run_id, why).into()),
-            (OutcomeStatus::NotRequired, _) => Err(OutcomeError::NotRequired(run_id).into()),
-        }
+        let (run, _) = find_finished_run(installation, run)?;
+        Ok(Self(OutcomeSubject::find(installation, &run)?))
     }
 
     fn show(&self, screen: &Screen) {
         if screen.is_json() {
             return;
         }
-        let report = &self.report;
+        let OutcomeSubject { report, target } = &self.0;
         screen.line(format_args!("run       {}", report.run_id));
         screen.line(format_args!("contract  {}  {}", report.contract_id, report.contract_digest));
-        screen.line(format_args!("target    {}", visible_line(&self.target)));
+        screen.line(format_args!("target    {}", visible_line(target)));
         if let Some(landing) = &report.landing {
             screen.line(format_args!("branch    {}", visible_line(&landing.reference)));
             screen.line(format_args!("commit    {}", visible_line(&landing.commit)));
@@ -124,7 +85,7 @@ impl About {
     }
 
     fn done(self, outcome: Signed<Outcome>, note: &str, screen: &Screen) -> Ended {
-        let Self { report, target } = self;
+        let OutcomeSubject { report, target } = self.0;
         if screen.is_json() {
             screen.value(&OutcomeOutput {
                 schema: "herma.outcome-given/v1",
@@ -164,6 +125,15 @@ pub(crate) fn in_words(outcome: &OutcomeRow) -> String {
         Some(why) if outcome.claims.is_none() => format!("{said}: {}", visible_line(why)),
         Some(why) => format!("void: {said}; this does not count: {}", visible_line(why)),
         None => said,
+    }
+}
+
+impl From<SubjectError> for Failure {
+    fn from(error: SubjectError) -> Self {
+        match error {
+            SubjectError::Report(error) => error.into(),
+            SubjectError::Outcome(error) => error.into(),
+        }
     }
 }
 

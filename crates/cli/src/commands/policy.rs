@@ -3,23 +3,18 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use herma_api::read_contract;
+use herma_api::{PolicyQuestion, decide_case, decision_item, find_engine, read_contract, rule_item};
 use herma_core::Stage;
-use herma_core::contract::{Action, ContractId};
-use herma_core::engine::EngineName;
-use herma_core::policy_case::{Expected, PolicyCase, PolicyCases};
-use herma_core::tool::{ToolAction, ToolCall};
+use herma_core::contract::Action;
+use herma_core::policy_case::PolicyCases;
 use herma_harness::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
-use herma_policy::{ChildRun, Policies, PolicyDecision, PolicyFile, PolicyRequester, PolicyRule, Problems};
+use herma_policy::{Policies, PolicyFile, PolicyRequester, Problems};
 
 use crate::args::{self, PolicyExplain};
-use crate::commands::engines::find;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::{
-    CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
-};
+use crate::output::{PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput};
 use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn policy(command: &args::Policy, environment: &Environment, screen: &Screen) -> Ended {
@@ -31,9 +26,8 @@ pub(crate) fn policy(command: &args::Policy, environment: &Environment, screen: 
 }
 
 fn check(args: &args::PolicyCheck, environment: &Environment, screen: &Screen) -> Ended {
-    let compiled = read(&args.files, environment)?.and_then(|files| Ok(Policies::compile(&files)?));
-    let (digest, rules, problems) = match compiled {
-        Ok(policies) => (Some(policies.digest()), policies.rules().map(item).collect(), Vec::new()),
+    let (digest, rules, problems) = match PolicySource::new(&args.files, environment)?.compile() {
+        Ok(policies) => (Some(policies.digest()), policies.rules().map(rule_item).collect(), Vec::new()),
         Err(PolicyError::Wrong(Problems(problems))) => (None, Vec::new(), problems),
         Err(error) => return Err(unusable(&error)),
     };
@@ -73,7 +67,7 @@ fn test(args: &args::PolicyTest, environment: &Environment, screen: &Screen) -> 
     if cases.is_empty() {
         return Err(Failure::bad_input(format!("{shown} holds no case")));
     }
-    let cases = cases.into_iter().map(|case| decided(&policies, case)).collect::<Result<Vec<_>, _>>()?;
+    let cases = cases.into_iter().map(|case| decide_case(&policies, case)).collect::<Result<Vec<_>, _>>()?;
     let passed = cases.iter().all(|case| case.difference.is_none());
     let output = PolicyTestOutput { schema: "herma.policy-test/v1", passed, cases };
     if screen.is_json() {
@@ -102,11 +96,11 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
     let policies = compiled(&args.policies, environment)?;
     let installation = open(environment, screen)?;
     for engine in [Some(&args.engine), args.child.as_ref()].into_iter().flatten() {
-        find(&installation, engine)?;
+        find_engine(&installation, engine)?;
     }
     let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
     let terms = contract.as_ref().map(|contract| &contract.terms);
-    let asker = PolicyRequester {
+    let requester = PolicyRequester {
         run: None,
         engine: args.engine.clone(),
         contract: terms.map(|terms| terms.id.to_string()).unwrap_or_default(),
@@ -122,8 +116,8 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
         network: terms.is_some_and(|terms| !terms.egress.is_empty()),
     };
     let PolicyExplain { tool, action, resource, child, .. } = args;
-    let question = Question { tool: tool.as_deref(), action: *action, resource, child: child.as_ref() };
-    let decision = shown(&policies, question.decided(&policies, &asker)?);
+    let question = PolicyQuestion { tool: tool.as_deref(), action: *action, resource, child: child.as_ref() };
+    let decision = decision_item(&policies, question.decide(&policies, &requester)?);
     let output = PolicyExplainOutput {
         schema: "herma.policy-explain/v1",
         action: args.action,
@@ -157,99 +151,40 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
     Ok(ExitCode::SUCCESS)
 }
 
-/// The files that were named, or those of the installation.
-fn read(
-    named: &[PathBuf],
-    environment: &Environment,
-) -> Result<Result<Vec<PolicyFile>, PolicyError>, Failure> {
-    if named.is_empty() {
-        return Ok(read_policies(&environment.home()?.join(POLICY_DIR)));
+/// The files of policies: the named ones, or those of the installation.
+enum PolicySource<'a> {
+    Named(&'a [PathBuf]),
+    Directory(PathBuf),
+}
+
+impl<'a> PolicySource<'a> {
+    fn new(named: &'a [PathBuf], environment: &Environment) -> Result<Self, Failure> {
+        Ok(if named.is_empty() {
+            Self::Directory(environment.home()?.join(POLICY_DIR))
+        } else {
+            Self::Named(named)
+        })
     }
-    Ok(named.iter().map(|file: &PathBuf| read_policy(file, file.display().to_string())).collect())
+
+    fn compile(&self) -> Result<Policies, PolicyError> {
+        let files: Vec<PolicyFile> = match self {
+            Self::Directory(dir) => read_policies(dir)?,
+            Self::Named(files) => {
+                let read = |file: &PathBuf| read_policy(file, file.display().to_string());
+                files.iter().map(read).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(Policies::compile(&files)?)
+    }
 }
 
 fn compiled(named: &[PathBuf], environment: &Environment) -> Result<Policies, Failure> {
-    let files = read(named, environment)?.map_err(|error| unusable(&error))?;
-    Policies::compile(&files).map_err(|problems| unusable(&problems.into()))
+    PolicySource::new(named, environment)?.compile().map_err(|error| unusable(&error))
 }
 
 fn unusable(error: &PolicyError) -> Failure {
     if matches!(error, PolicyError::Read { .. }) {
-        return Failure::bad_input(error).hint("check the path, and what lies there");
+        return Failure::bad_input(error).hint("check the path and the file");
     }
-    Failure::bad_input(error).hint("mend it; `herma policy check` says whether it is")
-}
-
-fn decided(policies: &Policies, case: PolicyCase) -> Result<CaseItem, Failure> {
-    let asker = PolicyRequester {
-        run: None,
-        engine: case.engine,
-        contract: case.contract,
-        above: Vec::new(),
-        stage: case.stage,
-        forbidden: Action::BUILT_IN.into_iter().chain(case.forbidden).collect(),
-        network: case.network,
-    };
-    let (tool, child) = (case.tool.as_deref(), case.child.as_ref());
-    let question = Question { tool, action: case.action, resource: &case.resource, child };
-    let decision = question
-        .decided(policies, &asker)
-        .map_err(|why| Failure { what: format!("the case `{}`: {}", case.name, why.what), ..why })?;
-    let as_expected = decision.allowed == (case.expect == Expected::Allow);
-    let difference = if as_expected {
-        let by = |rules: &[String]| if rules.is_empty() { "no rule".to_owned() } else { rules.join(", ") };
-        let other = case.rules.filter(|rules| *rules != decision.rules);
-        other.map(|rules| format!("{} decides it, and not {}", by(&decision.rules), by(&rules)))
-    } else {
-        let word = if decision.allowed { "allowed" } else { "denied" };
-        Some(format!("it is {word}: {}", decision.reason))
-    };
-    Ok(CaseItem { name: case.name, difference, decision: shown(policies, decision) })
-}
-
-/// What is asked about: a tool call, or a child run of this engine.
-struct Question<'a> {
-    tool: Option<&'a str>,
-    action: ToolAction,
-    resource: &'a str,
-    child: Option<&'a EngineName>,
-}
-
-impl Question<'_> {
-    fn decided(&self, policies: &Policies, asker: &PolicyRequester) -> Result<PolicyDecision, Failure> {
-        let Self { tool, action, resource, child } = *self;
-        let subject = resource.to_owned();
-        match child {
-            None => {
-                let tool = tool.unwrap_or(action.as_str()).to_owned();
-                Ok(policies.decide(asker, &ToolCall { tool, action, subject }))
-            }
-            Some(engine) if action == ToolAction::Spawn && tool.is_none() => {
-                let named: ContractId = subject.parse().map_err(|bad| {
-                    Failure::bad_input(format!("a child run is named by its contract: {bad}"))
-                        .hint("name the `id` of the child's contract as the resource")
-                })?;
-                let child = ChildRun { engine: engine.clone(), contract: named.into() };
-                Ok(policies.decide_child(asker, &child))
-            }
-            Some(_) => {
-                Err(Failure::bad_input("a child run is asked for by the action `spawn` and by no tool")
-                    .hint("name no other action and no tool, or leave the child's engine out"))
-            }
-        }
-    }
-}
-
-fn shown(policies: &Policies, decision: PolicyDecision) -> DecisionItem {
-    let rules = policies.rules().filter(|rule| decision.rules.contains(&rule.id)).map(item).collect();
-    DecisionItem { allowed: decision.allowed, rules, does: decision.does, reason: decision.reason }
-}
-
-fn item(rule: &PolicyRule) -> RuleItem {
-    RuleItem {
-        id: rule.id.clone(),
-        file: rule.file.clone(),
-        effect: if rule.forbids { "forbid" } else { "permit" },
-        reason: rule.reason.clone(),
-    }
+    Failure::bad_input(error).hint("fix it; `herma policy check` shows whether it is valid")
 }

@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
+use herma_api::chosen_destination;
 use herma_core::engine::DestinationKind;
 use herma_destination::probe::ProbeResult;
 use herma_harness::probe_alone;
 
 use crate::args;
-use crate::commands::destinations::{choice_of, kind_of};
+use crate::commands::destinations::choice_of;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -17,7 +18,8 @@ use crate::screen::{Screen, Tone, safe_line};
 pub(crate) fn probe(args: &args::Probe, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let choice = choice_of(&installation, &args.of)?;
-    let kind: DestinationKind = args.destination.map_or_else(|| kind_of(choice.as_ref()), Into::into);
+    let kind: DestinationKind =
+        args.destination.map_or_else(|| chosen_destination(choice.as_ref()), Into::into);
     let found = installation
         .destination(kind, choice.as_ref())
         .and_then(|destination| probe_alone(&installation, destination.as_ref()))

@@ -106,7 +106,7 @@ fn note_case(screen: &Screen, n: usize, total: usize, case: &str) {
     }
 }
 
-/// Shows a climb while it goes on.
+/// Shows a climb under way.
 struct Shown<'a> {
     screen: &'a Screen,
     installation: &'a Installation,
@@ -194,7 +194,7 @@ impl From<ProveError> for Failure {
             }
             ProveError::Interrupted(_) => Self::blocked(error)
                 .hint("prove it again; the runs so far are kept, and `herma runs` lists them"),
-            // What a person can set right, such as policies that cannot be read, is no error inside herma.
+            // An error that a person can fix, such as policies that cannot be read, is not an internal one.
             ProveError::Run(error) => error.into(),
             ProveError::Ask(error) => error.into(),
             other => Self::internal(other),

@@ -1,4 +1,4 @@
-//! `herma resume`: goes on with an earlier run, as a new one.
+//! `herma resume`: continues an earlier run as a new one.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use herma_api::{find_script, read_contract, resolve_destination};
+use herma_api::{find_script, open_request, read_contract, resolve_destination};
 use herma_core::Report;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::engine::DestinationKind;
@@ -13,7 +13,6 @@ use herma_harness::{Finished, Installation, Order, RunService};
 use herma_policy::Policies;
 
 use crate::args;
-use crate::commands::approvals::open_request;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -48,7 +47,7 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
     Ok(exit_code(&finished))
 }
 
-/// What a run came to, for a person or a program.
+/// Prints the result of a run, for a person or a program.
 pub(crate) fn tell(installation: &Installation, finished: &Finished, screen: &Screen) -> Result<(), Failure> {
     let Finished { report, bundle, .. } = finished;
     if screen.is_json() {
@@ -69,7 +68,7 @@ pub(crate) fn tell(installation: &Installation, finished: &Finished, screen: &Sc
     Ok(())
 }
 
-/// What to type next where nothing but an approval could help; a denial is not asked about again.
+/// The next command where only an approval is missing; after a denial there is none.
 fn how_to_get_approved(args: &args::Run, installation: &Installation, report: &Report) -> Option<String> {
     let lacks = |record: &BlockerRecord| {
         use Blocker as B;
@@ -119,7 +118,7 @@ pub(crate) fn exit_code(finished: &Finished) -> ExitCode {
     }
 }
 
-/// The verdict as a person reads it, and where the evidence lies.
+/// Prints the verdict and the directory of the evidence.
 pub(crate) fn show_verdict(report: &Report, bundle: &Path, screen: &Screen) {
     show_result(report, screen);
     screen.line(format_args!("  evidence {}", bundle.display()));

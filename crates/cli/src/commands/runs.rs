@@ -2,15 +2,13 @@
 
 use std::process::ExitCode;
 
-use herma_api::{outcome_row, read_report};
-use herma_core::Status;
-use herma_core::store::{RunQuery, RunSummary, Store as _};
-use herma_harness::Installation;
+use herma_api::run_rows;
+use herma_core::store::RunQuery;
 
 use crate::args;
-use crate::commands::{Ended, expected_run, find_run, open, outcome};
+use crate::commands::{Ended, find_run, open, outcome};
 use crate::environment::Environment;
-use crate::output::{OutcomeRow, RunRow, RunsOutput};
+use crate::output::{RunRow, RunsOutput};
 use crate::screen::{Screen, Tone};
 
 pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen) -> Ended {
@@ -21,9 +19,7 @@ pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen
         before: before.map(|(run, _)| run.run_id),
         status: args.status.map(Into::into),
     };
-    let runs = installation.store.runs(&query)?;
-    let runs: Vec<RunRow> =
-        runs.into_iter().map(|run| RunRow { outcome: outcome_of(&installation, &run), run }).collect();
+    let runs = run_rows(&installation, &query)?;
     if screen.is_json() {
         let full = u32::try_from(runs.len()).is_ok_and(|n| n == args.limit);
         let next_before = runs.last().filter(|_| full).map(|row| row.run.run_id);
@@ -49,17 +45,4 @@ pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen
         ));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Where the run stands with its operator. Only what landed asks for an outcome, and a bundle that cannot be read is
-/// for `herma verify` to judge, not for a list.
-fn outcome_of(installation: &Installation, run: &RunSummary) -> Option<OutcomeRow> {
-    if !run.stage.needs_outcome() || run.status != Some(Status::Pass) {
-        return None;
-    }
-    let report = read_report(&installation.home.run(run.run_id).bundle()).ok()?;
-    if expected_run(run).mismatched_report(&report).is_some() {
-        return None;
-    }
-    outcome_row(installation, &report).ok().flatten()
 }

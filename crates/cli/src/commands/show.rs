@@ -1,11 +1,10 @@
 //! `herma show`: a run's report, and what its engine called.
 
-mod calls;
 mod tree;
 
 use std::process::ExitCode;
 
-use herma_api::{outcome_row, read_report, run_tree};
+use herma_api::{expected_run, outcome_row, read_report, run_calls, run_tree};
 use herma_core::Report;
 use herma_core::store::RunSummary;
 use herma_evidence::layout;
@@ -14,7 +13,7 @@ use herma_harness::Installation;
 use herma_home::RunDirs;
 
 use crate::args;
-use crate::commands::{Ended, expected_run, find_finished_run, open, outcome};
+use crate::commands::{Ended, find_finished_run, open, outcome};
 use crate::environment::Environment;
 use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
 use crate::screen::{Screen, Tone, safe, safe_line};
@@ -32,8 +31,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
         screen.value(&report)?;
     } else {
         screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
-        let all_asked = report.tools.as_ref().is_some_and(|tools| tools.asked > 0 && tools.unasked == 0);
-        let called = calls::read(&dirs.bundle(), all_asked);
+        let called = run_calls(&dirs.bundle(), &report);
         if !called.lines.is_empty() {
             screen.line("\n## What the engine called\n");
             for line in &called.lines {
@@ -58,7 +56,7 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
                 screen.line(format_args!("next: `herma accept {run}` or `herma reject {run} --reason TEXT`"));
             }
         }
-        screen.line(format_args!("\nThe evidence lies in {}", dirs.bundle().display()));
+        screen.line(format_args!("\nThe evidence is in {}", dirs.bundle().display()));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_api::trust_chain_help;
 use herma_harness::Installation;
 use herma_trust::{Approvers, TrustError, adopt};
 
@@ -72,14 +73,15 @@ fn start(
 
 impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Self {
-        let hint = "docs/approvals.md#the-trust-chain says what can be done";
-        match error {
+        let next_step = trust_chain_help(&error).map(str::to_owned);
+        let failure = match error {
             TrustError::Io { .. } | TrustError::Record(_) | TrustError::NoKey => Self::internal(error),
-            TrustError::NotAdopted(_) | TrustError::Started { .. } => Self::bad_input(error).hint(hint),
+            TrustError::NotAdopted(_) | TrustError::Started { .. } => Self::bad_input(error),
             TrustError::Broken { .. }
             | TrustError::Changed
             | TrustError::RolledBack { .. }
-            | TrustError::Missing => Self::blocked(error).hint(hint),
-        }
+            | TrustError::Missing => Self::blocked(error),
+        };
+        Self { next_step, ..failure }
     }
 }

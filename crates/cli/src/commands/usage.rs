@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 
 use herma_core::report::Usage;
-use herma_core::store::UsageStore as _;
 
 use crate::args;
 use crate::commands::{Ended, open};
@@ -14,7 +13,7 @@ use crate::screen::{Screen, safe_line};
 pub(crate) fn usage(args: &args::Usage, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let by = args.by.into();
-    let rows = installation.store.usage(by)?;
+    let rows = installation.store.call(|store| store.usage(by))?;
     let total = rows.iter().fold(Usage::NONE, |sum, row| sum.plus(row.usage));
     if screen.is_json() {
         screen.value(&UsageOutput { schema: "herma.usage/v1", by, rows, total })?;
@@ -29,7 +28,7 @@ pub(crate) fn usage(args: &args::Usage, environment: &Environment, screen: &Scre
     let line = |key: &str, usage: &Usage| {
         let unsettled = match usage.unsettled {
             0 => String::new(),
-            calls => format!("  ({calls} unsettled, charged at the most)"),
+            calls => format!("  ({calls} calls with unknown usage, counted at their maximum)"),
         };
         screen.line(format_args!(
             "{key:width$}  {:>7} calls  {:>10} in  {:>10} out  {:>12} charged  ${}{unsettled}",

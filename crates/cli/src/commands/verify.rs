@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use herma_api::expected_run;
 use herma_evidence::file_reading::read_named;
 use herma_evidence::keys::MAX_KEY_BYTES;
 use herma_evidence::verify::{CheckList, CheckOutcome, ExpectedRun};
@@ -13,7 +14,7 @@ use herma_home::{HomePlace, check_home};
 use herma_trust::{Approvers, TrustLog, verify_bundle, verify_run};
 
 use crate::args;
-use crate::commands::{Ended, expected_run, find_finished_run, open};
+use crate::commands::{Ended, find_finished_run, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::VerifyOutput;
@@ -97,7 +98,7 @@ fn find_bundle(
     Ok((dirs.bundle(), Some(expected_run(&run))))
 }
 
-/// Whether anything of a bundle is there: then what is missing is for the checks to say.
+/// Whether any file of a bundle exists; the checks report missing ones.
 fn looks_like_a_bundle(dir: &Path) -> bool {
     [layout::REPORT, layout::ATTESTATION, layout::EVENTS, layout::CONTRACT]
         .iter()
@@ -105,11 +106,11 @@ fn looks_like_a_bundle(dir: &Path) -> bool {
 }
 
 /// The keys that were given, for evidence and outcomes alike; else this installation's own and those of its approvers.
-/// A machine without any trusts nobody.
+/// A machine without keys trusts no signer.
 fn trust(args: &args::Verify, environment: &Environment, screen: &Screen) -> Result<Trust, Failure> {
     if !args.key.is_empty() {
         let keys = read_keys(&args.key)?;
-        // Nobody said whose they are.
+        // Their owners are unknown.
         let approvers = keys.iter().map(|key| TrustedApprover { name: None, key: key.clone() }).collect();
         return Ok(Trust { keys, approvers });
     }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use super::review::ReviewTrigger;
 
-/// What a draft lacks.
+/// The fields that a draft lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Incomplete {
     /// Fields that are empty.

@@ -57,7 +57,7 @@ impl AdmissionDraft {
         to_yaml(&self.fields())
     }
 
-    /// What it is about.
+    /// The name of the thing that it admits.
     #[must_use]
     pub fn id(&self) -> AdmissionId {
         match self {
@@ -67,7 +67,7 @@ impl AdmissionDraft {
         }
     }
 
-    /// What it lacks before it can be signed; none if nothing.
+    /// The fields that it lacks before it can be signed; none if it is complete.
     #[must_use]
     pub fn lacks(&self) -> Option<Incomplete> {
         match self {
@@ -114,7 +114,7 @@ impl AdmissionDraft {
 pub struct BadField {
     /// Which field.
     pub field: &'static str,
-    /// What is wrong.
+    /// The problem.
     pub why: String,
 }
 
@@ -145,7 +145,7 @@ fn kind_of(text: &str) -> Result<AdmissionKind, BadAdmission> {
     value.parse().map_err(|why: String| BadAdmission::new(why, "").at(place, 7))
 }
 
-/// What stands in a comment is read by the same people.
+/// Checks comments too: the same people read them.
 fn check_comments(text: &str) -> Result<(), BadAdmission> {
     for (at, line) in text.lines().enumerate() {
         let begins = line

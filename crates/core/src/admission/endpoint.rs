@@ -1,9 +1,9 @@
-//! Finds where something is reached: URLs, hosts with ports, addresses. An admission says what is let in; where it is
-//! reached is nobody's business who reads the record.
+//! Finds endpoints: URLs, hosts with ports, addresses. An admission names the thing that it permits; its endpoint is
+//! not for readers of the record.
 
 use std::net::IpAddr;
 
-/// What admissions do not hold.
+/// The name of a value that no admission may have.
 const URL: &str = "a URL";
 const HOST_AND_PORT: &str = "a host with a port";
 const ADDRESS: &str = "an address";
@@ -19,7 +19,7 @@ pub(super) fn endpoint_in(text: &str) -> Option<&'static str> {
     words(text).find_map(|word| if is_url(word) { Some(URL) } else { bare_endpoint(word) })
 }
 
-/// What is wrong with the URLs of a text that may hold some, or an endpoint that is no URL.
+/// The problem of the URLs in a text that may have some, or of an endpoint that is no URL.
 pub(super) fn bad_url_in(text: &str) -> Option<&'static str> {
     words(text).find_map(|word| match word.split_once("://") {
         Some((_, rest)) => bad_url(rest),
@@ -43,7 +43,7 @@ fn bad_url(rest: &str) -> Option<&'static str> {
     bare_endpoint(host).or_else(|| (host.is_empty() || authority.contains('[')).then_some(ADDRESS))
 }
 
-/// What stands between blanks, quotes and other marks that are no part of a URL.
+/// The parts between blanks, quotes and other characters that no URL has.
 fn words(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| c.is_whitespace() || "\"'`<>(){}|,;=".contains(c)).filter(|word| !word.is_empty())
 }
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_endpoint_is_let_through() {
+    fn other_text_is_not_taken_for_an_endpoint() {
         for text in [
             "Ada Lovelace <ada@example.org>",
             "Apache-2.0: see LICENSE",

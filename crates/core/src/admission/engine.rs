@@ -39,7 +39,7 @@ pub struct EngineDraft {
     /// The command that gets and builds it.
     #[serde(default)]
     pub retrieval: Option<Line>,
-    /// What its license is.
+    /// Its license.
     #[serde(default)]
     pub license: Option<Line>,
     /// Whether the license question is settled. If not, the engine is admitted to stages 1 and 2 only.
@@ -48,10 +48,10 @@ pub struct EngineDraft {
     /// The digest of everything that runs.
     #[serde(default)]
     pub digest: Option<Digest>,
-    /// What the program says it is.
+    /// The identity that the program reports.
     #[serde(default)]
     pub identity: Option<Line>,
-    /// What makes a review due.
+    /// The conditions that make a review due.
     #[serde(default)]
     pub review_trigger: Option<ReviewTrigger>,
     /// When the admission ends.
@@ -72,13 +72,13 @@ pub struct EngineAdmission {
     pub pin: Line,
     /// The command that gets and builds it.
     pub retrieval: Line,
-    /// What its license is.
+    /// Its license.
     pub license: Line,
     /// Whether the license question is settled.
     pub license_resolved: bool,
     /// The digest of everything that runs.
     pub digest: Digest,
-    /// What the program says it is.
+    /// The identity that the program reports.
     pub identity: String,
     /// When it has to be looked at again.
     pub review: Review,

@@ -7,18 +7,18 @@ use std::fmt::Write as _;
 pub struct Field {
     /// Its key.
     pub key: &'static str,
-    /// What stands there.
+    /// The value.
     pub value: FieldValue,
 }
 
-/// What a field holds.
+/// The value of a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FieldValue {
     /// Nothing yet.
     Empty,
     /// A value that herma understands: a name of its own, a digest, a date, yes or no.
     Word(String),
-    /// Text that somebody wrote.
+    /// Text that a person wrote.
     Text(String),
     /// Several texts.
     List(Vec<String>),
@@ -37,7 +37,7 @@ impl Field {
         Self { key, value: value.map_or(FieldValue::Empty, FieldValue::List) }
     }
 
-    /// The texts that somebody wrote into it.
+    /// The texts that a person wrote into it.
     pub fn texts(&self) -> impl Iterator<Item = &str> {
         let (one, many) = match &self.value {
             FieldValue::Text(text) => (Some(text.as_str()), [].as_slice()),

@@ -51,11 +51,11 @@ pub enum NetworkClass {
 pub struct ModelDraft {
     /// `model`.
     pub kind: ModelKind,
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: ProviderName,
     /// Its exact name.
     pub model: ModelName,
-    /// Who serves it at run time, where that is a bridge that speaks for the provider.
+    /// The provider that serves it at run time, if that is a bridge to the provider.
     #[serde(default)]
     pub runtime_provider: Option<ProviderName>,
     /// Where the credential comes from.
@@ -64,7 +64,7 @@ pub struct ModelDraft {
     /// Which network it is reached over.
     #[serde(default)]
     pub network: Option<NetworkClass>,
-    /// What makes a review due.
+    /// The conditions that make a review due.
     #[serde(default)]
     pub review_trigger: Option<ReviewTrigger>,
     /// When the admission ends.
@@ -77,7 +77,7 @@ pub struct ModelDraft {
 pub struct ModelAdmission {
     /// The model.
     pub model: ModelRef,
-    /// Who serves it at run time, where that is a bridge that speaks for the provider.
+    /// The provider that serves it at run time, if that is a bridge to the provider.
     pub runtime_provider: Option<ProviderName>,
     /// Where the credential comes from.
     pub credential_source: CredentialSource,

@@ -1,4 +1,4 @@
-//! What admissions are about, by name.
+//! The names of the things that admissions permit.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -42,7 +42,7 @@ checked_text!(
 /// A model by its provider and its exact name, written `provider/model`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ModelRef {
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: ProviderName,
     /// Its exact name.
     pub model: ModelName,
@@ -64,7 +64,7 @@ impl fmt::Display for ModelRef {
     }
 }
 
-/// What one admission is about.
+/// The thing that an admission permits.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum AdmissionId {
     /// An engine.
@@ -76,7 +76,7 @@ pub enum AdmissionId {
 }
 
 impl AdmissionId {
-    /// What is called `name` among those of a kind.
+    /// The thing of this kind with this name.
     pub fn parse(kind: AdmissionKind, name: &str) -> Result<Self, String> {
         match kind {
             AdmissionKind::Engine => name.parse().map(Self::Engine),
@@ -105,7 +105,7 @@ impl AdmissionId {
         }
     }
 
-    /// What the file of this name, without its ending, is about.
+    /// The thing that a file of this name, without its extension, admits.
     #[must_use]
     pub fn from_file_stem(kind: AdmissionKind, stem: &str) -> Option<Self> {
         let mut name = String::new();
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_name_is_refused() {
+    fn an_invalid_name_is_refused() {
         for name in ["", "gpt", "/gpt", "openai/", "OpenAI/gpt", "openai/a b", "../x/y", "o/\u{e9}"] {
             assert!(name.parse::<ModelRef>().is_err(), "{name}");
         }

@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a review depends on. All of it comes in as values.
+/// The values that a review depends on.
 #[derive(Clone, Copy)]
 pub struct ReviewFacts<'a> {
     /// The time.
@@ -21,7 +21,7 @@ pub struct ReviewFacts<'a> {
     pub runs: &'a dyn Fn() -> Option<u64>,
 }
 
-/// What makes a review due.
+/// A condition that makes a review due.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "TriggerFields", into = "TriggerFields")]
 #[schemars(with = "TriggerFields")]
@@ -30,7 +30,7 @@ pub enum ReviewTrigger {
     Date(Date),
     /// After this many runs since the signature: of the engine, or for models and targets of the whole installation.
     Runs(u32),
-    /// When herma is another version than this one: `0.1` stands for every `0.1.x`.
+    /// When herma is another version than this one: `0.1` means every `0.1.x`.
     HermaVersion(String),
     /// When the engine's program is another than the admitted one. For engines only.
     DigestChange,
@@ -46,7 +46,7 @@ struct TriggerFields {
     /// After this many runs since the signature.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     runs: Option<u32>,
-    /// When herma is another version than this one: `0.1` stands for every `0.1.x`.
+    /// When herma is another version than this one: `0.1` means every `0.1.x`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     herma_version: Option<String>,
     /// When the engine's program is another than the admitted one. For engines only; only `true` means something.
@@ -145,7 +145,7 @@ pub struct Review {
 }
 
 impl Review {
-    /// None where there is neither, because then nobody would ever look again.
+    /// None if there is neither, because then no review would ever be due.
     #[must_use]
     pub fn new(trigger: Option<ReviewTrigger>, expires_at: Option<Timestamp>) -> Option<Self> {
         (trigger.is_some() || expires_at.is_some()).then_some(Self { trigger, expires_at })

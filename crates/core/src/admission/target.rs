@@ -23,7 +23,7 @@ pub enum TargetKind {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum RiskClass {
-    /// A mistake costs little, and nothing critical depends on it. The only class that is let in.
+    /// A mistake costs little, and nothing critical depends on it. The only class that can be admitted.
     LowRiskNoncritical,
     /// A mistake costs time or money.
     Moderate,
@@ -39,10 +39,10 @@ pub struct TargetDraft {
     pub kind: TargetKind,
     /// The name that contracts and reports call it by.
     pub name: TargetName,
-    /// The repository's directory. It stands here and nowhere else.
+    /// The repository's directory. It is in no other record.
     #[serde(default)]
     pub path: Option<AbsolutePath>,
-    /// Whose it is.
+    /// Its owner.
     #[serde(default)]
     pub owner: Option<Line>,
     /// How one knows.
@@ -51,25 +51,25 @@ pub struct TargetDraft {
     /// How much is at stake.
     #[serde(default)]
     pub risk_class: Option<RiskClass>,
-    /// Why it is let in.
+    /// The reason of the admission.
     #[serde(default)]
     pub rationale: Option<Line>,
-    /// What may change, whatever a contract says: at least one pattern.
+    /// The paths that may change, whatever a contract allows: at least one pattern.
     #[serde(default)]
     pub allowed_paths: Option<Patterns>,
-    /// What may not change, whatever a contract says; an empty list adds nothing to the built-in one.
+    /// The paths that may not change, whatever a contract allows; an empty list adds nothing to the built-in one.
     #[serde(default)]
     pub forbidden_paths: Option<Vec<Pattern>>,
-    /// What may not be done, whatever a contract says; an empty list adds nothing to the built-in one.
+    /// The actions that are forbidden, whatever a contract allows; an empty list adds nothing to the built-in one.
     #[serde(default)]
     pub forbidden_actions: Option<Vec<Action>>,
-    /// What makes a review due.
+    /// The conditions that make a review due.
     #[serde(default)]
     pub review_trigger: Option<ReviewTrigger>,
     /// When the admission ends, beside the trigger.
     #[serde(default)]
     pub expires_at: Option<Timestamp>,
-    /// Whether an operator has to accept or reject each result: only `true` is let in.
+    /// Whether an operator has to accept or reject each result: only `true` can be admitted.
     #[serde(default)]
     pub operator_outcome_required: Option<bool>,
 }
@@ -85,19 +85,19 @@ pub struct TargetAdmission {
     pub name: TargetName,
     /// The repository's directory. Reports, bundles and messages never hold it.
     pub path: AbsolutePath,
-    /// Whose it is.
+    /// Its owner.
     pub owner: Line,
     /// How one knows.
     pub ownership_evidence: Line,
     /// Always `low_risk_noncritical`: a draft of another class is never complete.
     pub risk_class: RiskClass,
-    /// Why it is let in.
+    /// The reason of the admission.
     pub rationale: Line,
-    /// What may change, whatever a contract says.
+    /// The paths that may change, whatever a contract allows.
     pub allowed_paths: Patterns,
-    /// What may not change, whatever a contract says.
+    /// The paths that may not change, whatever a contract allows.
     pub forbidden_paths: Vec<Pattern>,
-    /// What may not be done, whatever a contract says.
+    /// The actions that are forbidden, whatever a contract allows.
     pub forbidden_actions: Vec<Action>,
     /// When it has to be looked at again.
     pub review: Review,
@@ -138,7 +138,7 @@ impl TargetDraft {
         }
     }
 
-    /// The record, if everything is there and it is of the one class that is let in.
+    /// The record, if it is complete and of the one class that can be admitted.
     pub fn complete(&self) -> Result<TargetAdmission, Incomplete> {
         let mut lacks = Incomplete::default();
         let path = lacks.need("path", self.path.as_ref());

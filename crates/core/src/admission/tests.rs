@@ -1,4 +1,4 @@
-//! What an admission file may say, and what it may not.
+//! Which admission files are valid, and which are not.
 
 use proptest::prelude::*;
 
@@ -100,8 +100,8 @@ fn an_empty_draft_shows_every_key() {
 }
 
 #[test]
-fn what_is_left_out_or_empty_is_named_as_missing() {
-    /// What need not be there while the other is.
+fn a_missing_or_empty_field_is_named() {
+    /// Keys that may be missing.
     const OPTIONAL: [&str; 2] = ["runtime_provider", "expires_at"];
     for kind in AdmissionKind::ALL {
         let names: &[&str] = match kind {
@@ -234,7 +234,7 @@ fn an_endpoint_is_refused_in_every_field() {
 }
 
 #[test]
-fn what_a_reader_would_not_see_is_refused_in_every_field() {
+fn invisible_characters_are_refused_in_every_field() {
     for kind in AdmissionKind::ALL {
         for key in texts(kind) {
             for hidden in ["a\u{202e}b", "a\u{200b}b", "a\u{7}b", "a\nb"] {

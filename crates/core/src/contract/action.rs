@@ -1,4 +1,4 @@
-//! What an agent can try to do to the world.
+//! The outward actions that an agent can attempt.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -196,7 +196,7 @@ impl From<Patterns> for Vec<Pattern> {
     }
 }
 
-/// What a contract is about.
+/// The target of a contract.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(try_from = "TargetFields", into = "TargetFields")]
 #[schemars(with = "TargetFields")]
@@ -350,7 +350,7 @@ where
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModelChoice {
-    /// Who serves it.
+    /// The provider that serves it.
     pub provider: String,
     /// Its exact name.
     pub model: String,
@@ -363,7 +363,7 @@ pub struct ModelChoice {
 }
 
 impl ModelChoice {
-    /// The provider and the name of a model of `fallback` or `auxiliary`. What stands before the first `/` is the
+    /// The provider and the name of a model of `fallback` or `auxiliary`. The part before the first `/` is the
     /// provider.
     #[must_use]
     pub fn named<'a>(&'a self, model: &'a str) -> (&'a str, &'a str) {

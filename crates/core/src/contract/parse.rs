@@ -24,7 +24,7 @@ struct Egress {
 }
 
 impl BadContract {
-    /// What is wrong with entry number `at` of the key `egress` of a contract that can be read.
+    /// The problem of entry number `at` of the key `egress` of a contract that can be read.
     #[must_use]
     pub fn of_egress(bytes: &[u8], at: usize, problem: String) -> Self {
         let bad = Self::new(problem, "");

@@ -15,7 +15,7 @@ pub use super::egress_data::{EgressDecided, EgressDecision};
 use crate::approval::ApprovalId;
 use crate::approver::ApproverName;
 use crate::blocker::{Blocker, BlockerRecord};
-use crate::child::ChildEnd;
+use crate::child_end::ChildEnd;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 use crate::engine::{DestinationKind, EngineName};
@@ -98,7 +98,7 @@ impl EventData {
     }
 }
 
-/// The `data` of a written event: its payload, or what stands in its place.
+/// The `data` of a written event: its payload, or the value that replaces it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum WrittenData {
@@ -291,7 +291,7 @@ pub struct ToolEvaluated {
     pub tool: String,
     /// The command or the subject of the call.
     pub command: String,
-    /// What the tool does; none for a PATH shim.
+    /// The action of the tool; none for a PATH shim.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub action: Option<ToolAction>,
     /// The actions that the command would take outside.
@@ -451,7 +451,7 @@ impl RunCompleted {
     }
 
     /// From an event's data; keys that others added are left alone.
-    pub fn from_data(data: &Map<String, Value>) -> Result<Self, String> {
-        serde_json::from_value(Value::Object(data.clone())).map_err(|e| e.to_string())
+    pub fn from_data(data: &Map<String, Value>) -> Result<Self, serde_json::Error> {
+        serde_json::from_value(Value::Object(data.clone()))
     }
 }

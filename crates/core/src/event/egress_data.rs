@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::Action;
-use crate::egress::EgressUse;
+use crate::egress_use::EgressUse;
 
 /// `egress.decided`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

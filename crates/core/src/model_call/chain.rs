@@ -23,7 +23,7 @@ pub struct Chain {
 pub struct Broken {
     /// The place in the chain, from 0.
     pub seq: u64,
-    /// What is wrong with the line.
+    /// The problem of the line.
     pub problem: String,
 }
 
@@ -34,7 +34,7 @@ impl Chain {
         Self { run: run.to_owned(), seq: 0, prev: Digest::of(b""), numbers: Numbers::default() }
     }
 
-    /// Whose calls these are.
+    /// The run that made these calls.
     #[must_use]
     pub fn run(&self) -> &str {
         &self.run

@@ -1,40 +1,40 @@
-//! What calls add up to.
+//! The sums of a chain's calls.
 
 use std::collections::BTreeMap;
 
 use super::{Attempt, Charge, Ended, ModelCall, TokensUsed};
 use crate::budget::{Day, LARGEST};
 
-/// What the calls of a chain add up to.
+/// The sums of a chain's calls.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Records.
     pub records: u64,
     /// Of these: what herma refused.
     pub refused: u64,
-    /// What all of them are charged at.
+    /// The charges of all of them.
     pub charged: Charge,
-    /// Of these: calls that are charged at the most, because nobody knows what they cost.
+    /// Of these: calls that are charged at the maximum, because their cost is unknown.
     pub unsettled: u64,
-    /// What those are charged at.
+    /// The charges of those.
     pub unsettled_charged: Charge,
     /// The tokens of all calls that say what they used.
     pub used: TokensUsed,
     /// How many calls of their client's tools the answers ask for.
     pub tool_calls: u64,
-    /// What attempts are charged at, by upstream and by the model as that upstream calls it. A call that was interrupted
+    /// The charges of attempts, by upstream and by the model as that upstream calls it. A call that was interrupted
     /// names no attempt: it is in `charged` only.
     pub by_model: BTreeMap<String, BTreeMap<String, ModelSums>>,
-    /// What is charged, by the day on which a call came in.
+    /// The charges, by the day on which a call came in.
     pub by_day: BTreeMap<Day, Charge>,
 }
 
-/// What the attempts at one model add up to.
+/// The sums of the attempts at one model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModelSums {
     /// Attempts.
     pub attempts: u64,
-    /// What they are charged at.
+    /// Their charges.
     pub charged: Charge,
     /// The tokens of those that say what they used.
     pub used: TokensUsed,
@@ -60,7 +60,7 @@ impl Sums {
         for attempt in earlier {
             self.attempt(attempt, None);
         }
-        // What was used is what the last one used: no other answered.
+        // The last attempt used the tokens: no other answered.
         self.attempt(last, call.used.as_ref());
     }
 

@@ -9,7 +9,7 @@ fn refused() -> Unchained {
         asked: "gpt-5".to_owned(),
         attempts: Vec::new(),
         charged: Charge::default(),
-        door: Door::Chat,
+        endpoint: Endpoint::Chat,
         ended: Ended::Refused,
         first_byte_us: None,
         latency_us: 90,
@@ -211,8 +211,9 @@ proptest! {
         kinds in (0..6_usize, 0..7_usize),
         nanosecond in 0..i64::MAX / 4,
     ) {
-        let doors = [
-            Door::Chat, Door::Completions, Door::CountTokens, Door::Embeddings, Door::Messages, Door::Responses,
+        let endpoints = [
+            Endpoint::Chat, Endpoint::Completions, Endpoint::CountTokens, Endpoint::Embeddings, Endpoint::Messages,
+            Endpoint::Responses,
         ];
         let endings = [
             Ended::Answered, Ended::Uncounted, Ended::Refused, Ended::Failed, Ended::Cut, Ended::ClientLeft,
@@ -225,7 +226,7 @@ proptest! {
             attempts,
             call: numbers.0,
             charged,
-            door: doors[kinds.0],
+            endpoint: endpoints[kinds.0],
             ended: endings[kinds.1],
             first_byte_us: numbers.0,
             latency_us: numbers.1,

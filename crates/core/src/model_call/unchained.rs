@@ -1,8 +1,8 @@
-//! What is known of a call before it has its place in the chain.
+//! A call before it has its place in the chain.
 
 use jiff::Timestamp;
 
-use super::{Attempt, Charge, Door, Ended, ModelCall, TokensUsed};
+use super::{Attempt, Charge, Ended, Endpoint, ModelCall, TokensUsed};
 use crate::Digest;
 use crate::budget::LARGEST;
 
@@ -18,23 +18,23 @@ pub struct Unchained {
     pub asked: String,
     /// Every upstream that was tried, in order.
     pub attempts: Vec<Attempt>,
-    /// What it is charged at.
+    /// Its charge.
     pub charged: Charge,
     /// Which API was called.
-    pub door: Door,
+    pub endpoint: Endpoint,
     /// How it ended.
     pub ended: Ended,
     /// Microseconds until the first byte of the answer.
     pub first_byte_us: Option<u64>,
     /// Microseconds until its end.
     pub latency_us: u64,
-    /// Why it was refused or failed, in one word that programs know.
+    /// Why it was refused or failed, as a code for programs.
     pub reason: Option<String>,
     /// The digest of the request's body as the client sent it.
     pub request: Digest,
     /// The digest of the answer's body as the client got it.
     pub response: Option<Digest>,
-    /// What herma changed in the request, by name.
+    /// The changes of herma to the request, by name.
     pub rewrites: Vec<String>,
     /// Whether it is charged at what it cost.
     pub settled: bool,
@@ -48,7 +48,7 @@ pub struct Unchained {
     pub time: Timestamp,
     /// How many calls of its client's tools the answer asks for.
     pub tool_calls: u64,
-    /// What it used, where that is known.
+    /// The tokens that it used, if known.
     pub used: Option<TokensUsed>,
 }
 
@@ -76,7 +76,7 @@ impl Unchained {
             attempts: self.attempts.into_iter().map(bounded).collect(),
             call,
             charged: self.charged.bounded(),
-            door: self.door,
+            endpoint: self.endpoint,
             ended: self.ended,
             first_byte_us: self.first_byte_us.map(exact),
             latency_us: exact(self.latency_us),

@@ -23,23 +23,33 @@ pub(super) struct Daemon {
     _alive: oneshot::Sender<()>,
 }
 
+/// Why there is no connection to the daemon.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ConnectError {
+    #[error("its path is not UTF-8")]
+    SocketPath,
+    #[error("{0}")]
+    Client(#[from] Error),
+    #[error("{0}")]
+    Thread(#[from] io::Error),
+    #[error("no answer within {seconds} seconds")]
+    Timeout { seconds: u64 },
+}
+
 impl Daemon {
     /// Starts the thread and negotiates the API version.
-    pub(super) fn connect(socket: &Path, at_most: Duration) -> Result<Self, String> {
-        let said = |error: &dyn std::error::Error| error.to_string();
-        let path = socket.to_str().ok_or("its path is no text")?;
-        let client = Client::connect_with_unix(path, RESPONSE_TIMEOUT.as_secs(), API_DEFAULT_VERSION)
-            .map_err(|e| said(&e))?;
-        let runtime = Builder::new_current_thread().enable_all().build().map_err(|e| said(&e))?;
+    pub(super) fn connect(socket: &Path, at_most: Duration) -> Result<Self, ConnectError> {
+        let path = socket.to_str().ok_or(ConnectError::SocketPath)?;
+        let client = Client::connect_with_unix(path, RESPONSE_TIMEOUT.as_secs(), API_DEFAULT_VERSION)?;
+        let runtime = Builder::new_current_thread().enable_all().build()?;
         let handle = runtime.handle().clone();
         let (alive, gone) = oneshot::channel::<()>();
         let serve = move || drop(runtime.block_on(gone));
-        thread::Builder::new().name("docker".to_owned()).spawn(serve).map_err(|e| said(&e))?;
+        thread::Builder::new().name("docker".to_owned()).spawn(serve)?;
         let negotiate = async move { tokio::time::timeout(at_most, client.negotiate_version()).await };
-        match wait(&handle, negotiate).map_err(|e| said(&e))? {
-            Ok(Ok(client)) => Ok(Self { client, handle, _alive: alive }),
-            Ok(Err(error)) => Err(said(&error)),
-            Err(_) => Err(format!("no answer within {} seconds", at_most.as_secs())),
+        match wait(&handle, negotiate)? {
+            Ok(client) => Ok(Self { client: client?, handle, _alive: alive }),
+            Err(_) => Err(ConnectError::Timeout { seconds: at_most.as_secs() }),
         }
     }
 

@@ -64,7 +64,7 @@ pub(super) fn socket(named: Option<&str>) -> Result<PathBuf, Unready> {
 /// Finds the daemon that listens at this socket.
 pub(super) fn find(socket: &Path) -> Result<Arc<Daemon>, Unready> {
     reach(socket)?;
-    Daemon::connect(socket, CONNECT_TIMEOUT).map(Arc::new).map_err(|said| not_docker(socket, &said))
+    Daemon::connect(socket, CONNECT_TIMEOUT).map(Arc::new).map_err(|error| not_docker(socket, &error))
 }
 
 /// Connects to the socket itself: the four ways to fail have four different remedies.
@@ -92,13 +92,13 @@ fn reach(socket: &Path) -> Result<(), Unready> {
             "`sudo usermod -aG docker $USER`, then log in again. Mind that who may use Docker is as good as root on \
              this machine; the destination `sandbox` needs no such right",
         ),
-        _ => not_docker(socket, &error.to_string()),
+        _ => not_docker(socket, &error),
     })
 }
 
-fn not_docker(socket: &Path, said: &str) -> Unready {
+fn not_docker(socket: &Path, why: &dyn std::fmt::Display) -> Unready {
     unready(
-        format!("what is at {} is not Docker: {said}", socket.display()),
+        format!("what is at {} is not Docker: {why}", socket.display()),
         "name Docker's own socket: DOCKER_HOST=unix:///var/run/docker.sock (`docker context ls` lists what is known)",
     )
 }
@@ -110,11 +110,11 @@ pub(super) fn examine(
     pin: &ImagePin,
     runtime_name: Option<&str>,
 ) -> Result<DaemonFacts, Unready> {
-    let failed = |error: io::Error| not_docker(socket, &error.to_string());
+    let failed = |error: io::Error| not_docker(socket, &error);
     let version = daemon.ask(|client| async move { client.version().await }).map_err(failed)?;
     let info = daemon.ask(|client| async move { client.info().await }).map_err(failed)?;
     let engine =
-        engine(&version).ok_or_else(|| not_docker(socket, "it does not call itself Docker's engine"))?;
+        engine(&version).ok_or_else(|| not_docker(socket, &"it does not call itself Docker's engine"))?;
     users(&info)?;
     let runtime = runtime(&info, runtime_name)?;
     let name = pin.as_str().to_owned();

@@ -58,7 +58,7 @@ fn keep() -> io::Result<u8> {
     let enabled = enabled();
     // herma's filter sets it too. But Docker was asked for it, and may have silently dropped other options as well.
     if enabled.has(Restriction::NoNewPrivileges) && !rustix::thread::no_new_privs()? {
-        return Err(io::Error::other("Docker lets programs gain new privileges, though it was told not to"));
+        return Err(io::Error::other("Docker lets programs gain new privileges, against its configuration"));
     }
     let order = KeeperOrder::read(&mut io::stdin())?;
     // From here on for every process: Docker's own filter depends on its version.

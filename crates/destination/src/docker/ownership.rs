@@ -63,8 +63,11 @@ impl ChownGuard {
         if User::own().uid != 0 {
             return Ok(None);
         }
-        let all: Vec<PathBuf> =
-            [Some(&paths.workspace), paths.engine_dir.as_ref()].into_iter().flatten().cloned().collect();
+        let all: Vec<PathBuf> = [Some(&paths.workspace), paths.engine_dir.as_ref(), paths.home.as_ref()]
+            .into_iter()
+            .flatten()
+            .cloned()
+            .collect();
         for dir_path in &all {
             let mut links = HashMap::new();
             walk(dir_path, &mut |_, _, seen| {

@@ -66,7 +66,7 @@ pub enum Restriction {
     Parent,
 }
 
-/// What detects a missing restriction.
+/// The check that detects a missing restriction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DetectedBy {
     /// This probe fails.
@@ -88,7 +88,7 @@ pub struct RestrictionRow {
     pub layer: IsolationLayer,
     /// The container without it.
     pub without: &'static str,
-    /// What detects that.
+    /// The check that detects that.
     pub detected_by: DetectedBy,
 }
 
@@ -106,7 +106,7 @@ use DetectedBy::{ByProbe, Inside, Outside};
 restrictions! {
     ReadOnlyImage, "read_only_image", Mounts, "the image can be written", ByProbe("read_only_system");
     ReadOnlyMounts, "read_only_mounts", Mounts, "all that is mounted can be written", ByProbe("read_only_system");
-    KernelSettings, "kernel_settings", Mounts, "Docker leaves /proc/sys and its kin open for writing", ByProbe("read_only_system");
+    KernelSettings, "kernel_settings", Mounts, "Docker leaves /proc/sys and similar files open for writing", ByProbe("read_only_system");
     KernelLists, "kernel_lists", Mounts, "Docker covers nothing in /proc", ByProbe("read_kernel_lists");
     HostFiles, "host_files", Mounts, "the host's /tmp is shown", ByProbe("reach_host_socket");
     NameServers, "name_servers", NetworkNamespace, "the host's name servers are shown", ByProbe("resolve_names");

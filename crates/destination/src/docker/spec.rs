@@ -87,9 +87,9 @@ fn host_config(job: &Job, parts: &SpecParts<'_>) -> io::Result<HostConfig> {
         let Bytes(size) = layout::EMPTY_TMPFS_BYTES;
         (layout::LANDLOCK_CANARY_PATH, format!("rw,noexec,nosuid,nodev,size={size},mode=0777"))
     };
-    let tmpfs =
-        [(layout::TMP, sized(job.limits.tmp, "1777")), (layout::HOME, sized(job.limits.home, "0700"))];
-    let tmpfs = tmpfs.into_iter().chain(parts.second_wall.then(second_wall));
+    let home = job.paths.home.is_none().then(|| (layout::HOME, sized(job.limits.home, "0700")));
+    let tmpfs = std::iter::once((layout::TMP, sized(job.limits.tmp, "1777"))).chain(home);
+    let tmpfs = tmpfs.chain(parts.second_wall.then(second_wall));
     Ok(HostConfig {
         auto_remove: Some(true),
         // The keeper is init; another init in front of it would outlive it.
@@ -153,6 +153,7 @@ fn mounts(job: &Job, parts: &SpecParts<'_>) -> io::Result<Vec<DockerMount>> {
     let writable = [
         Some((paths.workspace.as_path(), layout::WORKSPACE)),
         paths.engine_dir.as_deref().map(|dir| (dir, layout::ENGINE)),
+        paths.home.as_deref().map(|dir| (dir, layout::HOME)),
     ];
     let writable = writable.into_iter().flatten().map(|(host, inside)| (host, Path::new(inside)));
     let mut all = Vec::new();

@@ -157,6 +157,7 @@ impl<'a> ProbeSandbox<'a> {
         let paths = JobPaths {
             workspace: workspace.clone(),
             engine_dir: Some(engine_dir.clone()),
+            home: None,
             router,
             egress,
             governance: None,

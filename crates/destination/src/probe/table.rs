@@ -42,7 +42,7 @@ pub(super) const PROBES: &[ProbeSpec] = probes! {
     write_mounts, Mounts, "write in a read-only mount", a::write_mounts;
     write_kernel_settings, Mounts, "open a setting of the kernel for writing", |_| a::kernel_settings();
     read_only_system, Mounts, "find the system or a read-only mount mounted for writing", a::read_only_system;
-    read_kernel_lists, Mounts, "read which keys the user has, or where the machine's memory lies", |_| a::kernel_lists();
+    read_kernel_lists, Mounts, "read which keys the user has, or the layout of the machine's memory", |_| a::kernel_lists();
     second_wall, Landlock, "write a file that the mounts would let be written", a::second_wall;
     read_herma_home, Mounts, "read a secret in herma's home", |plan| a::read_canary(&plan.herma_canary);
     read_user_home, Mounts, "read a secret in the user's home", |plan| a::read_canary(&plan.home_canary);

@@ -35,7 +35,7 @@ pub(crate) const TMP: &str = "/tmp";
 
 /// A file that the mounts leave writable and Landlock protects, so that a probe can test Landlock alone. In a
 /// container it is a directory.
-pub(crate) const LANDLOCK_CANARY_PATH: &str = "/herma/second-wall";
+pub(crate) const LANDLOCK_CANARY_PATH: &str = "/herma/landlock-canary";
 
 /// Directories that Landlock leaves writable, besides those of the job.
 const PRIVATE_DIRS: [&str; 3] = [HOME, TMP, SHARED_MEMORY];
@@ -98,8 +98,21 @@ pub(crate) const KERNEL_INFO_FILES: [&str; 10] = [
     "/proc/vmallocinfo",
 ];
 
-/// Paths that no mount may cover or be inside of.
-const RESERVED_PATHS: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
+/// Paths that no mount may cover or be inside of. Below /etc a tool may need files of its own, such as Java's.
+const RESERVED_PATHS: [&str; 12] = [
+    WORKSPACE,
+    ENGINE,
+    "/herma",
+    "/proc",
+    "/dev",
+    "/etc/passwd",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/ld.so.cache",
+    "/etc/alternatives",
+    "/etc/ssl",
+    "/etc/pki",
+];
 
 /// The arguments that are the same for every job: isolation layers, system directories, private directories.
 /// `quotas` are sysctls of the user namespace, each with the descriptor that holds its value.
@@ -214,6 +227,9 @@ pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
     for name in CERTIFICATES.iter().filter(|_| job.paths.egress.is_some()) {
         words.three("--ro-bind-try", name, name);
     }
+    if let Some(home) = &job.paths.home {
+        words.three("--bind", home, HOME);
+    }
     words.three("--bind", &job.paths.workspace, WORKSPACE);
     for name in &job.hidden {
         let place = inside_workspace(name);
@@ -276,13 +292,21 @@ mod tests {
     #[test]
     fn a_mount_covers_nothing_that_herma_lays_out() {
         let at = |inside: &str| check_mounts(&[Mount { host: "/x".into(), inside: inside.into() }]);
-        for inside in
-            ["/", "/workspace", "/workspace/sub", "/herma", "/herma/inside", "/proc/1", "/dev", "/etc/passwd"]
-        {
+        for inside in [
+            "/",
+            "/workspace",
+            "/workspace/sub",
+            "/herma",
+            "/herma/inside",
+            "/proc/1",
+            "/dev",
+            "/etc",
+            "/etc/passwd",
+        ] {
             assert!(at(inside).is_err(), "{inside}");
         }
         for inside in
-            ["/opt/python", "/home/bob/.rustup/toolchains/stable", "/workspaces", "/home/alice/.pyenv"]
+            ["/opt/python", "/home/bob/.rustup/toolchains/stable", "/workspaces", "/etc/java-17-openjdk"]
         {
             assert_eq!(at(inside), Ok(()), "{inside}");
         }

@@ -81,7 +81,7 @@ fn condition(check: &ArgCheck) -> Result<SeccompCondition, BackendError> {
     SeccompCondition::new(check.argument, SeccompCmpArgLen::Dword, operator, value.into())
 }
 
-/// On x86-64 the x32 ABI has the same architecture value and is told apart by one bit of the number.
+/// On x86-64 the x32 ABI has the same architecture value and differs by one bit of the number.
 #[cfg(target_arch = "x86_64")]
 fn refuse_x32() -> BpfProgram {
     const X32: u32 = 0x4000_0000;

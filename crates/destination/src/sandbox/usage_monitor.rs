@@ -64,7 +64,8 @@ impl WatchedDirs {
             let before = FsUsage::of(&dir)?;
             Ok(WatchedDir { dir, before })
         };
-        let all = [Some(&paths.workspace), paths.engine_dir.as_ref()].into_iter().flatten();
+        let all =
+            [Some(&paths.workspace), paths.engine_dir.as_ref(), paths.home.as_ref()].into_iter().flatten();
         all.map(open).collect::<io::Result<_>>().map(Self)
     }
 }
@@ -285,7 +286,7 @@ mod tests {
     fn look(dirs: &[&Path], limits: &Limits) -> Option<LimitName> {
         let engine_dir = dirs.get(1).map(|&dir| dir.to_owned());
         let workspace = dirs[0].to_owned();
-        let paths = JobPaths { workspace, engine_dir, router: None, egress: None, governance: None };
+        let paths = JobPaths { engine_dir, ..JobPaths::new(workspace) };
         match super::look(&WatchedDirs::of(&paths).unwrap().0, limits) {
             UsageCheck::Within => None,
             UsageCheck::Over(limit) => Some(limit),

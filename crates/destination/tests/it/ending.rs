@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use herma_destination::{Destination as _, Exit, Mount, StartError, leftovers};
 
-use crate::support::{Ground, LONG, both, processes_with, run_id, sandbox, streams, tell, until};
+use crate::support::{JobDirs, LONG, both, processes_with, run_id, sandbox, streams, tell, until};
 
 /// Starts a classical daemon (fork, setsid, fork) that clears its environment if `forget`, ignores SIGTERM and
 /// reports that it runs.
@@ -28,7 +28,7 @@ while not os.path.exists('ready'): time.sleep(0.005)
 #[test]
 fn a_daemon_dies_with_kill_all_while_its_starter_lives() {
     for (destination, forget) in both().into_iter().zip([false, true]) {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let mark = format!("mark-{}", run_id());
         let job = ground.python(&format!("{}\ntime.sleep(600)", daemon(&mark, forget)));
         let mut process = destination.start(&job).unwrap();
@@ -44,7 +44,7 @@ fn a_daemon_dies_with_kill_all_while_its_starter_lives() {
 #[test]
 fn a_daemon_dies_with_kill_all_after_its_starter_has_exited() {
     for (destination, forget) in both().into_iter().zip([false, true]) {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let mark = format!("mark-{}", run_id());
         let job = ground.python(&format!("{}\nsys.exit(7)", daemon(&mark, forget)));
         let mut process = destination.start(&job).unwrap();
@@ -58,7 +58,7 @@ fn a_daemon_dies_with_kill_all_after_its_starter_has_exited() {
 #[test]
 fn dropping_a_process_kills_it_and_its_daemon() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let mark = format!("mark-{}", run_id());
         let job = ground.python(&format!("{}\ntime.sleep(600)", daemon(&mark, false)));
         let process = destination.start(&job).unwrap();
@@ -71,7 +71,7 @@ fn dropping_a_process_kills_it_and_its_daemon() {
 #[test]
 fn terminate_lets_a_process_clean_up() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let job =
             ground.shell("trap 'echo bye > left; exit 3' TERM; touch ready; while :; do sleep 0.05; done");
         let mut process = destination.start(&job).unwrap();
@@ -85,7 +85,7 @@ fn terminate_lets_a_process_clean_up() {
 #[test]
 fn a_process_that_ignores_term_is_killed_after_the_grace_period() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let job = ground.shell("trap '' TERM; touch ready; while :; do sleep 0.05; done");
         let mut process = destination.start(&job).unwrap();
         until("it is there", || ground.workspace().join("ready").exists());
@@ -99,7 +99,7 @@ fn a_process_that_ignores_term_is_killed_after_the_grace_period() {
 #[test]
 fn wait_returns_when_its_time_is_over() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let job = ground.shell("sleep 600");
         let mut process = destination.start(&job).unwrap();
         let begun = Instant::now();
@@ -112,7 +112,7 @@ fn wait_returns_when_its_time_is_over() {
 #[test]
 fn much_output_on_both_streams_does_not_block() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let script = "import sys
 for _ in range(4000):
     sys.stdout.write('o' * 1000); sys.stderr.write('e' * 1000)";
@@ -124,7 +124,7 @@ for _ in range(4000):
 
 #[test]
 fn a_command_that_is_not_there_is_no_exit_code_of_the_command() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut process = sandbox().start(&ground.job(&["no-such-program"])).unwrap();
     let mut read = streams(process.as_mut());
     let error = process.wait(LONG).unwrap_err();
@@ -138,7 +138,7 @@ fn a_command_that_is_not_there_is_no_exit_code_of_the_command() {
 
 #[test]
 fn isolation_that_cannot_be_set_up_is_an_error_and_leaves_nothing() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.shell("true");
     job.mounts = vec![Mount { host: ground.dir.path().join("missing"), inside: "/opt/x".into() }];
     match sandbox().start(&job) {
@@ -152,7 +152,7 @@ fn isolation_that_cannot_be_set_up_is_an_error_and_leaves_nothing() {
 
 #[test]
 fn an_exit_code_and_a_signal_come_through() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     for destination in both() {
         assert_eq!(tell(destination.as_ref(), &ground.shell("exit 42")).exit.code, Some(42));
     }
@@ -164,7 +164,7 @@ fn an_exit_code_and_a_signal_come_through() {
 #[test]
 fn a_process_outlives_the_thread_that_started_it() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let job = ground.shell("sleep 0.3; exit 5");
         let mut process = std::thread::spawn(move || destination.start(&job).unwrap()).join().unwrap();
         assert_eq!(process.wait(LONG).unwrap().unwrap().code, Some(5));

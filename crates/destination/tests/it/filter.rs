@@ -4,7 +4,7 @@ use std::fs;
 
 use herma_destination::{IsolationLayer, Job, Mount};
 
-use crate::support::{Ground, sandbox, tell};
+use crate::support::{JobDirs, sandbox, tell};
 
 /// Makes system calls by number, bypassing the C library.
 const CALL: &str = "
@@ -20,13 +20,13 @@ def number(x86, arm):
     return x86 if X86 else arm
 ";
 
-fn python(ground: &Ground, script: &str) -> Job {
+fn python(ground: &JobDirs, script: &str) -> Job {
     ground.python(&format!("{CALL}\n{script}"))
 }
 
 #[test]
 fn denied_calls_are_denied_by_number_too() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 open('own', 'w').close()
 own, directory = os.open('own', os.O_RDONLY), os.open('.', os.O_RDONLY)
@@ -105,7 +105,7 @@ print('all tried')";
 
 #[test]
 fn a_lease_on_a_file_that_is_mounted_from_the_host_is_refused() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let tool = ground.dir.path().join("tool");
     fs::create_dir(&tool).unwrap();
     fs::write(tool.join("file"), "").unwrap();
@@ -125,7 +125,7 @@ except OSError as error: print(errno.errorcode[error.errno])";
 
 #[test]
 fn a_crash_starts_no_core_dump_handler() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import resource; print(resource.getrlimit(resource.RLIMIT_CORE))";
     let told = tell(&sandbox(), &python(&ground, script));
     // The kernel starts a handler that core_pattern names by a pipe for every limit but 1, 0 included.
@@ -134,7 +134,7 @@ fn a_crash_starts_no_core_dump_handler() {
 
 #[test]
 fn calls_that_programs_need_are_allowed() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 import socket, threading, subprocess, pty, multiprocessing
 socket.socketpair()
@@ -167,7 +167,7 @@ print(os.wait()[1])";
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn calls_of_a_foreign_architecture_kill() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let told = tell(&sandbox(), &python(&ground, "call(0x40000000 | 39); print('went on')"));
     assert_eq!((told.stdout.as_str(), told.exit.code), ("", Some(128 + 31)), "{told:?}");
     // mov eax, 20; int 0x80; ret: getpid as a 32-bit program asks for it.
@@ -185,7 +185,7 @@ print('went on')";
 
 #[test]
 fn node_works_inside() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 const http = require('http'), os = require('os'), { Worker } = require('worker_threads'), fs = require('fs');
 os.networkInterfaces();

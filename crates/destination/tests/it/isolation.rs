@@ -6,11 +6,11 @@ use std::os::fd::AsFd as _;
 use herma_core::units::Bytes;
 use herma_destination::{Destination as _, Job, Limits, Mount, Sandbox, StartError, Stdin};
 
-use crate::support::{Ground, both, helper, hides, host, sandbox, talks, tell, until};
+use crate::support::{JobDirs, both, helper, hides, host, sandbox, talks, tell, until};
 
 #[test]
 fn nothing_of_the_callers_environment_is_inside() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     for destination in both() {
         let mut job = ground.job(&["env"]);
         job.env = vec![("EXTRA".into(), "yes".into()), ("LC_CTYPE".into(), "C".into())];
@@ -45,7 +45,7 @@ fn nothing_of_the_callers_environment_is_inside() {
 
 #[test]
 fn the_first_process_of_the_sandbox_shows_nothing_but_the_runs_name() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job =
         ground.shell("tr '\\0' ' ' < /proc/1/cmdline; echo; tr '\\0' '\\n' 2>/dev/null < /proc/1/environ");
     let told = tell(&sandbox(), &job);
@@ -59,7 +59,7 @@ fn the_first_process_of_the_sandbox_shows_nothing_but_the_runs_name() {
 
 #[test]
 fn an_open_file_of_the_caller_does_not_get_in() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let secret = fs::File::create(ground.dir.path().join("secret")).unwrap();
     rustix::io::fcntl_setfd(secret.as_fd(), rustix::io::FdFlags::empty()).unwrap();
     for destination in both() {
@@ -75,7 +75,7 @@ fn an_open_file_of_the_caller_does_not_get_in() {
 
 #[test]
 fn only_the_job_directories_and_private_mounts_are_writable() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "for dir in / /usr /usr/bin /etc /herma /home /proc/sys/kernel /dev/shm /tmp /home/agent /workspace /engine; do
         if (: > $dir/probe) 2>/dev/null; then echo $dir; fi; done
         if (: >> /proc/sys/kernel/core_pattern) 2>/dev/null; then echo core_pattern; fi
@@ -88,7 +88,7 @@ fn only_the_job_directories_and_private_mounts_are_writable() {
 
 #[test]
 fn there_is_no_network_but_an_own_loopback() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let script = format!(
@@ -110,7 +110,7 @@ own = socket.create_server(('localhost', 0)); print(attempt('localhost', own.get
 
 #[test]
 fn the_inside_is_an_unprivileged_user_of_its_own() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "id -u; id -un; hostname; pwd; cat /herma/inside; echo $HOME; grep -c . /proc/self/mountinfo >/dev/null
         unshare -Ur true 2>/dev/null && echo namespace; ls /root /home/agent /sys 2>/dev/null; ls /proc | grep -c '^[0-9]'";
     let job = ground.shell(script);
@@ -124,7 +124,7 @@ fn the_inside_is_an_unprivileged_user_of_its_own() {
 
 #[test]
 fn git_and_python_work_inside() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let told = tell(
         &sandbox(),
         &ground.shell("git init -q . && git commit -q --allow-empty -m x && git log --format='%an <%ae>'"),
@@ -139,7 +139,7 @@ fn git_and_python_work_inside() {
 
 #[test]
 fn mounts_are_readable_and_not_writable() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let tree = ground.dir.path().join("tree");
     fs::create_dir(&tree).unwrap();
     fs::write(tree.join("file"), "content").unwrap();
@@ -153,9 +153,9 @@ fn mounts_are_readable_and_not_writable() {
 
 #[test]
 fn a_hidden_directory_is_empty_inside_and_as_it_was_outside() {
-    hides(&sandbox(), &Ground::new());
+    hides(&sandbox(), &JobDirs::new());
     // A destination that cannot hide a directory starts nothing.
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     fs::create_dir(ground.workspace().join("dir")).unwrap();
     let job = Job { hidden: vec!["dir".to_owned()], ..ground.shell("true") };
     let refused = host().start(&job).err().map(|error| error.to_string());
@@ -167,7 +167,7 @@ fn a_hidden_directory_is_empty_inside_and_as_it_was_outside() {
 
 #[test]
 fn the_inside_is_marked_and_the_outside_is_not() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let told = tell(&sandbox(), &ground.shell("test -e /herma/inside && echo marked"));
     assert_eq!(told.stdout, "marked\n");
     assert!(!herma_destination::inside_a_run());
@@ -175,7 +175,7 @@ fn the_inside_is_marked_and_the_outside_is_not() {
 
 #[test]
 fn the_memory_limit_holds_on_both_destinations() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import mmap
 try:
     mmap.mmap(-1, 900 << 20); print('got it')
@@ -191,7 +191,7 @@ except OSError as error:
 
 #[test]
 fn standard_input_comes_from_the_file_that_was_named() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let file = ground.dir.path().join("input");
     fs::write(&file, "brief").unwrap();
     for destination in both() {
@@ -203,7 +203,7 @@ fn standard_input_comes_from_the_file_that_was_named() {
 
 #[test]
 fn herma_and_a_process_can_talk_until_one_of_them_ends_it() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     for destination in both() {
         talks(destination.as_ref(), &ground);
     }
@@ -211,7 +211,7 @@ fn herma_and_a_process_can_talk_until_one_of_them_ends_it() {
 
 #[test]
 fn extra_directories_come_first_in_path() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let bin = ground.workspace().join("bin");
     fs::create_dir(&bin).unwrap();
     fs::write(bin.join("git"), "#!/bin/sh\necho mine\n").unwrap();
@@ -224,7 +224,7 @@ fn extra_directories_come_first_in_path() {
 
 #[test]
 fn a_missing_bubblewrap_is_reported_and_nothing_falls_back() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let missing = Sandbox::find(helper(), ground.dir.path().as_os_str());
     let unready = missing.readiness().unwrap_err();
     assert_eq!(unready.what, "bubblewrap is not installed");
@@ -236,7 +236,7 @@ fn a_missing_bubblewrap_is_reported_and_nothing_falls_back() {
 
 #[test]
 fn a_bubblewrap_that_does_not_work_is_not_ready() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let fake = ground.dir.path().join("bwrap");
     for (script, said) in [
         ("echo bubblewrap 0.6.2", "too old"),
@@ -271,7 +271,7 @@ fn answering(path: &std::path::Path) -> std::thread::JoinHandle<()> {
 #[test]
 fn the_routers_socket_is_reachable_at_the_path_of_the_view_and_cannot_be_replaced() {
     for destination in both() {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let socket = ground.dir.path().join("router.sock");
         let answering = answering(&socket);
         let script = "import os, socket, sys
@@ -299,15 +299,15 @@ if path.startswith('/herma/'):
 
 #[test]
 fn a_job_without_a_router_sees_none() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job = ground.shell("ls /herma");
     assert_eq!(sandbox().view(&job.paths).router, None);
-    assert_eq!(tell(&sandbox(), &job).stdout, "herma\ninside\nsecond-wall\n");
+    assert_eq!(tell(&sandbox(), &job).stdout, "herma\ninside\nlandlock-canary\n");
 }
 
 #[test]
 fn locks_on_what_a_job_can_open_keep_no_other_job_waiting() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let tool = ground.dir.path().join("tool");
     fs::create_dir(&tool).unwrap();
     let mounts = vec![Mount { host: tool, inside: "/opt/tool".into() }];

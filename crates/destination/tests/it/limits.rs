@@ -12,7 +12,7 @@ use herma_core::units::Bytes;
 use herma_destination::{Destination as _, Exit, HeldBy, Job, LimitName, Limits, leftovers};
 use rustix::process::{Resource, getrlimit};
 
-use crate::support::{Ground, LONG, helper, run_id, sandbox, tell, until};
+use crate::support::{JobDirs, LONG, helper, run_id, sandbox, tell, until};
 
 const MIB: u64 = 1 << 20;
 
@@ -78,7 +78,7 @@ fn every_limit_is_reported_once_with_its_enforcer() {
 
 #[test]
 fn a_fork_bomb_stays_small() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import os, time
 count = 0
 try:
@@ -102,7 +102,7 @@ fn socket_buffers_are_bounded_too() {
     if !by(HeldBy::CgroupV1) {
         return;
     }
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import socket
 def fill(send):
     sent = 0
@@ -135,7 +135,7 @@ print(tcp < 48 << 20)";
 
 #[test]
 fn a_memory_bomb_ends_and_what_started_it_goes_on() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import os, sys
 pid = os.fork()
 if pid == 0:
@@ -153,7 +153,7 @@ print(os.wait()[1] != 0)";
 
 #[test]
 fn files_are_limited_in_number_size_and_total() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import os, signal
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 def attempt(what):
@@ -186,7 +186,7 @@ fn a_job_that_fills_the_workspace_is_killed_and_the_limit_is_reported() {
         ("for i in range(64): open(f'f{i}', 'wb').write(b'x' * (1 << 20))", LimitName::Disk),
         ("for i in range(3000): open(f'f{i}', 'wb').close()", LimitName::Files),
     ] {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let job = with(ground.python(&format!("import time\n{script}\ntime.sleep(60)")), |limits| {
             limits.disk = Bytes(32 * MIB);
             limits.files = 2000;
@@ -196,7 +196,7 @@ fn a_job_that_fills_the_workspace_is_killed_and_the_limit_is_reported() {
         assert_eq!(process.exceeded_limit(), Some(limit));
         process.kill_all().unwrap();
     }
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut process = sandbox().start(&ground.shell("echo fine > file")).unwrap();
     assert!(process.wait(LONG).unwrap().unwrap().success());
     assert_eq!(process.exceeded_limit(), None);
@@ -211,7 +211,7 @@ fn modes_do_not_hide_files_from_the_limits() {
     let cases = [(".", many, LimitName::Files), ("h", many, LimitName::Files), ("h", large, LimitName::Disk)];
     for ((place, fill, limit), mode) in cases.iter().flat_map(|case| modes.map(|mode| (case, mode))) {
         // Unreadable directories are judged by the whole file system, so take one that nothing else uses.
-        let ground = Ground::below(Path::new("/dev/shm"));
+        let ground = JobDirs::below(Path::new("/dev/shm"));
         let script = format!(
             "import os, time\nplace = '{place}'\nos.makedirs(place, exist_ok=True)\nos.chmod(place, 0o333)\n{fill}
 os.chmod(place, {mode})\ntime.sleep(60)"
@@ -233,7 +233,7 @@ os.chmod(place, {mode})\ntime.sleep(60)"
 
 #[test]
 fn a_directory_that_cannot_be_read_is_no_passed_limit_and_keeps_its_mode() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "mkdir h; echo text > h/file; chmod 0 h; sleep 2; stat -c %a h; chmod 700 h; cat h/file";
     let told = tell(&sandbox(), &ground.shell(script));
     assert_eq!((told.stdout.as_str(), told.over), ("0\ntext\n", None), "{}", told.stderr);
@@ -255,7 +255,7 @@ fn connections_leave_descriptors_for_the_usage_monitor() {
         assert!(output.status.success() && said.contains("ok. 1 passed"), "{said}");
         return;
     }
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import os, socket, time
 held = []
 try:
@@ -287,7 +287,7 @@ time.sleep(60)";
 #[test]
 fn a_job_that_opens_too_many_terminals_is_killed_and_the_limit_is_reported() {
     for (count, over) in [(8, None), (30, Some(LimitName::Terminals))] {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let script =
             format!("import pty, time\nheld = [pty.openpty() for _ in range({count})]\ntime.sleep(3)");
         let told = tell(&sandbox(), &with(ground.python(&script), |limits| limits.terminals = 20));
@@ -297,7 +297,7 @@ fn a_job_that_opens_too_many_terminals_is_killed_and_the_limit_is_reported() {
 
 #[test]
 fn inotify_is_bounded_by_the_sandboxes_own_namespace_and_leaves_the_rest_to_the_user() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 import ctypes, errno, os
 libc = ctypes.CDLL(None, use_errno=True)
@@ -330,7 +330,7 @@ os.wait()";
 
 #[test]
 fn per_user_kernel_quotas_are_limited_inside() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "import resource
 names = ('MSGQUEUE', 'SIGPENDING', 'MEMLOCK', 'RTPRIO', 'NICE')
 print(*(resource.getrlimit(getattr(resource, 'RLIMIT_' + name))[1] for name in names))";
@@ -352,7 +352,7 @@ print(sent <= 33)";
 
 #[test]
 fn a_group_is_there_while_the_job_is_and_gone_afterwards() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job = ground.shell("touch ready; sleep 600");
     let mut process = sandbox().start(&job).unwrap();
     until("it is there", || ground.workspace().join("ready").exists());
@@ -368,7 +368,7 @@ fn a_group_is_there_while_the_job_is_and_gone_afterwards() {
 
 #[test]
 fn a_group_that_a_killed_herma_left_is_removed_with_the_leftovers() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let run = run_id();
     let mut herma = Command::new(helper())
         .args(["sandbox", &run.to_string()])

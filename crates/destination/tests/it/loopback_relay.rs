@@ -8,10 +8,10 @@ use std::thread;
 
 use herma_destination::{Destination as _, Job};
 
-use crate::support::{Ground, host, sandbox, tell};
+use crate::support::{JobDirs, host, sandbox, tell};
 
 /// Reads until the client closes its side, then echoes in capitals.
-fn echoing(ground: &Ground, name: &str) -> PathBuf {
+fn echoing(ground: &JobDirs, name: &str) -> PathBuf {
     let path = ground.dir.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
     thread::spawn(move || {
@@ -42,7 +42,7 @@ def ask(where, words):
     return said
 ";
 
-fn client(ground: &Ground, script: &str) -> Job {
+fn client(ground: &JobDirs, script: &str) -> Job {
     let mut job = ground.python(&format!("{CLIENT}\n{script}"));
     job.paths.router = Some(echoing(ground, "router.sock"));
     job.paths.egress = Some(echoing(ground, "egress.sock"));
@@ -51,7 +51,7 @@ fn client(ground: &Ground, script: &str) -> Job {
 
 #[test]
 fn the_socket_for_tool_calls_is_reachable_by_its_path_and_cannot_be_removed() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 import os, socket
 for attempt in lambda: os.unlink(PATH), lambda: os.rename(PATH, '/tmp/x'), lambda: os.chmod(PATH, 0), lambda: open(PATH, 'w'):
@@ -71,7 +71,7 @@ s.sendall(b'tool'); s.shutdown(socket.SHUT_WR); print(s.recv(100).decode())";
 
 #[test]
 fn both_sockets_are_reached_through_the_ports_that_the_variables_name() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 print(ask(at(os.environ['HERMA_ROUTER_URL']), b'router').decode())
 for name in 'HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy':
@@ -87,7 +87,7 @@ print(os.environ['NO_PROXY'] == os.environ['no_proxy'] == '127.0.0.1,localhost,:
 
 #[test]
 fn many_bytes_and_many_connections_pass_unchanged() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 router, egress = at(os.environ['HERMA_ROUTER_URL']), at(os.environ['HTTP_PROXY'])
 words = os.urandom(24 << 20)
@@ -104,7 +104,7 @@ print(ask(router, b'still there').decode())";
 
 #[test]
 fn nothing_else_answers() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 open_ports = []
 for port in range(1, 65536):
@@ -116,12 +116,12 @@ print(sorted(open_ports) == sorted({at(os.environ['HERMA_ROUTER_URL'])[1], at(os
     let told = tell(&sandbox(), &client(&ground, script));
     assert_eq!(told.stdout, "True\n", "{}", told.stderr);
     let without = tell(&sandbox(), &ground.shell("env | grep -i -e proxy -e router; ls /herma"));
-    assert_eq!(without.stdout, "herma\ninside\nsecond-wall\n");
+    assert_eq!(without.stdout, "herma\ninside\nlandlock-canary\n");
 }
 
 #[test]
 fn killing_everything_inside_does_not_end_the_relay() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 router = at(os.environ['HERMA_ROUTER_URL'])
 print(ask(router, b'before').decode())
@@ -137,7 +137,7 @@ sys.exit(5)";
 
 #[test]
 fn a_command_has_no_file_but_its_streams_and_ports_that_nobody_else_can_take() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 print(sorted(os.listdir('/proc/self/fd'))[:3], len(os.listdir('/proc/self/fd')))
 try: socket.socket().bind(at(os.environ['HTTP_PROXY'])); print('taken')
@@ -149,7 +149,7 @@ except OSError as error: print(error.strerror)";
 
 #[test]
 fn a_socket_with_a_long_path_is_reachable() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let deep = ground.dir.path().join("d".repeat(100)).join("e".repeat(100));
     std::fs::create_dir_all(&deep).unwrap();
     let mut job = client(&ground, "print(ask(at(os.environ['HTTP_PROXY']), b'deep').decode())");
@@ -162,7 +162,7 @@ fn a_socket_with_a_long_path_is_reachable() {
 
 #[test]
 fn the_command_has_no_child_that_it_did_not_start() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 try: os.wait(); print('a child')
 except ChildProcessError: print('none')";

@@ -6,10 +6,10 @@ use std::process::{Child, Command};
 use herma_core::RunId;
 use herma_destination::leftovers;
 
-use crate::support::{Ground, helper, processes_with, run_id, until};
+use crate::support::{JobDirs, helper, processes_with, run_id, until};
 
 /// Another process starts a command that starts a daemon and stays.
-fn started_elsewhere(kind: &str, ground: &Ground, run: RunId, mark: &str) -> Child {
+fn started_elsewhere(kind: &str, ground: &JobDirs, run: RunId, mark: &str) -> Child {
     let script = format!("setsid sh -c 'touch ready; sleep 600; : {mark}' & sleep 600; : {mark}");
     let child = Command::new(helper())
         .args([kind, &run.to_string()])
@@ -23,7 +23,7 @@ fn started_elsewhere(kind: &str, ground: &Ground, run: RunId, mark: &str) -> Chi
 
 #[test]
 fn nothing_in_the_sandbox_survives_a_herma_that_was_killed() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mark = format!("mark-{}", run_id());
     let run = run_id();
     let mut herma = started_elsewhere("sandbox", &ground, run, &mark);
@@ -38,7 +38,7 @@ fn nothing_in_the_sandbox_survives_a_herma_that_was_killed() {
 
 #[test]
 fn on_the_host_the_command_dies_with_herma_and_the_rest_as_leftovers() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mark = format!("mark-{}", run_id());
     let run = run_id();
     let mut herma = started_elsewhere("host", &ground, run, &mark);
@@ -53,7 +53,7 @@ fn on_the_host_the_command_dies_with_herma_and_the_rest_as_leftovers() {
 
 #[test]
 fn leftovers_find_a_whole_sandbox_too() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mark = format!("mark-{}", run_id());
     let run = run_id();
     let mut herma = started_elsewhere("sandbox", &ground, run, &mark);
@@ -73,7 +73,7 @@ fn everything_holds_for_a_normal_user_too() {
         return;
     }
     // The same tests once more as the user `nobody`, in a directory that it can reach.
-    let place = Ground::new();
+    let place = JobDirs::new();
     let root = place.dir.path();
     fs::set_permissions(root, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
     for dir in ["deps", "examples"] {

@@ -6,15 +6,15 @@ use herma_core::CancellationToken;
 use herma_destination::probe::{self, ProbeError, ProbeSite};
 use herma_destination::{Confinement, Destination, Host, Job, Mount};
 
-use crate::support::{Ground, host, sandbox};
+use crate::support::{JobDirs, host, sandbox};
 
-fn probed(destination: &dyn Destination, ground: &Ground, job: &Job) -> Confinement {
+fn probed(destination: &dyn Destination, ground: &JobDirs, job: &Job) -> Confinement {
     try_probed(destination, ground, job).unwrap()
 }
 
 pub(crate) fn try_probed(
     destination: &dyn Destination,
-    ground: &Ground,
+    ground: &JobDirs,
     job: &Job,
 ) -> Result<Confinement, ProbeError> {
     let homes = ["herma", "home", "scratch"].map(|name| ground.dir.path().join(name));
@@ -40,7 +40,7 @@ fn broken(confinement: &Confinement) -> Vec<&str> {
 
 #[test]
 fn everything_is_denied_in_the_sandbox() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.job(&["x"]);
     job.mounts = vec![Mount { host: ground.workspace(), inside: "/opt/tool".into() }];
     let found = probed(&sandbox(), &ground, &job);
@@ -52,12 +52,12 @@ fn everything_is_denied_in_the_sandbox() {
     assert_eq!(serde_json::from_str::<Confinement>(&text).unwrap(), found);
     assert_eq!(found.limits, sandbox().limits(&job.limits));
     assert!(text.contains("\"wall\":\"seccomp\"") && text.contains("\"by\":\"rlimit\""), "{text}");
-    assert!(!text.contains(ground.dir.path().to_str().unwrap()), "no path of the host is told: {text}");
+    assert!(!text.contains(ground.dir.path().to_str().unwrap()), "no path of the host is shown: {text}");
 }
 
 #[test]
 fn a_mount_that_shows_hermas_home_is_found() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.job(&["x"]);
     let home = ground.dir.path().join("herma");
     fs::create_dir_all(&home).unwrap();
@@ -70,7 +70,7 @@ fn a_mount_that_shows_hermas_home_is_found() {
 
 #[test]
 fn a_mount_that_shows_the_users_home_is_found() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.job(&["x"]);
     let home = ground.dir.path().join("home");
     fs::create_dir_all(&home).unwrap();
@@ -80,7 +80,7 @@ fn a_mount_that_shows_the_users_home_is_found() {
 
 #[test]
 fn on_the_host_the_probes_detect_that_there_is_no_isolation() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let found = probed(&host(), &ground, &ground.job(&["x"]));
     let names = broken(&found);
     for name in [
@@ -121,7 +121,7 @@ fn on_the_host_the_probes_detect_that_there_is_no_isolation() {
 
 #[test]
 fn probes_that_cannot_be_run_are_an_error() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let dir = ground.dir.path();
     let missing = dir.join("missing");
     let readiness = sandbox().readiness().unwrap();
@@ -136,7 +136,7 @@ fn probes_that_cannot_be_run_are_an_error() {
 
 /// The error for a fake probe program that reports these rows as denied and attempts nothing.
 fn why_no_answer(says: impl Iterator<Item = probe::ProbeRow>, then: &str) -> String {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let dir = ground.dir.path();
     let result = |row: probe::ProbeRow| probe::ProbeResult {
         name: row.name.to_owned(),

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use herma_destination::{Destination as _, Job, Limits, Sandbox, StartError};
 
-use crate::support::{Ground, LONG, helper, run_id, sandbox, tell};
+use crate::support::{JobDirs, LONG, helper, run_id, sandbox, tell};
 
 /// A sandbox whose bubblewrap hangs in its first starts.
 fn hanging(dir: &Path, starts: u32) -> Sandbox {
@@ -31,7 +31,7 @@ fn starts(dir: &Path) -> usize {
 
 #[test]
 fn a_bubblewrap_that_hangs_is_ended_and_started_anew() {
-    let (ground, dir) = (Ground::new(), tempfile::tempdir().unwrap());
+    let (ground, dir) = (JobDirs::new(), tempfile::tempdir().unwrap());
     let sandbox = hanging(dir.path(), 1);
     let limits = Limits { start: Duration::from_secs(30), ..Limits::default() };
     let told = tell(&sandbox, &Job { limits, ..ground.shell("echo started") });
@@ -41,7 +41,7 @@ fn a_bubblewrap_that_hangs_is_ended_and_started_anew() {
 
 #[test]
 fn a_bubblewrap_that_never_gets_there_is_reported_with_a_cause_and_nothing_is_left() {
-    let (ground, dir) = (Ground::new(), tempfile::tempdir().unwrap());
+    let (ground, dir) = (JobDirs::new(), tempfile::tempdir().unwrap());
     let sandbox = hanging(dir.path(), u32::MAX);
     let limits = Limits { start: Duration::from_secs(3), ..Limits::default() };
     let job = Job { limits, run_id: run_id(), ..ground.shell("echo started") };
@@ -72,7 +72,7 @@ fn how_many() -> u32 {
 
 #[test]
 fn no_start_fails_beside_four_busy_loops() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let (sandbox, ended) = (sandbox(), AtomicBool::new(false));
     thread::scope(|scope| {
         for _ in 0..4 {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use herma_destination::Destination as _;
 
-use crate::support::{Ground, LONG, sandbox};
+use crate::support::{JobDirs, LONG, sandbox};
 
 /// A busy machine needs many rounds to show its best time.
 const ROUNDS: usize = 200;
@@ -27,7 +27,7 @@ fn timed(mut once: impl FnMut()) -> Duration {
 
 #[test]
 fn a_start_takes_a_few_times_as_long_as_a_bare_bubblewrap() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let sandbox = sandbox();
     let job = ground.job(&["/bin/true"]);
     let ours = || {

@@ -37,11 +37,11 @@ pub(crate) fn both() -> [Box<dyn Destination>; 2] {
 }
 
 /// A workspace and an engine directory, removed with the test.
-pub(crate) struct Ground {
+pub(crate) struct JobDirs {
     pub(crate) dir: TempDir,
 }
 
-impl Ground {
+impl JobDirs {
     pub(crate) fn new() -> Self {
         Self::below(&std::env::temp_dir())
     }
@@ -139,7 +139,7 @@ pub(crate) fn processes_with(text: &str) -> usize {
 
 /// A hidden directory: it is empty inside, and cannot be filled, replaced or uncovered there; outside it is
 /// unchanged.
-pub(crate) fn hides(destination: &dyn Destination, ground: &Ground) {
+pub(crate) fn hides(destination: &dyn Destination, ground: &JobDirs) {
     let (dir, file) = (ground.workspace().join(".own"), ground.workspace().join(".own/plugins/x.js"));
     std::fs::create_dir(&dir).unwrap();
     let script = "
@@ -171,7 +171,7 @@ print(sorted(os.listdir('.')), os.listdir('.own'))";
 }
 
 /// A dialogue line by line; then stdin closes, which ends the process.
-pub(crate) fn talks(destination: &dyn Destination, ground: &Ground) {
+pub(crate) fn talks(destination: &dyn Destination, ground: &JobDirs) {
     let job = Job {
         stdin: Stdin::Pipe,
         ..ground.shell("while read -r line; do echo \"heard $line\"; done; echo bye")

@@ -3,7 +3,7 @@
 use herma_destination::{IsolationLayer, Sandbox};
 
 use crate::probes::try_probed;
-use crate::support::{Ground, sandbox};
+use crate::support::{JobDirs, sandbox};
 
 /// bubblewrap always sets it, so it cannot be disabled; without it, as on the host, its probe fails.
 const ALWAYS_THERE: IsolationLayer = IsolationLayer::NoNewPrivileges;
@@ -16,7 +16,7 @@ fn without(layer: IsolationLayer) -> Sandbox {
 fn with_any_layer_disabled_its_probe_fails() {
     let mut toothless = Vec::new();
     for layer in IsolationLayer::ALL.into_iter().filter(|layer| *layer != ALWAYS_THERE) {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         match try_probed(&without(layer), &ground, &ground.job(&["x"])) {
             Ok(found) => {
                 let broken = found.broken();

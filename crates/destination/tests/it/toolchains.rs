@@ -4,11 +4,11 @@ use std::path::Path;
 
 use herma_destination::{Job, Mount};
 
-use crate::support::{Ground, sandbox, tell};
+use crate::support::{JobDirs, sandbox, tell};
 
 #[test]
 fn cargo_builds_and_runs_inside() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let bin = Path::new(env!("CARGO")).parent().unwrap();
     let prefix = bin.parent().unwrap().to_owned();
     let script = "export CARGO_HOME=$HOME/cargo && cargo init --quiet --vcs none --name tiny . \

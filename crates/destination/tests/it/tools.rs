@@ -9,7 +9,7 @@ use herma_destination::tool::{Tool, ToolError};
 use herma_destination::toolchain;
 use herma_destination::{Destination as _, Job};
 
-use crate::support::{Ground, SYSTEM, sandbox, tell};
+use crate::support::{JobDirs, SYSTEM, sandbox, tell};
 
 fn sh() -> Tool {
     Tool::find("sh", SYSTEM.as_ref()).unwrap()
@@ -79,7 +79,7 @@ fn the_systems_python_needs_no_mount() {
 
 #[test]
 fn a_toolchain_with_a_wrong_prefix_or_none_is_not_ready() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let home = ground.dir.path().join("home");
     let missing = toolchain::find(Toolchain::Rust, "/nonexistent".as_ref(), &home).unwrap_err();
     assert_eq!(missing.what, "rustc is not installed");
@@ -100,7 +100,7 @@ fn a_toolchain_with_a_wrong_prefix_or_none_is_not_ready() {
 
 #[test]
 fn rust_works_inside_once_it_is_mounted() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     // cargo runs the tests, from the toolchain's own directory or through rustup.
     let cargo = Path::new(env!("CARGO"));
     let found =

@@ -10,11 +10,11 @@ use std::time::Duration;
 use herma_core::RunId;
 use herma_destination::{Destination as _, Prepared, leftovers};
 
-use crate::support::{Ground, helper, run_id, sandbox, until};
+use crate::support::{JobDirs, helper, run_id, sandbox, until};
 
 #[test]
 fn a_prepared_job_has_not_started_and_sees_files_written_meanwhile() {
-    let (ground, sandbox) = (Ground::new(), sandbox());
+    let (ground, sandbox) = (JobDirs::new(), sandbox());
     let waiting = Prepared::begin(&sandbox, ground.shell("echo begun > begun; cat late")).unwrap();
     fs::write(ground.workspace().join("late"), "put there later").unwrap();
     thread::sleep(Duration::from_millis(100));
@@ -29,7 +29,7 @@ fn a_prepared_job_has_not_started_and_sees_files_written_meanwhile() {
 
 #[test]
 fn a_dropped_preparation_never_starts_and_leaves_no_process() {
-    let (ground, sandbox) = (Ground::new(), sandbox());
+    let (ground, sandbox) = (JobDirs::new(), sandbox());
     let job = ground.shell("echo begun > begun");
     assert!(sandbox.prepare(&job).unwrap().is_some());
     drop(Prepared::begin(&sandbox, job.clone()).unwrap());
@@ -42,7 +42,7 @@ fn a_prepared_job_never_starts_when_herma_is_killed() {
     // At any moment of the setup: bubblewrap itself continues when its start pipes are closed.
     let runs: Vec<RunId> = std::iter::repeat_with(run_id).take(40).collect();
     for (half_milliseconds, &run) in (0..).zip(&runs) {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let mut herma = Command::new(helper())
             .args(["waiting", &run.to_string()])
             .arg(ground.workspace())

@@ -4,11 +4,11 @@
 use std::collections::VecDeque;
 
 use herma_core::Digest;
-use herma_core::tool::{LONGEST_SUBJECT, ToolAction};
+use herma_core::tool::{MAX_SUBJECT_BYTES, ToolAction};
 use serde_json::Value;
 
 use super::wire::AcpToolCall;
-use crate::engine::AgentEvent;
+use crate::agent_event::AgentEvent;
 use crate::subject::{is_command, stated};
 
 /// The number of remembered calls; the oldest is dropped, and reported again if it recurs.
@@ -139,7 +139,7 @@ impl AcpKnownCall {
 
 /// The start of a text, still too long to be judged if the whole is.
 fn cut(mut text: String) -> String {
-    text.truncate(text.ceil_char_boundary(LONGEST_SUBJECT + 1));
+    text.truncate(text.ceil_char_boundary(MAX_SUBJECT_BYTES + 1));
     text.shrink_to_fit();
     text
 }
@@ -213,13 +213,13 @@ mod tests {
     #[test]
     fn an_overlong_subject_is_cut_and_stays_overlong() {
         // A multi-byte character, so that a cut may fall into it.
-        let long = "\u{1f642}".repeat(LONGEST_SUBJECT);
+        let long = "\u{1f642}".repeat(MAX_SUBJECT_BYTES);
         let mut calls = AcpCallLog::default();
         for at in 0..8 {
             let input = json!({ "kind": "execute", "title": long, "rawInput": { "command": long } });
             let (_, command) = calls.asked(call(&format!("{at}{long}"), &input));
-            assert!(command.len() > LONGEST_SUBJECT && command.len() < LONGEST_SUBJECT + 8, "{at}");
+            assert!(command.len() > MAX_SUBJECT_BYTES && command.len() < MAX_SUBJECT_BYTES + 8, "{at}");
         }
-        assert!(format!("{calls:?}").len() < 8 * 3 * LONGEST_SUBJECT);
+        assert!(format!("{calls:?}").len() < 8 * 3 * MAX_SUBJECT_BYTES);
     }
 }

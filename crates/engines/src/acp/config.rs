@@ -1,9 +1,9 @@
-//! What the operator says of an agent that speaks the Agent Client Protocol: how it is started, and what it is given.
+//! The operator's configuration of an agent that speaks the Agent Client Protocol: its command, and its environment.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path};
 
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -32,11 +32,11 @@ pub struct AcpAgent {
     pub identity: Vec<String>,
     /// The API by which it asks its model; none where it asks none.
     #[serde(default)]
-    pub asks: Option<Door>,
+    pub asks: Option<Endpoint>,
     /// The variable in which it expects the key of its model's provider: there it finds the run's token.
     #[serde(default)]
     pub token: Option<String>,
-    /// What it needs in its environment.
+    /// Variables that it needs in its environment.
     #[serde(default)]
     pub env: BTreeMap<String, String>,
     /// Files that it finds in its own directory, by their paths there.
@@ -75,14 +75,16 @@ impl AcpAgent {
             let lies_in = |other: &String| Path::new(other).starts_with(place);
             let twice = self.sessions.iter().enumerate().any(|(other, path)| other != at && lies_in(path));
             if twice || self.files.keys().any(lies_in) {
-                return Err(format!("`{place}` is for sessions only: no file and no other place lies in it"));
+                return Err(format!(
+                    "`{place}` is for sessions only: no file and no other place may be in it"
+                ));
             }
         }
         for name in &self.hides {
             below("a hidden directory", name)?;
             if name.contains('/') {
                 return Err(format!(
-                    "`{name}` cannot be hidden: only what lies at the top of the workspace can"
+                    "`{name}` cannot be hidden: only directories at the top of the workspace can"
                 ));
             }
         }
@@ -109,7 +111,7 @@ fn below(what: &str, path: &str) -> Result<(), String> {
     Ok(())
 }
 
-/// The text with the words in braces filled in. What is filled in is not read again.
+/// The text with the placeholders in braces filled in. Filled-in text is not expanded again.
 pub(super) fn filled(text: &str, words: &[(&str, &str)]) -> String {
     let (mut made, mut rest) = (String::with_capacity(text.len()), text);
     while let Some(at) = rest.find('{') {

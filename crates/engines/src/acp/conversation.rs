@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::calls::AcpCallLog;
 use super::wire::{self, AcpMessage, Initialized, NewSession, Notified, Permission, Prompted, Update};
+use crate::agent_event::AgentEvent;
 use crate::conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
-use crate::engine::AgentEvent;
 use crate::json_lines::malformed;
 
 /// The amount of text that is buffered before it is reported: agents stream fragments of words.

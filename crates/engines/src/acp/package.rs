@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 
-use crate::package::{Origin, PYTHONS};
+use crate::origin::{Origin, PYTHONS};
 use crate::source::Source;
 
 /// The package that an agent is installed from: one registry, its name there, and one exact version.

@@ -1,16 +1,17 @@
 //! The dialogue with Claude Code: it is given its prompt, and asks herma before each call of a tool.
 //!
 //! It would run a program for each question as well. Here it asks where it speaks, and waits for the answer: no call pays for
-//! two more programs. What herma cannot answer, it takes for a no.
+//! two more programs. A request that herma cannot answer is denied.
 
-use herma_core::tool::LONGEST_SUBJECT;
+use herma_core::tool::MAX_SUBJECT_BYTES;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::ClaudeReader;
+use crate::agent_event::AgentEvent;
 use crate::conversation::{Conversation, DenialReply, DialogueAction, PermissionRequest, PermissionSource};
-use crate::engine::{AgentEvent, OutputReader as _};
+use crate::engine::OutputReader as _;
 use crate::hook::{HOOK_SECONDS, HookInput};
 use crate::json_lines::{malformed, typed};
 use crate::lines::MAX_SAID;
@@ -134,7 +135,7 @@ fn asked(text: &str) -> (Option<AgentEvent>, Vec<DialogueAction>) {
         // A request that cannot be parsed is denied like any other, so that it is recorded.
         Err(error) => {
             let why = format!("herma does not understand the call: {error}");
-            let command = request.get().chars().take(LONGEST_SUBJECT).collect();
+            let command = request.get().chars().take(MAX_SUBJECT_BYTES).collect();
             let no = DenialReply::Bare(failed(&request_id, &why));
             let question = PermissionRequest {
                 tool: "unknown".to_owned(),

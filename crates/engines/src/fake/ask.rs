@@ -9,6 +9,8 @@ use std::path::PathBuf;
 use herma_core::secret::Secret;
 use serde::Deserialize;
 
+use super::call_error::CallError;
+
 /// The maximum output tokens of a Messages request if the script names none: that API requires one.
 const USUAL_OUTPUT: u64 = 1024;
 
@@ -61,8 +63,8 @@ pub enum Dialect {
 
 impl Ask {
     /// Asks, and gives what came as a message for people; an error says why the step failed.
-    pub(super) fn put(&self, router: Option<&Router>) -> Result<String, String> {
-        let router = router.ok_or("there is no router: the contract names no model")?;
+    pub(super) fn put(&self, router: Option<&Router>) -> Result<String, CallError> {
+        let router = router.ok_or(CallError::NoRouter)?;
         let body = body::of(self, self.model.as_deref().unwrap_or(&router.model));
         let answer = http::post(router, self.dialect.path(), &body)?;
         let said = answer::text(self, &answer);
@@ -71,8 +73,8 @@ impl Ask {
         if good {
             return Ok(format!("the model answered with {status}: {said}"));
         }
-        let wanted = self.expect.map_or_else(|| "200 to 299".to_owned(), |status| status.to_string());
-        Err(format!("the router answered with {status}, expected {wanted}: {said}"))
+        let expected = self.expect.map_or_else(|| "200 to 299".to_owned(), |status| status.to_string());
+        Err(CallError::Status { status, expected, body: said })
     }
 }
 

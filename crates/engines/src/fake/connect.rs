@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
+use super::call_error::CallError;
+
 /// The variable by which programs find the egress proxy.
 pub const PROXY_VARIABLE: &str = "HTTPS_PROXY";
 
@@ -27,8 +29,8 @@ pub struct Connect {
 
 impl Connect {
     /// Requests the tunnel and closes it; returns the proxy's answer.
-    pub(super) fn put(&self, proxy: Option<SocketAddr>) -> Result<String, String> {
-        let proxy = proxy.ok_or("there is no egress proxy here")?;
+    pub(super) fn put(&self, proxy: Option<SocketAddr>) -> Result<String, CallError> {
+        let proxy = proxy.ok_or(CallError::NoProxy)?;
         let ask = || {
             let mut stream = TcpStream::connect(proxy)?;
             stream.set_read_timeout(Some(CONNECT_TIMEOUT))?;
@@ -44,14 +46,14 @@ impl Connect {
             }
             Ok(answer)
         };
-        let answer = ask().map_err(|why: std::io::Error| format!("the proxy could not be asked: {why}"))?;
+        let answer = ask().map_err(CallError::Proxy)?;
         let text = String::from_utf8_lossy(&answer).replace("\r\n", "\n");
         let first = text.lines().next().unwrap_or("no answer");
         let said = text.split_once("\n\n").map_or("", |(_, body)| body.trim());
         if is_established(&answer) {
             return Ok(format!("the proxy answered with {first}"));
         }
-        Err(format!("the proxy answered with {first}: {said}"))
+        Err(CallError::Refused { status_line: first.to_owned(), body: said.to_owned() })
     }
 }
 

@@ -12,6 +12,7 @@ use herma_core::engine::{EngineName, EngineResult};
 use herma_core::{Digest, VERSION};
 
 use super::ask::Router;
+use super::call_error::CallError;
 use super::script::{ResultWord, Script, Step};
 use super::values::ScriptPath;
 use super::{effects, shell};
@@ -169,8 +170,13 @@ impl Performance<'_> {
     }
 
     /// Reports the result of a call. If it must succeed and did not, the script ends.
-    fn called(&mut self, step: &str, came: Result<String, String>, must: bool) -> io::Result<AfterStep> {
-        match came {
+    fn called(
+        &mut self,
+        step: &str,
+        outcome: Result<String, CallError>,
+        must: bool,
+    ) -> io::Result<AfterStep> {
+        match outcome {
             Ok(said) => self.message(said)?,
             Err(why) => {
                 self.message(format!("`{step}` failed: {why}"))?;

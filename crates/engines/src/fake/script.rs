@@ -1,4 +1,4 @@
-//! What a script can say. A script is a YAML file with a list of steps, each with one key:
+//! The steps of a script. A script is a YAML file with a list of steps, each with one key:
 //!
 //! ```yaml
 //! steps:
@@ -47,8 +47,8 @@ pub enum Step {
     Mkdir(ScriptPath),
     /// `fifo: PATH`: makes a named pipe.
     Fifo(ScriptPath),
-    /// `shell: COMMAND` or `shell: { command, must: true }`: runs it with `sh -c` in the workspace. What it prints is the
-    /// engine's output. Where it must succeed and does not, the script ends with the result `failed` and exit code 1.
+    /// `shell: COMMAND` or `shell: { command, must: true }`: runs it with `sh -c` in the workspace. Its output is the
+    /// engine's output. If it must succeed and fails, the script ends with the result `failed` and exit code 1.
     Shell(Shell),
     /// `ask: { prompt, dialect, stream, model, max_output, expect, must }`: asks the contract's model, or the one that is
     /// named, through the run's router, and says what came as a message. `dialect` is `chat`, `responses` or `messages`.

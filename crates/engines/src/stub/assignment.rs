@@ -21,7 +21,7 @@ pub struct StubAssignment {
     pub contract: Terms,
     /// The contract's digest; the result must name it.
     pub contract_digest: Digest,
-    /// The contract's body: what the program is told to do.
+    /// The contract's body: the task of the program.
     pub brief: String,
     /// The steps, in the script language of `fake`; none means that it does nothing.
     pub script: Option<String>,

@@ -8,7 +8,7 @@ use crate::view::view;
 
 use herma_core::Contract;
 use herma_core::engine::EngineResult;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_destination::{Mount, View};
 use herma_engines::acp::{AcpAgent, AcpConversation};
 use herma_engines::{
@@ -60,7 +60,7 @@ impl Heard {
 }
 
 fn dialogue() -> (AcpConversation, Heard) {
-    let mut dialogue = AcpConversation::new("Mend it.".to_owned(), "/workspace".to_owned());
+    let mut dialogue = AcpConversation::new("Repair it.".to_owned(), "/workspace".to_owned());
     let turns = dialogue.open();
     (dialogue, Heard { turns, ..Heard::default() })
 }
@@ -317,7 +317,7 @@ proptest! {
 
 fn contract(model: &str) -> Contract {
     let text = format!(
-        "---\nid: t\ntitle: mend it\ntarget: {{ repo: ../r }}\nstage: 2\nallowed_paths: [src/**]\n\
+        "---\nid: t\ntitle: repair it\ntarget: {{ repo: ../r }}\nstage: 2\nallowed_paths: [src/**]\n\
          model: {{ provider: p, model: '{model}' }}\n---\nDo it, quietly.\n"
     );
     Contract::parse(text.as_bytes()).unwrap()
@@ -329,7 +329,7 @@ fn agent() -> AcpAgent {
         program: Some("bin/some".to_owned()),
         args: vec!["acp".to_owned(), "--model={model}".to_owned(), "{tree}/cli.js".to_owned()],
         identity: vec!["{tree}/cli.js".to_owned(), "--version".to_owned()],
-        asks: Some(Door::Chat),
+        asks: Some(Endpoint::Chat),
         token: Some("SOME_KEY".to_owned()),
         env: [("SOME_BASE".to_owned(), "{router}/v1".to_owned())].into(),
         files: [(
@@ -369,7 +369,7 @@ fn each_configured_agent_is_an_engine_and_without_one_there_is_only_the_name() {
     let one = registry(Some(agent()), None);
     assert!(one.get(&"acp".parse().unwrap()).is_none());
     let some = get(&one);
-    assert!(!some.built_in() && !some.may_run_unconfined() && some.asks() == Some(Door::Chat));
+    assert!(!some.built_in() && !some.may_run_unconfined() && some.asks() == Some(Endpoint::Chat));
     assert!(matches!(some.digest(), Err(EngineError::NoProgram { .. })));
     assert!(some.sessions().is_empty() && some.hidden_paths().is_empty());
     let (sessions, hides) = (vec!["data".to_owned()], vec![".some".to_owned()]);

@@ -44,7 +44,7 @@ fn registry(engine: &str, tree: Option<&Path>) -> Registry {
 fn contract(model: bool) -> Contract {
     let model = if model { "model: { provider: p, model: 'big\"model' }\n" } else { "" };
     let text = format!(
-        "---\nid: t\ntitle: mend it\ntarget: {{ repo: ../r }}\nstage: 2\nallowed_paths: [src/**]\n\
+        "---\nid: t\ntitle: repair it\ntarget: {{ repo: ../r }}\nstage: 2\nallowed_paths: [src/**]\n\
          forbidden_paths: [src/keys]\nverify: [make check]\nsuccess: [it is quick]\n{model}---\nDo it, quietly.\n"
     );
     Contract::parse(text.as_bytes()).unwrap()

@@ -10,7 +10,7 @@ use herma_core::secret::Secret;
 use herma_engines::fake::{Router, Script, Speaker, perform};
 use serde_json::{Value, json};
 
-use crate::place::Place;
+use crate::place::ScriptDir;
 
 const TOKEN: &str = "token-of-this-run-only";
 
@@ -22,11 +22,11 @@ struct Got {
 
 /// Plays the script while one response waits at a socket; returns the exit code, the output, and the request.
 fn ask(script: &str, answer: &str) -> (u8, String, Got) {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     ask_at(&place, &place.path("router.sock"), script, answer)
 }
 
-fn ask_at(place: &Place, socket: &Path, script: &str, answer: &str) -> (u8, String, Got) {
+fn ask_at(place: &ScriptDir, socket: &Path, script: &str, answer: &str) -> (u8, String, Got) {
     let listener = UnixListener::bind(place.path("router.sock")).unwrap();
     let (log, script) = (place.path("log"), Script::parse(script.as_bytes()).unwrap());
     let router = router(socket.to_owned());
@@ -144,7 +144,7 @@ fn another_status_than_the_expected_one_is_a_failed_step() {
 
 #[test]
 fn a_missing_router_a_dead_socket_and_half_a_response_are_failed_steps() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let played = place.play("steps: [{ ask: { prompt: hi } }]");
     let said = String::from_utf8(played.output).unwrap();
     assert!(said.contains("`ask` failed: there is no router: the contract names no model"), "{said}");
@@ -162,7 +162,7 @@ fn a_missing_router_a_dead_socket_and_half_a_response_are_failed_steps() {
 
 #[test]
 fn a_socket_with_a_long_path_is_reached_too() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let long = place.path(&"d".repeat(120));
     std::os::unix::fs::symlink(place.path("."), &long).unwrap();
     let (_, said, _) =

@@ -115,7 +115,7 @@ fn registry(program: Option<&Path>) -> Registry {
 }
 
 fn contract() -> Contract {
-    let text = "---\nid: t\ntitle: mend it\ntarget: { repo: ../r }\nstage: 2\nallowed_paths: [src/**]\n\
+    let text = "---\nid: t\ntitle: repair it\ntarget: { repo: ../r }\nstage: 2\nallowed_paths: [src/**]\n\
                 verify: [make check]\nmodel: { provider: p, model: 'big\"m' }\n---\nDo it, quietly.\n";
     Contract::parse(text.as_bytes()).unwrap()
 }

@@ -30,7 +30,7 @@ fn before(tool: &str, arguments: &Value) -> Value {
 
 /// herma's actions for this line.
 fn heard(line: &str) -> Vec<DialogueAction> {
-    ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes()).1
+    ClaudeDialogue::new("Repair it.".to_owned()).hear(line.as_bytes()).1
 }
 
 /// herma's error reply, which denies.
@@ -47,7 +47,7 @@ fn refused(line: &str) -> String {
 
 #[test]
 fn the_prompt_is_sent_only_after_the_hook_is_registered() {
-    let mut dialogue = ClaudeDialogue::new("Mend \"it\".\n".to_owned());
+    let mut dialogue = ClaudeDialogue::new("Repair \"it\".\n".to_owned());
     let opened = dialogue.open();
     assert_eq!(
         opened.iter().map(said).collect::<Vec<_>>(),
@@ -66,7 +66,7 @@ fn the_prompt_is_sent_only_after_the_hook_is_registered() {
     assert_eq!(heard, Some(AgentEvent::Hello));
     assert_eq!(
         turns.iter().map(said).collect::<Vec<_>>(),
-        [json!({ "type": "user", "message": { "role": "user", "content": "Mend \"it\".\n" } })]
+        [json!({ "type": "user", "message": { "role": "user", "content": "Repair \"it\".\n" } })]
     );
     // Another client has registered hooks.
     let (heard, turns) = dialogue.hear(TAKEN.as_bytes());
@@ -79,7 +79,7 @@ fn an_agent_whose_hook_fails_open_gets_no_prompt() {
     for lack in ["\"hooks_applied\":true", "\"hook_on_failure_supported\":true"] {
         for other in [lack.replace("true", "false"), "\"other\":1".to_owned()] {
             let line = TAKEN.replace(lack, &other);
-            let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(line.as_bytes());
+            let (heard, turns) = ClaudeDialogue::new("Repair it.".to_owned()).hear(line.as_bytes());
             assert!(matches!(heard, Some(AgentEvent::Malformed(_))), "{line}");
             assert_eq!(turns, [DialogueAction::End], "{line}");
         }
@@ -89,7 +89,7 @@ fn an_agent_whose_hook_fails_open_gets_no_prompt() {
 #[test]
 fn an_agent_that_rejects_the_hook_gets_no_prompt() {
     let no = r#"{"type":"control_response","response":{"subtype":"error","request_id":"herma","error":"no hooks"}}"#;
-    let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(no.as_bytes());
+    let (heard, turns) = ClaudeDialogue::new("Repair it.".to_owned()).hear(no.as_bytes());
     assert_eq!(heard, Some(AgentEvent::Malformed("it does not take herma's hook: no hooks".to_owned())));
     assert_eq!(turns, [DialogueAction::End]);
 }
@@ -159,7 +159,7 @@ fn an_overlong_line_ends_the_dialogue() {
     let content = "x".repeat(herma_engines::MAX_SAID);
     let whole = question("herma", &before("Write", &json!({ "file_path": "a", "content": content })));
     let (heard, turns) =
-        ClaudeDialogue::new("Mend it.".to_owned()).hear(&whole.as_bytes()[..herma_engines::MAX_SAID]);
+        ClaudeDialogue::new("Repair it.".to_owned()).hear(&whole.as_bytes()[..herma_engines::MAX_SAID]);
     assert!(matches!(heard, Some(AgentEvent::Malformed(_))), "{heard:?}");
     assert_eq!(turns, [DialogueAction::End]);
 }
@@ -167,7 +167,7 @@ fn an_overlong_line_ends_the_dialogue() {
 #[test]
 fn the_last_event_flushes_everything() {
     let last = r#"{"type":"result","subtype":"success","is_error":false}"#;
-    let (heard, turns) = ClaudeDialogue::new("Mend it.".to_owned()).hear(last.as_bytes());
+    let (heard, turns) = ClaudeDialogue::new("Repair it.".to_owned()).hear(last.as_bytes());
     assert_eq!(heard, Some(AgentEvent::All(vec![AgentEvent::Result(EngineResult::Completed)])));
     assert_eq!(turns, [DialogueAction::End]);
 }

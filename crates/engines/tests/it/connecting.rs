@@ -6,7 +6,7 @@ use std::net::TcpListener;
 
 use herma_engines::fake::{Script, Speaker, perform};
 
-use crate::place::Place;
+use crate::place::ScriptDir;
 
 /// Plays one step against a proxy with this answer; returns the exit code, the output, and the request.
 fn connect(step: &str, answer: &'static [u8]) -> (u8, String, String) {
@@ -28,7 +28,7 @@ fn connect(step: &str, answer: &'static [u8]) -> (u8, String, String) {
 }
 
 fn play(step: &str, speaker: Speaker<'_>) -> (u8, String) {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let script = Script::parse(format!("steps: [{{ connect: {step} }}]").as_bytes()).unwrap();
     let log = place.workspace.join("log");
     let code = perform(&script, speaker, &place.workspace, fs::File::create(&log).unwrap());

@@ -7,10 +7,10 @@ use herma_engines::fake::Script;
 use herma_fixtures::{Fixture, all, find};
 use ignore::gitignore::GitignoreBuilder;
 
-use crate::place::{Place, Tree, changed};
+use crate::place::{ScriptDir, Tree, changed};
 
 /// Runs all verification commands; `Err` has what the first one that failed printed.
-fn verify(fixture: &Fixture, place: &Place) -> Result<(), String> {
+fn verify(fixture: &Fixture, place: &ScriptDir) -> Result<(), String> {
     let contract = Contract::parse(fixture.contract.as_bytes()).unwrap();
     for command in contract.terms.verify {
         let output = place.sh(&command);
@@ -29,9 +29,9 @@ fn verify(fixture: &Fixture, place: &Place) -> Result<(), String> {
 
 fn fails_before_and_passes_after(name: &str) {
     let fixture = find(name).unwrap();
-    assert!(verify(fixture, &Place::with(fixture)).is_err(), "{name}: there is nothing to fix");
+    assert!(verify(fixture, &ScriptDir::with(fixture)).is_err(), "{name}: there is nothing to fix");
 
-    let place = Place::with(fixture);
+    let place = ScriptDir::with(fixture);
     let before = place.snapshot();
     let played = place.play(fixture.script(Fixture::FIX).unwrap());
     assert_eq!(played.exit_code, 0, "{:?}", played.said);

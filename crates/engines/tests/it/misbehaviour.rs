@@ -8,7 +8,7 @@ use herma_engines::AgentEvent;
 use herma_engines::fake::{ResultWord, Script, Step};
 use herma_fixtures::{Fixture, find};
 
-use crate::place::{Place, Played, changed};
+use crate::place::{Played, ScriptDir, changed};
 
 /// A script, the paths that it changes, whether verification passes afterwards, its exit code and its result.
 type Row = (&'static str, &'static [&'static str], bool, u8, Option<EngineResult>);
@@ -51,8 +51,8 @@ fn slugify() -> &'static Fixture {
     find("string-slugify").unwrap()
 }
 
-fn played(script: &str) -> (Place, Played) {
-    let place = Place::with(slugify());
+fn played(script: &str) -> (ScriptDir, Played) {
+    let place = ScriptDir::with(slugify());
     let played = place.play(slugify().script(script).unwrap());
     (place, played)
 }
@@ -66,7 +66,7 @@ fn every_script_is_in_one_of_the_tables() {
 
 #[test]
 fn each_does_what_its_row_says() {
-    let before = Place::with(slugify()).snapshot();
+    let before = ScriptDir::with(slugify()).snapshot();
     for (script, paths, verified, exit_code, result) in ENDING {
         let (place, played) = played(script);
         let after = place.snapshot();
@@ -119,7 +119,7 @@ fn commits_and_amends_are_real() {
 
 #[test]
 fn a_hostile_git_directory_affects_a_plain_git() {
-    let place = Place::with(slugify());
+    let place = ScriptDir::with(slugify());
     let canary = place.workspace.with_file_name("canary");
     let yaml = slugify().script("hostile-git").unwrap();
     let place_of_canary = "/tmp/herma-canary-hostile-git";

@@ -14,7 +14,7 @@ use herma_engines::{AgentEvent, LineSplitter, OutputReader as _};
 use herma_fixtures::Fixture;
 
 /// A workspace in a temporary directory that is gone after the test.
-pub(crate) struct Place {
+pub(crate) struct ScriptDir {
     _dir: tempfile::TempDir,
     pub(crate) workspace: PathBuf,
 }
@@ -31,7 +31,7 @@ pub(crate) struct Played {
     pub(crate) cut: u64,
 }
 
-impl Place {
+impl ScriptDir {
     pub(crate) fn empty() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let workspace = dir.path().join("workspace");

@@ -9,7 +9,7 @@ use herma_core::engine::EngineResult;
 use herma_engines::AgentEvent;
 use herma_engines::fake::{Script, Speaker, perform, play_file};
 
-use crate::place::{Place, Played};
+use crate::place::{Played, ScriptDir};
 
 fn text(played: &Played) -> String {
     String::from_utf8(played.output.clone()).unwrap()
@@ -25,7 +25,7 @@ fn message(played: &Played) -> &str {
 
 #[test]
 fn an_empty_script_says_hello_and_a_result() {
-    let played = Place::empty().play("steps: []");
+    let played = ScriptDir::empty().play("steps: []");
     assert_eq!(
         text(&played),
         format!(
@@ -38,7 +38,7 @@ fn an_empty_script_says_hello_and_a_result() {
 
 #[test]
 fn files_are_written_appended_renamed_and_deleted() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     fs::create_dir_all(place.path("old/deep")).unwrap();
     fs::write(place.path("old/deep/file"), "x").unwrap();
     let played = place.play(
@@ -61,7 +61,7 @@ fn files_are_written_appended_renamed_and_deleted() {
 
 #[test]
 fn links_pipes_and_permissions_are_set() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     place.play(
         "steps:
            - write: { path: tool, text: x }
@@ -76,7 +76,7 @@ fn links_pipes_and_permissions_are_set() {
 
 #[test]
 fn deleting_a_link_leaves_what_it_leads_to() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     place.play(
         "steps:
            - write: { path: kept/file, text: x }
@@ -89,7 +89,7 @@ fn deleting_a_link_leaves_what_it_leads_to() {
 
 #[test]
 fn paths_may_leave_the_workspace_and_need_not_be_utf8() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let absolute = place.workspace.with_file_name("absolute");
     place.play(&format!(
         "steps:
@@ -105,7 +105,7 @@ fn paths_may_leave_the_workspace_and_need_not_be_utf8() {
 
 #[test]
 fn a_failed_step_is_reported_and_the_script_continues() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let played = place.play(
         "steps:
            - delete: no/such
@@ -121,7 +121,7 @@ fn a_failed_step_is_reported_and_the_script_continues() {
 
 #[test]
 fn a_shell_step_that_must_succeed_ends_the_script() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let played = place.play(
         "steps:
            - shell: { command: exit 7, must: true }
@@ -134,7 +134,7 @@ fn a_shell_step_that_must_succeed_ends_the_script() {
 
 #[test]
 fn output_of_a_shell_step_is_the_engines_output() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let played = place.play(
         "steps:
            - say: before
@@ -150,7 +150,7 @@ fn output_of_a_shell_step_is_the_engines_output() {
 
 #[test]
 fn protocol_lines_survive_a_round_trip() {
-    let played = Place::empty().play(
+    let played = ScriptDir::empty().play(
         "steps:
            - say: hello
            - plan: [one, two]
@@ -175,7 +175,7 @@ fn protocol_lines_survive_a_round_trip() {
 
 #[test]
 fn a_result_can_be_given_once_not_at_all_or_wrongly() {
-    let said = |yaml: &str| Place::empty().play(yaml).said;
+    let said = |yaml: &str| ScriptDir::empty().play(yaml).said;
     assert_eq!(
         said("steps: [result: failed]"),
         [AgentEvent::Hello, AgentEvent::Result(EngineResult::Failed)]
@@ -187,20 +187,20 @@ fn a_result_can_be_given_once_not_at_all_or_wrongly() {
 #[test]
 fn exit_ends_at_once_without_a_result_also_inside_repeat() {
     let played =
-        Place::empty().play("steps: [repeat: { times: 3, steps: [say: once, exit: 3] }, say: never]");
+        ScriptDir::empty().play("steps: [repeat: { times: 3, steps: [say: once, exit: 3] }, say: never]");
     assert_eq!(played.exit_code, 3);
     assert_eq!(played.said, [AgentEvent::Hello, AgentEvent::Message("once".into())]);
 }
 
 #[test]
 fn repeat_plays_its_steps_over_and_over() {
-    let played = Place::empty().play("steps: [repeat: { times: 3, steps: [say: again, sleep: 1ms] }]");
+    let played = ScriptDir::empty().play("steps: [repeat: { times: 3, steps: [say: again, sleep: 1ms] }]");
     assert_eq!(played.said.len(), 5, "{:?}", played.said);
 }
 
 #[test]
 fn no_output_precedes_the_first_step_after_sleep() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let log = place.workspace.with_file_name("output");
     let output = fs::File::create(&log).unwrap();
     let script = Script::parse(b"steps: [sleep: 400ms, say: awake]").unwrap();
@@ -221,7 +221,7 @@ fn no_output_precedes_the_first_step_after_sleep() {
 
 #[test]
 fn a_daemon_lives_on_in_a_session_of_its_own() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let played = place.play("steps: [daemon: 'echo $$ > pid.new; mv pid.new pid; exec sleep 60']");
     assert_eq!(played.exit_code, 0, "{:?}", played.said);
     let deadline = Instant::now() + Duration::from_mins(2);
@@ -239,7 +239,7 @@ fn a_daemon_lives_on_in_a_session_of_its_own() {
 
 #[test]
 fn an_invalid_script_is_reported_and_exits_with_2() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let (log, script) = (place.workspace.with_file_name("output"), place.path("script.yaml"));
     for content in [None, Some("steps: [wrote: x]")] {
         if let Some(content) = content {
@@ -253,7 +253,7 @@ fn an_invalid_script_is_reported_and_exits_with_2() {
 
 #[test]
 fn a_closed_output_ends_the_script() {
-    let place = Place::empty();
+    let place = ScriptDir::empty();
     let script = Script::parse(b"steps: [say: hello, write: { path: after, text: x }]").unwrap();
     let deaf = fs::File::open("/dev/null").unwrap();
     assert_eq!(perform(&script, Speaker::FAKE, &place.workspace, deaf), 1);

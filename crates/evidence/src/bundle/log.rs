@@ -21,6 +21,8 @@ pub struct LogWriter {
     left_out: u64,
     hash: Sha256,
     finished: bool,
+    /// The error of the first write that failed.
+    failed: Option<io::ErrorKind>,
 }
 
 impl LogWriter {
@@ -37,10 +39,12 @@ impl LogWriter {
             left_out: 0,
             hash: Sha256::new(),
             finished: false,
+            failed: None,
         })
     }
 
-    /// Writes what is still held back, says what was left out, makes the file durable and records its digest.
+    /// Writes what is still held back, says what was left out, makes the file durable and records its digest. It returns
+    /// an error if any write failed: the log lacks a part then.
     pub fn finish(mut self) -> Result<(), WriteError> {
         self.close().map_err(|e| WriteError::new(&self.name, e))
     }
@@ -55,15 +59,21 @@ impl LogWriter {
                 format!("\n[herma left out {} bytes: this log ends at {} bytes]\n", self.left_out, self.cap);
             out.extend_from_slice(note.as_bytes());
         }
-        self.put(&out)?;
+        let last = self.put(&out);
         self.file.sync_all()?;
         let digest = Digest::from_bytes(self.hash.clone().finalize().into());
         self.bundle.record(&self.name, digest, self.size);
-        Ok(())
+        last?;
+        self.failed.map_or(Ok(()), |kind| Err(kind.into()))
     }
 
     fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.file.write_all(bytes)?;
+        if let Err(error) = self.file.write_all(bytes) {
+            self.failed.get_or_insert(error.kind());
+            // A part of the bytes may be in the file; the digest must be that of the file.
+            self.file.set_len(self.size)?;
+            return Err(error);
+        }
         self.hash.update(bytes);
         self.size += bytes.len() as u64;
         Ok(())

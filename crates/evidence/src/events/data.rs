@@ -1,4 +1,4 @@
-//! What may stand in an event's data: no secret, and no more than a reader can use.
+//! Bounds the data of an event: no secret, and no more than a reader can use.
 
 use herma_core::event::Source;
 use serde_json::{Map, Value};
@@ -8,16 +8,16 @@ use crate::redact::Redactor;
 /// How deep data may be nested; parsers of JSON refuse what is much deeper.
 const DEEPEST: usize = 32;
 /// How long one text of an agent may be.
-const LONGEST_AGENT_TEXT: usize = 4 << 10;
+const MAX_AGENT_TEXT_BYTES: usize = 4 << 10;
 /// How long the data of one event may be: an agent's, and herma's own.
-const LONGEST_AGENT_DATA: usize = 16 << 10;
-const LONGEST_DATA: usize = 128 << 10;
+const MAX_AGENT_DATA_BYTES: usize = 16 << 10;
+const MAX_DATA_BYTES: usize = 128 << 10;
 
 /// The data as it may be written.
 pub(super) fn prepare(data: Map<String, Value>, source: Source, redactor: &Redactor) -> Map<String, Value> {
     let (longest_text, longest) = match source {
-        Source::Agent => (LONGEST_AGENT_TEXT, LONGEST_AGENT_DATA),
-        Source::Harness => (LONGEST_DATA, LONGEST_DATA),
+        Source::Agent => (MAX_AGENT_TEXT_BYTES, MAX_AGENT_DATA_BYTES),
+        Source::Harness => (MAX_DATA_BYTES, MAX_DATA_BYTES),
     };
     let clean = Cleaner { redactor, longest_text };
     let data = clean.map(data, 0);
@@ -28,7 +28,7 @@ pub(super) fn prepare(data: Map<String, Value>, source: Source, redactor: &Redac
     Map::from_iter([("left_out_bytes".to_owned(), Value::from(size))])
 }
 
-/// What takes the place of data that shows a secret only as a whole.
+/// The replacement for data that shows a secret only as a whole.
 pub(super) fn withheld() -> Map<String, Value> {
     Map::from_iter([("withheld".to_owned(), Value::from("it held a secret"))])
 }

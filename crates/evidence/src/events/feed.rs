@@ -10,7 +10,7 @@ use herma_core::{Event, Step};
 pub enum RunUpdate {
     /// The run is about to take this step.
     Step(Step),
-    /// This event was appended to the log, as it stands there.
+    /// This event was appended to the log, in this form.
     Event(Event),
 }
 

@@ -86,7 +86,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_left_shows_no_secret_however_texts_follow_each_other(
+        fn redacted_texts_show_no_secret_in_any_order(
             pieces in prop::collection::vec(prop::collection::vec(0usize..9, 0..6), 1..6)
         ) {
             let (token, body) = (token(), "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xYaB3dE5fG7hJ9".to_owned());

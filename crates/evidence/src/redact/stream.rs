@@ -1,4 +1,4 @@
-//! Redacts a stream. What comes out depends on the bytes alone, never on how they were cut into writes.
+//! Redacts a stream. The output depends on the bytes alone, never on how they were cut into writes.
 
 use super::{Redactor, UNCLEAR, continues_word, mark};
 use crate::secrets::{LOOKAHEAD, PRIVATE_KEY};

@@ -81,7 +81,7 @@ impl CheckName {
     }
 }
 
-/// How one check ended. What could not be checked has failed.
+/// The result of one check. A check that could not run has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CheckOutcome {

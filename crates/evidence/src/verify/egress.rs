@@ -6,12 +6,21 @@ use herma_core::{EventType, Report};
 
 use super::pass::BundleContents;
 
+/// The totals in the last event of egress.
+#[derive(Default)]
+enum Totals {
+    #[default]
+    Missing,
+    Unreadable(serde_json::Error),
+    Read(EgressUse),
+}
+
 /// The decisions seen in the events.
 #[derive(Default)]
 pub(super) struct EgressSeen {
     /// The number of events. Their data is not checked: it may be withheld.
     decisions: u64,
-    sums: Option<Result<EgressUse, String>>,
+    totals: Totals,
 }
 
 impl EgressSeen {
@@ -20,8 +29,9 @@ impl EgressSeen {
             return;
         }
         match EgressUse::from_data(&event.data) {
-            Some(sums) => self.sums = Some(sums),
-            None => self.decisions += 1,
+            Ok(Some(totals)) => self.totals = Totals::Read(totals),
+            Ok(None) => self.decisions += 1,
+            Err(error) => self.totals = Totals::Unreadable(error),
         }
     }
 }
@@ -40,13 +50,13 @@ pub(super) fn egress(seen: &BundleContents, report: &Report) -> Result<(), Strin
             found.decisions
         ));
     }
-    match &found.sums {
-        None if said.decisions() == 0 && (said.bytes_out, said.bytes_in) != (0, 0) => {
+    match &found.totals {
+        Totals::Missing if said.decisions() == 0 && (said.bytes_out, said.bytes_in) != (0, 0) => {
             Err("bytes passed through egress, and nothing was decided".to_owned())
         }
-        None => Ok(()),
-        Some(Err(bad)) => Err(format!("what egress comes to cannot be read: {bad}")),
-        Some(Ok(sums)) if sums == said => Ok(()),
-        Some(Ok(_)) => Err("the last event of egress counts otherwise than the report".to_owned()),
+        Totals::Missing => Ok(()),
+        Totals::Unreadable(error) => Err(format!("the totals of egress cannot be read: {error}")),
+        Totals::Read(totals) if totals == said => Ok(()),
+        Totals::Read(_) => Err("the last event of egress counts otherwise than the report".to_owned()),
     }
 }

@@ -164,12 +164,19 @@ impl EventLogRead {
     }
 }
 
-/// The events, or the reason for their not being there, which no pass can have.
-fn events<'a>(seen: &'a BundleContents, report: &Report) -> Result<Result<&'a EventsSeen, Good>, String> {
+/// The events of a bundle.
+enum Events<'a> {
+    Found(&'a EventsSeen),
+    /// They are excused; no pass is without them.
+    Excused(Good),
+}
+
+/// The events, or the reason for their absence.
+fn events<'a>(seen: &'a BundleContents, report: &Report) -> Result<Events<'a>, String> {
     match (&seen.events, seen.reason(layout::EVENTS)?) {
-        (Some(events), _) => Ok(Ok(events)),
+        (Some(events), _) => Ok(Events::Found(events)),
         (None, Some(reason)) if report.status != Status::Pass => {
-            Ok(Err(Good::NotApplicable(reason.to_owned())))
+            Ok(Events::Excused(Good::NotApplicable(reason.to_owned())))
         }
         (None, _) => Err(format!("{} is not there", layout::EVENTS)),
     }
@@ -179,8 +186,8 @@ fn events<'a>(seen: &'a BundleContents, report: &Report) -> Result<Result<&'a Ev
 pub(super) fn chain(seen: &BundleContents) -> Result<Good, String> {
     let report = seen.report()?;
     let events = match events(seen, report)? {
-        Ok(events) => events,
-        Err(without) => return Ok(without),
+        Events::Found(events) => events,
+        Events::Excused(without) => return Ok(without),
     };
     if let Some(broken) = &events.read.broken {
         return Err(format!("{}: {broken}", layout::EVENTS));
@@ -203,8 +210,8 @@ pub(super) fn order(seen: &BundleContents) -> Result<Good, String> {
         _ => Ok(()),
     };
     let events = match events(seen, report)? {
-        Ok(events) => &events.read,
-        Err(without) => return trace_is_sound.map(|()| without),
+        Events::Found(events) => &events.read,
+        Events::Excused(without) => return trace_is_sound.map(|()| without),
     };
     trace_is_sound?;
     let said = |blocker| report.blockers.iter().any(|record| record.blocker == blocker);
@@ -238,7 +245,7 @@ fn problem(report: &Report, events: &EventLogRead) -> Option<String> {
     }
     let confined = report.destination.confines();
     let Report { stage, status, engine_started, .. } = *report;
-    let required = event::required(event::Ended { stage, status, engine_started, confined });
+    let required = event::required(event::EndSummary { stage, status, engine_started, confined });
     let missing = event::first_missing(&required, &events.harness)?;
     Some(format!("{missing} is not there, or not in its place"))
 }

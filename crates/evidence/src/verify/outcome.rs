@@ -17,9 +17,9 @@ pub(super) fn outcome(seen: &BundleContents, trust: &Trust) -> Result<Good, Stri
         let open = if report.outcome == OutcomeState::Pending { "pending" } else { "not required" };
         return Ok(Good::NotApplicable(open.to_owned()));
     };
-    let given = word::parse(bytes.as_ref().map_err(Clone::clone)?)?;
+    let given = word::parse(bytes.as_ref().map_err(Clone::clone)?).map_err(|bad| bad.to_string())?;
     let attestation = seen.files.get(layout::ATTESTATION).map(|(digest, _)| *digest);
-    word::is_about(&given.record, report, attestation)?;
+    word::is_about(&given.record, report, attestation).map_err(|other| other.to_string())?;
     let signer = signer(&given, &trust.approvers)?;
     signed::check(&given, &signer.key).map_err(|bad| bad.to_string())?;
     let word = match given.record.outcome {

@@ -216,7 +216,9 @@ impl BundleContents {
     fn keep(&mut self, name: &str, bytes: Result<&[u8], String>) {
         let named = |problem: String| format!("{name}: {problem}");
         match name {
-            layout::REPORT => self.report = bytes.and_then(|b| report::parse(b).map_err(named)),
+            layout::REPORT => {
+                self.report = bytes.and_then(|b| report::parse(b).map_err(|bad| named(bad.to_string())));
+            }
             layout::CONTRACT => {
                 self.contract = bytes.and_then(|b| Contract::parse(b).map_err(|e| named(e.to_string())));
             }
@@ -260,7 +262,7 @@ impl FileReader {
                     match trace::parse_line(line.bytes) {
                         Ok(step) if !line.cut && found.len() < MAX_STEPS => found.push(step),
                         Ok(_) => *steps = Err("it is too long".to_owned()),
-                        Err(problem) => *steps = Err(problem),
+                        Err(bad) => *steps = Err(bad.to_string()),
                     }
                 }
             }),

@@ -1,7 +1,7 @@
 //! The model calls in a bundle: one chain of this run, that adds up to what the report says.
 
-use herma_core::model_call::{Attempt, Chain, Charge, Door, Ended, Sums, TokensUsed, Unchained};
-use herma_core::report::{Asking, ModelToolCalls, ToolUse, Usage};
+use herma_core::model_call::{Attempt, Chain, Charge, Ended, Endpoint, Sums, TokensUsed, Unchained};
+use herma_core::report::{ModelToolCalls, PermissionProtocol, ToolUse, Usage};
 use herma_core::{Blocker, Digest, Report, Status};
 use herma_evidence::layout;
 use herma_evidence::verify::{CheckName as C, CheckOutcome};
@@ -30,7 +30,7 @@ fn call(tokens: u64, reason: Option<&str>) -> Unchained {
         asked: "m".to_owned(),
         attempts: if reason.is_some() { Vec::new() } else { vec![attempt] },
         charged,
-        door: Door::Chat,
+        endpoint: Endpoint::Chat,
         ended: if reason.is_some() { Ended::Refused } else { Ended::Answered },
         first_byte_us: Some(10),
         latency_us: 20,
@@ -129,7 +129,7 @@ fn every_sum_that_is_not_the_reports_is_named() {
 /// gates.
 fn used() -> ToolUse {
     let model_calls = Some(ModelToolCalls { asked_for: 5, at_gates: 1, unreconciled: 2 });
-    let (asking, policy) = (Asking::Courtesy, Digest::of(b"policy"));
+    let (asking, policy) = (PermissionProtocol::Courtesy, Digest::of(b"policy"));
     ToolUse { asking, policy, asked: 2, denied: 1, unasked: 1, model_calls }
 }
 

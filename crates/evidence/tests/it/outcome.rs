@@ -121,7 +121,7 @@ fn an_outcome_does_not_apply_to_other_evidence_of_the_run() {
         pass(|report: &mut Report| {
             report.outcome = OutcomeState::Pending;
             report.outcome_due = Some(at(200));
-            report.walls.push("wall".to_owned());
+            report.walls.push("seccomp".to_owned());
         }),
     );
     accept(&sample, |_| {});

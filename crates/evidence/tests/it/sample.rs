@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
 use herma_core::contract::ContractId;
-use herma_core::decision::{Decision, Purpose, Question};
+use herma_core::decision::{Decision, DecisionInput, Purpose};
 use herma_core::engine::{DestinationKind, EndedBy, EngineExit, EngineName, EngineResult};
 use herma_core::event::{EventType as E, RunCompleted, Source};
 use herma_core::gate::{Finding, Gate};
@@ -221,7 +221,7 @@ fn test_log(report: &Report) -> String {
 
 fn decision(contract: &str) -> Decision {
     let contract = Contract::parse(contract.as_bytes()).unwrap();
-    let question = Question {
+    let input = DecisionInput {
         run_id: run_id(),
         contract_id: &contract.terms.id,
         contract_digest: contract.digest().unwrap(),
@@ -235,7 +235,7 @@ fn decision(contract: &str) -> Decision {
     let not_there = |gate| Finding::NotApplicable(format!("{gate:?} does not apply"));
     let finding = |gate| if gate == Gate::TargetClean { not_there(gate) } else { Finding::Passed };
     let gates = Gate::ALL.map(|gate| (gate, finding(gate))).into();
-    Decision::draw(&question, &gates)
+    Decision::draw(&input, &gates)
 }
 
 fn report(contract: &str, started: Timestamp) -> Report {

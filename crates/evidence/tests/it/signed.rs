@@ -51,7 +51,7 @@ fn passphrase(text: &str) -> Secret<String> {
 
 proptest! {
     #[test]
-    fn what_was_signed_holds_and_nothing_else_does(record in yes(), other in yes(), at in any::<prop::sample::Index>(), bit in 0u32..8) {
+    fn only_the_signed_record_verifies(record in yes(), other in yes(), at in any::<prop::sample::Index>(), bit in 0u32..8) {
         let signed = sign(record.clone(), &*KEY).unwrap();
         prop_assert!(check(&signed, &KEY.public()).is_ok());
         let key_id = signed.key_id;

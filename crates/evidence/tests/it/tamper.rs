@@ -172,7 +172,7 @@ fn an_unknown_signer_is_a_failure() {
 
 #[test]
 fn another_bundles_signature_is_found() {
-    let (sample, other) = (pass(|_| {}), pass(|report| report.walls.push("wall".to_owned())));
+    let (sample, other) = (pass(|_| {}), pass(|report| report.walls.push("seccomp".to_owned())));
     let read = |s: &Sample| {
         let bytes = fs::read(s.dir().join(layout::ATTESTATION)).unwrap();
         serde_json::from_slice::<serde_json::Value>(&bytes).unwrap()
@@ -284,7 +284,7 @@ fn a_signed_lie_is_found() {
         ("a change too few", C::Patch, |r| r.changed_files.clear()),
         ("a path outside", C::Paths, |r| r.changed_files[0].path = RepoPath::new("setup.py").unwrap()),
         ("a late start", C::Freshness, |r| r.run_started_at += std::time::Duration::from_millis(5)),
-        ("a wall that was not probed", C::Order, |r| {
+        ("a layer that was not probed", C::Order, |r| {
             r.destination = herma_core::engine::DestinationKind::Sandbox;
         }),
         ("a file without a reason", C::Artifacts, |r| drop(r.not_applicable.remove(layout::CONFINEMENT))),

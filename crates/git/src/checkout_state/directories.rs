@@ -9,7 +9,7 @@ use herma_core::report::Mode;
 use rustix::fs::{OFlags, fstat, lstat};
 
 use crate::beneath::{open, open_root};
-use crate::git_dir::TreeEntry;
+use crate::tree_entry::TreeEntry;
 
 /// The POSIX ACLs of a directory: its own, and the one that new files in it get.
 const ACLS: [&str; 2] = ["system.posix_acl_access", "system.posix_acl_default"];

@@ -8,12 +8,19 @@ use super::prepare::waiting_packs;
 use super::{LandError, Landing};
 use crate::error::GitError;
 use crate::git_dir::GitDir;
-use crate::plain::has_plain_places;
+use crate::plain::has_plain_paths;
 use crate::source::SourceRepo;
 
 /// How long a landing waits for a git command of somebody else, such as one that holds a lock or collects garbage.
 const MAX_LOCK_WAIT: Duration = Duration::from_secs(3);
 const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(100);
+
+/// The result of one attempt to land.
+enum Attempt {
+    Landed,
+    /// git or the disk refused it; another attempt may succeed.
+    Failed(GitError),
+}
 
 impl SourceRepo {
     /// Copies the objects into the target and creates the ref, if the base has not moved and no ref of that name
@@ -23,7 +30,7 @@ impl SourceRepo {
     pub fn land(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
         landing.check()?;
         let deadline = Instant::now() + MAX_LOCK_WAIT;
-        while let Err(error) = self.try_to_land(git_dir, landing)? {
+        while let Attempt::Failed(error) = self.try_to_land(git_dir, landing)? {
             if error.is_write_failure() {
                 return Err(error.into());
             }
@@ -33,30 +40,30 @@ impl SourceRepo {
             std::thread::sleep(LOCK_RETRY_INTERVAL);
         }
         // A link that appeared after the first look has let the transaction write somewhere else.
-        if let Err(what) = has_plain_places(&self.common_dir) {
+        if let Err(source) = has_plain_paths(&self.common_dir) {
             self.unland(landing)?;
-            return Err(LandError::NotPlain { what });
+            return Err(LandError::NotPlain(source));
         }
         Ok(())
     }
 
-    /// One attempt. The inner error is what git or the disk refused; the target is then as it was.
-    fn try_to_land(&self, git_dir: &GitDir, landing: &Landing) -> Result<Result<(), GitError>, LandError> {
+    /// One attempt. If it failed, the target is as it was.
+    fn try_to_land(&self, git_dir: &GitDir, landing: &Landing) -> Result<Attempt, LandError> {
         self.refuse(landing)?;
         let dir = self.pack_dir();
         let landed = Pack { dir: &dir, name: &landing.pack }
             .bring_in(&waiting_packs(git_dir))
             .and_then(|()| self.create_ref(git_dir, landing));
-        let Err(error) = landed else { return Ok(Ok(())) };
+        let Err(error) = landed else { return Ok(Attempt::Landed) };
         self.remove_pack(landing).map_err(|e| self.unplaced(e))?;
         // git tells the reason only in text; the present state tells it too.
         self.refuse(landing)?;
-        Ok(Err(self.unplaced(error)))
+        Ok(Attempt::Failed(self.unplaced(error)))
     }
 
     /// The reasons against the landing, as far as reading can tell.
     fn refuse(&self, landing: &Landing) -> Result<(), LandError> {
-        has_plain_places(&self.common_dir).map_err(|what| LandError::NotPlain { what })?;
+        has_plain_paths(&self.common_dir)?;
         if let Some(reference) = self.in_the_way(landing).map_err(|e| self.unplaced(e))? {
             return Err(LandError::RefTaken { reference });
         }

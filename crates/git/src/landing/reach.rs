@@ -10,7 +10,7 @@ use super::pack_index::PackIndex;
 use crate::error::GitError;
 use crate::git_dir::is_id;
 use crate::object::ObjectFormat;
-use crate::plain::has_plain_places;
+use crate::plain::has_plain_paths;
 use crate::source::SourceRepo;
 
 /// The roots of git's own reachability walk, in all work trees.
@@ -32,7 +32,7 @@ const UNDER_WAY: [&str; 3] = ["rebase-merge", "rebase-apply", "sequencer"];
 impl SourceRepo {
     /// Removes the pack of `landing`, unless something depends on it.
     pub(super) fn remove_pack(&self, landing: &Landing) -> Result<(), GitError> {
-        if has_plain_places(&self.common_dir).is_err() {
+        if has_plain_paths(&self.common_dir).is_err() {
             return Ok(());
         }
         let dir = self.pack_dir();

@@ -96,7 +96,7 @@ fn concurrent_changes_block_the_landing_and_are_not_lost() {
         let found = match &error {
             LandError::BaseMoved { reference } => format!("moved {reference}"),
             LandError::RefTaken { reference } => format!("taken {reference}"),
-            LandError::NotPlain { .. } | LandError::Rejected { .. } | LandError::Git(_) => {
+            LandError::NotPlain(_) | LandError::Rejected { .. } | LandError::Git(_) => {
                 panic!("{what}: {error:?}")
             }
         };

@@ -9,7 +9,7 @@ use herma_git::{Git, GitError, SourceRepo, lay_out};
 use crate::kit::{Scene, git_in};
 
 /// A directory of the path, with what might pass for the end of a path.
-const SECRET: &str = "it's: in here/where it lies";
+const SECRET: &str = "it's: in here/where it is";
 
 fn break_object(root: &Path, name: &str, content: Option<&str>) {
     let id = git_in(root, &["rev-parse", name]);
@@ -73,7 +73,7 @@ fn moved(scene: &Scene) -> PathBuf {
 }
 
 fn assert_unplaced(said: &str, what: &str) {
-    for part in ["it's", "in here", "where it lies", "/tmp"] {
+    for part in ["it's", "in here", "where it is", "/tmp"] {
         assert!(!said.contains(part), "{what}: {said}");
     }
 }

@@ -1,16 +1,16 @@
-//! What is said at the run's socket about child runs.
+//! The messages about child runs at the run's socket.
 
 use herma_core::engine::EngineName;
 use herma_core::report::Entry;
 use herma_core::{RepoPath, Report};
 use serde::{Deserialize, Serialize};
 
-/// The variable that says where the run's socket is, seen from inside. Who changes it reaches nobody, or somebody inside.
+/// The variable with the path of the run's socket, seen from inside. A changed path reaches nothing, or something inside.
 pub const SOCKET_VARIABLE: &str = "HERMA_SOCKET";
 /// The variable that says where the workspace is, seen from inside.
 pub const WORKSPACE_VARIABLE: &str = "HERMA_WORKSPACE";
 
-/// A child run that is asked for. There is no word for a parent or a depth: the outer herma knows them.
+/// A request for a child run. It has no parent and no depth: the outer herma knows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ChildAsk {
@@ -18,7 +18,7 @@ pub struct ChildAsk {
     pub contract: String,
     /// The engine.
     pub engine: EngineName,
-    /// What `fake` does.
+    /// The script of `fake`.
     pub script: Option<String>,
 }
 
@@ -40,7 +40,7 @@ impl ChildAsk {
 #[derive(Debug)]
 pub(crate) enum ChildQuestion {
     /// It asks for this child run.
-    Asked(ChildAsk),
+    ChildRun(ChildAsk),
     /// It is about a child run and cannot be read.
     Malformed(serde_json::Error),
     /// It is about something else.
@@ -51,7 +51,7 @@ pub(crate) enum ChildQuestion {
 pub(crate) fn question(text: &[u8]) -> ChildQuestion {
     let asked: Result<Question, _> = serde_json::from_slice(text);
     match asked {
-        Ok(question) => ChildQuestion::Asked(question.child_run),
+        Ok(question) => ChildQuestion::ChildRun(question.child_run),
         Err(why) => {
             let object = text.trim_ascii_start().strip_prefix(b"{").map(<[u8]>::trim_ascii_start);
             if object.is_some_and(|object| object.starts_with(b"\"child_run\"")) {
@@ -63,7 +63,7 @@ pub(crate) fn question(text: &[u8]) -> ChildQuestion {
     }
 }
 
-/// What the outer herma says to it.
+/// The answer of the outer herma.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ChildAnswer {
@@ -71,9 +71,9 @@ pub enum ChildAnswer {
     Refused(String),
     /// The run has ended.
     Ended {
-        /// What it came to.
+        /// Its report.
         report: Box<Report>,
-        /// What it changed, where it passed; none where that is too much to hand over.
+        /// Its changes, where it passed; none where they are too large to hand over.
         files: Option<Vec<HandedFile>>,
     },
 }
@@ -84,9 +84,9 @@ pub enum ChildAnswer {
 pub struct HandedFile {
     /// Where.
     pub path: RepoPath,
-    /// What it was when the child began.
+    /// The entry when the child began.
     pub old: Option<Entry>,
-    /// What it is now; none where it is gone.
+    /// The entry now; none where it is gone.
     pub new: Option<Entry>,
     /// Its content, or a link's target, in base64.
     pub content: Option<String>,
@@ -100,7 +100,7 @@ mod tests {
     fn a_question_is_read_and_nothing_can_be_added_to_it() {
         let ask = ChildAsk { contract: "c".to_owned(), engine: EngineName::fake(), script: None };
         let read = question(&ask.clone().to_question().unwrap());
-        assert!(matches!(&read, ChildQuestion::Asked(asked) if *asked == ask), "{read:?}");
+        assert!(matches!(&read, ChildQuestion::ChildRun(asked) if *asked == ask), "{read:?}");
         for forged in ["depth", "parent", "parent_run", "run_id"] {
             let within = format!(r#"{{"child_run":{{"contract":"c","engine":"fake","{forged}":0}}}}"#);
             let beside = format!(r#" {{ "child_run":{{"contract":"c","engine":"fake"}},"{forged}":0}}"#);

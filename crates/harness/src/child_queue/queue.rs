@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::ask::{ChildAnswer, ChildAsk};
 
-/// A child that is wanted, and whom to tell what came of it.
+/// A requested child run, and the channel for its answer.
 pub(crate) struct WantedChild {
     pub(crate) ask: ChildAsk,
     /// The rules that permit it.
@@ -17,7 +17,7 @@ pub(crate) struct WantedChild {
 /// Where child runs of a run are asked for.
 #[derive(Default)]
 pub(crate) struct ChildRunQueue {
-    /// Who runs them; nobody while no engine is at work.
+    /// The sender to the thread that runs them; none while no engine works.
     to_family: Mutex<Option<Sender<WantedChild>>>,
     busy: AtomicBool,
 }

@@ -12,7 +12,7 @@ use herma_core::egress::EgressMode;
 use herma_core::event::{EventData, Source, ToolEvaluated};
 use herma_core::{CancellationToken, Contract, RunId, Status};
 use herma_engines::Engine;
-use herma_evidence::{EventLog, secrets};
+use herma_evidence::{EventLog, WriteError, secrets};
 use herma_policy::ChildRun;
 use herma_router::budget::Amount;
 use herma_router::service::ParentBudget;
@@ -32,7 +32,7 @@ use crate::run_router::RunRouter;
 use crate::submission::{Finished, RunSubmission, Submission};
 
 /// How many children a run may have: each leaves a bundle, and an agent could ask without end.
-const MOST_CHILDREN: usize = 64;
+const MAX_CHILDREN: usize = 64;
 
 /// Base directory for relative paths in a child contract; /dev/null so that none resolve.
 const NO_DIRECTORY: &str = "/dev/null";
@@ -48,7 +48,7 @@ pub(crate) struct Family<'a> {
     cancellation: CancellationToken,
     started: Instant,
     destination: herma_core::engine::DestinationKind,
-    unwritten: Mutex<Option<String>>,
+    unwritten: Mutex<Option<WriteError>>,
 }
 
 impl<'a> Family<'a> {
@@ -106,16 +106,16 @@ impl<'a> Family<'a> {
         })?;
         match self.unwritten.lock().unwrap_or_else(PoisonError::into_inner).take() {
             None => Ok(done),
-            Some(why) => Err(Stop::Write(why)),
+            Some(error) => Err(error.into()),
         }
     }
 
     fn serve(&self, wanted: &Receiver<WantedChild>) {
         let mut had = 0;
         while let Ok(WantedChild { ask, rules, answer }) = wanted.recv() {
-            let answered = if had < MOST_CHILDREN { self.child(&ask, &rules) } else { Err(too_many()) };
+            let answered = if had < MAX_CHILDREN { self.child(&ask, &rules) } else { Err(too_many()) };
             had += usize::from(answered.is_ok());
-            // Who asked may be gone by now; the child's evidence is there all the same.
+            // The requester may be gone; the child's evidence exists all the same.
             let _ = answer.send(answered.unwrap_or_else(ChildAnswer::Refused));
         }
     }
@@ -171,7 +171,7 @@ impl<'a> Family<'a> {
         }
     }
 
-    /// What all children were charged so far. None has calls under way when it has ended.
+    /// The charge of all children so far. A child that has ended has no calls in flight.
     fn charged(&self) -> Amount {
         self.parent.router.as_ref().map(ParentBudget::charged).unwrap_or_default()
     }
@@ -179,18 +179,18 @@ impl<'a> Family<'a> {
     fn write(&self, data: impl Into<EventData>) {
         if let Err(why) = self.events.record(Source::Harness, data) {
             let mut unwritten = self.unwritten.lock().unwrap_or_else(PoisonError::into_inner);
-            unwritten.get_or_insert_with(|| why.to_string());
+            unwritten.get_or_insert(why);
         }
     }
 
-    /// What goes inside names no place of this machine.
+    /// Removes paths of this machine from text for the inside.
     fn placeless(&self, text: &str) -> String {
         text.replace(&self.installation.home.root().display().to_string(), "herma's home")
     }
 }
 
 fn too_many() -> String {
-    format!("this run has had {MOST_CHILDREN} children, which is the most")
+    format!("this run has had {MAX_CHILDREN} children, which is the most")
 }
 
 /// Ends the children with the work of their parent, however that ends.

@@ -1,4 +1,4 @@
-//! What a child made, for who asked for it.
+//! The result of a child run, for its parent.
 
 use std::fs;
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -12,12 +12,12 @@ use herma_git::{ObjectFormat, blob_id};
 use crate::child_queue::HandedFile;
 
 /// The most that is handed over.
-const MOST_BYTES: usize = 16 << 20;
+const MAX_BYTES: usize = 16 << 20;
 
 /// The changed files with their contents, read from the workspace of a run whose engine is dead. None where they are too
 /// much, or not any more what was recorded.
 pub(crate) fn hand_over(workspace: &Path, changes: &[ChangedFile]) -> Option<Vec<HandedFile>> {
-    let mut left = MOST_BYTES;
+    let mut left = MAX_BYTES;
     let mut files = Vec::new();
     for ChangedFile { path, old, new } in changes {
         let file = workspace.join(std::ffi::OsStr::from_bytes(path.as_bytes()));

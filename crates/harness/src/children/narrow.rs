@@ -1,5 +1,5 @@
-//! Whether a child's contract stays within what its parent may do. What is not clearly within is refused, in words that say
-//! how to write it. The child is judged by its parent's rules as well, so that nothing hangs on this reading of patterns.
+//! Whether a child's contract is within its parent's rights. A contract that is not clearly within is refused with advice
+//! on how to write it. The parent's rules apply to the child as well, so nothing depends on this reading of patterns alone.
 
 use std::time::Duration;
 
@@ -7,11 +7,11 @@ use herma_core::Stage;
 use herma_core::contract::{Pattern, Target, Terms};
 use herma_core::engine::DestinationKind;
 
-/// What a child has to stay within.
+/// The bounds of a child.
 pub(super) struct Bounds<'a> {
-    /// The rules that the parent stands under: its contract's first.
+    /// The parent's rules: its contract's first.
     pub(super) terms: &'a [Terms],
-    /// What is left of the parent's time.
+    /// The remaining time of the parent.
     pub(super) left: Duration,
     pub(super) destination: DestinationKind,
 }
@@ -106,7 +106,7 @@ fn limits(bounds: &Bounds<'_>, parent: &Terms, child: &Terms) -> Option<String> 
     }
 }
 
-/// What a child spends is its parent's too, whatever its contract says: this is so that its contract says it.
+/// A child's spending counts for its parent whatever its contract says; this check makes the contract say so.
 fn budget(parent: &Terms, child: &Terms) -> Option<String> {
     let (above, own) = (&parent.limits, &child.limits);
     let is_wide =
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_as_wide_or_narrower_is_let_through() {
+    fn an_equal_or_narrower_contract_is_permitted() {
         assert_eq!(child(&[]), None);
         for changed in [
             ("stage", "2"),
@@ -205,7 +205,7 @@ mod tests {
             let why = with(limits, &[model]);
             assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{limits}: {why:?}");
         }
-        // Who asks no model needs no budget, and is not given a larger one either.
+        // A child without a model needs no budget, and gets no larger one either.
         assert_eq!(with("", &[]), None);
         assert!(with(", tokens: 10001", &[]).is_some());
         assert_eq!(child_of(&[model], &[model]), None, "what its parent does not limit it need not");
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wider_in_any_dimension_is_refused_by_its_name() {
+    fn a_contract_that_is_wider_in_any_dimension_is_refused_by_its_name() {
         for (changed, named) in [
             (("target", "{ fixture: string-slugify }"), "target"),
             (("target", "{ repo: ../other }"), "target"),

@@ -1,4 +1,4 @@
-//! Asks the engine's program who it is, inside the destination, and compares that with what was admitted.
+//! Asks the engine's program for its identity, inside the destination, and compares it with the admitted one.
 
 use std::fs::DirBuilder;
 use std::io::{self, Read};
@@ -17,21 +17,21 @@ use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
 
-/// How long the program may take to say who it is.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// The timeout of the identification.
+const IDENTITY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How much it may print meanwhile.
 const OUTPUT_CAP: usize = 64 << 10;
 
-/// A program that is to be asked. Its walls are made already, and nothing of it runs.
+/// A program to identify. Its confinement is prepared, and none of it runs.
 pub(super) struct Question<'a> {
     engine: &'a dyn Engine,
     prepared: Result<Prepared<'a>, String>,
-    /// Its rooms. The run's own are made only after the decision.
+    /// Its directories. Those of the run are made only after the decision.
     root: PathBuf,
 }
 
-/// Makes ready to ask the engine who it is; there is nobody to ask where it is part of herma itself.
+/// Prepares the identification of the engine; none for an engine that is part of herma itself.
 pub(super) fn prepare<'a>(
     ctx: &RunContext<'a>,
     ready: &'a Ready,
@@ -44,13 +44,13 @@ pub(super) fn prepare<'a>(
     Question::prepare(engine, ready.destination.as_ref(), shape, ctx.dirs.root().join("identity")).map(Some)
 }
 
-/// The gate: the program says that it is what was admitted.
+/// The gate: the program reports the admitted identity.
 pub(super) fn identity(ctx: &RunContext<'_>, ready: &Ready, question: Option<Question<'_>>) -> Finding {
     let Some(question) = question else {
         return Finding::NotApplicable(format!("`{}` is part of herma itself", ctx.plan.engine));
     };
     let root = question.root.clone();
-    let said = question.ask(PATIENCE, &ctx.submission.cancellation);
+    let said = question.ask(IDENTITY_TIMEOUT, &ctx.submission.cancellation);
     ctx.remove_aside(root);
     compare(said, ready.identity.as_deref())
 }
@@ -89,22 +89,22 @@ impl<'a> Question<'a> {
         Ok(Self { engine, prepared, root })
     }
 
-    /// Who the program says that it is, or why that is not known.
-    fn ask(self, patience: Duration, cancellation: &CancellationToken) -> Result<String, String> {
+    /// The identity that the program reports, or why it is unknown.
+    fn ask(self, timeout: Duration, cancellation: &CancellationToken) -> Result<String, String> {
         let Self { engine, prepared, .. } = self;
         let mut process = prepared?.start().map_err(|why| without_path(engine, &why.to_string()))?;
         let (stdout, stderr) = (listen(process.take_stdout()), listen(process.take_stderr()));
-        let ended = wait_unless(process.as_mut(), patience, || cancellation.is_cancelled());
-        // What it left behind dies with it; only then do its streams end.
+        let ended = wait_unless(process.as_mut(), timeout, || cancellation.is_cancelled());
+        // Its remaining processes die with it; only then do its streams end.
         process.kill_all().map_err(|why| format!("it could not be ended: {why}"))?;
         drop(stderr.join());
         let output = stdout.join().map_err(|_| "its answer could not be read".to_owned())?;
-        // The size comes first: nobody listens beyond the cap, so how such a program ends depends on who was faster.
+        // The size comes first: herma does not read beyond the cap, so the end of such a program is a race.
         if output.as_ref().is_ok_and(|bytes| bytes.len() > OUTPUT_CAP) {
             return Err(format!("it prints more than {OUTPUT_CAP} bytes"));
         }
         match ended.map_err(|why| why.to_string())? {
-            None => return Err(format!("no answer within {} seconds", patience.as_secs())),
+            None => return Err(format!("no answer within {} seconds", timeout.as_secs())),
             Some(exit) if !exit.success() => {
                 return Err(match exit.code {
                     Some(code) => format!("it ended with exit code {code}"),
@@ -118,13 +118,13 @@ impl<'a> Question<'a> {
     }
 }
 
-/// The message as evidence may show it: where the program lies is this machine's own affair.
+/// The message as evidence may show it: without the path of the program on this machine.
 fn without_path(engine: &dyn Engine, said: &str) -> String {
     let path = engine.program().map(|program| program.display().to_string());
     path.map_or_else(|| said.to_owned(), |path| said.replace(&path, "the program"))
 }
 
-/// Reads a stream to its end, or to a little more than is allowed; then nobody listens any more.
+/// Reads a stream to its end, or to one byte more than is allowed.
 fn listen(stream: Option<Box<dyn Read + Send>>) -> JoinHandle<io::Result<Vec<u8>>> {
     thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -149,11 +149,11 @@ mod tests {
     fn herma() -> PathBuf {
         let test = std::env::current_exe().unwrap();
         let herma = test.ancestors().nth(2).unwrap().join("herma");
-        assert!(herma.exists(), "{} is not there: run `cargo build -p herma-cli` first", herma.display());
+        assert!(herma.exists(), "{} is not there: run `cargo build -p herma` first", herma.display());
         herma
     }
 
-    /// What herma understands where a program with this body is asked in the sandbox.
+    /// The identity that herma reads from a program with this body in the sandbox.
     fn asked(body: &str) -> Result<String, String> {
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("program");
@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_told_and_nothing_waits_for_ever() {
+    fn a_missing_identity_is_reported_within_the_timeout() {
         let no = |body: &str| asked(body).unwrap_err();
         assert_eq!(no("echo stub 0.1.0"), "its answer has not the form of one");
         assert_eq!(no(&format!("{ANSWER}; exit 3")), "it ended with exit code 3");
@@ -193,14 +193,14 @@ mod tests {
         let long = format!("head -c 70000 /dev/zero | tr '\\0' ' '; {ANSWER}");
         let too_long = "it prints more than 65536 bytes";
         assert_eq!(no(&long), too_long);
-        // Whether it dies of the closed pipe, minds nothing of it or never ends: the size is what is told.
+        // Whether it dies of the closed pipe, ignores it or never ends: the error is its size.
         assert_eq!(no("yes"), too_long);
         assert_eq!(no("trap '' PIPE; yes 2>/dev/null; exit 3"), too_long);
         assert_eq!(no("yes | head -c 70000; sleep 60"), too_long);
     }
 
     #[test]
-    fn what_the_program_leaves_behind_and_says_beside_its_answer_does_not_matter() {
+    fn leftover_processes_and_stderr_do_not_matter() {
         let beside = "yes noise | head -c 300000 >&2 2>/dev/null; sleep 60 & setsid sleep 60 &";
         assert_eq!(asked(&format!("{beside}\n{ANSWER}")), Ok("stub 0.1.0".to_owned()));
     }

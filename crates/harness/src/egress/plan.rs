@@ -11,12 +11,12 @@ use herma_trust::{EffectiveEgress, EgressError};
 use crate::installation::Installation;
 use crate::order::Order;
 
-/// What the proxy of a run is started with.
+/// The plan of a run's proxy.
 #[derive(Clone, Debug)]
 pub(crate) struct EgressPlan {
     pub(crate) allowlist: Allowlist,
     pub(crate) mode: EgressMode,
-    /// What of it comes from the installation, for the digest that approvals are bound to.
+    /// The installation's part of it, for the digest that approvals are bound to.
     pub(crate) rules: EgressRules,
 }
 
@@ -28,7 +28,7 @@ impl Installation {
     }
 }
 
-/// What a run of this order may reach, or why it cannot start.
+/// The plan for an order, or why it cannot start.
 pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressPlan, BlockerRecord> {
     let unready = |what: String, next: &str| {
         Err(BlockerRecord { next_step: next.to_owned(), ..Blocker::DestinationUnready.because(what) })
@@ -38,14 +38,14 @@ pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressP
     if !DestinationCapabilities::of(order.destination()).has_network_namespace() {
         if !terms.egress.is_empty() {
             return unready(
-                "the contract names egress hosts, and `host` has no walls that would keep the engine to them"
+                "the contract names egress hosts, and `host` has no confinement that would restrict the engine to them"
                     .to_owned(),
                 "Run it in `sandbox`.",
             );
         }
         if learns {
             return unready(
-                "there is nothing to learn on `host`: it has no walls, and so no proxy".to_owned(),
+                "there is nothing to learn on `host`: it has no confinement, and so no proxy".to_owned(),
                 "Run it in `sandbox`.",
             );
         }
@@ -63,11 +63,11 @@ pub(crate) fn look(installation: &Installation, order: &Order) -> Result<EgressP
     let of_run = match installation.egress_of(Some(&order.contract)) {
         Ok(of_run) => of_run,
         Err(bad) => {
-            return unready(bad.to_string(), "Mend it; `herma egress show` says when it can be read.");
+            return unready(bad.to_string(), "Fix it; `herma egress show` shows whether it can be read.");
         }
     };
     if let Some(problem) = &of_run.list.problem {
-        return unready(problem.clone(), "`herma egress show` says which list counts until it is mended.");
+        return unready(problem.clone(), "`herma egress show` shows which list counts until it is fixed.");
     }
     let allowlist = of_run.allowlist(installation.clock.now());
     Ok(EgressPlan { allowlist, mode: order.egress, rules: of_run.rules() })

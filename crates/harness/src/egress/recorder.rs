@@ -10,20 +10,23 @@ use herma_core::event::{EgressDecided, EgressDecision, Event, Source};
 use herma_egress::{DecisionRecorder, EgressVerdict, ProxyDecision, Reason, Unrecorded};
 use herma_evidence::EventLog;
 use herma_rules::egress_actions::{attempted_at, possible_at};
+use tracing::{Level, Span, enabled, info, info_span};
 
 /// How many decisions get an event of their own, whatever they are.
-const MOST_EVENTS: u64 = 1_000;
+const MAX_EVENTS: u64 = 1_000;
 /// How many different denials get one beyond that. Nothing else bounds how many hosts an agent can think of.
-const MOST_DENIALS: usize = 4_000;
+const MAX_DENIALS: usize = 4_000;
 /// How many denied hosts a blocker names.
-const MOST_NAMED: usize = 5;
+const MAX_NAMED: usize = 5;
 
 /// Records what a run's proxy decides.
 pub(super) struct Recorder {
     events: Arc<EventLog>,
-    /// The rules that the run stands under.
+    /// The run's rules.
     terms: Vec<Terms>,
     state: Mutex<State>,
+    /// The span of the run.
+    span: Span,
 }
 
 #[derive(Default)]
@@ -36,11 +39,11 @@ struct State {
     unwritten: Option<String>,
 }
 
-/// What came of it for the verdict.
+/// The recorded decisions, for the verdict.
 pub(super) struct Noted {
     /// How many decisions have an event.
     pub(super) recorded: u64,
-    /// The denied hosts, in words.
+    /// The denied hosts, as text.
     pub(super) denied: Option<String>,
     /// The forbidden actions that denied attempts count as.
     pub(super) attempted: BTreeSet<Action>,
@@ -50,10 +53,10 @@ pub(super) struct Noted {
 
 impl Recorder {
     pub(super) fn new(events: Arc<EventLog>, terms: Vec<Terms>) -> Self {
-        Self { events, terms, state: Mutex::default() }
+        Self { events, terms, state: Mutex::default(), span: Span::current() }
     }
 
-    /// What was noted so far.
+    /// The decisions so far.
     pub(super) fn noted(&self) -> Noted {
         let state = self.state();
         let more = match state.denials.len().saturating_sub(state.named.len()) {
@@ -72,6 +75,18 @@ impl Recorder {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Logs a decision that has an event. The host is the agent's text, which may contain the run's token.
+    fn log(&self, decision: &EgressDecision) {
+        if !enabled!(Level::INFO) {
+            return;
+        }
+        let EgressDecision { request, port, .. } = *decision;
+        let (host, method) = (self.events.redactor().redact(&decision.host), decision.method.as_str());
+        let span = info_span!(parent: &self.span, "egress_decision", request, method, host, port);
+        let (verdict, reason) = (decision.verdict.as_str(), decision.reason.as_deref());
+        span.in_scope(|| info!(verdict, reason, "egress decided"));
+    }
+
     fn attempted(&self, decided: &ProxyDecision) -> BTreeSet<Action> {
         match decided.verdict {
             EgressVerdict::Denied(_) => {
@@ -87,16 +102,16 @@ impl State {
     /// room.
     fn wants(&mut self, decided: &ProxyDecision) -> bool {
         let is_new = match decided.verdict {
-            EgressVerdict::Denied(reason) if self.denials.len() < MOST_DENIALS => {
+            EgressVerdict::Denied(reason) if self.denials.len() < MAX_DENIALS => {
                 let is_new = self.denials.insert((decided.host.clone(), decided.port, reason));
-                if is_new && self.named.len() < MOST_NAMED && !decided.host.is_empty() {
-                    self.named.push(format!("{}:{} ({})", decided.host, decided.port, reason.word()));
+                if is_new && self.named.len() < MAX_NAMED && !decided.host.is_empty() {
+                    self.named.push(format!("{}:{} ({})", decided.host, decided.port, reason.code()));
                 }
                 is_new
             }
             _ => false,
         };
-        is_new || self.recorded < MOST_EVENTS
+        is_new || self.recorded < MAX_EVENTS
     }
 }
 
@@ -108,8 +123,9 @@ impl DecisionRecorder for Recorder {
         if !state.wants(decided) {
             return Ok(());
         }
-        let appended =
-            self.events.record(Source::Harness, EgressDecided::Decision(data(decided, &attempted)));
+        let decision = data(decided, &attempted);
+        self.log(&decision);
+        let appended = self.events.record(Source::Harness, EgressDecided::Decision(decision));
         match appended {
             Ok(()) => {
                 state.recorded += 1;
@@ -127,8 +143,8 @@ impl DecisionRecorder for Recorder {
 fn data(decided: &ProxyDecision, attempted: &BTreeSet<Action>) -> EgressDecision {
     let (verdict, reason) = match decided.verdict {
         EgressVerdict::Allowed => ("allowed", None),
-        EgressVerdict::Denied(reason) => ("denied", Some(reason.word())),
-        EgressVerdict::Failed(fault) => ("failed", Some(fault.word())),
+        EgressVerdict::Denied(reason) => ("denied", Some(reason.code())),
+        EgressVerdict::Failed(fault) => ("failed", Some(fault.code())),
     };
     let possible = possible_at(&decided.host);
     let counts = !possible.is_empty() && matches!(decided.verdict, EgressVerdict::Denied(_));
@@ -188,12 +204,8 @@ mod tests {
             record(&denied(&format!("h{host}.example.org"), 443));
         }
         assert!(!record(&denied("one-more.example.org", 443)), "no end to it would fill the disk");
-        let most = MOST_EVENTS + u64::try_from(MOST_DENIALS).unwrap();
-        assert!(
-            (u64::try_from(MOST_DENIALS).unwrap()..=most).contains(&state.recorded),
-            "{}",
-            state.recorded
-        );
-        assert_eq!(state.named.len(), MOST_NAMED);
+        let most = MAX_EVENTS + u64::try_from(MAX_DENIALS).unwrap();
+        assert!((u64::try_from(MAX_DENIALS).unwrap()..=most).contains(&state.recorded), "{}", state.recorded);
+        assert_eq!(state.named.len(), MAX_NAMED);
     }
 }

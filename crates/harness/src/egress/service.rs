@@ -8,7 +8,7 @@ use herma_core::contract::Action;
 use herma_core::egress::{EgressMode, EgressUse};
 use herma_core::event::EgressDecided;
 use herma_destination::DestinationCapabilities;
-use herma_egress::proxy::{Counts, Ended, Handle, Listen, Mode, Options, Service};
+use herma_egress::proxy::{Counts, Handle, Listen, Mode, Options, ProxyTotals, Service};
 use herma_evidence::layout;
 use herma_net::SocketDir;
 use herma_trust::EgressProposal;
@@ -64,18 +64,18 @@ pub(crate) fn start(ctx: &RunContext<'_>, plan: &EgressPlan) -> Result<Option<Ru
             Arc::<Recorder>::clone(&recorder),
         )
     };
-    let handle = Service::start(options).map_err(internal)?;
+    let handle = Service::start(options).map_err(Stop::internal)?;
     let socket = sockets.path(SOCKET);
-    handle.listen(&Listen::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
-    handle.listen_for_operator(&Listen::Unix(sockets.bind_path(OPERATORS_SOCKET))).map_err(internal)?;
+    handle.listen(&Listen::Unix(sockets.bind_path(SOCKET))).map_err(Stop::internal)?;
+    handle.listen_for_operator(&Listen::Unix(sockets.bind_path(OPERATORS_SOCKET))).map_err(Stop::internal)?;
     Ok(Some(RunEgress { handle, recorder, mode: plan.mode, socket, _dir: sockets }))
 }
 
-/// What the run's egress proxy decided.
+/// The decisions of the run's egress proxy.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct EgressResults {
     pub(crate) used: EgressUse,
-    /// The hosts that it denied, in words.
+    /// The hosts that it denied, as text.
     pub(crate) denied: Option<String>,
     /// The forbidden actions that denied connections count as.
     pub(crate) attempted: Vec<Action>,
@@ -93,7 +93,7 @@ pub(crate) fn end(
     found: &mut Option<EgressResults>,
 ) -> Result<(), Stop> {
     let RunEgress { handle, recorder, mode, .. } = proxy;
-    let Ended { counts, learned } = handle.end();
+    let ProxyTotals { counts, learned } = handle.end();
     let noted = recorder.noted();
     let recorded = ctx.events.count(EventType::EgressDecided);
     let used = used(mode, &counts, recorded);
@@ -117,7 +117,7 @@ pub(crate) fn end(
             made: ctx.installation.clock.now(),
             hosts: learned.into_iter().collect(),
         };
-        ctx.installation.egress().propose(&proposal).map_err(|e| Stop::Write(e.to_string()))?;
+        ctx.installation.egress().propose(&proposal).map_err(Stop::write)?;
     }
     if used.decisions() > 0 {
         ctx.record(EgressDecided::Totals { sums: used })?;
@@ -129,16 +129,12 @@ fn used(mode: EgressMode, counts: &Counts, recorded: u64) -> EgressUse {
     let mut used = EgressUse {
         mode,
         allowed: counts.allowed,
-        denied: counts.denied.iter().map(|(reason, count)| (reason.word().to_owned(), *count)).collect(),
-        failed: counts.failed.iter().map(|(fault, count)| (fault.word().to_owned(), *count)).collect(),
+        denied: counts.denied.iter().map(|(reason, count)| (reason.code().to_owned(), *count)).collect(),
+        failed: counts.failed.iter().map(|(fault, count)| (fault.code().to_owned(), *count)).collect(),
         without_an_event: 0,
         bytes_out: counts.bytes_out,
         bytes_in: counts.bytes_in,
     };
     used.without_an_event = used.decisions().saturating_sub(recorded);
     used
-}
-
-fn internal(error: impl std::fmt::Display) -> Stop {
-    Stop::Internal(error.to_string())
 }

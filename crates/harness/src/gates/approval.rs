@@ -13,19 +13,19 @@ use crate::egress::EgressPlan;
 use crate::installation::Installation;
 use crate::target::FoundTarget;
 
-/// What was found of the approval.
+/// The approval that was found.
 #[derive(Clone, Debug)]
 pub(crate) enum ApprovalSeen {
     /// The stage needs none.
     NotRequired(String),
     /// There is one, and it can be used.
     Present(Box<UsableApproval>),
-    /// There is none that can be used.
+    /// No approval can be used.
     Absent(BlockerRecord),
 }
 
 impl ApprovalSeen {
-    /// What the gate comes to.
+    /// The finding of the gate.
     pub(super) fn judged(&self) -> Judged {
         match self {
             Self::NotRequired(why) => Ok(Finding::NotApplicable(why.clone())),
@@ -34,7 +34,7 @@ impl ApprovalSeen {
         }
     }
 
-    /// What the report says of it.
+    /// Its status in the report.
     pub(crate) fn status(&self) -> ApprovalStatus {
         match self {
             Self::NotRequired(_) => ApprovalStatus::NotRequired,
@@ -57,7 +57,7 @@ impl ApprovalSeen {
     }
 }
 
-/// What an approval of this run would be a yes to.
+/// The binding of an approval for this run.
 pub(super) fn bind(
     case: Case<'_>,
     engine_digest: Digest,

@@ -11,7 +11,7 @@ use crate::installation::Installation;
 
 type WithWalls = (Box<dyn Destination>, Vec<String>);
 
-/// The destination, if it is there and may be used for this engine at this stage.
+/// The destination, if it is ready and may be used for this engine at this stage.
 pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     let Case { installation, order, .. } = case;
     let kind = order.destination();
@@ -33,7 +33,7 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     }
     let stage = order.contract.terms.stage;
     if !kind.confines() && stage > Stage::CopiedRepo {
-        return Err(unready(format!("stage {stage} lands in a repository, and `host` has no walls")));
+        return Err(unready(format!("stage {stage} lands in a repository, and `host` has no confinement")));
     }
     match destination.readiness() {
         Ok(ready) => Ok((destination, ready.walls)),
@@ -41,7 +41,7 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
     }
 }
 
-/// What the contract's toolchains bring.
+/// The contract's toolchains.
 pub(super) fn find_toolchains(
     installation: &Installation,
     contract: &Contract,

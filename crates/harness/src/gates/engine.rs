@@ -16,7 +16,7 @@ use herma_trust::AdmissionFinding;
 use super::{Case, Judged};
 use crate::installation::Installation;
 
-/// What was found of the engine.
+/// The engine that was found.
 pub(super) struct EngineSeen {
     pub(super) registered: Judged,
     pub(super) enabled: Judged,
@@ -25,7 +25,7 @@ pub(super) struct EngineSeen {
     pub(super) digest: Option<Digest>,
     pub(super) identity: Option<String>,
     pub(super) seen: Option<AdmissionSeen>,
-    /// What it declares of the capabilities that the contract needs.
+    /// Its declared support for the capabilities that the contract needs.
     pub(super) needs: BTreeMap<Capability, Support>,
 }
 
@@ -56,7 +56,7 @@ pub(super) fn look(case: Case<'_>) -> EngineSeen {
             needs: BTreeMap::new(),
         };
     };
-    // Taking it takes a while. What is part of herma itself is judged by it only where somebody approved it.
+    // Computing it takes a while. For a built-in engine it matters only where somebody approved it.
     let judged = !engine.built_in() || case.order.contract.terms.stage.needs_approval();
     let digest = judged.then(|| engine.digest().ok()).flatten();
     let needs = engine.capabilities().for_needs(&case.order.contract.terms.needs);
@@ -87,7 +87,7 @@ fn find_admission(
     installation.admissions().find_engine(&engine.name(), digest, &installation.admission_context())
 }
 
-/// There is an adapter for it, and what the contract needs is there too.
+/// The gate: herma has the engine, and it has the capabilities that the contract needs.
 fn registered(case: Case<'_>, engine: &dyn Engine, needs: &BTreeMap<Capability, Support>) -> Judged {
     let lacking: Vec<Capability> =
         needs.iter().filter(|(_, support)| !support.is_there()).map(|(need, _)| *need).collect();
@@ -139,7 +139,7 @@ fn proven(case: Case<'_>, engine: &dyn Engine) -> Judged {
     }
     let needed = match case.occasion.purpose {
         Purpose::Work => Some(stage),
-        // What is part of herma itself is the baseline that others are measured by.
+        // A built-in engine is the baseline for the others.
         Purpose::Proof if engine.built_in() => None,
         Purpose::Proof => stage.before(),
     };
@@ -198,7 +198,7 @@ fn admitted(
 }
 
 /// Whether the engine is still switched on and admitted.
-pub(super) fn still_let_in(
+pub(super) fn still_admitted(
     installation: &Installation,
     name: &EngineName,
     digest: Option<Digest>,

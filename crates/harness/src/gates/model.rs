@@ -6,23 +6,23 @@ use herma_core::contract::{Contract, ModelChoice};
 use herma_core::decision::{AdmissionSeen, Purpose};
 use herma_core::engine::EngineName;
 use herma_core::gate::Finding;
-use herma_core::model_call::Door;
+use herma_core::model_call::Endpoint;
 use herma_core::report::Admission;
 use herma_engines::Engine;
 use herma_router::config::{BadConfig, Config, KeySource, UpstreamConfig};
-use herma_router::door::path_of;
+use herma_router::endpoint::path_of;
 use herma_trust::AdmissionFinding;
 
 use super::{Case, Judged};
 use crate::installation::Installation;
 use crate::run_router::{self, ModelLink, RouterPlan};
 
-/// What was found of the model.
+/// The model that was found.
 pub(super) struct ModelSeen {
     pub(super) admitted: Judged,
     pub(super) configured: Judged,
     pub(super) seen: Option<AdmissionSeen>,
-    /// What the run's router serves; none without a model.
+    /// The plan of the run's router; none without a model.
     pub(super) plan: Option<RouterPlan>,
 }
 
@@ -41,7 +41,7 @@ pub(super) fn look(case: Case<'_>) -> ModelSeen {
         return ModelSeen { admitted: none(), configured, seen: None, plan: None };
     };
     let name = format!("{}/{}", choice.provider, choice.model);
-    // In a proof nobody's model is asked: a script answers, which lies with the contract on the proof's own ground.
+    // In a proof a script answers in place of a model; it is beside the contract in the proof's own directory.
     let rehearsed = case.occasion.purpose == Purpose::Proof;
     let config = run_router::router_config(if rehearsed {
         &case.order.contract_dir
@@ -77,7 +77,7 @@ pub(super) fn look(case: Case<'_>) -> ModelSeen {
 /// Whether the contract's model can be reached, by the API that the engine asks at.
 fn configured(
     case: Case<'_>,
-    asks: Option<Door>,
+    asks: Option<Endpoint>,
     choice: &ModelChoice,
     config: &Result<Option<Config>, BadConfig>,
 ) -> (Judged, Option<RouterPlan>) {
@@ -94,12 +94,12 @@ fn configured(
         )),
         Err(bad) => Err(run_router::in_words(bad)),
     };
-    let plan = drawn.and_then(|plan| match asks.filter(|door| !plan.doors().contains(door)) {
+    let plan = drawn.and_then(|plan| match asks.filter(|endpoint| !plan.endpoints().contains(endpoint)) {
         None => Ok(plan),
-        Some(door) => Err(format!(
+        Some(endpoint) => Err(format!(
             "`{}` asks at {}, and the upstream `{}` does not answer there",
             case.order.engine,
-            path_of(door),
+            path_of(endpoint),
             choice.provider
         )),
     });
@@ -171,7 +171,7 @@ fn is_another(record: &ModelAdmission, link: ModelLink<'_>, upstream: &UpstreamC
         Some(KeySource::Keyring { .. }) => CredentialSource::Keychain,
     };
     let admitted = record.credential_source;
-    // What a service hands out reaches the router by one of the other ways.
+    // Credentials that a service issues reach the router in one of the other ways.
     let handed_out = admitted == CredentialSource::SecretStore && configured != CredentialSource::None;
     (admitted != configured && !handed_out).then(|| {
         let (admitted, configured) = (admitted.as_str(), configured.as_str());
@@ -180,7 +180,7 @@ fn is_another(record: &ModelAdmission, link: ModelLink<'_>, upstream: &UpstreamC
 }
 
 /// Whether the contract's models are still admitted.
-pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
+pub(super) fn still_admitted(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
     let Some(choice) = &contract.terms.model else { return Ok(()) };
     let found = installation.admissions().find_model(choice, &installation.admission_context());
     match found.blocker {

@@ -15,7 +15,7 @@ use crate::target::FoundTarget;
 /// How much of a path is shown in a reason.
 const LONGEST_PATH: usize = 120;
 
-/// What was found of the target.
+/// The target that was found.
 pub(super) struct TargetSeen {
     pub(super) found: Result<FoundTarget, BlockerRecord>,
     pub(super) seen: Option<AdmissionSeen>,
@@ -66,7 +66,7 @@ pub(super) fn clean(contract: &Contract, target: &FoundTarget) -> Judged {
     }
 }
 
-/// What is not clean, for a person whose own `git status` may list less. Anybody can have named these files.
+/// The unclean paths, for a person whose own `git status` may list less. Anybody can have named these files.
 fn dirty(repo: &str, listed: &StatusSummary) -> String {
     let redactor = Redactor::default();
     let show = |path: &RepoPath| shortened(&redactor.redact(&path.to_string()));
@@ -89,7 +89,7 @@ fn shortened(path: &str) -> String {
 }
 
 /// Whether a target that was named by its admission is still admitted.
-pub(super) fn still_let_in(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
+pub(super) fn still_admitted(installation: &Installation, contract: &Contract) -> Result<(), BlockerRecord> {
     let Target::Repo { repo, .. } = &contract.terms.target else { return Ok(()) };
     if repo.is_path() {
         return Ok(());

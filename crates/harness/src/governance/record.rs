@@ -1,4 +1,4 @@
-//! What is written down of a tool call that was judged, and what is added up of all of them.
+//! The record of a judged tool call, and the sums over all of them.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -9,12 +9,12 @@ use herma_core::tool::{CHILD_TOOL, ToolAction, ToolCall};
 use herma_policy::{ChildRun, PolicyDecision};
 
 /// How much of one text an event holds.
-const MOST_TEXT: usize = 64 << 10;
+const MAX_TEXT: usize = 64 << 10;
 
-/// How herma came to know of a call.
+/// The source of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seen {
-    /// The agent told of it, whatever it did about it.
+    /// The agent reported it, whatever it did about it.
     Told,
     /// The agent asked in its dialogue with herma.
     Dialogue,
@@ -29,14 +29,14 @@ impl Seen {
     }
 }
 
-/// What is added up.
+/// The sums.
 #[derive(Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) asked: u64,
     pub(crate) denied: u64,
     /// How many child runs were refused.
     pub(crate) refused: u64,
-    /// What was attempted that is forbidden: that it was denied does not make it as if it had not been tried.
+    /// The forbidden actions that were attempted. A denied attempt counts.
     pub(crate) attempted: BTreeSet<Action>,
     /// Why something could not be written down.
     pub(crate) unwritten: Option<String>,
@@ -82,9 +82,9 @@ pub(crate) fn child(child: Option<&ChildRun>, rules: &[String], denied: Option<&
 
 /// A text as an event holds it.
 pub(crate) fn bounded(mut text: String) -> String {
-    if text.len() > MOST_TEXT {
-        let more = text.len() - MOST_TEXT;
-        text.truncate(text.floor_char_boundary(MOST_TEXT));
+    if text.len() > MAX_TEXT {
+        let more = text.len() - MAX_TEXT;
+        text.truncate(text.floor_char_boundary(MAX_TEXT));
         let _ = write!(text, " [{more} bytes more]");
     }
     text

@@ -1,8 +1,8 @@
-//! The socket at which an agent's hook asks: one call for each connection, judged, written down, answered.
+//! The socket for an agent's hook: one question for each connection, judged, recorded and answered.
 //!
-//! Whoever is inside can ask, about a tool call or for a child run, and nothing else: there is no other word. It may
-//! ask as often as it likes and hold as many connections open as it likes; a fixed number of threads serves them, each
-//! call has its time, and the log of events has a limit for what an agent makes herma write.
+//! A process inside can ask about a tool call or for a child run, and nothing else. It may ask and connect as often as it
+//! likes: a fixed number of threads serves all connections, each call has a timeout, and the event log limits what an agent
+//! makes herma write.
 
 use std::fs;
 use std::io::{self, Read as _, Write as _};
@@ -35,13 +35,13 @@ const SOCKET: &str = "governance.sock";
 /// How many are served at once. More wait in the kernel's queue.
 const THREADS: usize = 4;
 /// The most of a question: a subject of the greatest length, every character of it escaped.
-const MOST_QUESTION: u64 = 1 << 20;
+const MAX_QUESTION: u64 = 1 << 20;
 /// How long one question may take to come.
-const PATIENCE: Duration = Duration::from_secs(2);
+const CALL_TIMEOUT: Duration = Duration::from_secs(2);
 /// Until the next try where the system has no file left for a caller.
 const PAUSE: Duration = Duration::from_millis(50);
 /// How many denials have an event that counts as herma's own: what an agent floods the log with does not push them out.
-const MOST_DENIALS: u64 = 500;
+const MAX_DENIALS: u64 = 500;
 /// A thread that judges: Cedar recurses as deep as a policy does.
 const STACK: usize = 4 << 20;
 
@@ -184,7 +184,7 @@ impl ToolCallServer {
         }
     }
 
-    /// Hears one question and answers it. Who goes before the answer has asked all the same.
+    /// Reads one question and answers it. A caller that disconnects early has asked all the same.
     fn receive(&self, mut caller: UnixStream) {
         let answer = match question(&mut caller) {
             Ok(Question::Tool(call)) => serde_json::to_vec(&self.judge(&call)),
@@ -196,7 +196,7 @@ impl ToolCallServer {
             Err(why) => serde_json::to_vec(&ToolAnswer::no(format!("the question cannot be read: {why}"))),
         };
         let Ok(answer) = answer else { return };
-        let _ = caller.set_write_timeout(Some(PATIENCE));
+        let _ = caller.set_write_timeout(Some(CALL_TIMEOUT));
         let _ = caller.write_all(&answer);
     }
 
@@ -220,7 +220,7 @@ impl ToolCallServer {
     fn refuse(&self, child: Option<&ChildRun>, rules: &[String], why: String) -> ChildAnswer {
         let mut tally = self.tally();
         tally.refused += 1;
-        let own = tally.refused <= MOST_DENIALS;
+        let own = tally.refused <= MAX_DENIALS;
         drop(tally);
         self.write(own, record::child(child, rules, Some(&why)));
         ChildAnswer::Refused(why)
@@ -240,7 +240,7 @@ impl ToolCallServer {
         written.is_ok()
     }
 
-    /// Judges a call. What cannot be written down is denied.
+    /// Judges a call. A call that cannot be recorded is denied.
     fn judge(&self, call: &ToolCall) -> ToolAnswer {
         let decision = self.policies.decide(&self.asker, call);
         let forbidden =
@@ -250,13 +250,13 @@ impl ToolCallServer {
         tally.asked += 1;
         tally.denied += u64::from(!decision.allowed);
         tally.attempted.extend(forbidden);
-        let own = !decision.allowed && tally.denied <= MOST_DENIALS;
+        let own = !decision.allowed && tally.denied <= MAX_DENIALS;
         drop(tally);
         if self.write(own, data) { decision.answer() } else { ToolAnswer::no("it could not be recorded") }
     }
 }
 
-/// What a caller asks.
+/// The question of a caller.
 enum Question {
     Tool(ToolCall),
     Child(ChildAsk),
@@ -266,7 +266,7 @@ enum Question {
 impl Question {
     fn read(text: &[u8]) -> io::Result<Self> {
         Ok(match child_queue::question(text) {
-            ChildQuestion::Asked(ask) => Self::Child(ask),
+            ChildQuestion::ChildRun(ask) => Self::Child(ask),
             ChildQuestion::Malformed(why) => Self::MalformedChild(why),
             ChildQuestion::Other => Self::Tool(serde_json::from_slice(text)?),
         })
@@ -276,7 +276,7 @@ impl Question {
 /// The question of a caller: all of it, in its time.
 fn question(caller: &mut UnixStream) -> io::Result<Question> {
     caller.set_nonblocking(false)?;
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + CALL_TIMEOUT;
     let (mut text, mut part) = (Vec::new(), vec![0; 64 << 10]);
     loop {
         let left = until.saturating_duration_since(Instant::now());
@@ -288,8 +288,8 @@ fn question(caller: &mut UnixStream) -> io::Result<Question> {
             0 => return Question::read(&text),
             read => text.extend_from_slice(&part[..read]),
         }
-        if text.len() as u64 > MOST_QUESTION {
-            return Err(io::Error::other(format!("it is longer than {MOST_QUESTION} bytes")));
+        if text.len() as u64 > MAX_QUESTION {
+            return Err(io::Error::other(format!("it is longer than {MAX_QUESTION} bytes")));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! What somebody inside can do to the socket: ask.
+//! A process inside the sandbox can ask at the socket, and nothing else.
 
 use std::net::Shutdown;
 
@@ -53,16 +53,16 @@ impl World {
         UnixStream::connect(self.governance.socket()).unwrap()
     }
 
-    /// What the hook of an agent would be told.
+    /// The answer to an agent's hook.
     fn ask(&self, command: &str) -> ToolAnswer {
         let call = json!({ "tool_name": "Bash", "tool_input": { "command": command } }).to_string();
         hook::ask(call.as_bytes(), self.governance.socket())
     }
 
-    /// What the socket says to these bytes.
+    /// The answer of the socket to these bytes.
     fn say(&self, bytes: &[u8]) -> String {
         let mut caller = self.connect();
-        // Who is longer than is read is not heard to the end.
+        // A question that is longer than the limit is not read to its end.
         let _ = caller.write_all(bytes);
         let _ = caller.shutdown(Shutdown::Write);
         let mut answer = String::new();
@@ -131,7 +131,7 @@ fn nonsense_is_a_no_and_changes_nothing() {
 }
 
 #[test]
-fn who_holds_every_line_open_is_waited_for_and_then_the_next_is_served() {
+fn callers_that_hold_all_connections_time_out_and_the_next_is_served() {
     let world = world(None);
     let mut held: Vec<UnixStream> = (0..2 * THREADS).map(|_| world.connect()).collect();
     for silent in &mut held {
@@ -158,7 +158,7 @@ fn ten_thousand_callers_do_not_stop_it_and_fill_no_disk() {
                     match at % 10 {
                         0 if part % 2 == 0 => drop(world.say(large)),
                         0 => drop(world.say(forbidden)),
-                        // Who only calls, and goes.
+                        // A caller that connects and disconnects.
                         _ => drop(world.connect()),
                     }
                 }
@@ -183,7 +183,7 @@ fn it_ends_though_somebody_still_holds_a_line() {
 }
 
 #[test]
-fn what_cannot_be_written_down_is_denied() {
+fn a_call_that_cannot_be_recorded_is_denied() {
     let world = world(Some(Fault::FailWrite("events.jsonl".to_owned())));
     assert_eq!(world.ask("ls"), ToolAnswer::no("it could not be recorded"));
     let (tally, _) = world.close();
@@ -212,7 +212,7 @@ fn a_child_that_is_asked_for_in_vain_is_refused_and_written_down() {
 }
 
 #[test]
-fn a_child_that_policy_denies_is_told_why_and_no_tool_call_is_counted() {
+fn a_child_that_policy_denies_gets_the_reason_and_no_tool_call_is_counted() {
     let rule = "@id(\"no-children\") @reason(\"not here\")\n\
                 forbid (principal, action == Action::\"spawn\", resource in Engine::\"fake\");";
     let file = PolicyFile { name: "own.cedar".to_owned(), text: rule.to_owned() };

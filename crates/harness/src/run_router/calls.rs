@@ -26,11 +26,11 @@ use crate::journal::StepResult;
 use crate::order::Plan;
 
 /// How many calls get an event of their own; what follows is in `model-calls.jsonl` only.
-const MOST_EVENTS: usize = 10_000;
+const MAX_EVENTS: usize = 10_000;
 /// How many models are named that were asked for and not admitted.
-const MOST_NAMED: usize = 8;
+const MAX_NAMED: usize = 8;
 
-/// What the calls of a run come to.
+/// The sums over the calls of a run.
 #[derive(Default)]
 struct Seen {
     usage: Usage,
@@ -47,7 +47,7 @@ struct Seen {
     answered_by: Option<String>,
 }
 
-/// What the run used of models, by its router's own record.
+/// The run's usage of models, by its router's own record.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct ModelResults {
     pub(crate) usage: Usage,
@@ -107,7 +107,7 @@ pub(crate) fn recover(
             seen
         }
         (_, Err(Stop::Write(why) | Stop::Internal(why))) => {
-            found.get_or_insert_default().write_failures.push(why);
+            found.get_or_insert_default().write_failures.push(why.to_string());
             return Ok(());
         }
         _ => {
@@ -131,14 +131,18 @@ fn give_back(installation: &Installation, plan: &Plan, sums: &Sums) -> Result<()
     let mut spent: Vec<(Scope, Amount)> =
         days.into_iter().map(|(day, spent)| (Scope::Day(Arc::from(day.to_string())), spent)).collect();
     spent.push((Scope::Engine(Arc::from(plan.engine.as_str())), sums.charged));
-    installation.store.reconcile(&installation.home.store(), &plan.run_id.to_string(), &spent)
+    let holder = plan.run_id.to_string();
+    spent.iter().try_for_each(|(scope, spent)| {
+        let reconciled = installation.store.call(|store| store.reconcile(scope, &holder, *spent));
+        reconciled.map_err(|e| StoreError::new(e.source.kind(), "reconcile a lease", e))
+    })
 }
 
 fn read(dir: &Path, run_id: RunId, own_calls: u64) -> Result<Seen, Stop> {
     let mut seen = Seen { own_calls, ..Seen::default() };
     let file = BufReader::new(open_regular(&dir.join(audit::MODEL_CALLS))?);
     let read = audit::read(file, &run_id.to_string(), |call| seen.take(call))?
-        .map_err(|broken| Stop::Write(format!("{}: {broken}", layout::MODEL_CALLS)))?;
+        .map_err(|broken| Stop::write(format!("{}: {broken}", layout::MODEL_CALLS)))?;
     seen.usage = Usage::from(&read.sums);
     Ok(seen)
 }
@@ -158,7 +162,7 @@ impl Seen {
         if call.answered.is_some() {
             self.answered_by = call.attempts.last().map(|attempt| attempt.upstream.clone());
         }
-        if self.events.len() < MOST_EVENTS {
+        if self.events.len() < MAX_EVENTS {
             self.events.push(event(call));
         } else {
             self.left_out += 1;
@@ -199,7 +203,7 @@ fn blockers(seen: &Seen, refusals: &Refusals) -> Vec<BlockerRecord> {
         let named: Vec<String> = seen
             .mismatched
             .iter()
-            .take(MOST_NAMED)
+            .take(MAX_NAMED)
             .map(|asked| format!("`{}`", asked.escape_debug()))
             .collect();
         let more = match seen.mismatched.len() - named.len() {
@@ -223,7 +227,7 @@ fn blockers(seen: &Seen, refusals: &Refusals) -> Vec<BlockerRecord> {
 /// Records the calls that have no event yet: those after the first `told`.
 fn record(events: &EventLog, seen: &Seen, told: usize) -> Result<(), WriteError> {
     let mut new: Vec<_> = seen.events.iter().skip(told).cloned().map(ModelCalled::Call).collect();
-    if seen.left_out > 0 && told <= MOST_EVENTS {
+    if seen.left_out > 0 && told <= MAX_EVENTS {
         new.push(ModelCalled::Rest { calls_without_an_event: seen.left_out });
     }
     new.into_iter().try_for_each(|data| events.record(Source::Harness, data))

@@ -1,4 +1,4 @@
-//! What the router of a run serves: the upstreams that the contract needs, and the models that it names.
+//! The plan of a run's router: the upstreams that the contract needs, and the models that it names.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -8,7 +8,7 @@ use herma_core::contract::{Contract, ModelChoice};
 use herma_core::engine::EngineName;
 use herma_router::budget::Limits;
 use herma_router::config::{Config, KeySource, ProviderConfig, Secrets, UpstreamConfig, UrlSource};
-use herma_router::door::Door;
+use herma_router::endpoint::Endpoint;
 use herma_router::grant::{AdmittedModel, Grant, Link};
 use herma_router::upstream::{BadUpstream, Upstream};
 
@@ -20,7 +20,7 @@ const USUAL_OUTPUT: u64 = 8192;
 /// The most output of one answer where the configuration says nothing of the model.
 const USUAL_CEILING: u64 = 131_072;
 
-/// What the router of a run serves.
+/// The plan of a run's router.
 #[derive(Clone, Debug)]
 pub(crate) struct RouterPlan {
     /// The configuration with nothing in it that the run does not need.
@@ -82,7 +82,7 @@ impl<'a> ModelLink<'a> {
 }
 
 impl RouterPlan {
-    /// What the contract needs of the configuration, or what it lacks.
+    /// The contract's part of the configuration, or what the configuration lacks.
     pub(crate) fn draw(
         config: &Config,
         contract: &Contract,
@@ -110,7 +110,7 @@ impl RouterPlan {
             .map_err(|bad| RouterPlanError::config(in_words(&bad), &needed))?;
         let models = models(config, choice)?;
         let plan = Self { config: needed, secrets, models, model: choice.model.clone(), limits };
-        // What cannot be made ready is said before anything depends on it.
+        // An upstream that cannot be used is reported before anything depends on it.
         plan.upstreams()
             .map_err(|bad| RouterPlanError::config(format!("{ROUTER_FILE}: {bad}"), &plan.config))?;
         Ok(plan)
@@ -123,13 +123,13 @@ impl RouterPlan {
     }
 
     /// The APIs that the upstream of the contract's model answers at.
-    pub(crate) fn doors(&self) -> &'static [Door] {
+    pub(crate) fn endpoints(&self) -> &'static [Endpoint] {
         let first = self.models.get(&self.model).and_then(|model| model.chain.first());
         let upstream = first.and_then(|link| self.config.upstreams.get(&*link.upstream));
-        upstream.map_or(&[], |upstream| upstream.provider.doors())
+        upstream.map_or(&[], |upstream| upstream.provider.endpoints())
     }
 
-    /// The upstreams, made ready.
+    /// The upstreams.
     pub(crate) fn upstreams(&self) -> Result<Vec<Upstream>, BadUpstream> {
         let make = |(name, config): (&String, &UpstreamConfig)| {
             Upstream::new(name, config, &self.secrets, &self.config.limits)
@@ -137,7 +137,7 @@ impl RouterPlan {
         self.config.upstreams.iter().map(make).collect()
     }
 
-    /// What the run may ask.
+    /// The grant of the run.
     pub(crate) fn grant(&self, run: &str, engine: &EngineName) -> Grant {
         Grant {
             run: Arc::from(run),
@@ -149,8 +149,7 @@ impl RouterPlan {
     }
 }
 
-/// What went wrong, as evidence may show it: files that the configuration names are called by their names, not by where
-/// they lie.
+/// The error as evidence may show it: with the names of the files in the configuration, not their paths.
 fn placeless(mut text: String, config: &Config) -> String {
     let mut files: Vec<&Path> = Vec::new();
     for UpstreamConfig { provider, .. } in config.upstreams.values() {

@@ -40,7 +40,7 @@ impl RunRouter {
         &self.socket
     }
 
-    /// What takes the token out of everything that is written.
+    /// Redacts the token in everything that is written.
     pub(crate) fn redactor(&self) -> Redactor {
         Redactor::new([self.token.clone()])
     }
@@ -76,7 +76,7 @@ impl RunRouter {
         &self.address
     }
 
-    /// What herma's own questions are known by: they are the run's.
+    /// The token of herma's own probe: its calls are the run's.
     pub(super) fn token(&self) -> &Secret<String> {
         &self.token
     }
@@ -91,18 +91,18 @@ pub(crate) fn start(ctx: &RunContext<'_>, plan: &RouterPlan) -> Result<RunRouter
     let above = above(ctx)?;
     let options = Options {
         limits: limits.clone(),
-        upstreams: plan.upstreams().map_err(internal)?,
+        upstreams: plan.upstreams().map_err(Stop::internal)?,
         per_day: plan.config.budgets.day,
         per_engine: plan.config.budgets.engines.clone(),
-        leases: ctx.installation.leases()?,
+        leases: ctx.installation.store.store().leases(),
         holder: run_name.clone(),
         earlier: BTreeMap::new(),
         clock: Arc::clone(&ctx.installation.clock),
     };
-    let handle = Service::start_below(options, above).map_err(internal)?;
-    let token = handle.admit(plan.grant(&run_name, &ctx.plan.engine), &dir).map_err(internal)?;
+    let handle = Service::start_below(options, above).map_err(Stop::internal)?;
+    let token = handle.admit(plan.grant(&run_name, &ctx.plan.engine), &dir).map_err(Stop::internal)?;
     let socket = sockets.path(SOCKET);
-    let address = handle.listen(&Address::Unix(sockets.bind_path(SOCKET))).map_err(internal)?;
+    let address = handle.listen(&Address::Unix(sockets.bind_path(SOCKET))).map_err(Stop::internal)?;
     let router = RunRouter { handle, address, token, model: plan.model.clone(), socket, _dir: sockets };
     ctx.events.redact_with(router.redactor());
     Ok(router)
@@ -112,7 +112,8 @@ pub(crate) fn start(ctx: &RunContext<'_>, plan: &RouterPlan) -> Result<RunRouter
 fn above<'a>(ctx: &RunContext<'a>) -> Result<Option<&'a ParentBudget>, Stop> {
     let Some(parent) = ctx.occasion.child_of else { return Ok(None) };
     // A child names no model that its parent does not: this is what holds if that should ever change.
-    let unbounded = || internal("the run that asked for this one has no router, so that nothing bounds it");
+    let unbounded =
+        || Stop::internal("the run that asked for this one has no router, so that nothing bounds it");
     parent.router.as_ref().map(Some).ok_or_else(unbounded)
 }
 
@@ -134,7 +135,7 @@ pub(crate) fn end(
     };
     let lost = lost.map(|why| format!("{}: {why}", layout::MODEL_CALLS));
     let unwritten = match take_calls(ctx, &refusals, own_model_calls, found) {
-        Err(Stop::Write(failure)) => Some(failure),
+        Err(Stop::Write(failure)) => Some(failure.to_string()),
         taken => taken.map(|()| None)?,
     };
     // Such a run is never a pass; the result of the engine is judged all the same.
@@ -143,8 +144,4 @@ pub(crate) fn end(
         found.get_or_insert_default().write_failures.push(failure);
     }
     Ok(())
-}
-
-fn internal(error: impl std::fmt::Display) -> Stop {
-    Stop::Internal(error.to_string())
 }

@@ -2,7 +2,7 @@
 
 use herma_core::gate::Finding;
 use herma_engines::Engine;
-use herma_router::door::Door;
+use herma_router::endpoint::Endpoint;
 use herma_router::probe::{CONVERSING, Capabilities, ProbeBudget, ProbeFailed, probe_unless};
 
 use super::plan::RouterPlan;
@@ -19,14 +19,18 @@ pub(crate) fn response_shape(
         return Finding::NotApplicable("the contract names no model".to_owned());
     };
     let (budget, cancellation) = (ProbeBudget::default(), &ctx.submission.cancellation);
-    let ask = |doors: &[Door]| {
-        probe_unless(cancellation, router.address(), router.token(), &plan.model, doors, budget)
+    let ask = |endpoints: &[Endpoint]| {
+        probe_unless(cancellation, router.address(), router.token(), &plan.model, endpoints, budget)
     };
     // An engine that asks at one API learns nothing from another one.
     let asks = ctx.installation.engines.get(&ctx.plan.engine).and_then(Engine::asks);
-    let doors: Vec<Door> =
-        plan.doors().iter().copied().filter(|door| asks.is_none_or(|asks| asks == *door)).collect();
-    match first_that_takes_it(&doors, ask) {
+    let endpoints: Vec<Endpoint> = plan
+        .endpoints()
+        .iter()
+        .copied()
+        .filter(|endpoint| asks.is_none_or(|asks| asks == *endpoint))
+        .collect();
+    match first_that_takes_it(&endpoints, ask) {
         Ok(seen) => match seen.blocker() {
             None => Finding::Passed,
             Some((blocker, why)) => Finding::Missing(blocker.because(why)),
@@ -38,12 +42,12 @@ pub(crate) fn response_shape(
 /// Asks at one API after the other until one takes the question. One answer is enough: what is asked for is the model's
 /// way to answer, and every question costs something. Where none takes it, the reason is the first one's.
 fn first_that_takes_it(
-    doors: &[Door],
-    ask: impl Fn(&[Door]) -> Result<Capabilities, ProbeFailed>,
+    endpoints: &[Endpoint],
+    ask: impl Fn(&[Endpoint]) -> Result<Capabilities, ProbeFailed>,
 ) -> Result<Capabilities, ProbeFailed> {
     let mut first = None;
-    for door in CONVERSING.into_iter().filter(|door| doors.contains(door)) {
-        match ask(&[door]) {
+    for endpoint in CONVERSING.into_iter().filter(|endpoint| endpoints.contains(endpoint)) {
+        match ask(&[endpoint]) {
             Err(failed @ ProbeFailed::NotTaken { .. }) => first = first.or(Some(failed)),
             asked => return asked,
         }
@@ -57,23 +61,23 @@ mod tests {
 
     use super::*;
 
-    /// What comes of it, and where was asked, if at these APIs a question is taken or not; none where there is no such.
-    fn asked(answers: [Option<bool>; 3]) -> (ProbeFailed, Vec<Door>) {
+    /// The failure, and the APIs that were probed, for APIs that are accepted, refused or not offered (none).
+    fn asked(answers: [Option<bool>; 3]) -> (ProbeFailed, Vec<Endpoint>) {
         let seen = RefCell::new(Vec::new());
-        let ask = |doors: &[Door]| {
-            let [door] = doors else { panic!("one at a time: {doors:?}") };
-            seen.borrow_mut().push(*door);
-            let at = CONVERSING.iter().position(|known| known == door).unwrap();
+        let ask = |endpoints: &[Endpoint]| {
+            let [endpoint] = endpoints else { panic!("one at a time: {endpoints:?}") };
+            seen.borrow_mut().push(*endpoint);
+            let at = CONVERSING.iter().position(|known| known == endpoint).unwrap();
             let why = at.to_string();
             Err(if answers[at].unwrap() {
-                ProbeFailed::Unavailable { door: *door, why }
+                ProbeFailed::Unavailable { endpoint: *endpoint, why }
             } else {
-                ProbeFailed::NotTaken { door: *door, why }
+                ProbeFailed::NotTaken { endpoint: *endpoint, why }
             })
         };
-        let doors: Vec<Door> =
-            CONVERSING.into_iter().zip(answers).filter_map(|(door, is)| is.map(|_| door)).collect();
-        let failed = first_that_takes_it(&doors, ask).unwrap_err();
+        let endpoints: Vec<Endpoint> =
+            CONVERSING.into_iter().zip(answers).filter_map(|(endpoint, is)| is.map(|_| endpoint)).collect();
+        let failed = first_that_takes_it(&endpoints, ask).unwrap_err();
         (failed, seen.into_inner())
     }
 
@@ -83,13 +87,13 @@ mod tests {
         let (failed, seen) = asked([Some(true), Some(true), Some(true)]);
         assert_eq!(
             (failed, seen),
-            (ProbeFailed::Unavailable { door: chat, why: "0".to_owned() }, vec![chat])
+            (ProbeFailed::Unavailable { endpoint: chat, why: "0".to_owned() }, vec![chat])
         );
         let (failed, seen) = asked([Some(false), Some(true), Some(true)]);
-        let elsewhere = ProbeFailed::Unavailable { door: responses, why: "1".to_owned() };
+        let elsewhere = ProbeFailed::Unavailable { endpoint: responses, why: "1".to_owned() };
         assert_eq!((failed, seen), (elsewhere, vec![chat, responses]));
         let (failed, seen) = asked([Some(false), None, Some(false)]);
-        let nowhere = ProbeFailed::NotTaken { door: chat, why: "0".to_owned() };
+        let nowhere = ProbeFailed::NotTaken { endpoint: chat, why: "0".to_owned() };
         assert_eq!((failed, seen), (nowhere, vec![chat, messages]));
         assert_eq!(asked([None, None, None]), (ProbeFailed::NoDoor, vec![]));
     }

@@ -56,7 +56,7 @@ impl<'a> Comparisons<'a> {
     }
 
     /// The newest comparison with a lane of that engine, checked; none where there is none. One that was made before a
-    /// broken one does not stand in for it.
+    /// broken one does not replace it.
     pub fn latest_for(&self, engine: &EngineName) -> Result<Option<Signed<Comparison>>, ComparisonError> {
         for id in self.newest_first()? {
             if self.signed(id)?.record.lanes.iter().any(|lane| lane.engine == *engine) {

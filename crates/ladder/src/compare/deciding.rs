@@ -11,7 +11,7 @@ use super::shape::Shape;
 use super::share::{share_against, share_of};
 
 /// Compares the runs of one lane with those of another, on each of the five deciding criteria. Both lanes ran
-/// the same contracts; where one has no runs nothing can be said.
+/// the same contracts; without runs of one lane there is no result.
 pub(crate) fn compare_deciding(ours: &[Evidence], theirs: &[Evidence]) -> Vec<Compared> {
     Criterion::DECIDING
         .into_iter()
@@ -47,8 +47,8 @@ fn held(criterion: Criterion) -> Option<fn(&Evidence) -> &Held> {
     }
 }
 
-/// In how many runs of the lane a deciding criterion holds. The shape holds in a run that says what the lane's first
-/// run of the same contract says.
+/// In how many runs of the lane a deciding criterion holds. The shape holds in a run that has the fields of the lane's first
+/// run of the same contract.
 pub(super) fn share(criterion: Criterion, lane: &[Evidence]) -> Share {
     match held(criterion) {
         Some(held) => share_of(lane, |run| held(run).is_ok()),
@@ -77,7 +77,7 @@ fn compare_shares(
     (share_against(mine, other), detail)
 }
 
-/// A lane says in a contract's reports what it says in each of them.
+/// The shape of a lane for a contract is that of each of its reports.
 fn compare_shapes(ours: &[Evidence], theirs: &[Evidence]) -> (Standing, String) {
     if let Some(why) = first_unbelievable(theirs) {
         return (Standing::Beats, format!("a bundle of the other lane does not hold: {why}"));
@@ -90,11 +90,9 @@ fn compare_shapes(ours: &[Evidence], theirs: &[Evidence]) -> (Standing, String) 
     let lacking: Vec<&str> = pairs().flat_map(|(mine, other)| mine.lacks(other)).collect();
     let more: Vec<&str> = pairs().flat_map(|(mine, other)| other.lacks(mine)).collect();
     match (lacking.as_slice(), more.as_slice()) {
-        ([], []) => (Standing::Matches, "its reports say something in the same fields".to_owned()),
-        ([], more) => (Standing::Beats, format!("only its reports always say {}", more.join(", "))),
-        (lacking, _) => {
-            (Standing::FallsBehind, format!("its reports do not always say {}", lacking.join(", ")))
-        }
+        ([], []) => (Standing::Matches, "its reports have the same fields".to_owned()),
+        ([], more) => (Standing::Beats, format!("only its reports always have {}", more.join(", "))),
+        (lacking, _) => (Standing::FallsBehind, format!("some of its reports lack {}", lacking.join(", "))),
     }
 }
 
@@ -121,7 +119,7 @@ mod tests {
     use herma_core::egress::EgressUse;
     use herma_core::engine::{EndedBy, EngineExit};
     use herma_core::report::{Admission, ChangedFile, PathRule, PathViolation};
-    use herma_core::tool::{Asking, ToolUse};
+    use herma_core::tool::{PermissionProtocol, ToolUse};
     use herma_core::{Blocker, RepoPath, Report};
     use herma_evidence::verify::{CheckName, CheckOutcome};
 
@@ -185,7 +183,7 @@ mod tests {
             report.engine_admission = Admission::Admitted;
             report.model_runtime_provider = Some("a bridge".to_owned());
             report.tools = Some(ToolUse {
-                asking: Asking::Courtesy,
+                asking: PermissionProtocol::Courtesy,
                 policy: Digest::of(b"policies"),
                 asked: 3,
                 denied: 0,

@@ -16,10 +16,10 @@ pub enum CompareError {
     /// Nothing was asked for.
     #[error("a comparison needs a contract, an engine and at least one run")]
     Nothing,
-    /// A lane against itself says nothing.
+    /// A lane is compared with itself.
     #[error("the engine `{0}` is named twice: name each once")]
     EngineTwice(EngineName),
-    /// Two contracts that people could not tell apart.
+    /// Two contracts have the same name.
     #[error("the contract `{0}` is named twice: each contract needs an id of its own")]
     ContractTwice(ContractId),
     /// Lanes are compared in the same destination.
@@ -29,7 +29,7 @@ pub enum CompareError {
     #[error("the target of `{0}` moved while the lanes were compared: let it rest and compare again")]
     TargetMoved(ContractId),
     /// herma was interrupted.
-    #[error("the lanes were not compared to the end: herma was told to end by {0}")]
+    #[error("the lanes were not compared to the end: herma was interrupted by {0}")]
     Interrupted(EndSignal),
     /// The evidence of a run cannot be read back.
     #[error("the bundle of run {0} does not hold: {1}")]

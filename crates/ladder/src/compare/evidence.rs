@@ -62,14 +62,15 @@ pub(crate) struct Told {
 }
 
 impl Evidence {
-    /// Reads and verifies the bundle in that directory. What cannot be read is evidence too: of nothing.
+    /// Reads and verifies the bundle in that directory. An unreadable bundle is evidence of nothing.
     pub(crate) fn read(bundle: &Path, trust: &Trust) -> Self {
         let checks = verify_bundle(bundle, trust, None, None);
         let read = |name: &str| {
             read_regular(&bundle.join(name), MAX_RECORD_BYTES)
                 .map_err(|e| format!("{name} cannot be read: {e}"))
         };
-        let report = read(layout::REPORT).and_then(|bytes| report::parse(&bytes));
+        let report =
+            read(layout::REPORT).and_then(|bytes| report::parse(&bytes).map_err(|bad| bad.to_string()));
         let attestation = read(layout::ATTESTATION).ok().map(|bytes| Digest::of(&bytes));
         Self::of(report, &checks, attestation)
     }
@@ -127,7 +128,7 @@ impl Told {
 }
 
 fn events(report: &Report, checks: &CheckList) -> Held {
-    // These two pass as well where the report itself says that events are missing.
+    // These two also pass where the report itself records missing events.
     passed(checks, CheckName::Chain)?;
     passed(checks, CheckName::Order)?;
     hold(report.required_events_passed, || "a required event is not there, or not in its place".to_owned())

@@ -7,7 +7,7 @@ use herma_core::engine::EngineName;
 use herma_core::proof::{Criterion, Standing};
 use herma_core::visible::visible_line;
 
-/// The comparison in Markdown: first the table that says it at a glance, then what is behind it.
+/// The comparison in Markdown: first the summary table, then the details.
 #[must_use]
 pub fn comparison_markdown(comparison: &Comparison) -> String {
     let mut text = format!("# Comparison {}\n\n", comparison.id);

@@ -57,7 +57,7 @@ fn verified(lane: &[Evidence]) -> Option<Share> {
     (!verified.is_empty()).then(|| share_of(&verified, |passed| *passed))
 }
 
-/// Of how many contracts all runs came to the same; none where no contract was run twice.
+/// The number of contracts whose runs all had the same result; none where no contract was run twice.
 fn repeated<'a>(runs: impl Iterator<Item = &'a Told>) -> Option<Share> {
     let mut by_contract: BTreeMap<Digest, Vec<&Told>> = BTreeMap::new();
     for run in runs {
@@ -93,7 +93,7 @@ fn judge(ours: Option<Measured>, theirs: Option<Measured>) -> (Standing, String)
     (standing, format!("{ours} against {theirs}{rule}"))
 }
 
-/// Time is never the same twice, so what is close counts as a match, and it is said.
+/// Times always differ, so close ones count as a match, and the note says so.
 fn same_time(ours: u64, theirs: u64) -> (Standing, &'static str) {
     let apart = ours.abs_diff(theirs);
     if apart < SAME_TIME_MS || apart.saturating_mul(SAME_TIME_PART) < ours.min(theirs) {

@@ -1,4 +1,4 @@
-//! The shape of a report: which of its fields say something, and of what kind that is.
+//! The shape of a report: which of its fields have a value, and of which JSON type.
 
 use std::collections::BTreeSet;
 
@@ -6,7 +6,7 @@ use herma_core::Report;
 use serde_json::Value;
 
 /// Fields in which two engines may differ though both did equally well, so that they are no part of the shape:
-/// which provider answered is known only of an engine that calls a model, and what was asked about tools only of one that
+/// which provider answered is known only of an engine that calls a model, and the questions about tools only of one that
 /// has some, which `fake` never does; and an engine may have a part of its work done in a child run, or change a build file.
 const DEPENDS_ON_THE_ENGINE: [&str; 4] =
     ["/model_runtime_provider", "/tools", "/children", "/changed_verification_files"];
@@ -35,7 +35,7 @@ enum Kind {
 }
 
 impl Shape {
-    /// The shape of this report; one that has no JSON form says nothing.
+    /// The shape of this report; empty if it has no JSON form.
     pub(crate) fn of(report: &Report) -> Self {
         let mut shape = Self::default();
         if let Ok(Value::Object(fields)) = serde_json::to_value(report) {
@@ -73,7 +73,7 @@ impl Shape {
         Self(self.0.intersection(&other.0).cloned().collect())
     }
 
-    /// The fields that the other says something in and this does not, or says something of another kind.
+    /// The fields that have a value in the other and none here, or one of another type.
     pub(crate) fn lacks<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = &'a str> {
         other.0.difference(&self.0).map(|(pointer, _)| pointer.as_str())
     }

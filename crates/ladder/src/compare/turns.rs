@@ -39,16 +39,16 @@ pub struct ContractOnLanes {
     pub dir: PathBuf,
 }
 
-/// Sees the turns of a comparison while it is under way.
+/// Observes the turns of a comparison.
 pub trait Turns {
-    /// It is the lane's turn; what is given back sees the run.
+    /// It is the lane's turn; the returned value observes the run.
     fn begins(&self, engine: &EngineName, contract: &ContractId) -> Box<dyn Progress + '_>;
 
     /// The lane's run has ended.
     fn ended(&self, _engine: &EngineName, _run: &LaneRun) {}
 }
 
-/// Runs every contract on every lane, in turns so that time is comparable, and compares what the bundles show. Each is
+/// Runs every contract on every lane, in turns so that time is comparable, and compares the bundles. Each is
 /// an ordinary run through every gate; a lane that cannot run is tried once and listed with its reason.
 pub fn compare(
     installation: &Installation,
@@ -71,7 +71,7 @@ pub fn compare(
     }
     let made_at = installation.now();
     let mut entropy = [0; 10];
-    getrandom::fill(&mut entropy).map_err(|e| OrderError::Random(e.to_string()))?;
+    getrandom::fill(&mut entropy).map_err(OrderError::Random)?;
     Ok(Comparison {
         schema: ComparisonSchema::V1,
         id: ComparisonId::new(made_at, entropy),
@@ -104,7 +104,7 @@ fn check(order: &ComparisonOrder) -> Result<Vec<ComparedContract>, CompareError>
         if let Some(other) = contract.terms.destination.filter(|named| *named != LANE_DESTINATION) {
             return Err(CompareError::Destination(id, other));
         }
-        let digest = contract.digest().map_err(|e| OrderError::Contract(e.to_string()))?;
+        let digest = contract.digest().map_err(OrderError::Contract)?;
         if contracts.iter().any(|known| known.id == id) {
             return Err(CompareError::ContractTwice(id));
         }
@@ -113,7 +113,7 @@ fn check(order: &ComparisonOrder) -> Result<Vec<ComparedContract>, CompareError>
     Ok(contracts)
 }
 
-/// A lane under way, with what its bundles show.
+/// A lane in progress, with the evidence of its bundles.
 struct Running {
     lane: Lane,
     evidence: Vec<Evidence>,
@@ -177,7 +177,7 @@ impl Running {
         Ok(())
     }
 
-    /// Takes down what a run came to. What counts is read back from its bundle.
+    /// Records the result of a run, read back from its bundle.
     fn note(&mut self, installation: &Installation, finished: &Finished) -> Result<(), CompareError> {
         let Finished { report, bundle, .. } = finished;
         let evidence = Evidence::read(bundle, &installation.trust());
@@ -239,7 +239,7 @@ fn table(lanes: &[Running]) -> Vec<TableRow> {
         .collect()
 }
 
-/// Against a lane that could not run nothing can be said.
+/// There is no comparison with a lane that could not run.
 fn nowhere(blocked: &Lane) -> Vec<Compared> {
     let detail = format!("`{}` could not run", blocked.engine);
     Criterion::ALL

@@ -1,6 +1,6 @@
 //! No record, approval, proof or setting ever leads to a run of an engine that was not named.
 //!
-//! That no type can say otherwise is checked by the compiler: the default is a constant, an `Order` always has its
+//! The compiler checks that no type allows another one: the default is a constant, an `Order` always has its
 //! engine, and `runtime_default_activation` has a type with one value.
 
 mod world;
@@ -13,7 +13,6 @@ use herma_core::decision::Decision;
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::proof::Proof;
 use herma_core::report::NeverActivated;
-use herma_core::store::Store as _;
 use herma_core::{Report, Stage, Status};
 use herma_harness::Finished;
 use herma_trust::verify_bundle;
@@ -26,7 +25,7 @@ use world::{Engine, Event, Forgery, World, a_comparison, a_proof, event, now, op
 /// The default, known when this is compiled.
 const _: () = assert!(matches!(EngineName::DEFAULT.as_bytes(), b"fake"));
 
-/// The run is one of the engine that was named, in every file that says so, or of the default where none was.
+/// The run is one of the engine that was named, in every file that names it, or of the default where none was named.
 fn assert_named(world: &World, expected: &EngineName, finished: &Finished) {
     let report = &finished.report;
     assert_eq!(report.engine, *expected);
@@ -44,7 +43,8 @@ fn assert_named(world: &World, expected: &EngineName, finished: &Finished) {
         (&"run.started".into(), &expected.as_str().into())
     );
     let installation = open(&world.temp).unwrap();
-    let rows = installation.store.find(&report.run_id.to_string()).unwrap();
+    let run = report.run_id.to_string();
+    let rows = installation.store.call(|store| store.find_runs(&run)).unwrap();
     assert!(rows.len() == 1 && rows[0].engine == *expected, "{rows:#?}");
     let checks = verify_bundle(&finished.bundle, &installation.trust(), None, None);
     assert!(checks.ok(), "{checks:#?}");
@@ -61,7 +61,7 @@ proptest! {
                 assert_named(&world, &expected, &finished);
             }
         }
-        // Whatever happened before: who names nobody gets the default, and it may start.
+        // After any history: an order without an engine gets the default, and it may start.
         let settings = world.home().join("settings.yaml");
         if open(&world.temp).is_none() {
             fs::remove_file(settings).unwrap();
@@ -96,7 +96,7 @@ fn an_engine_for_which_everything_speaks_is_still_run_only_where_it_is_named() {
     assert_eq!((unnamed.report.engine.as_str(), unnamed.report.status), ("fake", Status::Pass));
     let (expected, named) = world.meet(&run(Some(Engine::Stub))).unwrap();
     assert_named(&world, &expected, &named);
-    // Only that it may not run without walls keeps it from its turn: nothing else was missing.
+    // Only the missing isolation keeps it from starting; every other gate passes.
     let missing: Vec<&str> = named.report.blockers.iter().map(|b| b.blocker.as_str()).collect();
     assert_eq!((named.report.engine.as_str(), &missing[..]), ("stub", &["destination_unready"][..]));
 }

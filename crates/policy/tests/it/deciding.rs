@@ -1,7 +1,7 @@
 //! Decisions.
 
 use herma_core::contract::Action;
-use herma_core::tool::{CHILD_TOOL, LONGEST_SUBJECT, ToolAction as A, ToolCall};
+use herma_core::tool::{CHILD_TOOL, MAX_SUBJECT_BYTES, ToolAction as A, ToolCall};
 use herma_policy::{ChildRun, Policies, PolicyRequester};
 use proptest::prelude::*;
 
@@ -67,8 +67,8 @@ fn restrictions_of_a_run_apply_to_all_of_its_children() {
 #[test]
 fn an_overlong_subject_is_denied() {
     let policies = Policies::compile(&[]).unwrap();
-    assert!(decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT)).allowed);
-    let decision = decide(&policies, 3, A::Shell, &"x".repeat(LONGEST_SUBJECT + 1));
+    assert!(decide(&policies, 3, A::Shell, &"x".repeat(MAX_SUBJECT_BYTES)).allowed);
+    let decision = decide(&policies, 3, A::Shell, &"x".repeat(MAX_SUBJECT_BYTES + 1));
     assert!(!decision.allowed && decision.rules.is_empty(), "{}", decision.reason);
 }
 
@@ -179,7 +179,7 @@ fn a_child_of_the_same_engine_and_contract_is_judged_too() {
     let policies = Policies::compile(&[]).unwrap();
     let same = ChildRun { engine: asker(3).engine, contract: asker(3).contract };
     assert!(policies.decide_child(&asker(3), &same).allowed);
-    let long = ChildRun { contract: "x".repeat(LONGEST_SUBJECT + 1), ..same };
+    let long = ChildRun { contract: "x".repeat(MAX_SUBJECT_BYTES + 1), ..same };
     assert!(!policies.decide_child(&asker(3), &long).allowed);
 }
 

@@ -16,7 +16,7 @@ use crate::program::{STUB, contract, digest};
 fn herma() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let herma = test.ancestors().nth(2).unwrap().join("herma");
-    assert!(herma.exists(), "{} is not there: run `cargo build -p herma-cli` first", herma.display());
+    assert!(herma.exists(), "{} is not there: run `cargo build -p herma` first", herma.display());
     herma
 }
 

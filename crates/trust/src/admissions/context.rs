@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use herma_core::Timestamp;
 use herma_core::admission::AdmissionId;
-use herma_core::store::{RunQuery, RunSummary, Store};
+use herma_core::store::{RunQuery, RunSummary};
+use herma_store::BlockingStore;
 
 use crate::approvers::Approvers;
 
@@ -36,11 +37,12 @@ pub struct AdmissionContext<'a> {
 /// Counts the runs of an engine since a time. For models and targets all runs count, because the store does not know
 /// which run used them.
 #[must_use]
-pub fn count_runs(store: &dyn Store, id: &AdmissionId, since: Timestamp) -> Option<u64> {
+pub fn count_runs(store: &BlockingStore, id: &AdmissionId, since: Timestamp) -> Option<u64> {
     let mut counted = 0;
     let mut before = None;
     loop {
-        let page = store.runs(&RunQuery { limit: PAGE, before, status: None }).ok()?;
+        let query = RunQuery { limit: PAGE, before, status: None };
+        let page = store.call(|store| store.runs(&query)).ok()?;
         let counts = |run: &&RunSummary| {
             run.started_at >= since
                 && match id {

@@ -28,7 +28,7 @@ pub enum AdmissionError {
         /// The problem and its place.
         why: String,
     },
-    /// A draft holds what an admission must not hold.
+    /// A draft has a value that an admission must not have.
     #[error("the admission of {id} cannot be written: {why}")]
     Refused {
         /// Its subject.
@@ -36,7 +36,7 @@ pub enum AdmissionError {
         /// Which field, and why.
         why: String,
     },
-    /// A file is about something else than its name says.
+    /// A file is about another subject than its name.
     #[error("{} is about {id}, which is not what its name says; move it away", file.display())]
     Other {
         /// The file.

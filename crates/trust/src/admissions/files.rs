@@ -30,7 +30,7 @@ impl Files {
         Self { dir }
     }
 
-    /// The file that says what is let in.
+    /// The file of the admission.
     pub(super) fn record(&self, id: &AdmissionId) -> PathBuf {
         self.path(id, RECORD)
     }
@@ -115,7 +115,7 @@ impl Files {
         self.remove(id, SIGNATURE)
     }
 
-    /// The signature goes first: what is left at any moment admits nothing.
+    /// The signature is removed first: the remaining files admit nothing at any moment.
     pub(super) fn remove_all(&self, id: &AdmissionId) -> Result<(), AdmissionError> {
         [SIGNATURE, RECORD, REVOCATION].into_iter().try_for_each(|suffix| self.remove(id, suffix))
     }
@@ -136,7 +136,7 @@ impl Files {
 
 /// The bytes of a regular file, or none where there is nothing: no link is followed and no FIFO is waited for.
 pub(super) fn read_regular(path: &Path) -> Result<Option<Vec<u8>>, AdmissionError> {
-    // One more than can be, so that what is too large is seen to be.
+    // One byte more than the limit, so that a larger file is detected.
     match read_start(path, MAX_BYTES + 1) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(e) if e.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -43,7 +43,7 @@ impl Not {
 }
 
 impl Admissions {
-    /// Whether this engine with this digest is admitted. Whether it is at a stage is for who asks: the record says
+    /// Whether this engine with this digest is admitted. The caller checks the stage: the record says
     /// whether its license is resolved.
     #[must_use]
     pub fn find_engine(
@@ -203,11 +203,11 @@ impl Admissions {
         if record.digest != read.digest() {
             return Err(invalid("its file was changed after it was signed".to_owned()));
         }
-        context.approvers.check(&signed, &record.approver).map_err(invalid)?;
+        context.approvers.check(&signed, &record.approver).map_err(|e| invalid(e.to_string()))?;
         if record.signed_at > context.now {
             return Err(invalid(format!("it was signed at {}, which is still to come", record.signed_at)));
         }
-        let chain = context.approvers.chain_of(record.trust_head).map_err(invalid)?;
+        let chain = context.approvers.chain_of(record.trust_head).map_err(|e| invalid(e.to_string()))?;
         match chain.admission(id.kind(), &id.name()) {
             Some(Some(current)) if signed::digest(record).is_ok_and(|digest| digest == current) => {
                 Ok(record.signed_at)
@@ -258,7 +258,7 @@ fn is_what_was_admitted(
     if !program.is_some_and(lasts) || really.is_some_and(|path| !lasts(&path)) {
         return Err(Not::new(
             Admission::NotAdmitted,
-            "its program lies in a temporary directory: that is discovery, not admission",
+            "its program is in a temporary directory: that is discovery, not admission",
         ));
     }
     match (digest, draft.digest) {

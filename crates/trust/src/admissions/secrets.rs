@@ -3,9 +3,18 @@
 use herma_core::admission::AdmissionDraft;
 use herma_evidence::secrets::scan;
 
-/// Refuses a file that holds a secret. This comes before anything else is said about it: other messages repeat what
-/// they are about.
-pub(super) fn check_file(bytes: &[u8]) -> Result<(), String> {
+/// An admission contains a secret.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{place}: it holds a secret ({rule}); change the secret, for it may be known by now")]
+pub(super) struct HoldsSecret {
+    /// The line and the field.
+    place: String,
+    /// The rule that found it.
+    rule: String,
+}
+
+/// Refuses a file that holds a secret. This is the first check, because the messages of others repeat the text.
+pub(super) fn check_file(bytes: &[u8]) -> Result<(), HoldsSecret> {
     let Some(found) = scan(bytes).into_iter().next() else { return Ok(()) };
     let before = &bytes[..bytes.len().min(usize::try_from(found.offset).unwrap_or(usize::MAX))];
     let lines: Vec<&[u8]> = bytes.split(|b| *b == b'\n').collect();
@@ -15,15 +24,15 @@ pub(super) fn check_file(bytes: &[u8]) -> Result<(), String> {
         Some(key) => format!("line {}: `{key}`", at + 1),
         None => format!("line {}", at + 1),
     };
-    Err(said(&place, found.rule))
+    Err(HoldsSecret { place, rule: found.rule.to_owned() })
 }
 
 /// Refuses a draft whose values are a secret, however the file spells them.
-pub(super) fn check_values(draft: &AdmissionDraft) -> Result<(), String> {
+pub(super) fn check_values(draft: &AdmissionDraft) -> Result<(), HoldsSecret> {
     for field in draft.fields() {
         for text in field.texts() {
             if let Some(found) = scan(text.as_bytes()).first() {
-                return Err(said(&format!("`{}`", field.key), found.rule));
+                return Err(HoldsSecret { place: format!("`{}`", field.key), rule: found.rule.to_owned() });
             }
         }
     }
@@ -36,8 +45,4 @@ fn key_of(line: &[u8]) -> Option<&str> {
     let is_key = !key.is_empty() && key.bytes().all(|b| b.is_ascii_lowercase() || b == b'_');
     // Nothing as long as a secret is repeated.
     (is_key && key.len() <= 32).then_some(key)
-}
-
-fn said(place: &str, rule: &str) -> String {
-    format!("{place}: it holds a secret ({rule}); change the secret, for it may be known by now")
 }

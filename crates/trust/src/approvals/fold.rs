@@ -31,7 +31,7 @@ pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut parts = Vec::new();
     let mut rest = text;
     while let Some(end) = overflow(rest, width) {
-        // The blank where it breaks goes: it would stand at the edge. One before anything else is an indentation.
+        // The blank at the break is dropped, because it would be at the edge. One before anything else is an indentation.
         let at_blank = rest[..end].rfind(' ').filter(|at| !rest[..*at].trim_start().is_empty());
         let (part, after) = match at_blank {
             _ if rest[end..].starts_with(' ') => (&rest[..end], &rest[end + 1..]),

@@ -1,4 +1,4 @@
-//! The packet: what a person sees before granting an approval, and the short code for exactly that.
+//! The packet that a person sees before granting an approval, and the short code for exactly that packet.
 
 use herma_core::approval::{Approval, ApprovalRequest, Change};
 use herma_core::contract::Terms;
@@ -14,11 +14,11 @@ use crate::approvers::Approvers;
 /// Crockford's digits: none that a reader takes for another.
 const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 
-/// How many characters a title, a reason and a name may have: what is longer is not read to its end.
+/// How many characters a title, a reason and a name may have: a longer text is not read to its end.
 const LONGEST: usize = 200;
 
-/// What a person sees before granting an approval. There is one only for a request whose contract and binding agree:
-/// nobody is shown one thing and signs another.
+/// The text that a person sees before granting an approval. There is one only for a request whose contract and binding agree:
+/// no person is shown one thing and signs another.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Packet {
@@ -37,7 +37,7 @@ pub enum BadRequest {
     /// Its contract is none.
     #[error("the contract in the request cannot be read: {0}")]
     Contract(String),
-    /// It asks for something else than its contract says, or was made under other rules.
+    /// It asks for something else than its contract, or was made under other rules.
     #[error("the request is not for what its contract says now; ask anew: {}", in_words(.0))]
     Differs(Vec<Change>),
     /// A text of it is longer than anybody reads.
@@ -89,7 +89,7 @@ impl Packet {
             not_too_long(text, what)?;
         }
         let asked = &request.binding;
-        // Whatever follows from the contract and the rules must be what was asked for.
+        // The binding that follows from the contract and the rules must be the requested one.
         let follows = bind(&BindingInput {
             contract: &contract,
             contract_digest: contract.digest()?,
@@ -102,7 +102,7 @@ impl Packet {
             destination: contract.terms.destination.unwrap_or(asked.destination),
             image: asked.image.clone(),
             governance_digest: governance,
-            // The contract's hosts are part of its digest. What the installation allows changes by itself, as grants end;
+            // The contract's hosts are part of its digest. The hosts that the installation allows change by themselves, as grants end;
             // a run under other rules than these is void.
             egress_digest: asked.egress_digest,
         });
@@ -129,7 +129,7 @@ impl Packet {
         &self.code
     }
 
-    /// Whether what a person typed is the code. Case, hyphens and blanks do not matter, nor `O` for `0` and the like.
+    /// Whether the typed text is the code. Case, hyphens and blanks do not matter, nor `O` for `0` and the like.
     #[must_use]
     pub fn is_code(&self, typed: &str) -> bool {
         let meant = |c: char| match c.to_ascii_uppercase() {
@@ -156,7 +156,7 @@ pub fn not_too_long(text: &str, what: &'static str) -> Result<(), BadRequest> {
     if text.chars().count() <= LONGEST { Ok(()) } else { Err(BadRequest::TooLong(what)) }
 }
 
-/// Whether the approver that the request names as who asks has signed it.
+/// Whether the approver that the request names as its requester has signed it.
 pub(super) fn asker_signed(approval: &Approval, signatures: &dyn SignatureCheck) -> bool {
     let signed = approval.signed_request.as_ref().filter(|signed| signed.record == approval.request);
     signed.is_some_and(|signed| signatures.request(signed).is_ok())

@@ -179,12 +179,12 @@ impl Page {
         self.list(name, values, Blanks::Fold(1));
     }
 
-    /// The same for what a machine takes literally: every blank of it counts.
+    /// The same for text that a machine reads literally: every blank of it counts.
     fn each_exactly(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>) {
         self.list(name, values, Blanks::Spell);
     }
 
-    /// A list that is empty is said to be.
+    /// An empty list is shown as `none`.
     fn list(&mut self, name: &str, values: impl IntoIterator<Item = impl ToString>, blanks: Blanks) {
         let mut values = values.into_iter().peekable();
         if values.peek().is_none() {

@@ -1,9 +1,10 @@
 //! A request for an approval, written to the store. It is not an approval.
 
 use herma_core::Timestamp;
-use herma_core::approval::{Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Binding};
+use herma_core::approval::{Approval, ApprovalId, ApprovalRequest, ApprovalState, Binding};
 use herma_core::units::Span;
 use herma_evidence::signed;
+use herma_store::BlockingStore;
 use jiff::SignedDuration;
 
 use super::error::ApprovalError;
@@ -33,7 +34,7 @@ pub struct RequestTerms<'a> {
 
 /// Requests an approval of exactly this binding.
 pub fn request(
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     binding: Binding,
     terms: &RequestTerms<'_>,
     now: Timestamp,
@@ -58,6 +59,6 @@ pub fn request(
         Asker::User(_) if terms.separation_of_duties => return Err(ApprovalError::Unsigned),
         Asker::User(_) => None,
     };
-    store.request(&request, signed_request.as_ref())?;
+    store.call(|store| store.request_approval(&request, signed_request.as_ref()))?;
     Ok(Approval { request, signed_request, state: ApprovalState::Requested, ruling: None, consumed_by: None })
 }

@@ -1,9 +1,10 @@
 //! An approver's ruling on a request: signed, appended to the trust chain, then written to the store.
 
 use herma_core::Timestamp;
-use herma_core::approval::{Answer, Approval, ApprovalId, ApprovalState, ApprovalStore, Moved, Ruling};
+use herma_core::approval::{Answer, Approval, ApprovalId, ApprovalState, Moved, Ruling};
 use herma_core::trust::TrustEntry;
 use herma_evidence::{TrustChain, signed};
+use herma_store::BlockingStore;
 
 use super::error::ApprovalError;
 use crate::approvers::Approver;
@@ -14,7 +15,7 @@ pub struct RulingContext<'a> {
     /// The trust chain that the ruling is appended to.
     pub trust_log: &'a TrustLog,
     /// The store of approvals.
-    pub store: &'a dyn ApprovalStore,
+    pub store: &'a BlockingStore,
     /// Whether the requester may not rule on its own request.
     pub separation_of_duties: bool,
     /// The time now.
@@ -53,7 +54,7 @@ pub fn rule(
     let ruling = signed::sign(ruling, approver)?;
     let record = signed::digest(&ruling.record)?;
     appending.append(TrustEntry::ApprovalRuled { approval: request.id, answer, record }, approver, now)?;
-    match context.store.rule(&ruling, now)? {
+    match context.store.call(|store| store.rule_on_approval(&ruling, now))? {
         Moved::Done => {}
         Moved::Stood(state) => return Err(ApprovalError::Final { id: request.id, state }),
         Moved::Unknown => return Err(ApprovalError::Unknown(request.id)),
@@ -68,7 +69,7 @@ pub fn rule(
 /// The state of an approval that is not open for a ruling any more; none while it is. An approval that the chain calls
 /// denied or consumed stays so in a store that was restored.
 fn settled(
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     chain: &TrustChain,
     id: ApprovalId,
     now: Timestamp,
@@ -79,6 +80,7 @@ fn settled(
     if matches!(chain.ruling(id), Some((Answer::Denied, _))) {
         return Ok(Some(ApprovalState::Denied));
     }
-    let stored = store.find_approval(&id.to_string())?.pop().ok_or(ApprovalError::Unknown(id))?;
+    let name = id.to_string();
+    let stored = store.call(|store| store.find_approvals(&name))?.pop().ok_or(ApprovalError::Unknown(id))?;
     Ok(Some(stored.state_at(now)).filter(|state| *state != ApprovalState::Requested))
 }

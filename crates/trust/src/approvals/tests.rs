@@ -1,21 +1,17 @@
-//! Approvals judged on a store that says anything, and by a witness that believes a few.
+//! Approvals on a store with fixed content, and signatures that count for fixed names.
 
+mod fixed_store;
 mod packets;
 mod usable;
 
-use std::sync::Mutex;
-
-use herma_core::approval::{
-    Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, ApprovalStore, Binding, Moved, Ruling,
-};
-use herma_core::contract::ContractId;
+use herma_core::approval::{Answer, Approval, ApprovalId, ApprovalRequest, ApprovalState, Binding, Ruling};
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::signed::Signed;
-use herma_core::store::StoreError;
 use herma_core::{Contract, Digest, RunId, Timestamp};
 
 use super::signatures::SignatureCheck;
 use super::{BindingInput, bind};
+use crate::approvers::Distrust;
 
 const CONTRACT: &str = "---\nid: trim-slug\ntitle: slugify keeps outer whitespace\ntarget: { fixture: string-slugify }\n\
     stage: 4\nallowed_paths: [strings.py, \"tests/**\"]\nforbidden_paths: [\"docs/legal/**\"]\nlift_paths: [Cargo.lock]\n\
@@ -79,7 +75,7 @@ fn ruling(request: &ApprovalRequest, answer: Answer) -> Ruling {
     }
 }
 
-/// The approval of a request in a state that it came to rightly.
+/// The approval of a request in a state that it reached regularly.
 fn approval(request: ApprovalRequest, state: ApprovalState) -> Approval {
     let answer = match state {
         ApprovalState::Requested | ApprovalState::Expired => None,
@@ -107,68 +103,22 @@ fn run(n: u8) -> RunId {
 struct Believes(&'static [&'static str]);
 
 impl Believes {
-    fn check<T>(&self, signed: &Signed<T>, by: &str) -> Result<(), String> {
+    fn check<T>(&self, signed: &Signed<T>, by: &str) -> Result<(), Distrust> {
         if !self.0.contains(&by) {
-            return Err(format!("{by} was revoked"));
+            return Err(Distrust::BadName(format!("{by} was revoked")));
         }
         (signed.key_id == Digest::of(by.as_bytes()))
             .then_some(())
-            .ok_or_else(|| format!("the key is not that of {by}"))
+            .ok_or_else(|| Distrust::BadName(format!("the key is not that of {by}")))
     }
 }
 
 impl SignatureCheck for Believes {
-    fn ruling(&self, signed: &Signed<Ruling>) -> Result<(), String> {
+    fn ruling(&self, signed: &Signed<Ruling>) -> Result<(), Distrust> {
         self.check(signed, signed.record.approver.as_str())
     }
 
-    fn request(&self, signed: &Signed<ApprovalRequest>) -> Result<(), String> {
+    fn request(&self, signed: &Signed<ApprovalRequest>) -> Result<(), Distrust> {
         self.check(signed, &signed.record.requested_by)
-    }
-}
-
-/// A store with fixed content, newest first, whose transitions have fixed results.
-struct Holds {
-    approvals: Vec<Approval>,
-    moved: Mutex<Option<Result<Moved, StoreError>>>,
-    asked: Mutex<Vec<(ApprovalId, RunId)>>,
-}
-
-fn holds(approvals: Vec<Approval>) -> Holds {
-    Holds { approvals, moved: Mutex::default(), asked: Mutex::default() }
-}
-
-impl ApprovalStore for Holds {
-    fn request(&self, _: &ApprovalRequest, _: Option<&Signed<ApprovalRequest>>) -> Result<(), StoreError> {
-        unreachable!("looking and consuming request nothing")
-    }
-
-    fn rule(&self, _: &Signed<Ruling>, _: Timestamp) -> Result<Moved, StoreError> {
-        unreachable!("looking and consuming rule on nothing")
-    }
-
-    fn consume(&self, id: ApprovalId, run: RunId, _: Timestamp) -> Result<Moved, StoreError> {
-        self.asked.lock().unwrap().push((id, run));
-        self.moved.lock().unwrap().take().unwrap()
-    }
-
-    fn expire(&self, _: Timestamp) -> Result<(), StoreError> {
-        Ok(())
-    }
-
-    fn granted(&self) -> Result<Vec<Approval>, StoreError> {
-        unreachable!("looking and consuming list only what is of their contract")
-    }
-
-    fn find_approval(&self, part: &str) -> Result<Vec<Approval>, StoreError> {
-        let named = |approval: &&Approval| approval.request.id.to_string() == part;
-        Ok(self.approvals.iter().filter(named).cloned().collect())
-    }
-
-    fn approvals(&self, contract: Option<&ContractId>, _: u32) -> Result<Vec<Approval>, StoreError> {
-        let wanted = |approval: &&Approval| {
-            contract.is_none_or(|contract| approval.request.binding.contract_id == *contract)
-        };
-        Ok(self.approvals.iter().filter(wanted).cloned().collect())
     }
 }

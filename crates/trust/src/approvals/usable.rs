@@ -1,11 +1,12 @@
 //! Finds the approval that is bound to exactly this run, and consumes it.
 
-use herma_core::approval::{Answer, Approval, ApprovalState, ApprovalStore, Binding, Moved, Ruling};
+use herma_core::approval::{Answer, Approval, ApprovalState, Binding, Moved, Ruling};
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::signed::Signed;
 use herma_core::store::StoreError;
 use herma_core::visible::visible_line;
 use herma_core::{Contract, RunId, Timestamp};
+use herma_store::BlockingStore;
 
 use super::signatures::SignatureCheck;
 
@@ -21,15 +22,16 @@ pub struct UsableApproval {
 
 /// Finds an approval that is bound to exactly this. Without one, the blocker gives the most specific reason.
 pub fn find_usable(
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     signatures: &dyn SignatureCheck,
     binding: &Binding,
     now: Timestamp,
     separation: bool,
 ) -> Result<UsableApproval, BlockerRecord> {
     let unreadable = |e: StoreError| void(&format!("the approvals could not be read: {e}"));
-    store.expire(now).map_err(unreadable)?;
-    let of_contract = store.approvals(Some(&binding.contract_id), u32::MAX).map_err(unreadable)?;
+    store.call(|store| store.expire_approvals(now)).map_err(unreadable)?;
+    let contract = Some(&binding.contract_id);
+    let of_contract = store.call(|store| store.approvals(contract, u32::MAX)).map_err(unreadable)?;
     let (same, changed): (Vec<_>, Vec<_>) =
         of_contract.into_iter().partition(|approval| approval.request.binding == *binding);
 
@@ -59,7 +61,7 @@ pub fn find_usable(
         )));
     }
     let none = "there is no approval of this contract";
-    let others = store.approvals(None, NEAREST).map_err(unreadable)?;
+    let others = store.call(|store| store.approvals(None, NEAREST)).map_err(unreadable)?;
     let near = |approval: &&Approval| {
         let other = &approval.request.binding;
         other.target == binding.target && other.engine == binding.engine && is_granted(approval)
@@ -70,26 +72,39 @@ pub fn find_usable(
     }))
 }
 
+/// The result of consuming an approval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Consumption {
+    /// The approval belongs to this run.
+    Consumed,
+    /// The run cannot have it.
+    Blocked(BlockerRecord),
+}
+
 /// Consumes the approval for this run. Of two runs that race for it, one gets it and the other gets the blocker. After
 /// a store error the owner is unknown, and nothing may start.
 pub fn consume(
-    store: &dyn ApprovalStore,
+    store: &BlockingStore,
     usable: &UsableApproval,
     run: RunId,
     now: Timestamp,
-) -> Result<Result<(), BlockerRecord>, StoreError> {
+) -> Result<Consumption, StoreError> {
     let (id, name) = (usable.approval.request.id, name(&usable.approval));
-    let state = match store.consume(id, run, now)? {
-        Moved::Done => return Ok(Ok(())),
+    let state = match store.call(|store| store.consume_approval(id, run, now))? {
+        Moved::Done => return Ok(Consumption::Consumed),
         Moved::Stood(state) => state,
-        Moved::Unknown => return Ok(Err(void(&format!("{name} is not in the store any more")))),
+        Moved::Unknown => {
+            return Ok(Consumption::Blocked(void(&format!("{name} is not in the store any more"))));
+        }
     };
-    Ok(Err(match state {
+    Ok(Consumption::Blocked(match state {
         ApprovalState::Consumed => {
-            let by = store.find_approval(&id.to_string())?.pop().and_then(|approval| approval.consumed_by);
+            let id = id.to_string();
+            let found = store.call(|store| store.find_approvals(&id))?.pop();
+            let by = found.and_then(|approval| approval.consumed_by);
             // Recovery in another process has seen this run's mark, and brought the store in step with it.
             if by == Some(run) {
-                return Ok(Ok(()));
+                return Ok(Consumption::Consumed);
             }
             consumed(&name, by)
         }

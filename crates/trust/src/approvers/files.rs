@@ -37,7 +37,7 @@ impl Files {
         Self { dir }
     }
 
-    /// Makes the directory and holds it until the file is dropped: of two who come at once, one is the first.
+    /// Makes the directory and holds it until the file is dropped: of two concurrent callers, one is the first.
     pub(super) fn lock(&self) -> Result<File, ApproverError> {
         let locked = || {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.dir)?;
@@ -49,7 +49,7 @@ impl Files {
     }
 
     /// Every record with its revocation. A file that cannot be read is an error, and so is one under another's name:
-    /// what is not understood is not passed over.
+    /// an unknown file is an error.
     pub(super) fn read(&self) -> Result<BTreeMap<ApproverName, Entry>, ApproverError> {
         let mut entries = BTreeMap::new();
         for file in self.list()? {
@@ -143,7 +143,7 @@ impl Files {
     }
 }
 
-/// Whether anything has this name, also a link to nowhere: what cannot be read then is an error, not an absence.
+/// Whether anything has this name, also a dangling link: an unreadable entry is an error, not an absence.
 fn there(path: &Path) -> Result<bool, ApproverError> {
     match fs::symlink_metadata(path) {
         Ok(_) => Ok(true),

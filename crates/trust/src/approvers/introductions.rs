@@ -1,13 +1,15 @@
 //! Whether the introductions of an approver hold, back to the first one.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use herma_core::Digest;
 use herma_core::approver::{ApproverName, ApproverRecord, Revocation};
 use herma_core::signed::Signed;
 use herma_evidence::{PublicKey, TrustChain, signed};
 
-use super::KnownApprover;
+use super::{BrokenIntroduction, KnownApprover};
+use crate::chain::TrustError;
 
 /// The files of one approver, not yet verified.
 pub(super) struct Entry {
@@ -15,7 +17,7 @@ pub(super) struct Entry {
     pub(super) revoked: Option<Revocation>,
 }
 
-/// Judges everybody. `first` is the key of the first approver, who alone may vouch for itself.
+/// Judges all approvers. `first` is the key of the first approver, who alone may vouch for itself.
 pub(super) fn judge(entries: BTreeMap<ApproverName, Entry>, first: Option<Digest>) -> Vec<KnownApprover> {
     let standings: Vec<_> = entries.keys().map(|name| standing(&entries, first, name)).collect();
     let known = |(entry, standing): (Entry, _)| KnownApprover {
@@ -26,7 +28,7 @@ pub(super) fn judge(entries: BTreeMap<ApproverName, Entry>, first: Option<Digest
     entries.into_values().zip(standings).map(known).collect()
 }
 
-/// The same, by the trust chain as well: who was revoked stays so, and who counts is who the chain added.
+/// The same, by the trust chain as well: a revoked approver stays revoked, and only those that the chain added count.
 pub(super) fn judge_by_chain(
     mut entries: BTreeMap<ApproverName, Entry>,
     first: Option<Digest>,
@@ -41,17 +43,18 @@ pub(super) fn judge_by_chain(
     for approver in &mut known {
         let named = chain.approver(&approver.record.name);
         if approver.standing.is_ok() && (named.is_none() || named != signed::digest(&approver.record).ok()) {
-            approver.standing = Err("its record is not the one in the trust chain".to_owned());
+            approver.standing = Err(BrokenIntroduction::NotInChain);
         }
     }
     known
 }
 
-/// Nobody is trusted, for this reason.
-pub(super) fn distrust(mut known: Vec<KnownApprover>, why: &str) -> Vec<KnownApprover> {
+/// Distrusts all of them, because the chain cannot be used.
+pub(super) fn distrust(mut known: Vec<KnownApprover>, why: TrustError) -> Vec<KnownApprover> {
+    let why = Arc::new(why);
     for approver in &mut known {
         if approver.standing.is_ok() {
-            approver.standing = Err(why.to_owned());
+            approver.standing = Err(BrokenIntroduction::Chain(Arc::clone(&why)));
         }
     }
     known
@@ -61,46 +64,46 @@ fn standing(
     entries: &BTreeMap<ApproverName, Entry>,
     first: Option<Digest>,
     name: &ApproverName,
-) -> Result<(), String> {
+) -> Result<(), BrokenIntroduction> {
     let mut passed = BTreeSet::new();
-    let mut name = name;
+    let mut next = name;
     loop {
-        let entry = entries.get(name).ok_or_else(|| format!("the record of {name} is not there"))?;
+        let name = next;
+        let entry = entries.get(name).ok_or_else(|| BrokenIntroduction::Missing(name.clone()))?;
         let record = &entry.signed.record;
         let key = own_key(record)?;
         if !passed.insert(name) {
-            return Err(format!("the introductions of {name} go in a circle"));
+            return Err(BrokenIntroduction::Cycle(name.clone()));
         }
         let introducer = &record.introduced_by;
         if introducer == name {
             holds(&entry.signed, &key)?;
             return match first {
                 Some(first) if first == record.key_id => Ok(()),
-                _ => Err(format!("{name} vouches for itself and is not the first approver")),
+                _ => Err(BrokenIntroduction::NotFirst(name.clone())),
             };
         }
-        let above = entries
-            .get(introducer)
-            .ok_or_else(|| format!("the record of {introducer}, who let {name} in, is not there"))?;
+        let (introducer, name) = (introducer.clone(), name.clone());
+        let Some(above) = entries.get(&introducer) else {
+            return Err(BrokenIntroduction::MissingIntroducer { introducer, name });
+        };
         holds(&entry.signed, &own_key(&above.signed.record)?)?;
         if above.revoked.as_ref().is_some_and(|revocation| !revocation.keeps.contains(&record.key_id)) {
-            return Err(format!("{introducer} was revoked before it let {name} in"));
+            return Err(BrokenIntroduction::RevokedIntroducer { introducer, name });
         }
-        name = introducer;
+        next = &record.introduced_by;
     }
 }
 
 /// The key in a record, if the record names it right.
-fn own_key(record: &ApproverRecord) -> Result<PublicKey, String> {
-    let key = PublicKey::from_pem(&record.public_key).map_err(|e| format!("{}: {e}", record.name))?;
-    if key.key_id() == record.key_id {
-        Ok(key)
-    } else {
-        Err(format!("the record of {} names another key than the one it holds", record.name))
-    }
+fn own_key(record: &ApproverRecord) -> Result<PublicKey, BrokenIntroduction> {
+    let name = || record.name.clone();
+    let key = PublicKey::from_pem(&record.public_key)
+        .map_err(|e| BrokenIntroduction::Key { name: name(), source: Arc::new(e) })?;
+    if key.key_id() == record.key_id { Ok(key) } else { Err(BrokenIntroduction::OtherKey(name())) }
 }
 
-fn holds(signed: &Signed<ApproverRecord>, key: &PublicKey) -> Result<(), String> {
-    let name = &signed.record.name;
-    signed::check(signed, key).map_err(|bad| format!("the introduction of {name} does not hold: {bad}"))
+fn holds(signed: &Signed<ApproverRecord>, key: &PublicKey) -> Result<(), BrokenIntroduction> {
+    let name = signed.record.name.clone();
+    signed::check(signed, key).map_err(|bad| BrokenIntroduction::Signature { name, source: Arc::new(bad) })
 }

@@ -25,6 +25,7 @@ pub enum TrustError {
     #[error("{CHAIN} does not hold: {broken}; restore the file from a backup")]
     Broken {
         /// Which record, and what is wrong.
+        #[source]
         broken: BrokenTrust,
     },
     /// The chain was changed while this process used it.

@@ -2,7 +2,7 @@
 //! contain such a head was rolled back or replaced.
 
 use std::cmp::Reverse;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,13 +12,18 @@ use herma_core::admission::{AdmissionKind, SignedAdmission};
 use herma_core::signed::Signed;
 use herma_core::trust::TrustHead;
 use herma_evidence::envelope::{Envelope, Predicate};
-use herma_evidence::{PublicKey, layout};
+use herma_evidence::{InstallationKey, PublicKey, layout};
 use herma_files::{MAX_RECORD_BYTES, read_regular};
+
+use super::checked_runs::CheckedRuns;
+
+/// So many bundles are read at most at a run's start before the list of checked runs is written anew.
+const MAX_UNLISTED: usize = 64;
 
 /// Something that names a head of the chain.
 #[derive(Clone, Debug)]
 pub(super) struct HeadClaim {
-    /// What, for messages.
+    /// Its name in messages.
     pub(super) by: String,
     /// The head that it names.
     pub(super) head: TrustHead,
@@ -29,28 +34,54 @@ pub(super) struct HeadClaim {
 pub(super) struct HeadClaims {
     runs: PathBuf,
     admissions: PathBuf,
+    checked: PathBuf,
     pub(super) installation: PublicKey,
+    /// The key that signs the list of checked runs; without it none is written.
+    key: Option<Arc<InstallationKey>>,
     /// The heads that this process has read; a closed bundle does not change.
     heads: Arc<Mutex<HashMap<RunId, TrustHead>>>,
 }
 
 impl HeadClaims {
     /// The directories of the home at `root`, of the installation with this public key.
-    pub(super) fn new(root: &Path, installation: PublicKey) -> Self {
+    pub(super) fn new(root: &Path, installation: PublicKey, key: Option<Arc<InstallationKey>>) -> Self {
         let (runs, admissions) = (root.join("runs"), root.join("admissions"));
-        Self { runs, admissions, installation, heads: Arc::default() }
+        let checked = root.join("trust").join("checked-runs");
+        Self { runs, admissions, checked, installation, key, heads: Arc::default() }
     }
 
-    /// The bundle with the highest head of those that this installation signed and whose head is unknown. Every bundle is
-    /// read: the name of a directory proves nothing about its age. A signature is checked only where it decides.
-    pub(super) fn highest_unknown(&self, is_known: impl Fn(&TrustHead) -> bool) -> Option<HeadClaim> {
-        let mut unknown: Vec<_> = self.heads().into_iter().filter(|(_, head)| !is_known(head)).collect();
+    /// The bundle with the highest head of those that this installation signed and whose head is not in the chain that
+    /// ends with `chain_head`. Every bundle is read that was not found to agree before: the name of a directory proves
+    /// nothing about its age. A signature is checked only where it decides.
+    pub(super) fn highest_unknown(
+        &self,
+        chain_head: TrustHead,
+        is_known: impl Fn(&TrustHead) -> bool,
+    ) -> Option<HeadClaim> {
+        let checked = CheckedRuns::read(&self.checked, &self.installation)
+            .filter(|checked| is_known(&checked.head))
+            .map_or_else(HashSet::new, |checked| checked.runs);
+        let runs = self.run_ids();
+        let (listed, unlisted): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| checked.contains(run));
+        let (known, mut unknown): (Vec<_>, Vec<_>) =
+            self.heads(unlisted).into_iter().partition(|(_, head)| is_known(head));
         unknown.sort_unstable_by_key(|(_, head)| Reverse(head.sequence));
-        unknown.into_iter().find_map(|(run, _)| self.bundle(run, Some(&self.installation)))
+        let claim = unknown.into_iter().find_map(|(run, _)| self.bundle(run, Some(&self.installation)));
+        if claim.is_none() && known.len() > MAX_UNLISTED {
+            self.list(chain_head, listed.into_iter().chain(known.into_iter().map(|(run, _)| run)));
+        }
+        claim
     }
 
-    /// The head that each bundle names, signed by any key.
-    fn heads(&self) -> Vec<(RunId, TrustHead)> {
+    /// Writes the list of checked runs, as well as that goes: without it, bundles are read again.
+    fn list(&self, head: TrustHead, runs: impl Iterator<Item = RunId>) {
+        if let Some(key) = &self.key {
+            let _ = CheckedRuns { head, runs: runs.collect() }.write(&self.checked, key);
+        }
+    }
+
+    /// The head that the bundle of each of these runs names, signed by any key.
+    fn heads(&self, runs: Vec<RunId>) -> Vec<(RunId, TrustHead)> {
         let mut read = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         let mut head = |run: RunId| {
             let head = match read.get(&run) {
@@ -59,7 +90,7 @@ impl HeadClaims {
             };
             Some((run, head))
         };
-        self.run_ids().into_iter().filter_map(&mut head).collect()
+        runs.into_iter().filter_map(&mut head).collect()
     }
 
     /// Every bundle of this installation and every signed admission that names a head.

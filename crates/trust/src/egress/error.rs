@@ -29,6 +29,7 @@ pub enum EgressError {
         /// The line, from 1.
         line: usize,
         /// The problem.
+        #[source]
         bad: BadRule,
     },
     /// The list has more entries than anybody reads.
@@ -63,7 +64,7 @@ pub enum EgressError {
         /// The approver who tried to sign.
         by: String,
     },
-    /// Nobody asked for a signature.
+    /// No signature is required.
     #[error("settings.yaml names nobody in `egress_signed_by`, so that the list needs no signature")]
     NotRequired,
 }

@@ -1,4 +1,4 @@
-//! Where the installation keeps what all runs may reach: `egress/` in herma's home.
+//! The files of the installation's egress rules: `egress/` in herma's home.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;

@@ -76,7 +76,7 @@ impl EgressFiles {
         Ok(KnownGrant { id, grant: signed.record, digest, by, state: GrantState::Holds })
     }
 
-    /// Every grant that was ever made here and can be read, the newest first. What cannot be read lets nothing through.
+    /// Every grant that was ever made here and can be read, the newest first. An unreadable grant allows nothing.
     pub fn grants(&self, approvers: &Approvers, now: Timestamp) -> Result<Vec<KnownGrant>, EgressError> {
         let names = self.names(DIR, ".json")?;
         if names.is_empty() {
@@ -161,5 +161,5 @@ fn signer(signed: &Signed<Grant>, approvers: &Approvers) -> Result<ApproverName,
     let all = approvers.all().map_err(|e| e.to_string())?;
     let known = all.into_iter().find(|known| known.record.key_id == signed.key_id);
     let name = known.ok_or("no approver of this installation signed it")?.record.name;
-    approvers.check(signed, &name).map(|()| name)
+    approvers.check(signed, &name).map(|()| name).map_err(|e| e.to_string())
 }

@@ -11,7 +11,7 @@ use super::files::EgressFiles;
 
 const DIR: &str = "learned";
 
-/// What a run learned.
+/// The hosts that a run learned.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 #[schemars(rename = "Proposal")]
@@ -22,7 +22,7 @@ pub struct EgressProposal {
     pub contract_id: ContractId,
     /// When it ended.
     pub made: Timestamp,
-    /// The rules that would have allowed what it reached.
+    /// The rules that would have allowed the hosts it reached.
     pub hosts: Vec<String>,
 }
 
@@ -46,7 +46,7 @@ impl EgressFiles {
         runs.map(|run| self.proposal(run)).collect()
     }
 
-    /// Takes over what a run learned: all of it, or what is named. Gives what was new.
+    /// Adopts the learned hosts of a run: all, or the named ones. Returns the new ones.
     pub fn adopt(&self, proposal: &EgressProposal, named: &[String]) -> Result<Vec<String>, EgressError> {
         let mut rules = Vec::new();
         for host in if named.is_empty() { &proposal.hosts } else { named } {

@@ -1,4 +1,4 @@
-//! The installation's own list: what every run may reach, one rule a line in `egress/allowlist`.
+//! The installation's own list of hosts that every run may reach, one rule a line in `egress/allowlist`.
 //!
 //! Where `egress_signed_by` in settings.yaml names an approver, that file is a draft, and only what this approver has
 //! signed counts. A signature that does not hold keeps the last list that held, and blocks new runs.
@@ -43,7 +43,7 @@ pub struct InstallationList {
 /// The approver who must sign the list, and the signed list's serial.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedBy {
-    /// Who.
+    /// The approver.
     pub name: ApproverName,
     /// Which; none where nothing was ever signed.
     pub serial: Option<u64>,
@@ -138,7 +138,7 @@ impl EgressFiles {
         Ok((hosts, allowlist))
     }
 
-    /// Adds rules to what people wrote, and gives those that were not there.
+    /// Adds rules to the draft, and returns those that were new.
     pub fn add(&self, rules: &[Rule], why: &str) -> Result<Vec<String>, EgressError> {
         let _lock = self.lock()?;
         let (there, _) = self.draft()?;
@@ -163,7 +163,7 @@ impl EgressFiles {
         Ok(new)
     }
 
-    /// Signs what people wrote, so that it counts.
+    /// Signs the draft, so that it counts.
     pub fn sign(
         &self,
         required: Option<&ApproverName>,
@@ -195,7 +195,7 @@ impl EgressFiles {
 /// The key of an approver whose signatures count today.
 fn named_key(name: &ApproverName, approvers: &Approvers) -> Result<NamedKey, String> {
     let known = approvers.find(name).map_err(|e| format!("settings.yaml: egress_signed_by: {e}"))?;
-    known.trusted()?;
+    known.trusted().map_err(|e| e.to_string())?;
     let key = known.key().map_err(|e| e.to_string())?;
     Ok(NamedKey { name: name.to_string(), key })
 }

@@ -24,7 +24,7 @@ pub enum OutcomeError {
         "missing_outcome: run {0} had to be accepted until {1}; it proves nothing and can only be rejected"
     )]
     TooLate(RunId, Timestamp),
-    /// The ref is not what landed any more.
+    /// The ref does not point to the landed commit any more.
     #[error("`{reference}` points to {now}: somebody moved it, so nothing was done")]
     Moved {
         /// The ref.
@@ -35,7 +35,7 @@ pub enum OutcomeError {
     /// The landed branch is gone, so there is nothing to accept.
     #[error("what run {0} landed is not there any more, so it cannot be accepted: {1}")]
     Gone(RunId, String),
-    /// Somebody works on the branch.
+    /// The branch is checked out.
     #[error(
         "`{0}` is checked out in the target, so nothing was deleted: switch to another branch there, then reject again"
     )]

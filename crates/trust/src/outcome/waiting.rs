@@ -23,7 +23,7 @@ pub(super) struct PendingLanding {
 }
 
 impl PendingLanding {
-    /// Checks that it agrees with the report of the same run, or says what differs. Otherwise a process that can write
+    /// Checks that it agrees with the report of the same run, or names the difference. Otherwise a process that can write
     /// the home could have the branch of another run deleted, or accepted in place of this one's.
     pub(super) fn is_of(&self, report: &Report) -> Result<(), &'static str> {
         let landing = &self.landing;

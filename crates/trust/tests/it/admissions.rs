@@ -1,4 +1,4 @@
-//! Nothing is admitted that an approver did not sign, byte for byte, and that is not still what was signed.
+//! Nothing is admitted that an approver did not sign, byte for byte, and that has not changed since.
 
 mod attacks;
 mod statuses;
@@ -115,7 +115,7 @@ impl World {
         fs::write(file, text).unwrap();
     }
 
-    /// Signs a draft that lies elsewhere.
+    /// Signs a draft in another directory.
     fn sign(&self, text: &str) {
         self.try_to_sign(text).unwrap();
     }
@@ -156,7 +156,7 @@ impl World {
     }
 }
 
-/// There is a record where it is admitted and only there, and no word of the target's path.
+/// There is a record where it is admitted and only there, and no part of the target's path.
 fn sound<T>(found: &AdmissionFinding<T>) -> Admission {
     assert_eq!(found.record.is_some(), found.status == Admission::Admitted, "{}", found.detail);
     assert_eq!(found.blocker.is_none(), found.status == Admission::Admitted, "{}", found.detail);

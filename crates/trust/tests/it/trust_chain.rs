@@ -1,4 +1,4 @@
-//! The trust chain of a home: many append to it at once, and what is torn or rolled back is seen.
+//! The trust chain of a home: concurrent appends, and detection of a torn or rolled back file.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -92,7 +92,7 @@ fn a_line_that_a_power_cut_tore_is_no_record_and_is_replaced_by_the_next() {
         assert!(mended.starts_with(&whole) && mended.ends_with(b"\n"));
         assert_eq!(world.log().read().unwrap().head().sequence, 3);
     }
-    // The signature of what was cut off names its head, and so does not count.
+    // The signature of the removed record names its head, and so does not count.
     fs::write(world.file(), &whole).unwrap();
     assert_eq!(world.log().read().unwrap().head().sequence, 2);
 }
@@ -171,4 +171,52 @@ fn a_rollback_is_seen_behind_any_number_of_bundles_with_later_names() {
     let refused = world.log().read().unwrap_err();
     assert!(matches!(refused, TrustError::RolledBack { .. }), "{refused}");
     assert!(refused.to_string().contains("01890a5d-ac96-774b-bcce-b302099a8057"), "{refused}");
+}
+
+#[test]
+fn a_list_of_checked_runs_hides_no_rollback() {
+    let world = World::new();
+    let (root, list) = (world.temp.path(), world.temp.path().join("trust/checked-runs"));
+    let add = |from: u32| {
+        let head = world.log().read().unwrap().head();
+        for number in from..from + 70 {
+            bundle(root, &format!("01890a5d-ac96-774b-bcce-b302099a8{number}"), head);
+        }
+        world.log().read().unwrap();
+        (fs::read(world.file()).unwrap(), fs::read(&list).unwrap())
+    };
+    let (short_chain, short_list) = add(100);
+    world.sign("one");
+    let (long_chain, long_list) = add(200);
+    assert!(long_list.len() > short_list.len());
+    let refused = |chain: &[u8], checked: Option<&[u8]>| {
+        fs::write(world.file(), chain).unwrap();
+        match checked {
+            Some(checked) => fs::write(&list, checked).unwrap(),
+            None => fs::remove_file(&list).unwrap(),
+        }
+        matches!(world.log().read(), Err(TrustError::RolledBack { .. }))
+    };
+    let names = |checked: &[u8]| checked[checked.iter().position(|byte| *byte == b'\n').unwrap()..].to_vec();
+    let header = short_list[..short_list.len() - names(&short_list).len()].to_vec();
+    let forged = [header, names(&long_list)].concat();
+    for checked in [Some(&long_list[..]), Some(&short_list), Some(&forged), Some(b""), None] {
+        assert!(refused(&short_chain, checked), "{}", checked.is_some());
+        assert!(!refused(&long_chain, checked.or(Some(b"?"))));
+    }
+}
+
+#[test]
+fn the_list_of_checked_runs_saves_reading_their_bundles() {
+    let world = World::new();
+    let head = world.log().read().unwrap().head();
+    let attestation = |number: u32| format!("01890a5d-ac96-774b-bcce-b302099a8{number}");
+    (100..170).for_each(|number| bundle(world.temp.path(), &attestation(number), head));
+    world.log().read().unwrap();
+    // A bundle that is not read cannot be found to claim anything.
+    let later = TrustHead { sequence: 9, digest: Digest::of(b"later") };
+    bundle(world.temp.path(), &attestation(100), later);
+    world.log().read().unwrap();
+    fs::remove_file(world.temp.path().join("trust/checked-runs")).unwrap();
+    assert!(world.log().read().is_err());
 }

@@ -25,7 +25,7 @@ pub(super) fn request(
         // Before anybody types a passphrase for it.
         return Err(ApprovalError::NotNeeded(stage).into());
     }
-    // A request that nobody could be shown is not made.
+    // A request that cannot be shown is not made.
     for (text, what) in [(read.contract.terms.title.as_str(), "title"), (args.reason.as_str(), "reason")] {
         not_too_long(text, what).map_err(Failure::bad_input)?;
     }

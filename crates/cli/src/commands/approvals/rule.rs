@@ -1,14 +1,14 @@
-//! `herma approvals grant` and `herma approvals deny`: a person's word, signed with their key.
+//! `herma approvals grant` and `herma approvals deny`: a person's ruling, signed with their key.
 
 use std::process::ExitCode;
 
+use herma_api::find_approval;
 use herma_core::Clock as _;
 use herma_core::admission::Line;
 use herma_core::approval::{Answer, Approval, ApprovalState};
 use herma_harness::{Installation, SystemClock, rule};
 use herma_trust::ApprovalError;
 
-use super::find::find;
 use super::request::no_secret;
 use super::sheet::Sheet;
 use crate::args;
@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::screen::{Screen, Tone};
 use crate::unlock::{UnlockArgs, unlock};
 
-/// The code comes before the key: nobody types a passphrase into something unread.
+/// Asks for the code before the key, so that nobody unlocks a key for an unread packet.
 pub(super) fn grant(
     args: &args::Grant,
     installation: &Installation,
@@ -58,7 +58,7 @@ pub(super) fn deny(
 /// The approval that is meant, if it still waits for an answer.
 fn open_sheet(installation: &Installation, id: &str, reason: &Line) -> Result<Sheet, Failure> {
     no_secret(reason.as_str())?;
-    let approval = find(installation, id)?;
+    let approval = find_approval(installation, id)?;
     let state = approval.state_at(SystemClock.now());
     if state != ApprovalState::Requested {
         return Err(ApprovalError::Final { id: approval.request.id, state }.into());

@@ -30,7 +30,7 @@ impl Sheet {
     pub(super) fn packet(&self) -> Result<&Packet, Failure> {
         self.0.packet.as_ref().map_err(|why| {
             let id = self.0.approval.request.id;
-            Failure::blocked(format!("approval {id} cannot be shown: {}", visible_line(why)))
+            Failure::blocked(format!("approval {id} cannot be shown: {}", visible_line(&why.to_string())))
                 .hint("ask for a new one with `herma approvals request`")
         })
     }
@@ -63,7 +63,7 @@ impl Sheet {
         self.conclude(screen)
     }
 
-    /// Where it stands, as the end of a command that has shown the packet.
+    /// Prints the state, as the end of a command that has shown the packet.
     pub(super) fn conclude(&self, screen: &Screen) -> Ended {
         if screen.is_json() {
             screen.value(&self.0.output())?;

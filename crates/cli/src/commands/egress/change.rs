@@ -43,10 +43,10 @@ pub(super) fn adopt(args: &args::EgressAdopt, installation: &Installation, scree
     changed(added, &list, screen)
 }
 
-/// Goes on only if a person types it, or said it before.
+/// Continues only if a person types yes.
 fn person_says_yes(screen: &Screen) -> Result<(), Failure> {
     if screen.is_json() || !stdin().is_terminal() {
-        return Err(Failure::bad_input("nobody is there to say yes; nothing was done")
+        return Err(Failure::bad_input("there is no terminal to confirm at; nothing was done")
             .hint("look at what `herma egress learned` shows; if you mean it, add `--yes`"));
     }
     screen.note("Type yes to adopt them, anything else to stop:");
@@ -72,7 +72,7 @@ pub(super) fn sign(
         show_hosts(&files.draft()?.0, screen);
     }
     let args = UnlockArgs { approver: args.approver.clone().or_else(|| required.cloned()), ..args.clone() };
-    // A token in the environment is somebody's by itself.
+    // A token in the environment names its approver.
     let args = if environment.approver_token.is_some() { UnlockArgs::default() } else { args };
     let approver = unlock(&args, installation, environment, screen)?;
     let list = files.sign(required, &approvers, &approver, SystemClock.now())?;

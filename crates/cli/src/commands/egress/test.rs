@@ -29,13 +29,13 @@ pub(super) fn test(args: &args::EgressTest, installation: &Installation, screen:
     Ok(ExitCode::from(u8::from(!passes)))
 }
 
-/// What is asked about: a tunnel, or plain HTTP where the host begins with `http://`.
+/// The request to decide: a tunnel, or plain HTTP where the host begins with `http://`.
 fn asked(args: &args::EgressTest) -> Result<EgressRequest, Failure> {
     let (kind, usual, host) = match args.host.strip_prefix("http://") {
         None => (RequestKind::Tunnel, 443, args.host.as_str()),
         Some(host) => {
             let method = Method::of(&args.method).ok_or_else(|| {
-                let known: Vec<&str> = Method::ALL.iter().map(|method| method.word()).collect();
+                let known: Vec<&str> = Method::ALL.iter().map(|method| method.as_str()).collect();
                 Failure::bad_input(format!("`{}` is no method that passes", visible_line(&args.method)))
                     .hint(format!("one of {}", known.join(", ")))
             })?;
@@ -52,8 +52,8 @@ fn asked(args: &args::EgressTest) -> Result<EgressRequest, Failure> {
 fn output(asked: &EgressRequest, said: Rehearsed, allowed_by: Option<AllowedBy>) -> EgressTestOutput {
     let (verdict, reason, next_step) = match said.verdict {
         EgressVerdict::Allowed => ("allowed", None, None),
-        EgressVerdict::Denied(reason) => ("denied", Some(reason.word()), Some(reason.next_step())),
-        EgressVerdict::Failed(fault) => ("failed", Some(fault.word()), None),
+        EgressVerdict::Denied(reason) => ("denied", Some(reason.code()), Some(reason.next_step())),
+        EgressVerdict::Failed(fault) => ("failed", Some(fault.code()), None),
     };
     EgressTestOutput {
         schema: "herma.egress-test/v1",

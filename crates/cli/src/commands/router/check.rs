@@ -3,15 +3,16 @@
 use std::path::Path;
 use std::process::ExitCode;
 
+use herma_api::UsableConfig;
+use herma_harness::SecretSource;
 use herma_router::config::Config;
 
-use super::serving;
 use crate::commands::Ended;
 use crate::output::{RouterCheckOutput, RouterModel};
 use crate::screen::{Screen, Tone};
 
-pub(super) fn check(file: &Path, screen: &Screen) -> Ended {
-    let (config, ..) = serving::read(file)?;
+pub(super) fn check(file: &Path, secrets: &SecretSource, screen: &Screen) -> Ended {
+    let config = UsableConfig::read(file, secrets)?.config;
     let output = RouterCheckOutput {
         schema: "herma.router-check/v1",
         upstreams: config

@@ -13,7 +13,8 @@ use rustix::io::Errno;
 
 use super::ProbeOutcome::{Denied, NotDenied, Pending};
 use super::{ABSENT, ProbeOutcome, all, judge};
-use crate::probe::{CANARY_BRANCH, Canary, LandlockCanary, ProbePlan};
+use crate::landlock_canary::LandlockCanary;
+use crate::probe::{CANARY_BRANCH, Canary, ProbePlan};
 use crate::sandbox::layout;
 
 const UNWRITABLE: &[ErrorKind] = &[

@@ -11,11 +11,11 @@ use std::thread;
 use herma_destination::{Destination as _, Docker, DockerOptions};
 
 use super::daemon::Daemon;
-use crate::support::{Ground, helper, run_id};
+use crate::support::{JobDirs, helper, run_id};
 
 const NOWHERE: &str = "team/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000";
 
-fn options(ground: &Ground, socket: &str) -> DockerOptions {
+fn options(ground: &JobDirs, socket: &str) -> DockerOptions {
     DockerOptions {
         image: Some(NOWHERE.parse().unwrap()),
         socket: Some(socket.to_owned()),
@@ -25,7 +25,7 @@ fn options(ground: &Ground, socket: &str) -> DockerOptions {
 }
 
 /// The message, with the test's directory replaced.
-fn said(ground: &Ground, options: DockerOptions) -> String {
+fn said(ground: &JobDirs, options: DockerOptions) -> String {
     let docker = Docker::new(helper(), options);
     let unready = docker.readiness().unwrap_err();
     let refused = docker.start(&ground.shell("true")).err().unwrap();
@@ -34,13 +34,13 @@ fn said(ground: &Ground, options: DockerOptions) -> String {
     unready.to_string().replace(ground.dir.path().to_str().unwrap(), "HERE")
 }
 
-fn at(ground: &Ground, name: &str) -> String {
+fn at(ground: &JobDirs, name: &str) -> String {
     said(ground, options(ground, &format!("unix://{}", ground.dir.path().join(name).display())))
 }
 
 #[test]
 fn no_socket_a_dead_daemon_and_a_wrong_socket_are_told_apart() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     assert_eq!(
         at(&ground, "docker.sock"),
         "there is no Docker socket at HERE/docker.sock: if Docker is not installed: `apt install docker.io` (or dnf, \
@@ -91,7 +91,7 @@ fn answering(socket: &Path, answer: &'static str) {
 
 #[test]
 fn a_server_that_never_answers_is_not_docker() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let _silent = UnixListener::bind(ground.dir.path().join("silent.sock")).unwrap();
     let unready =
         Docker::new(helper(), options(&ground, ground.dir.path().join("silent.sock").to_str().unwrap()));
@@ -101,7 +101,7 @@ fn a_server_that_never_answers_is_not_docker() {
 
 #[test]
 fn a_socket_of_another_user_is_a_permission_problem() {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let place = ground.dir.path();
     fs::set_permissions(place, fs::Permissions::from_mode(0o755)).unwrap();
     fs::set_permissions(ground.workspace(), fs::Permissions::from_mode(0o777)).unwrap();
@@ -130,7 +130,7 @@ fn a_socket_of_another_user_is_a_permission_problem() {
 #[test]
 fn an_image_or_a_runtime_that_docker_does_not_have_is_named() {
     let daemon = Daemon::start(helper());
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let ready = daemon.destination().rehearse().unwrap();
     assert!(ready.detail.starts_with("Docker ") && ready.detail.contains(daemon.image()), "{}", ready.detail);
     assert!(ready.walls.iter().any(|wall| wall.contains("memory by cgroup")), "{:?}", ready.walls);

@@ -10,7 +10,7 @@ use herma_destination::{Destination as _, Exit, StartError};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::daemon::Daemon;
-use crate::support::{Ground, LONG, helper, processes_with, run_id, tell, until};
+use crate::support::{JobDirs, LONG, helper, processes_with, run_id, tell, until};
 
 /// Starts a daemon without parent and environment, and stays.
 fn lingering(mark: &str) -> String {
@@ -25,13 +25,13 @@ fn no_container_stays_whichever_process_is_killed() {
     a_kill_from_outside_ends_the_wait_with_a_reason(&daemon);
     a_kill_before_the_command_starts_is_the_containers_failure(&daemon);
     a_herma_that_is_killed_leaves_nothing(&daemon);
-    what_was_made_and_never_started_is_reaped(&daemon);
+    a_container_that_never_started_is_reaped(&daemon);
     // Last, because it kills the daemon.
     a_daemon_that_goes_ends_the_wait_and_the_container(&mut daemon);
 }
 
 fn the_end_of_the_command_is_the_end_of_all(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mark = format!("mark-{}", run_id());
     let script = format!(
         "setsid sh -c 'touch ready; sleep 600; : {mark}' & while [ ! -e ready ]; do sleep 0.01; done; exit 7"
@@ -54,7 +54,7 @@ fn the_end_of_the_command_is_the_end_of_all(daemon: &Daemon) {
 }
 
 fn term_reaches_everything_inside(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "trap 'wait; touch parent; exit 9' TERM
 (trap 'touch child; exit 0' TERM; touch ready; while :; do sleep 0.01; done) &
 while :; do sleep 0.01; done";
@@ -66,7 +66,7 @@ while :; do sleep 0.01; done";
 }
 
 fn a_kill_from_outside_ends_the_wait_with_a_reason(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job = ground.shell("sleep 600");
     let mut process = daemon.destination().start(&job).unwrap();
     let id = daemon.containers(job.run_id).remove(0);
@@ -79,7 +79,7 @@ fn a_kill_from_outside_ends_the_wait_with_a_reason(daemon: &Daemon) {
 }
 
 fn a_kill_before_the_command_starts_is_the_containers_failure(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job = ground.shell("exit 0");
     let run = job.run_id.to_string();
     for delay in (0..3000).step_by(300).map(Duration::from_micros) {
@@ -118,7 +118,7 @@ fn keeper(run: &str) -> Option<Pid> {
     numbers.find(is).and_then(Pid::from_raw)
 }
 
-fn started_elsewhere(daemon: &Daemon, ground: &Ground, run: RunId, script: &str) -> Child {
+fn started_elsewhere(daemon: &Daemon, ground: &JobDirs, run: RunId, script: &str) -> Child {
     let kind = format!(
         "docker={},unix://{},{}",
         daemon.image(),
@@ -135,7 +135,7 @@ fn started_elsewhere(daemon: &Daemon, ground: &Ground, run: RunId, script: &str)
 }
 
 fn a_herma_that_is_killed_leaves_nothing(daemon: &Daemon) {
-    let (ground, run, mark) = (Ground::new(), run_id(), format!("mark-{}", run_id()));
+    let (ground, run, mark) = (JobDirs::new(), run_id(), format!("mark-{}", run_id()));
     let begun = Instant::now();
     // It writes more than any pipe buffer holds, and there is no reader: the keeper must not block on its last
     // message.
@@ -152,7 +152,7 @@ fn a_herma_that_is_killed_leaves_nothing(daemon: &Daemon) {
     // At any moment of a start: a container that is created and not started is left for the reaper, never a running
     // one.
     for tenth in 1..=10 {
-        let (ground, run) = (Ground::new(), run_id());
+        let (ground, run) = (JobDirs::new(), run_id());
         let mut herma = started_elsewhere(daemon, &ground, run, &lingering(&mark));
         thread::sleep(start * tenth / 10);
         herma.kill().unwrap();
@@ -168,7 +168,7 @@ fn a_herma_that_is_killed_leaves_nothing(daemon: &Daemon) {
     }
 }
 
-fn what_was_made_and_never_started_is_reaped(daemon: &Daemon) {
+fn a_container_that_never_started_is_reaped(daemon: &Daemon) {
     let (run, other) = (run_id(), run_id());
     for run in [run, other] {
         let label = format!("herma.run={run}");
@@ -197,7 +197,7 @@ fn a_daemon_that_goes_ends_the_wait_and_the_container(daemon: &mut Daemon) {
     let mark = format!("mark-{}", run_id());
     // Killed, it cannot end its containers: then herma does.
     for end in [Daemon::kill, Daemon::stop] {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let docker = daemon.destination();
         let job = ground.shell(&lingering(&mark));
         let mut process = docker.start(&job).unwrap();

@@ -16,7 +16,7 @@ use herma_destination::{
 };
 
 use super::daemon::Daemon;
-use crate::support::{Ground, LONG, helper, hides, run_id, streams, talks, tell};
+use crate::support::{JobDirs, LONG, helper, hides, run_id, streams, talks, tell};
 
 #[test]
 fn a_job_in_a_container_has_its_directories_and_nothing_else() {
@@ -25,19 +25,19 @@ fn a_job_in_a_container_has_its_directories_and_nothing_else() {
     it_is_herma_alone_that_sets_variables(&daemon);
     it_writes_in_its_rooms_only(&daemon);
     it_leaves_nothing_for_the_next_job(&daemon);
-    hides(&daemon.destination(), &Ground::new());
+    hides(&daemon.destination(), &JobDirs::new());
     it_has_no_network_but_the_way_out(&daemon);
     a_job_with_egress_trusts_the_host_ca_bundle(&daemon);
     its_limits_hold(&daemon);
     every_container_is_new_and_labelled(&daemon);
-    what_cannot_be_started_is_an_error(&daemon);
+    a_command_that_cannot_start_is_an_error(&daemon);
     a_normal_user_is_the_same_user_inside(&daemon);
 }
 
 #[test]
 fn every_probe_is_denied_in_a_container() {
     let daemon = Daemon::start(helper());
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.job(&["x"]);
     job.mounts = vec![Mount { host: ground.workspace(), inside: "/opt/tool".into() }];
     let found = probed(&daemon.destination(), &ground, &job);
@@ -61,7 +61,7 @@ fn every_probe_is_denied_in_a_container() {
     assert_eq!(broken, ["reach_container_socket"]);
 }
 
-fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
+fn probed(docker: &Docker, ground: &JobDirs, job: &Job) -> Confinement {
     let homes = ["herma", "home", "scratch"].map(|name| ground.dir.path().join(name));
     for home in &homes {
         fs::create_dir_all(home).unwrap();
@@ -80,7 +80,7 @@ fn probed(docker: &Docker, ground: &Ground, job: &Job) -> Confinement {
 }
 
 fn exit_codes_and_streams_come_back(daemon: &Daemon) {
-    let (ground, docker) = (Ground::new(), daemon.destination());
+    let (ground, docker) = (JobDirs::new(), daemon.destination());
     let told = tell(&docker, &ground.shell("echo out; echo err >&2; exit 42"));
     assert_eq!(told.over, None);
     assert_eq!((told.stdout.as_str(), told.stderr.as_str()), ("out\n", "err\n"));
@@ -125,7 +125,7 @@ for stream in sys.stderr, sys.stdout:
 }
 
 fn it_is_herma_alone_that_sets_variables(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.shell("env");
     job.env = vec![("TOKEN".into(), "s3cret".into()), ("LC_CTYPE".into(), "C".into())];
     let told = tell(&daemon.destination(), &job);
@@ -146,11 +146,11 @@ fn it_is_herma_alone_that_sets_variables(daemon: &Daemon) {
 }
 
 fn it_writes_in_its_rooms_only(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     fs::write(ground.workspace().join("given"), "1").unwrap();
     let script = "
 for place in / /usr /etc /herma /proc/sys /var /root /bin; do touch $place/x 2>/dev/null && echo wrote $place; done
-touch /herma/herma /herma/inside /etc/passwd /herma/second-wall 2>/dev/null && echo wrote a file
+touch /herma/herma /herma/inside /etc/passwd /herma/landlock-canary 2>/dev/null && echo wrote a file
 touch made given /engine/made /tmp/made $HOME/made && echo fine
 id -u; id -un; ls /herma; cat /herma/inside; cat /etc/resolv.conf 2>/dev/null && echo names";
     let told = tell(&daemon.destination(), &ground.shell(script));
@@ -158,7 +158,7 @@ id -u; id -un; ls /herma; cat /herma/inside; cat /etc/resolv.conf 2>/dev/null &&
         if rustix::process::geteuid().is_root() { 1000 } else { rustix::process::geteuid().as_raw() };
     assert_eq!(
         told.stdout,
-        format!("fine\n{inside}\nagent\nherma\ninside\nsecond-wall\ndocker\n"),
+        format!("fine\n{inside}\nagent\nherma\ninside\nlandlock-canary\ndocker\n"),
         "{}",
         told.stderr
     );
@@ -192,13 +192,13 @@ for place in ['/herma', *('/herma/' + name for name in sorted(os.listdir('/herma
     if os.listxattr(place): print('left in', place, os.listxattr(place))
     try: os.setxattr(place, 'user.left', b'1')
     except OSError: pass
-print('second wall' if os.path.exists('/herma/second-wall') else 'none')";
+print('landlock canary' if os.path.exists('/herma/landlock-canary') else 'none')";
     for job in ["the first", "the next"] {
-        let told = tell(&daemon.destination(), &Ground::new().python(script));
-        assert_eq!(told.stdout, "second wall\n", "{job}: {}", told.stderr);
+        let told = tell(&daemon.destination(), &JobDirs::new().python(script));
+        assert_eq!(told.stdout, "landlock canary\n", "{job}: {}", told.stderr);
     }
 
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let job = ground.shell("sleep 600");
     let mut process = daemon.destination().start(&job).unwrap();
     let id = daemon.containers(job.run_id).remove(0);
@@ -211,7 +211,7 @@ print('second wall' if os.path.exists('/herma/second-wall') else 'none')";
 }
 
 /// Reads until the client closes its side, then echoes in capitals.
-fn echoing(ground: &Ground, name: &str) -> PathBuf {
+fn echoing(ground: &JobDirs, name: &str) -> PathBuf {
     let path = ground.dir.path().join(name);
     let listener = UnixListener::bind(&path).unwrap();
     std::thread::spawn(move || {
@@ -227,7 +227,7 @@ fn echoing(ground: &Ground, name: &str) -> PathBuf {
 }
 
 fn it_has_no_network_but_the_way_out(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 import os, socket
 print(sorted(os.listdir('/sys/class/net')) if os.path.exists('/sys/class/net') else ['lo'])
@@ -260,7 +260,7 @@ except OSError: print('stays')";
 
 /// The image has no certificates. A job with egress trusts the host's CA bundle, and cannot change it.
 fn a_job_with_egress_trusts_the_host_ca_bundle(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let script = "
 import hashlib, os, ssl
 file = '/etc/ssl/certs/ca-certificates.crt'
@@ -284,7 +284,7 @@ for file in file, '/etc/pki/tls/certs/ca-bundle.crt':
 fn its_limits_hold(daemon: &Daemon) {
     let docker = daemon.destination();
     let with = |script: &str, change: &dyn Fn(&mut Limits)| {
-        let ground = Ground::new();
+        let ground = JobDirs::new();
         let mut job = ground.python(script);
         change(&mut job.limits);
         tell(&docker, &job)
@@ -325,7 +325,7 @@ except OSError as error: print(error.strerror)";
         });
         assert_eq!(told.stdout, "No space left on device\n", "{place}");
     }
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let mut job = ground.python("import time\nopen('x', 'wb').write(b'x' * (30 << 20)); time.sleep(600)");
     job.limits.disk = Bytes(10 << 20);
     let mut process = docker.start(&job).unwrap();
@@ -334,7 +334,7 @@ except OSError as error: print(error.strerror)";
 }
 
 fn every_container_is_new_and_labelled(daemon: &Daemon) {
-    let (ground, docker) = (Ground::new(), daemon.destination());
+    let (ground, docker) = (JobDirs::new(), daemon.destination());
     let mut job = ground.shell("sleep 600");
     let mut seen = |change: &dyn Fn(&mut Job)| {
         change(&mut job);
@@ -363,8 +363,8 @@ fn every_container_is_new_and_labelled(daemon: &Daemon) {
     assert_eq!(specs.len(), count, "whatever changes, the digest does");
 }
 
-fn what_cannot_be_started_is_an_error(daemon: &Daemon) {
-    let (ground, docker) = (Ground::new(), daemon.destination());
+fn a_command_that_cannot_start_is_an_error(daemon: &Daemon) {
+    let (ground, docker) = (JobDirs::new(), daemon.destination());
     let mut process = docker.start(&ground.job(&["no-such-program"])).unwrap();
     let read = streams(process.as_mut());
     let error = process.wait(LONG).unwrap_err().to_string();
@@ -384,7 +384,7 @@ fn what_cannot_be_started_is_an_error(daemon: &Daemon) {
 
 /// A user of Docker who is not root: no owner changes, and written files belong to that user.
 fn a_normal_user_is_the_same_user_inside(daemon: &Daemon) {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     let place = ground.dir.path();
     fs::set_permissions(daemon.socket(), fs::Permissions::from_mode(0o666)).unwrap();
     fs::set_permissions(place, fs::Permissions::from_mode(0o777)).unwrap();

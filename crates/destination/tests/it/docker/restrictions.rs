@@ -11,7 +11,7 @@ use herma_destination::{DetectedBy, IsolationLayer, Mount, RESTRICTIONS, Restric
 
 use super::daemon::Daemon;
 use crate::probes::try_probed;
-use crate::support::{Ground, helper};
+use crate::support::{JobDirs, helper};
 
 /// The number of parallel containers: each waits for the daemon most of the time.
 const AT_ONCE: usize = 3;
@@ -38,7 +38,7 @@ fn with_any_restriction_left_out_a_probe_fails_or_nothing_starts() {
 
 /// The unexpected outcome, if any.
 fn unnoticed(daemon: &Daemon, row: &RestrictionRow) -> Option<String> {
-    let ground = Ground::new();
+    let ground = JobDirs::new();
     // Isolation alone, and not a parent directory's mode, must protect the canaries.
     fs::set_permissions(ground.dir.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let mut job = ground.job(&["x"]);

@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use super::http::Answer;
+use super::http::HttpResponse;
 use super::{Ask, Dialect};
 
 /// The text of a response or an error. A response without text is returned as it is.
-pub(super) fn text(ask: &Ask, answer: &Answer) -> String {
+pub(super) fn text(ask: &Ask, answer: &HttpResponse) -> String {
     let body = String::from_utf8_lossy(&answer.body);
     let whole: Option<Value> = serde_json::from_str(&body).ok();
     let error = whole.as_ref().and_then(|value| value.pointer("/error/message")?.as_str());

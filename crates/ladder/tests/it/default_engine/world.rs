@@ -42,7 +42,7 @@ pub(super) enum Event {
         named: Option<Engine>,
         stage: Stage,
     },
-    /// A person's word on the approval that was asked for last.
+    /// A ruling on the last requested approval.
     Rule(Answer),
     /// A proof that an engine has passed a stage.
     Proof {
@@ -83,13 +83,13 @@ impl Engine {
 pub(super) enum Forgery {
     /// It is one.
     Genuine,
-    /// Somebody else signed it.
+    /// Another key signed it.
     OtherKey,
-    /// It says that something was switched.
+    /// It claims that a default was switched.
     Switched,
 }
 
-/// What could be written into the settings by somebody who wishes for another default.
+/// Settings that a person who wants another default could write.
 const SETTINGS: [&str; 4] = [
     "",
     "separation_of_duties: true\n",
@@ -206,7 +206,7 @@ impl World {
             ..EngineDraft::new(Engine::Stub.name())
         });
         let admissions = installation.admissions();
-        // What is signed stays as it is until it is revoked.
+        // A signed admission stays as it is until it is revoked.
         let written = admissions.write_draft(&draft).is_ok();
         if sign && written {
             let read = admissions.read(&draft.id()).unwrap();
@@ -261,7 +261,7 @@ fn forge<T: Signable>(file: &Path, record: T, forgery: Forgery) {
     }
 }
 
-/// A row that says it held, without a run.
+/// A row that claims to hold, without a run.
 fn held(case: &str) -> ProofRow {
     ProofRow {
         case: case.to_owned(),

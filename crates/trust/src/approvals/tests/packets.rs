@@ -158,7 +158,7 @@ fn a_brief_cannot_pretend_to_be_another_part_of_the_packet() {
     assert!(lines.contains(&"  | What stays blocked".to_owned()));
 }
 
-/// A name is one only where a signature that counts says so.
+/// A name is shown only with a signature that counts.
 #[test]
 fn who_asks_is_vouched_for_by_a_signature_or_by_nobody() {
     let sound = granted(1);

@@ -1,15 +1,16 @@
-//! Every reason why an approval is none.
+//! Every reason against the use of an approval.
 
-use herma_core::approval::{Answer, Approval, ApprovalState, ApprovalStore as _, Binding, Moved};
+use herma_core::approval::{Answer, Approval, ApprovalState, Binding, Moved};
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::engine::DestinationKind;
-use herma_core::store::StoreError;
+use herma_core::store::{StoreError, StoreErrorKind};
 use herma_core::{Digest, Stage};
-use herma_store::SqliteStore;
+use herma_store::{BlockingStore, StoreLocation};
 use proptest::prelude::*;
 
-use super::super::usable::{UsableApproval, consume, find_usable};
-use super::{Believes, approval, at, binding, granted, holds, now, request, ruling, run, signed};
+use super::super::usable::{Consumption, UsableApproval, consume, find_usable};
+use super::fixed_store::{FixedStore, holds};
+use super::{Believes, approval, at, binding, granted, now, request, ruling, run, signed};
 
 const BOTH: Believes = Believes(&["alice", "bob"]);
 
@@ -194,10 +195,10 @@ fn with_separation_two_people_signed() {
 fn one_key_under_two_names_is_one_person() {
     struct Anything;
     impl super::SignatureCheck for Anything {
-        fn ruling(&self, _: &super::Signed<super::Ruling>) -> Result<(), String> {
+        fn ruling(&self, _: &super::Signed<super::Ruling>) -> Result<(), super::Distrust> {
             Ok(())
         }
-        fn request(&self, _: &super::Signed<super::ApprovalRequest>) -> Result<(), String> {
+        fn request(&self, _: &super::Signed<super::ApprovalRequest>) -> Result<(), super::Distrust> {
             Ok(())
         }
     }
@@ -238,47 +239,58 @@ fn a_text_of_others_stays_on_its_line() {
     blocked(vec![denied], Blocker::ApprovalDenied, "no\\n\\u{1b}[2J\\u{202e}");
 }
 
+fn blocker_of(result: Consumption) -> BlockerRecord {
+    match result {
+        Consumption::Blocked(record) => record,
+        Consumption::Consumed => panic!("consumed"),
+    }
+}
+
 #[test]
 fn each_end_of_consuming_is_its_own_blocker() {
     let mut used = granted(1);
     used.consumed_by = Some(run(3));
-    let store = holds(vec![used]);
+    let fixed = FixedStore::with(vec![used]);
+    let store = fixed.open();
     let present = UsableApproval { approval: granted(1) };
     let come = |moved| {
-        *store.moved.lock().unwrap() = Some(Ok(moved));
+        *fixed.next.lock().unwrap() = Some(Ok(moved));
         consume(&store, &present, run(1), now()).unwrap()
     };
-    assert_eq!(come(Moved::Done), Ok(()));
-    assert_eq!(*store.asked.lock().unwrap(), [(request(1).id, run(1))]);
-    let stood = |state| come(Moved::Stood(state)).unwrap_err();
+    assert_eq!(come(Moved::Done), Consumption::Consumed);
+    assert_eq!(*fixed.consumed.lock().unwrap(), [(request(1).id, run(1))]);
+    let stood = |state| blocker_of(come(Moved::Stood(state)));
     says(&stood(ApprovalState::Consumed), Blocker::ApprovalAlreadyConsumed, &run(3).to_string());
     says(&stood(ApprovalState::Expired), Blocker::ApprovalExpired, "was good until");
     says(&stood(ApprovalState::Denied), Blocker::ApprovalDenied, "was denied");
     says(&stood(ApprovalState::Requested), Blocker::ApprovalVoid, "requested");
     says(&stood(ApprovalState::Granted), Blocker::ApprovalVoid, "granted");
-    says(&come(Moved::Unknown).unwrap_err(), Blocker::ApprovalVoid, "not in the store any more");
+    says(&blocker_of(come(Moved::Unknown)), Blocker::ApprovalVoid, "not in the store any more");
 
-    *store.moved.lock().unwrap() = Some(Err(StoreError { doing: "commit", cause: "disk".to_owned() }));
-    assert!(consume(&store, &present, run(1), now()).is_err(), "nobody knows who has it");
+    let full = StoreError::new(StoreErrorKind::Unavailable, "commit", "disk");
+    *fixed.next.lock().unwrap() = Some(Err(full));
+    assert!(consume(&store, &present, run(1), now()).is_err(), "the owner is unknown");
 }
 
 #[test]
 fn on_the_real_store_the_second_look_and_the_second_use_find_it_used() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(&dir.path().join("store.db")).unwrap();
+    let store = BlockingStore::open(&StoreLocation::file(dir.path().join("store.db"))).unwrap();
     let (request, grant) = (request(1), granted(1));
-    store.request(&request, grant.signed_request.as_ref()).unwrap();
-    store.rule(grant.ruling.as_ref().unwrap(), now()).unwrap();
+    let (signed, ruling) = (grant.signed_request.as_ref(), grant.ruling.as_ref().unwrap());
+    store.call(|store| store.request_approval(&request, signed)).unwrap();
+    store.call(|store| store.rule_on_approval(ruling, now())).unwrap();
     let look = || find_usable(&store, &BOTH, &binding(), now(), true);
     let present = look().unwrap();
     assert_eq!(present.approval, grant);
-    assert_eq!(consume(&store, &present, run(1), now()).unwrap(), Ok(()));
-    for record in [look().unwrap_err(), consume(&store, &present, run(2), now()).unwrap().unwrap_err()] {
+    assert_eq!(consume(&store, &present, run(1), now()).unwrap(), Consumption::Consumed);
+    let second = blocker_of(consume(&store, &present, run(2), now()).unwrap());
+    for record in [look().unwrap_err(), second] {
         says(&record, Blocker::ApprovalAlreadyConsumed, &format!("was used by run {}", run(1)));
     }
 }
 
-/// Changes one field of a binding to another value, and says what a person calls it.
+/// Changes one field of a binding to another value, and returns its name in messages.
 fn change(binding: &mut Binding, field: u8, salt: u32) -> &'static str {
     let text = format!("other-{salt}");
     let digest = Digest::of(text.as_bytes());

@@ -1,4 +1,4 @@
-//! Whoever can write files, and has no approver's key, lets nothing in.
+//! A user who can write files and has no approver's key lets nothing in.
 
 use std::fs;
 
@@ -82,7 +82,7 @@ fn a_signature_counts_for_its_own_file_only() {
 #[test]
 fn only_a_trusted_approver_admits() {
     let world = World::signed();
-    // Somebody with a key of their own, in an installation of their own.
+    // An approver of another installation, with a key of its own.
     let stranger = World::signed();
     for (name, _) in FILES {
         let file = format!("{name}.signed.json");

@@ -1,39 +1,35 @@
-//! `herma approvals`: asking for a person's yes to one exact contract, reading what it is asked for, and giving it.
+//! `herma approvals`: requests, shows, grants and denies approvals of one exact contract.
 
-mod find;
 mod request;
 mod rule;
 mod sheet;
 
 use std::process::ExitCode;
 
+use herma_api::{approval_rows, find_approval};
 use herma_core::Clock as _;
-use herma_core::approval::{Approval, ApprovalState, ApprovalStore as _};
+use herma_core::approval::ApprovalState;
 use herma_harness::{Installation, SystemClock, settle_used};
 use herma_trust::ApprovalError;
 
-pub(crate) use self::find::open_request;
 pub(crate) use self::request::no_secret;
 use self::sheet::Sheet;
 use crate::args;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
-use crate::output::{ApprovalRow, ApprovalsOutput};
+use crate::output::ApprovalsOutput;
 use crate::screen::{Screen, Tone, safe_line};
-
-/// How many of the newest approvals are looked through for those that are still open.
-const NEWEST: u32 = 1_000;
 
 pub(crate) fn approvals(command: &args::Approvals, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     settle_used(&installation)?;
-    installation.store.expire(SystemClock.now())?;
+    installation.store.call(|store| store.expire_approvals(SystemClock.now()))?;
     match command {
         args::Approvals::Request(args) => request::request(args, &installation, environment, screen),
         args::Approvals::List(args) => list(args, &installation, screen),
         args::Approvals::Show(args) => {
-            let approval = find::find(&installation, &args.id)?;
+            let approval = find_approval(&installation, &args.id)?;
             let sheet = Sheet::new(&installation, approval)?;
             if args.copy { sheet.copy(screen) } else { sheet.finish(screen) }
         }
@@ -43,15 +39,7 @@ pub(crate) fn approvals(command: &args::Approvals, environment: &Environment, sc
 }
 
 fn list(args: &args::ListApprovals, installation: &Installation, screen: &Screen) -> Ended {
-    let now = SystemClock.now();
-    let mut rows: Vec<ApprovalRow> = installation
-        .store
-        .approvals(None, if args.all { args.limit } else { NEWEST })?
-        .into_iter()
-        .map(|approval| row(approval.state_at(now), approval))
-        .filter(|row| args.all || matches!(row.state, ApprovalState::Requested | ApprovalState::Granted))
-        .collect();
-    rows.truncate(usize::try_from(args.limit).unwrap_or(usize::MAX));
+    let rows = approval_rows(installation, args.all, args.limit)?;
     if screen.is_json() {
         screen.value(&ApprovalsOutput { schema: "herma.approvals/v1", approvals: rows })?;
         return Ok(ExitCode::SUCCESS);
@@ -75,22 +63,6 @@ fn list(args: &args::ListApprovals, installation: &Installation, screen: &Screen
         ));
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn row(state: ApprovalState, approval: Approval) -> ApprovalRow {
-    let request = approval.request;
-    ApprovalRow {
-        approval_id: request.id,
-        state,
-        contract_id: request.binding.contract_id,
-        engine: request.binding.engine,
-        target: request.binding.target,
-        stage: request.binding.stage,
-        requested_by: request.requested_by,
-        requested_at: request.requested_at,
-        expires_at: request.expires_at,
-        approver: approval.ruling.map(|ruling| ruling.record.approver),
-    }
 }
 
 fn tone(state: ApprovalState) -> Tone {

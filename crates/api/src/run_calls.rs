@@ -1,42 +1,45 @@
-//! What an engine called during its run: tools, its model, hosts. Read from the events, in their order.
+//! The calls of an engine: tools, models, hosts and child runs, read from the events of its run.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
-use herma_core::{Event, EventType};
-use herma_evidence::file_reading::open_regular;
+use herma_core::{Event, EventType, Report};
 use herma_evidence::layout;
+use herma_files::open_regular;
 use serde_json::Value;
 
-/// The most lines that are shown.
-const MOST: usize = 200;
-/// The most characters of one command that are shown.
-const LONGEST: usize = 100;
+/// The maximum number of lines.
+const MAX_LINES: usize = 200;
+/// The maximum number of characters of a command.
+const MAX_COMMAND_CHARS: usize = 100;
 
-/// What herma's own witness is called where it tells of a call.
+/// The tool name of events by which herma itself reports a call.
 const WITNESS: &str = "witness";
 
-/// What a run called, one line each.
-pub(super) struct Calls {
-    pub(super) lines: Vec<String>,
+/// The calls of an engine.
+#[derive(Clone, Debug, Default)]
+pub struct RunCalls {
+    /// The first calls, one line each, in the order of their events. Agents write parts of them.
+    pub lines: Vec<String>,
     /// How many more there are.
-    pub(super) more: usize,
+    pub more: usize,
 }
 
-/// Reads the calls of a run. What cannot be read is for `herma verify` to say.
-///
-/// `all_asked` says that the agent asked about each tool call: then what it told of them is nothing new.
-pub(super) fn read(bundle: &Path, all_asked: bool) -> Calls {
-    let mut calls = Calls { lines: Vec::new(), more: 0 };
+/// Reads the calls of a run. Lines that cannot be read are skipped: `herma verify` reports them.
+#[must_use]
+pub fn run_calls(bundle: &Path, report: &Report) -> RunCalls {
+    // An agent whose hook asked about every tool call reports each of them a second time.
+    let all_asked = report.tools.as_ref().is_some_and(|tools| tools.asked > 0 && tools.unasked == 0);
+    let mut calls = RunCalls::default();
     let Ok(file) = open_regular(&bundle.join(layout::EVENTS)) else { return calls };
     for line in BufReader::new(file).lines().map_while(Result::ok) {
         let Ok(event) = serde_json::from_str::<Event>(&line) else { continue };
-        if all_asked && is_told_again(&event) {
+        if all_asked && is_repeated(&event) {
             continue;
         }
-        let Some(told) = tell(&event) else { continue };
-        if calls.lines.len() < MOST {
-            calls.lines.push(told);
+        let Some(line) = describe(&event) else { continue };
+        if calls.lines.len() < MAX_LINES {
+            calls.lines.push(line);
         } else {
             calls.more += 1;
         }
@@ -44,7 +47,7 @@ pub(super) fn read(bundle: &Path, all_asked: bool) -> Calls {
     calls
 }
 
-fn tell(event: &Event) -> Option<String> {
+fn describe(event: &Event) -> Option<String> {
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| event.data.get(key).and_then(Value::as_u64).unwrap_or_default();
     match event.kind {
@@ -82,8 +85,8 @@ fn tell(event: &Event) -> Option<String> {
     }
 }
 
-/// Whether the agent told of a call about which its hook asked before.
-fn is_told_again(event: &Event) -> bool {
+/// Whether the agent reports a call about which its hook has asked.
+fn is_repeated(event: &Event) -> bool {
     event.kind == EventType::ToolEvaluated
         && event.data.get("permission").is_none()
         && event.data.get("tool").and_then(Value::as_str) != Some(WITNESS)
@@ -94,9 +97,9 @@ fn words(list: Option<&Value>) -> String {
     items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ")
 }
 
-/// The first line of a command, and that there was more of it.
+/// The first line of a command, with a mark if there is more.
 fn short(command: &str) -> String {
     let line = command.lines().next().unwrap_or_default();
-    let shown: String = line.chars().take(LONGEST).collect();
+    let shown: String = line.chars().take(MAX_COMMAND_CHARS).collect();
     if shown.len() < command.trim_end().len() { format!("{shown} …") } else { shown }
 }

@@ -1,14 +1,14 @@
-//! `herma router`: the one way to a model, alone.
+//! `herma router`: serves a configuration, checks it, and probes models.
 
 mod check;
-mod lookup;
-pub(crate) mod serving;
+mod probe;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::time::Duration;
 
+use herma_api::ConfiguredRouter;
+use herma_harness::{ROUTER_FILE, SecretSource};
 use herma_router::config::Config;
 use herma_router::service::Signal;
 use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
@@ -19,24 +19,19 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::RouterOutput;
 use crate::screen::Screen;
-use serving::Serving;
 
-pub(crate) use lookup::EnvironmentLookup;
-
-/// How long calls under way may still take when the router is told to stop.
+/// The time for in-flight calls to end when the router stops.
 const DRAIN: Duration = Duration::from_secs(30);
 
-/// The name of the configuration in herma's home.
-pub(crate) const CONFIG_FILE: &str = "router.toml";
-
 pub(crate) fn router(args: &args::Router, environment: &Environment, screen: &Screen) -> Ended {
+    let secrets = &environment.settings.secrets;
     match &args.command {
-        None => serve(&config_file(args.config.as_ref(), environment)?, screen),
-        Some(RouterCommand::Check { config }) => check::check(config, screen),
+        None => serve(&config_file(args.config.as_ref(), environment)?, secrets, screen),
+        Some(RouterCommand::Check { config }) => check::check(config, secrets, screen),
         Some(RouterCommand::Probe { model, config, api }) => {
             keep_memory_private()?;
             let file = config_file(config.as_ref(), environment)?;
-            super::router_probe::router_probe(model, &file, api.map(Into::into), &EnvironmentLookup, screen)
+            probe::probe(model, &file, api.map(Into::into), &*secrets.0, screen)
         }
         Some(RouterCommand::Example) => {
             screen.bytes(Config::example().as_bytes());
@@ -45,19 +40,19 @@ pub(crate) fn router(args: &args::Router, environment: &Environment, screen: &Sc
     }
 }
 
-/// The configuration that is meant.
-pub(crate) fn config_file(given: Option<&PathBuf>, environment: &Environment) -> Result<PathBuf, Failure> {
-    given.map_or_else(|| Ok(environment.home()?.join(CONFIG_FILE)), |file| Ok(file.clone()))
+/// The named configuration file, or the one of the home.
+fn config_file(given: Option<&PathBuf>, environment: &Environment) -> Result<PathBuf, Failure> {
+    given.map_or_else(|| Ok(environment.home()?.join(ROUTER_FILE)), |file| Ok(file.clone()))
 }
 
-fn serve(file: &Path, screen: &Screen) -> Ended {
+fn serve(file: &Path, secrets: &SecretSource, screen: &Screen) -> Ended {
     keep_memory_private()?;
-    let serving = Arc::new(Serving::start(file)?);
+    let router = ConfiguredRouter::start(file, secrets.clone())?;
     let output = RouterOutput {
         schema: "herma.router/v1",
-        listen: serving.address().to_string(),
-        admin: serving.admin().map(ToString::to_string),
-        clients: serving.clients(),
+        listen: router.address().to_string(),
+        admin: router.admin().map(ToString::to_string),
+        clients: router.clients(),
     };
     if screen.is_json() {
         screen.value_line(&output)?;
@@ -68,22 +63,20 @@ fn serve(file: &Path, screen: &Screen) -> Ended {
         }
         screen.line(format_args!("send SIGHUP to read {} again, SIGTERM to drain and stop", file.display()));
     }
-    while serving.wait_for_signal().map_err(Failure::internal)? == Signal::Reload {
-        match serving.reload() {
-            Ok(said) => screen.note(format_args!("{said}")),
-            Err(said) => screen.note(format_args!("the configuration stays as it was: {said}")),
+    while router.wait_for_signal().map_err(Failure::internal)? == Signal::Reload {
+        match router.reload() {
+            Ok(reloaded) => screen.note(reloaded),
+            Err(error) => screen.note(format_args!("the configuration stays as it was: {error}")),
         }
     }
-    let left = serving.drain(DRAIN);
+    let left = router.drain(DRAIN);
     if left > 0 {
-        screen
-            .note(format_args!("{left} calls did not end within {} s and were broken off", DRAIN.as_secs()));
+        screen.note(format_args!("{left} calls did not end within {} s and were cut off", DRAIN.as_secs()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Keys lie in this process's memory, and may lie in its environment: no core dump holds them, and no other process of
-/// this user reads them there.
+/// Forbids core dumps and reading by other processes of the user: memory and environment of this process contain keys.
 fn keep_memory_private() -> Result<(), Failure> {
     let none = Rlimit { current: Some(0), maximum: Some(0) };
     setrlimit(Resource::Core, none)

@@ -26,7 +26,7 @@ use crate::stage::{MutationScope, Stage};
 pub struct Contract {
     /// The front matter.
     pub terms: Terms,
-    /// The body: what the engine is told.
+    /// The body: the task for the engine.
     pub brief: String,
 }
 
@@ -38,13 +38,13 @@ pub struct Terms {
     pub id: ContractId,
     /// The task in one line.
     pub title: String,
-    /// What the contract is about.
+    /// The fixture or repository that the contract is about.
     pub target: Target,
-    /// The rung of the proof ladder that the run stands on.
+    /// The stage of the run on the proof ladder.
     pub stage: Stage,
-    /// What may change: gitignore-style globs, at least one.
+    /// The paths that may change: gitignore-style globs, at least one.
     pub allowed_paths: Patterns,
-    /// What may not change, added to the built-in list; deny wins over allow.
+    /// The paths that may not change, added to the built-in list; deny wins over allow.
     #[serde(default)]
     pub forbidden_paths: Vec<Pattern>,
     /// Built-in forbidden paths that are lifted for this contract: the only way to lift one.
@@ -60,7 +60,7 @@ pub struct Terms {
     /// a patch that changes some must also pass with them as they were.
     #[serde(default)]
     pub tests_may_change: bool,
-    /// What a reader of the result should find, in sentences.
+    /// The properties that a reader of the result should find, in sentences.
     #[serde(default)]
     pub success: Vec<String>,
     /// Whether a run without a change is a failure.
@@ -69,7 +69,7 @@ pub struct Terms {
     /// How much is at stake.
     #[serde(default)]
     pub risk: Risk,
-    /// Who or what asked for it.
+    /// The person or system that asked for it.
     #[serde(default)]
     pub authority: Option<String>,
     /// How to take it back.
@@ -96,7 +96,7 @@ pub struct Terms {
 }
 
 impl Terms {
-    /// What a run of this contract may change. Below stage 4 that is a copy, of whatever the target is.
+    /// The scope that a run of this contract may change. Below stage 4 it is a copy, whatever the target is.
     #[must_use]
     pub fn mutation_scope(&self) -> MutationScope {
         match (self.stage, &self.target) {

@@ -1,4 +1,4 @@
-//! Admissions: records by which a person lets something in. Each is a YAML file that people read and edit, and it
+//! Admissions: records by which a person permits something. Each is a YAML file that people read and edit, and it
 //! counts only with an approver's signature over its exact bytes.
 
 mod complete;
@@ -34,9 +34,9 @@ pub use text::{AbsolutePath, Line};
 use crate::approver::ApproverName;
 use crate::digest::Digest;
 use crate::signed::Signable;
-use crate::trust::TrustHead;
+use crate::trust_head::TrustHead;
 
-/// What an admission lets in.
+/// The kind of thing that an admission permits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum AdmissionKind {
@@ -84,13 +84,13 @@ impl FromStr for AdmissionKind {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SignedAdmission {
-    /// What it lets in.
+    /// The kind of thing that it permits.
     pub kind: AdmissionKind,
     /// Which one, by its name.
     pub name: String,
     /// The digest of the file's exact bytes.
     pub digest: Digest,
-    /// Who.
+    /// The approver who signed it.
     pub approver: ApproverName,
     /// When.
     pub signed_at: Timestamp,
@@ -103,16 +103,16 @@ impl Signable for SignedAdmission {
     const KIND: &'static str = "herma.admission/v1";
 }
 
-/// That an admission was taken back. What was signed before that time does not count any more, even if the signature
+/// The revocation of an admission. A signature from before that time does not count any more, even if the signature
 /// is put back.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct AdmissionRevocation {
-    /// What it let in.
+    /// The kind of thing that it permitted.
     pub kind: AdmissionKind,
     /// Which one, by its name.
     pub name: String,
-    /// Why it was taken back.
+    /// The reason of the revocation.
     pub reason: Line,
     /// When.
     pub revoked_at: Timestamp,

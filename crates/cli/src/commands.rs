@@ -24,8 +24,7 @@ mod policy;
 mod probe;
 mod prove;
 mod resume;
-pub(crate) mod router;
-mod router_probe;
+mod router;
 mod run;
 mod runs;
 mod schema;
@@ -38,8 +37,7 @@ mod watch;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use herma_core::store::{RunQuery, RunSummary, Store as _};
-use herma_evidence::ExpectedRun;
+use herma_core::store::RunSummary;
 use herma_harness::{Installation, SystemClock, recover};
 use herma_home::RunDirs;
 
@@ -48,10 +46,10 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::Screen;
 
-/// How every command ends.
+/// The exit code of a command, or its failure.
 pub(crate) type Ended = Result<ExitCode, Failure>;
 
-/// Does what was asked.
+/// Runs a command.
 pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Screen) -> Ended {
     if let Some(ended) = child::in_place_of(command, environment, screen) {
         return ended;
@@ -93,7 +91,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
     }
 }
 
-/// Opens the installation and closes what a dead process left, saying so.
+/// Opens the installation, and closes and reports runs of a process that died.
 pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Installation, Failure> {
     let installation = Installation::open(environment.settings.clone(), Arc::new(SystemClock))?;
     for recovered in recover(&installation)? {
@@ -101,7 +99,7 @@ pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Install
             && !screen.is_json()
         {
             screen.note(format_args!(
-                "run {} was left by a herma that was stopped; it is closed as {}",
+                "run {} was left by a herma process that died; it is closed as {}",
                 recovered.run_id,
                 report.status.as_str()
             ));
@@ -110,51 +108,19 @@ pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Install
     Ok(installation)
 }
 
-/// The run that a person means by its name, the start of it, its last digits, or `last`.
+/// Finds a run by its id, the start or the last digits of it, or `last`.
 pub(crate) fn find_run(installation: &Installation, named: &str) -> Result<(RunSummary, RunDirs), Failure> {
-    // Every run starts with nothing, and it is what a variable that is not set comes to.
-    if named.is_empty() {
-        return Err(Failure::bad_input("the name of the run is empty")
-            .hint("`herma runs` lists the names; `last` is the newest"));
-    }
-    let found = if named == "last" {
-        installation.store.runs(&RunQuery { limit: 1, before: None, status: None })?
-    } else {
-        installation.store.find(named)?
-    };
-    let mut found = found.into_iter();
-    match (found.next(), found.next()) {
-        (Some(run), None) => {
-            let dirs = installation.home.run(run.run_id);
-            Ok((run, dirs))
-        }
-        (Some(_), Some(_)) => Err(Failure::bad_input(format!("more than one run is called `{named}`"))
-            .hint("give more digits; `herma runs` lists the names")),
-        (None, _) if named == "last" => {
-            Err(Failure::bad_input("there is no run yet").hint("start with `herma demo`"))
-        }
-        (None, _) => Err(Failure::bad_input(format!("there is no run called `{named}`"))
-            .hint("`herma runs` lists the names")),
-    }
+    let run = herma_api::find_run(installation, named)?;
+    let dirs = installation.home.run(run.run_id);
+    Ok((run, dirs))
 }
 
-/// The run whose bundle has to be in the directory of the run that was named.
-pub(crate) fn expected_run(run: &RunSummary) -> ExpectedRun {
-    ExpectedRun { run_id: run.run_id, contract_digest: Some(run.contract_digest) }
-}
-
-/// The same as [`find_run`] for a run whose evidence is needed: one that has ended.
+/// The same for a run whose evidence is needed: one that has ended.
 pub(crate) fn find_finished_run(
     installation: &Installation,
     named: &str,
 ) -> Result<(RunSummary, RunDirs), Failure> {
-    let (run, dirs) = find_run(installation, named)?;
-    if run.status.is_none() {
-        return Err(Failure::bad_input(format!(
-            "run {} is still under way, so its evidence is not complete",
-            run.run_id
-        ))
-        .hint("wait until `herma runs` says how it ended; `herma logs` tells what it does"));
-    }
+    let run = herma_api::find_finished_run(installation, named)?;
+    let dirs = installation.home.run(run.run_id);
     Ok((run, dirs))
 }

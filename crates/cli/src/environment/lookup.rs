@@ -1,4 +1,4 @@
-//! Where the router's secrets come from, besides files.
+//! The secrets of the router's configuration that are not in files.
 
 use std::ffi::OsString;
 
@@ -7,11 +7,11 @@ use linux_keyutils::{KeyRing, KeyRingIdentifier};
 
 /// The environment, and the keyring that the kernel keeps for the user.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct EnvironmentLookup;
+pub(super) struct EnvironmentLookup;
 
 impl Lookup for EnvironmentLookup {
     fn variable(&self, name: &str) -> Option<OsString> {
-        crate::environment::named_by_the_operator(name)
+        super::named_by_the_operator(name)
     }
 
     fn keyring(&self, service: &str, user: &str) -> Result<String, String> {
