@@ -18,21 +18,6 @@ const MAX_FUNCTION_LINES: usize = 80;
 /// A longer file has more than one job.
 const MAX_FILE_LINES: usize = 500;
 
-/// Crates whose modules may still use each other, with the reason. This list only becomes shorter.
-const STILL_MUTUAL: [(&str, &str); 8] = [
-    (
-        "herma-core",
-        "typed event payloads name the records of child runs and egress, which are read from events",
-    ),
-    ("herma-rules", "the facts about a tree need a module of their own"),
-    ("herma-evidence", "the shortest passphrase belongs to the keys"),
-    ("herma-destination", "its trait and its probes are being separated"),
-    ("herma-git", "the entries of a tree need a module of their own"),
-    ("herma-engines", "conversation and package name types of the modules that use them"),
-    ("herma-router", "its two modules are renamed and untied with the rewrite of its service"),
-    ("herma-cli", "its use cases move to the api crate"),
-];
-
 /// Prints the report. The exit code is 1 if a rule is broken.
 pub(crate) fn run() -> TaskResult {
     let workspace = Workspace::read()?;
@@ -80,21 +65,9 @@ fn check(
         }
     }
     let pairs = modules.mutual();
-    let allowed = STILL_MUTUAL.iter().find(|(name, _)| *name == package.name);
     for (a, b) in &pairs {
         writeln!(text, "  mutual            {a} <-> {b}")?;
-        if allowed.is_none() {
-            broken.push(format!("{}: modules {a} and {b} use each other", package.name));
-        }
-    }
-    if let Some((name, reason)) = allowed {
-        if pairs.is_empty() {
-            broken.push(format!(
-                "{name} has no mutual modules: remove it from the list in xtask/src/architecture.rs"
-            ));
-        } else {
-            writeln!(text, "  allowed           {reason}")?;
-        }
+        broken.push(format!("{}: modules {a} and {b} use each other", package.name));
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments) -> TaskResult {
-    let build = ["build", "--locked", "--package", "herma-cli", "--package", "herma-bench", "--profile"];
+    let build = ["build", "--locked", "--package", "herma", "--package", "herma-bench", "--profile"];
     let build: Vec<&OsStr> =
         build.iter().map(OsStr::new).chain([OsStr::new(arguments.profile.as_str())]).collect();
     if status(OsStr::new("cargo"), &build)? != 0 {

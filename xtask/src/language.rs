@@ -1,7 +1,5 @@
-//! `cargo xtask language`: checks comments, messages, names and documents against the rules of `xtask/language.toml`,
-//! and the subjects of commits.
+//! `cargo xtask language`: checks comments, messages, names and documents against the rules of `xtask/language.toml`.
 
-mod commits;
 mod rules;
 mod text;
 
@@ -36,7 +34,7 @@ struct Finding {
     instead: String,
 }
 
-/// Prints what the rules find. The exit code is 1 if they find anything in a checked path or a commit.
+/// Prints what the rules find. The exit code is 1 if they find anything in a checked path.
 pub(crate) fn run(arguments: &Arguments) -> TaskResult {
     let root = Workspace::read()?.root;
     let rules = Rules::read(&root.join("xtask/language.toml"))?;
@@ -62,8 +60,7 @@ pub(crate) fn run(arguments: &Arguments) -> TaskResult {
     for exception in &unused {
         writeln!(stdout, "xtask/language.toml: the exception for {exception} matches nothing: remove it")?;
     }
-    let commits = if arguments.paths.is_empty() { commits::check(&mut stdout)? } else { 0 };
-    let broken = findings.len() + unused.len() + commits;
+    let broken = findings.len() + unused.len();
     writeln!(stdout, "language: {broken} findings")?;
     Ok(ExitCode::from(u8::from(broken > 0)))
 }

@@ -3,6 +3,7 @@
 mod architecture;
 mod bench;
 mod command;
+mod commits;
 mod language;
 mod rust_source;
 mod workspace;
@@ -26,7 +27,9 @@ enum Task {
     Architecture,
     /// Build herma with optimisation and measure it beside its alternatives
     Bench(bench::Arguments),
-    /// Check comments, messages, names, documents and commits against the language rules
+    /// Check the messages of commits
+    Commits,
+    /// Check comments, messages, names and documents against the language rules
     Language(language::Arguments),
 }
 
@@ -36,6 +39,7 @@ type TaskResult = Result<ExitCode, command::TaskError>;
 fn main() -> ExitCode {
     let done = match Arguments::parse().task {
         Task::Architecture => architecture::run(),
+        Task::Commits => commits::run(),
         Task::Language(arguments) => language::run(&arguments),
         Task::Bench(arguments) => bench::run(&arguments),
     };

@@ -16,7 +16,6 @@ use crate::command::TaskError;
 struct File {
     checked: Vec<String>,
     #[serde(default)]
-    not_yet: Vec<String>,
     rule: Vec<Rule>,
     #[serde(default)]
     exception: Vec<Exception>,
@@ -44,7 +43,6 @@ struct Exception {
 /// The rules, compiled.
 pub(crate) struct Rules {
     checked: Vec<String>,
-    not_yet: Vec<String>,
     compiled: Vec<(Regex, Rule)>,
     exceptions: Vec<Exception>,
     /// The exceptions that were needed.
@@ -55,20 +53,20 @@ impl Rules {
     /// Reads and compiles the rules.
     pub(crate) fn read(path: &Path) -> Result<Self, TaskError> {
         let text = fs::read_to_string(path).map_err(TaskError::file(path))?;
-        let File { checked, not_yet, rule, exception } =
+        let File { checked, rule, exception } =
             toml::from_str(&text).map_err(|error| TaskError::Rules(error.to_string()))?;
         let compile = |rule: Rule| {
             let regex = Regex::new(&rule.pattern).map_err(|error| TaskError::Rules(error.to_string()))?;
             Ok((regex, rule))
         };
         let compiled = rule.into_iter().map(compile).collect::<Result<_, TaskError>>()?;
-        Ok(Self { checked, not_yet, compiled, exceptions: exception, used: RefCell::default() })
+        Ok(Self { checked, compiled, exceptions: exception, used: RefCell::default() })
     }
 
     /// Whether this file is on the list.
     pub(crate) fn checks(&self, path: &str) -> bool {
         let listed = |list: &[String]| list.iter().any(|listed| Path::new(path).starts_with(listed));
-        listed(&self.checked) && !listed(&self.not_yet)
+        listed(&self.checked)
     }
 
     /// The matches in a line, each with the advice of its rule.

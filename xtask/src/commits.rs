@@ -1,8 +1,10 @@
-//! Commit messages: `area: imperative summary` of at most 72 characters, and a body.
+//! `cargo xtask commits`: checks that commits have a subject `area: imperative summary` of at most 72 characters, and a body.
 
 use std::io::{self, Write};
+use std::process::ExitCode;
 
-use crate::command::{TaskError, output};
+use crate::TaskResult;
+use crate::command::output;
 
 /// Commits up to this one are older than the rule.
 const RULE_SINCE: &str = "c82b427";
@@ -11,14 +13,25 @@ const MAX_SUBJECT: usize = 72;
 /// First words that end like another form of a verb, and are none.
 const IMPERATIVES: [&str; 8] = ["bring", "embed", "feed", "need", "seed", "shed", "speed", "string"];
 
-/// Prints the commits that break the rule, and returns how many do.
-pub(super) fn check(text: &mut dyn Write) -> Result<usize, TaskError> {
+/// Prints the commits that break the rule. The exit code is 1 if any does.
+pub(crate) fn run() -> TaskResult {
+    let mut stdout = io::stdout().lock();
     let range = format!("{RULE_SINCE}..HEAD");
-    let Ok(log) = output("git", &["log", "--no-merges", "--format=%h%x00%s%x00%b%x01", &range]) else {
-        writeln!(text, "commits: not checked, because this clone does not contain {RULE_SINCE}")?;
-        return Ok(0);
+    let log = match output("git", &["log", "--no-merges", "--format=%h%x00%s%x00%b%x01", &range]) {
+        Ok(log) => log,
+        // A shallow clone does not contain the commits to check.
+        Err(_) if output("git", &["rev-parse", "--is-shallow-repository"])? == b"true\n" => {
+            writeln!(stdout, "commits: skipped, because this clone is shallow and has no {RULE_SINCE}")?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        Err(error) => return Err(error),
     };
-    let log = String::from_utf8_lossy(&log);
+    let broken = check(&String::from_utf8_lossy(&log), &mut stdout)?;
+    writeln!(stdout, "commits: {broken} findings")?;
+    Ok(ExitCode::from(u8::from(broken > 0)))
+}
+
+fn check(log: &str, text: &mut dyn Write) -> io::Result<usize> {
     let mut broken = 0;
     for commit in log.split('\u{1}').map(str::trim).filter(|commit| !commit.is_empty()) {
         let mut fields = commit.split('\0');
