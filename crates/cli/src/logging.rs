@@ -38,6 +38,9 @@ pub(crate) fn start(cli: &Cli, environment: &Environment) -> Result<bool, Failur
         (2, _) => every_crate(LevelFilter::DEBUG),
         (_, _) => every_crate(LevelFilter::TRACE),
     };
+    if !LEVELS.iter().any(|(_, level)| is_enabled(&filter, *level)) {
+        return Ok(false);
+    }
     let is_json = format == LogFormat::Json;
     let layer = fmt::layer().with_ansi(false).with_writer(move || LogLine { is_json });
     let installed = if is_json {
@@ -48,6 +51,10 @@ pub(crate) fn start(cli: &Cli, environment: &Environment) -> Result<bool, Failur
     };
     installed.map_err(Failure::internal)?;
     Ok(true)
+}
+
+fn is_enabled(filter: &Targets, level: LevelFilter) -> bool {
+    level.into_level().is_some_and(|level| CRATES.iter().any(|(_, target)| filter.would_enable(target, &level)))
 }
 
 fn parse_format(name: &str) -> Result<LogFormat, Failure> {
@@ -100,7 +107,8 @@ mod tests {
         assert!(filter.would_enable("herma_router::service", &Level::DEBUG));
         assert!(filter.would_enable("herma_harness::pipeline", &Level::WARN));
         assert!(!filter.would_enable("herma_harness::pipeline", &Level::INFO));
-        assert_eq!(parse_filter("off").unwrap().default_level(), None);
+        let off = parse_filter("off").unwrap();
+        assert!(!LEVELS.iter().any(|(_, level)| is_enabled(&off, *level)));
     }
 
     #[test]

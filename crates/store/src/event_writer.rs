@@ -19,6 +19,9 @@ pub struct EventWriter {
     queue: OnceLock<Option<Sender<Message>>>,
 }
 
+/// The most messages of one transaction: a writer that never catches up still writes.
+const MAX_BATCH: usize = 1024;
+
 enum Message {
     Event(Box<Event>),
     /// Writes all rows before this, drops those of the run that could not be written, and then the sender.
@@ -61,8 +64,8 @@ fn write(store: &BlockingStore, queue: &Receiver<Message>) {
     let mut pending: Vec<EventRow> = Vec::new();
     while let Ok(first) = queue.recv() {
         let mut flushed = Vec::new();
-        // A transaction costs more than a row: take everything that has arrived.
-        for message in std::iter::once(first).chain(queue.try_iter()) {
+        // A transaction costs more than a row: take what has arrived.
+        for message in std::iter::once(first).chain(queue.try_iter().take(MAX_BATCH)) {
             match message {
                 Message::Event(event) => pending.extend(EventRow::of(&event)),
                 Message::Flush(run, done) => flushed.push((run, done)),

@@ -110,7 +110,11 @@ pub fn probe(
             .chown_canary(planted)
             .map_err(io(format!("changing the owner of {}", planted.display())))?;
     }
-    let limits = destination.limits(&shape.limits);
+    let mut limits = destination.limits(&shape.limits);
+    if shape.paths.home.is_some() {
+        // The home of an environment replaces the one in memory; the disk limit counts its files.
+        limits.retain(|held| held.name != LimitName::Home);
+    }
     let ask =
         |ground: ProbeSandbox<'_>| ground.ask(destination, shape, &canaries)?.answers(site.cancellation);
     let (full, small) = if destination.capabilities().runs_jobs_in_parallel() {

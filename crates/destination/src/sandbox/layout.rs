@@ -98,21 +98,16 @@ pub(crate) const KERNEL_INFO_FILES: [&str; 10] = [
     "/proc/vmallocinfo",
 ];
 
-/// Paths that no mount may cover or be inside of. Below /etc a tool may need files of its own, such as Java's.
-const RESERVED_PATHS: [&str; 12] = [
-    WORKSPACE,
-    ENGINE,
-    "/herma",
-    "/proc",
-    "/dev",
-    "/etc/passwd",
-    "/etc/group",
-    "/etc/hosts",
-    "/etc/ld.so.cache",
-    "/etc/alternatives",
-    "/etc/ssl",
-    "/etc/pki",
-];
+/// Paths that no mount may cover or be inside of, but for [`is_tool_configuration`].
+const RESERVED_PATHS: [&str; 6] = [WORKSPACE, ENGINE, "/herma", "/proc", "/dev", "/etc"];
+
+/// Files below /etc that a tool reads and that decide nothing else: those of Debian's Java and Maven.
+fn is_tool_configuration(inside: &Path) -> bool {
+    let Some(name) = inside.to_str().and_then(|path| path.strip_prefix("/etc/")) else { return false };
+    let java = name.strip_prefix("java-").and_then(|rest| rest.strip_suffix("-openjdk"));
+    java.is_some_and(|major| !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit()))
+        || matches!(name, "maven/m2.conf" | "maven/logging")
+}
 
 /// The arguments that are the same for every job: isolation layers, system directories, private directories.
 /// `quotas` are sysctls of the user namespace, each with the descriptor that holds its value.
@@ -256,7 +251,7 @@ pub(super) fn job_args(job: &Job, view: &View, herma: &Path) -> Vec<OsString> {
 
 /// Rejects mounts that would cover herma's own layout, or be covered by it.
 pub(crate) fn check_mounts(mounts: &[Mount]) -> Result<(), BadJob> {
-    for Mount { inside, .. } in mounts {
+    for Mount { inside, .. } in mounts.iter().filter(|mount| !is_tool_configuration(&mount.inside)) {
         let clash = RESERVED_PATHS
             .into_iter()
             .find(|taken| inside.starts_with(taken) || Path::new(taken).starts_with(inside));
@@ -302,6 +297,12 @@ mod tests {
             "/dev",
             "/etc",
             "/etc/passwd",
+            "/etc/ld.so.preload",
+            "/etc/nsswitch.conf",
+            "/etc/resolv.conf",
+            "/etc/maven/settings.xml",
+            "/etc/java-17-openjdk/../passwd",
+            "/etc/java-x-openjdk",
         ] {
             assert!(at(inside).is_err(), "{inside}");
         }

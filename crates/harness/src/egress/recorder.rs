@@ -124,11 +124,13 @@ impl DecisionRecorder for Recorder {
             return Ok(());
         }
         let decision = data(decided, &attempted);
-        self.log(&decision);
-        let appended = self.events.record(Source::Harness, EgressDecided::Decision(decision));
+        let appended = self.events.record(Source::Harness, EgressDecided::Decision(decision.clone()));
         match appended {
             Ok(()) => {
                 state.recorded += 1;
+                drop(state);
+                // A decision without an event did not take effect.
+                self.log(&decision);
                 Ok(())
             }
             Err(error) => {

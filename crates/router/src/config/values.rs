@@ -36,10 +36,18 @@ impl fmt::Display for Flaw {
     }
 }
 
+/// Which numbers may be written without quotes.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Numbers {
+    None,
+    Whole,
+    Decimal,
+}
+
 /// Parses a text, or also a number, within the visitor: so the error has the place of the value.
 struct Parsed<T, F> {
     expecting: &'static str,
-    takes_numbers: bool,
+    numbers: Numbers,
     rule: F,
     value: PhantomData<fn() -> T>,
 }
@@ -56,14 +64,14 @@ impl<T, F: FnOnce(&str) -> Result<T, Flaw>> Visitor<'_> for Parsed<T, F> {
     }
 
     fn visit_i64<E: Error>(self, number: i64) -> Result<T, E> {
-        if self.takes_numbers {
+        if self.numbers != Numbers::None {
             return self.visit_str(&number.to_string());
         }
         Err(E::invalid_type(Unexpected::Signed(number), &self))
     }
 
     fn visit_u64<E: Error>(self, number: u64) -> Result<T, E> {
-        if self.takes_numbers {
+        if self.numbers != Numbers::None {
             return self.visit_str(&number.to_string());
         }
         Err(E::invalid_type(Unexpected::Unsigned(number), &self))
@@ -71,7 +79,7 @@ impl<T, F: FnOnce(&str) -> Result<T, Flaw>> Visitor<'_> for Parsed<T, F> {
 
     /// The shortest decimal that is this number: it is the written one, unless that has more digits than a float keeps.
     fn visit_f64<E: Error>(self, number: f64) -> Result<T, E> {
-        if !self.takes_numbers {
+        if self.numbers != Numbers::Decimal {
             return Err(E::invalid_type(Unexpected::Float(number), &self));
         }
         let text = number.to_string();
@@ -88,7 +96,7 @@ pub(super) fn text<'de, D: Deserializer<'de>, T>(
     expecting: &'static str,
     parse: impl FnOnce(&str) -> Result<T, Flaw>,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_str(Parsed { expecting, takes_numbers: false, rule: parse, value: PhantomData })
+    deserializer.deserialize_str(Parsed { expecting, numbers: Numbers::None, rule: parse, value: PhantomData })
 }
 
 /// One of several words.
@@ -108,7 +116,7 @@ pub(super) fn word<'de, D: Deserializer<'de>, T: Copy>(
 /// A quantity. A number is a text too, as it is written.
 fn quantity<'de, D: Deserializer<'de>, T: FromStr>(
     deserializer: D,
-    takes_numbers: bool,
+    numbers: Numbers,
     expecting: &'static str,
     bound: impl FnOnce(T) -> Result<u64, Flaw>,
 ) -> Result<u64, D::Error> {
@@ -117,37 +125,37 @@ fn quantity<'de, D: Deserializer<'de>, T: FromStr>(
             text.parse().map_err(|_| Flaw::new("cannot be read", format!("expected {expecting}")))?;
         bound(quantity)
     };
-    deserializer.deserialize_any(Parsed { expecting, takes_numbers, rule: parse, value: PhantomData })
+    deserializer.deserialize_any(Parsed { expecting, numbers, rule: parse, value: PhantomData })
 }
 
 /// An amount of US dollars, in millionths.
 pub(super) fn micro_usd<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     const EXPECTING: &str = "an amount of US dollars, like `2.00`, with at most six places";
-    quantity::<D, Usd>(deserializer, true, EXPECTING, |usd| countable(usd.0))
+    quantity::<D, Usd>(deserializer, Numbers::Decimal, EXPECTING, |usd| countable(usd.0))
 }
 
 /// A size that is not zero, in bytes.
 pub(super) fn bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<u64, D::Error> {
     const EXPECTING: &str = "an amount of memory, like `32MiB`";
-    quantity::<D, Bytes>(deserializer, false, EXPECTING, |bytes| positive(bytes.0))
+    quantity::<D, Bytes>(deserializer, Numbers::None, EXPECTING, |bytes| positive(bytes.0))
 }
 
 /// A duration that is not zero.
 pub(super) fn duration<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Duration, D::Error> {
     const EXPECTING: &str = "a length of time, like `250ms`, `90s` or `20m`";
-    let milliseconds = quantity::<D, Span>(deserializer, false, EXPECTING, |span| positive(span.0))?;
+    let milliseconds = quantity::<D, Span>(deserializer, Numbers::None, EXPECTING, |span| positive(span.0))?;
     Ok(Duration::from_millis(milliseconds))
 }
 
 /// A number of tokens, for a key that can be left out.
 pub(super) fn maybe_tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
-    quantity::<D, Tokens>(deserializer, true, TOKENS, |tokens| countable(tokens.0)).map(Some)
+    quantity::<D, Tokens>(deserializer, Numbers::Whole, TOKENS, |tokens| countable(tokens.0)).map(Some)
 }
 
 /// The same, and not zero.
 pub(super) fn maybe_some_tokens<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<u64>, D::Error> {
     let bound = |tokens: Tokens| positive(tokens.0).and_then(countable);
-    quantity(deserializer, true, TOKENS, bound).map(Some)
+    quantity(deserializer, Numbers::Whole, TOKENS, bound).map(Some)
 }
 
 /// An amount of US dollars in millionths, for a key that can be left out.

@@ -2,15 +2,15 @@
 //! contain such a head was rolled back or replaced.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use herma_core::RunId;
 use herma_core::admission::{AdmissionKind, SignedAdmission};
 use herma_core::signed::Signed;
 use herma_core::trust::TrustHead;
+use herma_core::{Digest, RunId};
 use herma_evidence::envelope::{Envelope, Predicate};
 use herma_evidence::{InstallationKey, PublicKey, layout};
 use herma_files::{MAX_RECORD_BYTES, read_regular};
@@ -38,8 +38,8 @@ pub(super) struct HeadClaims {
     pub(super) installation: PublicKey,
     /// The key that signs the list of checked runs; without it none is written.
     key: Option<Arc<InstallationKey>>,
-    /// The heads that this process has read; a closed bundle does not change.
-    heads: Arc<Mutex<HashMap<RunId, TrustHead>>>,
+    /// The attestations that this process has read, each with the head that it names; a closed bundle does not change.
+    heads: Arc<Mutex<HashMap<RunId, (Digest, TrustHead)>>>,
 }
 
 impl HeadClaims {
@@ -60,35 +60,47 @@ impl HeadClaims {
     ) -> Option<HeadClaim> {
         let checked = CheckedRuns::read(&self.checked, &self.installation)
             .filter(|checked| is_known(&checked.head))
-            .map_or_else(HashSet::new, |checked| checked.runs);
-        let runs = self.run_ids();
-        let (listed, unlisted): (Vec<_>, Vec<_>) = runs.into_iter().partition(|run| checked.contains(run));
+            .map_or_else(HashMap::new, |checked| checked.runs);
+        let (mut listed, mut unlisted) = (HashMap::new(), Vec::new());
+        for run in self.run_ids() {
+            match checked.get(&run) {
+                Some(digest) if self.has_attestation(run, *digest) => drop(listed.insert(run, *digest)),
+                _ => unlisted.push(run),
+            }
+        }
         let (known, mut unknown): (Vec<_>, Vec<_>) =
-            self.heads(unlisted).into_iter().partition(|(_, head)| is_known(head));
-        unknown.sort_unstable_by_key(|(_, head)| Reverse(head.sequence));
+            self.heads(unlisted).into_iter().partition(|(_, (_, head))| is_known(head));
+        unknown.sort_unstable_by_key(|(_, (_, head))| Reverse(head.sequence));
         let claim = unknown.into_iter().find_map(|(run, _)| self.bundle(run, Some(&self.installation)));
         if claim.is_none() && known.len() > MAX_UNLISTED {
-            self.list(chain_head, listed.into_iter().chain(known.into_iter().map(|(run, _)| run)));
+            listed.extend(known.into_iter().map(|(run, (digest, _))| (run, digest)));
+            self.list(chain_head, listed);
         }
         claim
     }
 
     /// Writes the list of checked runs, as well as that goes: without it, bundles are read again.
-    fn list(&self, head: TrustHead, runs: impl Iterator<Item = RunId>) {
+    fn list(&self, head: TrustHead, runs: HashMap<RunId, Digest>) {
         if let Some(key) = &self.key {
-            let _ = CheckedRuns { head, runs: runs.collect() }.write(&self.checked, key);
+            let _ = CheckedRuns { head, runs }.write(&self.checked, key);
         }
     }
 
-    /// The head that the bundle of each of these runs names, signed by any key.
-    fn heads(&self, runs: Vec<RunId>) -> Vec<(RunId, TrustHead)> {
+    /// Whether the attestation of this run is the one with this digest.
+    fn has_attestation(&self, run: RunId, digest: Digest) -> bool {
+        attestation(&self.bundle_dir(run)).is_some_and(|bytes| Digest::of(&bytes) == digest)
+    }
+
+    /// The attestation of each of these runs, and the head that it names, signed by any key.
+    fn heads(&self, runs: Vec<RunId>) -> Vec<(RunId, (Digest, TrustHead))> {
         let mut read = self.heads.lock().unwrap_or_else(PoisonError::into_inner);
         let mut head = |run: RunId| {
-            let head = match read.get(&run) {
-                Some(head) => *head,
-                None => *read.entry(run).or_insert(self.bundle(run, None)?.head),
-            };
-            Some((run, head))
+            if let Some(found) = read.get(&run) {
+                return Some((run, *found));
+            }
+            let bytes = attestation(&self.bundle_dir(run))?;
+            let claim = claim_of(run, &predicate(&bytes, None)?)?;
+            Some((run, *read.entry(run).or_insert((Digest::of(&bytes), claim.head))))
         };
         runs.into_iter().filter_map(&mut head).collect()
     }
@@ -117,9 +129,11 @@ impl HeadClaims {
     }
 
     fn bundle(&self, run: RunId, key: Option<&PublicKey>) -> Option<HeadClaim> {
-        let predicate = attested(&self.runs.join(run.to_string()).join("bundle"), key)?;
-        let head = predicate.trust_head.filter(|_| predicate.run_id == run)?;
-        Some(HeadClaim { by: format!("the bundle of run {run}"), head })
+        claim_of(run, &attested(&self.bundle_dir(run), key)?)
+    }
+
+    fn bundle_dir(&self, run: RunId) -> PathBuf {
+        self.runs.join(run.to_string()).join("bundle")
     }
 
     fn signed_admissions(&self) -> Vec<HeadClaim> {
@@ -137,10 +151,23 @@ impl HeadClaims {
     }
 }
 
+/// The head that the bundle of this run names.
+fn claim_of(run: RunId, predicate: &Predicate) -> Option<HeadClaim> {
+    let head = predicate.trust_head.filter(|_| predicate.run_id == run)?;
+    Some(HeadClaim { by: format!("the bundle of run {run}"), head })
+}
+
 /// The predicate of a bundle's attestation; with a key, only if that key signed it.
 pub(super) fn attested(bundle: &Path, key: Option<&PublicKey>) -> Option<Predicate> {
-    let bytes = read_regular(&bundle.join(layout::ATTESTATION), MAX_RECORD_BYTES).ok()?;
-    let envelope = Envelope::parse(&bytes).ok()?;
+    predicate(&attestation(bundle)?, key)
+}
+
+fn attestation(bundle: &Path) -> Option<Vec<u8>> {
+    read_regular(&bundle.join(layout::ATTESTATION), MAX_RECORD_BYTES).ok()
+}
+
+fn predicate(attestation: &[u8], key: Option<&PublicKey>) -> Option<Predicate> {
+    let envelope = Envelope::parse(attestation).ok()?;
     if let Some(key) = key {
         let (key_id, signature) = envelope.signature().ok()?;
         if key_id != key.key_id() || !key.verifies(&envelope.signed().ok()?, &signature) {

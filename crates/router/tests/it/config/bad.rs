@@ -97,6 +97,7 @@ fn values_of_another_kind_are_refused() {
         "[budgets]\nday = {}\n",
         "[budgets]\nday = { requests = 9007199254740992 }\n",
         "[budgets]\nday = { tokens = \"18446744073709551615\" }\n",
+        "[budgets]\nday = { tokens = 5.0 }\n",
         "[budgets]\nday = { usd = \"9007199255\" }\n",
         "[budgets]\nday = { requests = 340282366920938463463374607431768211456 }\n",
         "[budgets]\nday = 5\n",
