@@ -54,7 +54,9 @@ pub(crate) fn start(cli: &Cli, environment: &Environment) -> Result<bool, Failur
 }
 
 fn is_enabled(filter: &Targets, level: LevelFilter) -> bool {
-    level.into_level().is_some_and(|level| CRATES.iter().any(|(_, target)| filter.would_enable(target, &level)))
+    level
+        .into_level()
+        .is_some_and(|level| CRATES.iter().any(|(_, target)| filter.would_enable(target, &level)))
 }
 
 fn parse_format(name: &str) -> Result<LogFormat, Failure> {
