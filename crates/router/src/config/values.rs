@@ -96,7 +96,12 @@ pub(super) fn text<'de, D: Deserializer<'de>, T>(
     expecting: &'static str,
     parse: impl FnOnce(&str) -> Result<T, Flaw>,
 ) -> Result<T, D::Error> {
-    deserializer.deserialize_str(Parsed { expecting, numbers: Numbers::None, rule: parse, value: PhantomData })
+    deserializer.deserialize_str(Parsed {
+        expecting,
+        numbers: Numbers::None,
+        rule: parse,
+        value: PhantomData,
+    })
 }
 
 /// One of several words.
