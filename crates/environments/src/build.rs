@@ -8,6 +8,7 @@ mod error;
 mod log;
 mod stage;
 
+use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,7 +20,7 @@ use herma_git::{GitDir, TreeEntry};
 
 pub use error::{BuildError, CommandFailure, FailureReason};
 
-use crate::inputs::{lay_out_inputs, select};
+use crate::inputs::{ignore_rules, lay_out_inputs, select};
 use crate::key::{KeyParts, LayerKey, fetch_key, setup_key};
 use crate::layers::{LayerInUse, LayerKind, LayerStore};
 use crate::registries::{Phase, RegistryAccess};
@@ -111,7 +112,7 @@ impl BuiltEnvironment {
 }
 
 /// The settings of every job in an environment: of builds, of the agent and of verification.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct JobSettings {
     /// Read-only mounts of the tools.
     pub mounts: Vec<Mount>,
@@ -119,6 +120,19 @@ pub struct JobSettings {
     pub search_path: Vec<PathBuf>,
     /// Variables.
     pub env: Vec<(String, String)>,
+}
+
+impl fmt::Debug for JobSettings {
+    /// Names variables without their values.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { mounts, search_path, env } = self;
+        let names: Vec<&str> = env.iter().map(|(name, _)| name.as_str()).collect();
+        f.debug_struct("JobSettings")
+            .field("mounts", mounts)
+            .field("search_path", search_path)
+            .field("env", &names)
+            .finish()
+    }
 }
 
 impl EnvironmentPlan<'_> {
@@ -188,7 +202,9 @@ impl Builder<'_> {
         let fetch = fetch_key(&KeyParts {
             definition: plan.definition,
             inputs,
+            ignore_rules: &ignore_rules(base.entries),
             tools: plan.tools,
+            registries: plan.registries,
             destination: self.destination_name,
             architecture: std::env::consts::ARCH,
         })?;

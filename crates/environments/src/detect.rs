@@ -12,9 +12,10 @@ mod python;
 mod rust;
 mod shell;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use herma_core::environment::{EnvironmentDefinition, Registry, SetupOn};
+use herma_core::visible::visible_line;
 
 pub use files::RepositoryFiles;
 
@@ -82,9 +83,9 @@ pub fn detect(files: &RepositoryFiles) -> Proposal {
         parts.extend(BUILD_TOOLS.iter().find_map(|detector| detector(files)));
     }
     let mut proposal = merged(parts);
-    for path in source_paths(files) {
-        add(&mut proposal.allowed_paths, path);
-    }
+    proposal.allowed_paths.extend(source_paths(files));
+    let mut known = HashSet::new();
+    proposal.allowed_paths.retain(|path| known.insert(path.clone()));
     if proposal.allowed_paths.is_empty() {
         proposal
             .questions
@@ -94,13 +95,11 @@ pub fn detect(files: &RepositoryFiles) -> Proposal {
         proposal.questions.push("no test command was found: write one into `verify`".to_owned());
     }
     proposal.questions.extend(hints::questions(files, &proposal.verify));
-    proposal
-}
-
-fn add(list: &mut Vec<String>, value: String) {
-    if !list.contains(&value) {
-        list.push(value);
+    // Sentences repeat names and commands of the repository, and are for a terminal.
+    for sentence in proposal.reasons.iter_mut().chain(&mut proposal.questions) {
+        *sentence = visible_line(sentence);
     }
+    proposal
 }
 
 fn merged(parts: Vec<Part>) -> Proposal {
@@ -128,9 +127,7 @@ fn merged(parts: Vec<Part>) -> Proposal {
         definition.cache.extend(part.cache.iter().filter_map(|path| path.parse().ok()));
         definition.env.extend(part.env);
         proposal.verify.extend(part.verify);
-        for path in part.allowed_paths {
-            add(&mut proposal.allowed_paths, path);
-        }
+        proposal.allowed_paths.extend(part.allowed_paths);
         proposal.reasons.extend(part.reasons);
         proposal.questions.extend(part.questions);
     }

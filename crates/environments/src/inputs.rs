@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
-use herma_core::environment::{EnvironmentDefinition, Registry};
+use herma_core::environment::{CachePattern, EnvironmentDefinition, Registry};
 use herma_core::report::Mode;
 use herma_core::{Digest, RepoPath};
 use herma_git::{GitDir, GitError, TreeEntry, lay_out};
@@ -117,6 +117,12 @@ pub fn select(entries: &[TreeEntry], definition: &EnvironmentDefinition) -> Vec<
     entries.iter().filter(is_file).filter(|entry| patterns.matches(&entry.path)).cloned().collect()
 }
 
+/// The files of the base that decide which paths git ignores.
+#[must_use]
+pub fn ignore_rules(entries: &[TreeEntry]) -> Vec<TreeEntry> {
+    entries.iter().filter(|entry| entry.path.name() == b".gitignore").cloned().collect()
+}
+
 fn default_patterns(registries: &[Registry]) -> impl Iterator<Item = &'static str> + '_ {
     let of = |registry: &Registry| DEFAULT_INPUTS.iter().find(|(known, _)| known == registry);
     registries.iter().filter_map(of).flat_map(|(_, patterns)| patterns.iter().copied())
@@ -144,4 +150,13 @@ pub fn lay_out_inputs(
             Ok(InputDigest { path: input.path.clone(), mode, digest: digest.map_err(failed)? })
         })
         .collect()
+}
+
+/// The paths among these that belong to the environment by its `cache`.
+pub fn cached<'a>(
+    definition: &EnvironmentDefinition,
+    paths: &'a [RepoPath],
+) -> impl Iterator<Item = &'a RepoPath> + use<'a> {
+    let patterns = RootPatterns::new(definition.cache.iter().map(CachePattern::as_str));
+    paths.iter().filter(move |path| patterns.matches(path))
 }

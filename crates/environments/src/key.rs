@@ -2,11 +2,13 @@
 
 use std::fmt;
 
-use herma_core::Digest;
 use herma_core::environment::{EnvironmentDefinition, SetupOn};
+use herma_core::{Digest, RepoPath};
+use herma_git::TreeEntry;
 use serde::{Deserialize, Serialize};
 
 use crate::inputs::InputDigest;
+use crate::registries::RegistryAccess;
 use crate::tools::FoundTool;
 
 /// The key of a layer.
@@ -58,8 +60,12 @@ pub struct KeyParts<'a> {
     pub definition: &'a EnvironmentDefinition,
     /// The inputs at the base.
     pub inputs: &'a [InputDigest],
+    /// The `.gitignore` files of the base, which decide what is captured.
+    pub ignore_rules: &'a [TreeEntry],
     /// The tools.
     pub tools: &'a [FoundTool],
+    /// The registries, whose addresses decide where packages come from and are written into the layer.
+    pub registries: &'a [RegistryAccess],
     /// The destination's name; for containers with the digest of the image.
     pub destination: &'a str,
     /// The architecture of the machine.
@@ -71,9 +77,25 @@ struct FetchKey<'a> {
     schema: &'static str,
     definition: Digest,
     inputs: Vec<&'a InputDigest>,
+    ignore_rules: Vec<IgnoreRules<'a>>,
     tools: Vec<ToolIdentity>,
+    registries: Vec<Digest>,
     destination: &'a str,
     architecture: &'a str,
+}
+
+/// One `.gitignore` file.
+#[derive(PartialEq, Eq, PartialOrd, Ord, Serialize)]
+struct IgnoreRules<'a> {
+    path: &'a RepoPath,
+    mode: &'static str,
+    blob: &'a str,
+}
+
+impl<'a> From<&'a TreeEntry> for IgnoreRules<'a> {
+    fn from(file: &'a TreeEntry) -> Self {
+        Self { path: &file.path, mode: file.entry.mode.as_str(), blob: &file.entry.id }
+    }
 }
 
 #[derive(Serialize)]
@@ -89,11 +111,15 @@ pub fn fetch_key(parts: &KeyParts<'_>) -> Result<LayerKey, serde_json::Error> {
     tools.sort();
     let mut inputs: Vec<&InputDigest> = parts.inputs.iter().collect();
     inputs.sort();
+    let mut ignore_rules: Vec<IgnoreRules<'_>> = parts.ignore_rules.iter().map(IgnoreRules::from).collect();
+    ignore_rules.sort();
     digest(&FetchKey {
-        schema: "herma.environment-fetch/v1",
+        schema: "herma.environment-fetch/v2",
         definition: parts.definition.digest()?,
         inputs,
+        ignore_rules,
         tools,
+        registries: parts.registries.iter().map(RegistryAccess::digest).collect::<Result<_, _>>()?,
         destination: parts.destination,
         architecture: parts.architecture,
     })

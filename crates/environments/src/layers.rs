@@ -1,25 +1,31 @@
 //! The store of layers below herma's home: each is built once, never changed, and named by its key.
 
 mod copy;
+mod limits;
 mod lock;
 mod prune;
 mod record;
 mod tree;
 
-use std::fs::{self, DirBuilder};
+use std::fs::{self, DirBuilder, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use herma_core::Timestamp;
 use herma_home::{remove_tree, sync_dir, write_durably};
+use rustix::fs::syncfs;
 
-pub use copy::{CopyKind, copy_tree};
+pub use copy::{CopyKind, copy_tree, copy_tree_within};
+pub(crate) use limits::TreeCounter;
+pub use limits::{MAX_TREE_BYTES, MAX_TREE_ENTRIES, TreeError, TreeLimits};
 pub use prune::Pruned;
 pub use record::{LayerKind, LayerRecord, RanCommand};
-pub use tree::{TreeSummary, summarize};
+pub use tree::{TreeSummary, summarize, summarize_within};
+pub(crate) use tree::{make_directories_writable, make_writable};
 
 use self::lock::KeyLock;
+use self::tree::metadata_digest;
 use crate::key::LayerKey;
 
 /// The record of a layer, in its directory. A directory without one is no layer.
@@ -91,7 +97,7 @@ impl LayerStore {
     }
 
     /// Waits until the layer is there or can be built. `waiting` is called once if another process builds it; `is_cancelled`
-    /// ends the wait with `Interrupted`.
+    /// ends the wait with `Interrupted`. A layer whose files are damaged is built again.
     pub fn acquire(
         &self,
         key: LayerKey,
@@ -100,17 +106,17 @@ impl LayerStore {
         is_cancelled: &dyn Fn() -> bool,
     ) -> io::Result<Acquired> {
         let lock = KeyLock::shared(&self.lock_file(key), &mut *waiting, is_cancelled)?;
-        if let Some(record) = self.record(key) {
+        if let Some(record) = self.undamaged(key, is_cancelled)? {
             return self.ready(key, record, lock, now).map(Box::new).map(Acquired::Ready);
         }
         drop(lock);
         let lock = KeyLock::exclusive(&self.lock_file(key), waiting, is_cancelled)?;
-        if let Some(record) = self.record(key) {
+        if let Some(record) = self.undamaged(key, is_cancelled)? {
             return self.ready(key, record, lock.downgrade()?, now).map(Box::new).map(Acquired::Ready);
         }
         let dir = self.building(key);
         remove_tree(&dir)?;
-        // A directory without a record is what a crash left of a removal.
+        // A crash leaves a directory without a record, or one whose files are damaged.
         remove_tree(&self.dir(key))?;
         for part in [dir.clone(), dir.join(HOME), dir.join(CHECKOUT)] {
             DirBuilder::new().mode(0o700).create(part)?;
@@ -118,10 +124,13 @@ impl LayerStore {
         Ok(Acquired::Build(LayerBuild { store: self.clone(), key, dir, lock: Some(lock) }))
     }
 
-    /// The layer of this key, if it is there.
+    /// The layer of this key, if it is there and its files are undamaged.
     pub fn find(&self, key: LayerKey, now: Timestamp) -> io::Result<Option<LayerInUse>> {
-        let Some(lock) = KeyLock::try_shared(&self.lock_file(key))? else { return Ok(None) };
-        self.record(key).map(|record| self.ready(key, record, lock, now)).transpose()
+        // Another process that builds or removes the layer leaves no record; one that only lists it releases the lock at once.
+        let is_there = || self.record(key).is_some();
+        let Some(lock) = KeyLock::shared_while(&self.lock_file(key), is_there)? else { return Ok(None) };
+        let record = self.undamaged(key, &|| false)?;
+        record.map(|record| self.ready(key, record, lock, now)).transpose()
     }
 
     /// Every layer, the least recently used first.
@@ -155,6 +164,20 @@ impl LayerStore {
     fn record(&self, key: LayerKey) -> Option<LayerRecord> {
         let bytes = fs::read(self.dir(key).join(RECORD)).ok()?;
         serde_json::from_slice(&bytes).ok().filter(|record: &LayerRecord| record.key == key)
+    }
+
+    /// The record of a layer whose files have the paths, kinds, modes and sizes that they were built with. A power cut can truncate
+    /// files that were never flushed.
+    fn undamaged(&self, key: LayerKey, is_cancelled: &dyn Fn() -> bool) -> io::Result<Option<LayerRecord>> {
+        let Some(record) = self.record(key) else { return Ok(None) };
+        let dir = self.dir(key);
+        let limits = TreeLimits { is_cancelled, ..TreeLimits::default() };
+        match metadata_digest(&[(HOME, &dir.join(HOME)), (CHECKOUT, &dir.join(CHECKOUT))], &limits) {
+            Ok(digest) if digest == record.tree.metadata_digest => Ok(Some(record)),
+            Err(TreeError::Cancelled) => Err(io::ErrorKind::Interrupted.into()),
+            // A layer that cannot be read cannot be used either.
+            Ok(_) | Err(_) => Ok(None),
+        }
     }
 
     /// Removes builds whose process is gone: their lock is free.
@@ -210,14 +233,27 @@ impl LayerInUse {
     /// Writes a view of its own into an empty home and a checkout of the base. An entry that is there already wins, and nothing is
     /// written through a link.
     pub fn write_view(&self, home: &Path, checkout: &Path) -> io::Result<CopyKind> {
-        let kinds = [copy_tree(&self.home(), home)?, copy_tree(&self.checkout(), checkout)?];
+        Ok(self.write_view_within(home, checkout, &TreeLimits::default())?)
+    }
+
+    /// The same, until the deadline or a cancellation of `limits`.
+    pub fn write_view_within(
+        &self,
+        home: &Path,
+        checkout: &Path,
+        limits: &TreeLimits<'_>,
+    ) -> Result<CopyKind, TreeError> {
+        let kinds = [
+            copy_tree_within(&self.home(), home, limits)?,
+            copy_tree_within(&self.checkout(), checkout, limits)?,
+        ];
         Ok(if kinds.contains(&CopyKind::Copied) { CopyKind::Copied } else { CopyKind::Reflinked })
     }
 
-    /// Whether its files are still as they were built.
+    /// Whether its files are still as they were built, by their content.
     pub fn is_intact(&self) -> io::Result<bool> {
         let now = summarize(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())])?;
-        Ok(now.digest == self.record.tree.digest)
+        Ok(now == self.record.tree)
     }
 }
 
@@ -255,19 +291,31 @@ impl LayerBuild {
 
     /// Makes it a layer: the record is written, and one rename puts it in place.
     pub fn commit(
-        mut self,
+        self,
         now: Timestamp,
         record: impl FnOnce(TreeSummary) -> LayerRecord,
     ) -> io::Result<LayerInUse> {
+        Ok(self.commit_within(now, &TreeLimits::default(), record)?)
+    }
+
+    /// The same, if its files are within `limits`.
+    pub fn commit_within(
+        mut self,
+        now: Timestamp,
+        limits: &TreeLimits<'_>,
+        record: impl FnOnce(TreeSummary) -> LayerRecord,
+    ) -> Result<LayerInUse, TreeError> {
         remove_tree(&self.dir.join("scratch"))?;
-        let tree = summarize(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())])?;
+        let tree = summarize_within(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())], limits)?;
         let record = record(tree);
-        write_durably(&self.dir.join(RECORD), &serde_json::to_vec_pretty(&record)?)?;
+        // The record says that the files are there, so that they must reach the disk first.
+        syncfs(File::open(&self.dir)?).map_err(io::Error::from)?;
+        write_durably(&self.dir.join(RECORD), &serde_json::to_vec_pretty(&record).map_err(io::Error::from)?)?;
         let place = self.store.dir(self.key);
         fs::rename(&self.dir, &place)?;
         sync_dir(&self.store.root)?;
         let lock = self.lock.take().ok_or_else(|| io::Error::other("the layer was committed twice"))?;
-        self.store.ready(self.key, record, lock.downgrade()?, now)
+        Ok(self.store.ready(self.key, record, lock.downgrade()?, now)?)
     }
 }
 

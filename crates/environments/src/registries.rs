@@ -10,7 +10,10 @@ mod xml;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use herma_core::Digest;
 use herma_core::environment::Registry;
+use herma_evidence::secrets::scan;
+use serde::Serialize;
 
 use crate::tools::HostEnvironment;
 
@@ -49,7 +52,7 @@ pub struct RegistryAccess {
     pub(crate) settings: Vec<(String, String)>,
 }
 
-/// The configuration of a registry cannot be used.
+/// The configuration of a registry cannot be used. No variant repeats a text of it, which may hold a credential.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RegistryError {
     /// The address has a user or a token in it.
@@ -64,10 +67,54 @@ pub enum RegistryError {
         source_name: String,
     },
     /// It is not an http or https address.
-    #[error("the address of the registry `{registry}` in {source_name} is not an https address")]
+    #[error(
+        "the address of the registry `{registry}` in {source_name} is not an https address: herma can reach no other; \
+         configure one"
+    )]
     Unsupported {
         /// The registry.
         registry: Registry,
+        /// Where it is configured.
+        source_name: String,
+    },
+    /// A file of the client's configuration is there and cannot be read.
+    #[error(
+        "the registry `{registry}` is unknown, because {source_name} cannot be read: {reason}; repair the file or remove it"
+    )]
+    Unreadable {
+        /// The registry.
+        registry: Registry,
+        /// The file.
+        source_name: String,
+        /// Why it cannot be read.
+        reason: String,
+    },
+    /// The client downloads nothing.
+    #[error(
+        "GOPROXY=off in {source_name} forbids downloads: set GOPROXY to the address of a module proxy, or remove `go` from \
+         `registries`"
+    )]
+    DownloadsForbidden {
+        /// Where it is configured.
+        source_name: String,
+    },
+    /// The client asks the repository of each module.
+    #[error(
+        "GOPROXY=direct in {source_name} downloads each module from its own repository, so that herma cannot know the hosts: \
+         set GOPROXY to the address of a module proxy"
+    )]
+    UnknownHosts {
+        /// Where it is configured.
+        source_name: String,
+    },
+    /// Crates do not come from a registry.
+    #[error(
+        "crates come from {kind} in {source_name}, not from a registry: remove the replacement of crates-io, or remove \
+         `crates` from `registries`"
+    )]
+    NoRegistry {
+        /// A directory, a git repository or a source that is not defined.
+        kind: &'static str,
         /// Where it is configured.
         source_name: String,
     },
@@ -82,13 +129,28 @@ struct Configured {
     /// Hosts for which the client has a credential.
     credential_hosts: Vec<String>,
     settings: Vec<(String, String)>,
+    notices: Vec<String>,
+}
+
+/// Everything of a registry that decides what a fetch leaves.
+#[derive(Serialize)]
+struct Identity {
+    registry: Registry,
+    rules: Vec<String>,
+    phases: [PhaseIdentity; 2],
+}
+
+#[derive(Serialize)]
+struct PhaseIdentity {
+    variables: Vec<(String, String)>,
+    files: Vec<(PathBuf, String)>,
 }
 
 impl RegistryAccess {
     /// Reads how the operator's clients reach a registry.
     pub fn find(registry: Registry, clients: &ClientConfiguration<'_>) -> Result<Self, RegistryError> {
         let row = defaults::row(registry);
-        let configured = clients::read(registry, clients);
+        let configured = clients::read(registry, clients)?;
         let (text, source) =
             configured.url.unwrap_or_else(|| (row.url.to_owned(), "the public default".to_owned()));
         let parse = |text: &str| RegistryUrl::parse(text).map_err(|bad| bad.of(registry, &source));
@@ -97,11 +159,17 @@ impl RegistryAccess {
         for (name, text) in &configured.others {
             others.push((name.clone(), parse(text)?));
         }
+        // A token can be a part of the path, or the whole value of a setting.
+        let texts =
+            std::iter::once(&text).chain(pairs(&configured.others)).chain(pairs(&configured.settings));
+        if texts.into_iter().any(|text| !scan(text.as_bytes()).is_empty()) {
+            return Err(RegistryError::Credential { registry, source_name: source });
+        }
         // The public registry has its files on hosts of their own; a mirror serves them itself.
         let is_default = RegistryUrl::parse(row.url).is_ok_and(|usual| usual.rule() == url.rule());
         let file_hosts =
             row.file_hosts.iter().filter(|_| is_default).map(|host| (*host).to_owned()).collect();
-        let mut notices = Vec::new();
+        let mut notices = configured.notices;
         for known in std::iter::once(&url).chain(others.iter().map(|(_, url)| url)) {
             if configured.credential_hosts.iter().any(|host| known.host() == host) {
                 notices.push(format!(
@@ -116,6 +184,17 @@ impl RegistryAccess {
         let own_network = clients.own_network.contains(&registry);
         let settings = configured.settings;
         Ok(Self { registry, url, others, file_hosts, source, notices, own_network, settings })
+    }
+
+    /// The digest of everything that decides what a fetch leaves: its rules, variables and files in both phases.
+    pub(crate) fn digest(&self) -> Result<Digest, serde_json::Error> {
+        // The port of the proxy decides nothing, and differs between destinations.
+        let phases = [Phase::Fetch { proxy_port: Some(0) }, Phase::Offline].map(|phase| {
+            let files = self.files(phase).into_iter().map(|file| (file.path, file.content)).collect();
+            PhaseIdentity { variables: self.variables(phase, None), files }
+        });
+        let identity = Identity { registry: self.registry, rules: self.rules(), phases };
+        Ok(Digest::of(&serde_json_canonicalizer::to_vec(&identity)?))
     }
 
     /// The names of its hosts.
@@ -138,4 +217,8 @@ impl RegistryAccess {
         rules.dedup();
         rules
     }
+}
+
+fn pairs(list: &[(String, String)]) -> impl Iterator<Item = &String> {
+    list.iter().flat_map(|(name, value)| [name, value])
 }

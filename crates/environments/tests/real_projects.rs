@@ -48,7 +48,7 @@ fn host() -> HostEnvironment {
     let variables: BTreeMap<String, String> = std::env::vars().collect();
     let home = PathBuf::from(variables.get("HOME").cloned().unwrap_or_default());
     let search_path = OsString::from(variables.get("PATH").cloned().unwrap_or_default());
-    HostEnvironment { search_path, home, variables }
+    HostEnvironment { search_path, home, variables, ..HostEnvironment::default() }
 }
 
 /// Runs a program of the host in a directory.

@@ -14,51 +14,71 @@ use herma_git::{TreeEntry, lay_out};
 
 use super::BaseTree;
 use super::error::BuildError;
-use crate::inputs::RootPatterns;
+use crate::inputs::{RootPatterns, ignore_rules};
+use crate::layers::{TreeCounter, TreeError, TreeLimits, make_writable};
 
 /// How many files that are not captured are named.
 const MAX_LEFT_OUT: usize = 100;
 
-/// Moves captured files from `work` to `into`, and returns the first of the others. No process that could write there is alive.
+/// A checkout in which commands ran. No process that could write there is alive.
+pub(super) struct Captured<'a> {
+    pub(super) base: BaseTree<'a>,
+    pub(super) definition: &'a EnvironmentDefinition,
+    /// The entries of the base that the checkout was made of.
+    pub(super) laid_out: &'a [TreeEntry],
+    /// The checkout.
+    pub(super) work: &'a Path,
+    /// An empty directory.
+    pub(super) ignore_root: &'a Path,
+}
+
+/// Moves captured files to `into`, and returns the first of the others.
 ///
-/// The ignore rules come from a directory with nothing but the base's own `.gitignore` files: commands wrote into `work`.
+/// The result depends on the laid out entries, the definition and the ignore rules alone, because the layer is shared by every base
+/// that has the same ones. The ignore rules come from a directory with nothing but the base's own `.gitignore` files: commands
+/// wrote into the checkout.
 pub(super) fn capture(
-    base: BaseTree<'_>,
-    definition: &EnvironmentDefinition,
-    tracked: &BTreeSet<&RepoPath>,
-    work: &Path,
-    ignore_root: &Path,
+    from: &Captured<'_>,
     into: &Path,
+    limits: &TreeLimits<'_>,
 ) -> Result<Vec<RepoPath>, BuildError> {
-    let rules: Vec<TreeEntry> =
-        base.entries.iter().filter(|entry| entry.path.name() == b".gitignore").cloned().collect();
+    let Captured { base, definition, laid_out, work, ignore_root } = from;
+    let rules = ignore_rules(base.entries);
     lay_out(base.git_dir, &rules, &[ignore_root])?;
-    let untracked: Vec<RepoPath> = list(work)?.into_iter().filter(|path| !tracked.contains(path)).collect();
-    let ignored = base.git_dir.ignored(ignore_root, base.entries, &untracked)?;
+    let tracked: BTreeSet<&RepoPath> = laid_out.iter().map(|entry| &entry.path).collect();
+    let mut untracked = list(work, limits)?;
+    untracked.retain(|path| !tracked.contains(path));
+    let ignored = base.git_dir.ignored(ignore_root, &rules, &untracked)?;
     let cache = RootPatterns::new(definition.cache.iter().map(CachePattern::as_str));
+    let of_base: BTreeSet<&RepoPath> = base.entries.iter().map(|entry| &entry.path).collect();
     let mut left_out = Vec::new();
     for path in untracked {
+        limits.check()?;
         if ignored.contains(&path) || cache.matches(&path) {
             move_file(work, into, &path)?;
-        } else if left_out.len() < MAX_LEFT_OUT {
+        } else if left_out.len() < MAX_LEFT_OUT && !of_base.contains(&path) {
             left_out.push(path);
         }
     }
     Ok(left_out)
 }
 
-/// Every file and link below a directory, without following links. Sockets, pipes and devices are passed over.
-fn list(root: &Path) -> io::Result<Vec<RepoPath>> {
+/// Every file and link below a directory, without following links. Sockets, pipes and devices are passed over. Directories become
+/// writable, so that files can be moved out of them.
+fn list(root: &Path, limits: &TreeLimits<'_>) -> Result<Vec<RepoPath>, TreeError> {
+    let mut counter = TreeCounter::new(*limits);
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];
     while let Some(dir) = pending.pop() {
+        make_writable(&dir)?;
         for entry in fs::read_dir(&dir)? {
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
+            let below = path.strip_prefix(root).map_err(io::Error::other)?;
+            counter.add_entry(|| Path::new("checkout").join(below))?;
             if kind.is_dir() {
                 pending.push(path);
             } else if kind.is_file() || kind.is_symlink() {
-                let below = path.strip_prefix(root).map_err(io::Error::other)?;
                 found.extend(RepoPath::new(below.as_os_str().as_bytes()));
             }
         }

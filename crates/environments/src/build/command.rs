@@ -39,7 +39,7 @@ impl Runner<'_> {
         job: &Job,
         log: &BuildLog,
     ) -> Result<(), BuildError> {
-        log.write(format!("$ {command}\n").as_bytes());
+        log.stream().write(format!("$ {command}\n").as_bytes());
         let mut process = self.destination.start(job)?;
         let (open, closed) = channel::<Infallible>();
         let streams = [process.take_stdout(), process.take_stderr()];
@@ -90,6 +90,7 @@ fn until_closed(closed: &Receiver<Infallible>, run: RunId) -> io::Result<()> {
 }
 
 fn copy(mut stream: Box<dyn Read + Send>, log: &BuildLog) {
+    let mut log = log.stream();
     let mut buffer = vec![0; 64 << 10];
     while let Ok(read @ 1..) = stream.read(&mut buffer) {
         log.write(buffer.get(..read).unwrap_or_default());

@@ -3,11 +3,12 @@
 use std::io;
 
 use herma_core::RepoPath;
+use herma_core::visible::visible_line;
 use herma_destination::{Exit, LimitName, StartError};
 use herma_git::GitError;
 
 use crate::egress_record::EgressRecord;
-use crate::layers::LayerKind;
+use crate::layers::{LayerKind, TreeError};
 
 /// How many changed files a message names.
 const MAX_NAMED: usize = 5;
@@ -36,6 +37,9 @@ pub enum BuildError {
     /// The key could not be computed.
     #[error("the key of the environment could not be computed: {0}")]
     Key(#[from] serde_json::Error),
+    /// The files that the commands left could not be captured, or are more than a layer can have.
+    #[error("the environment cannot be kept: {0}")]
+    Tree(#[source] TreeError),
     /// A file could not be read or written.
     #[error("{0}: {1}")]
     Io(&'static str, #[source] io::Error),
@@ -44,6 +48,16 @@ pub enum BuildError {
 impl From<io::Error> for BuildError {
     fn from(error: io::Error) -> Self {
         Self::Io("a file of the environment", error)
+    }
+}
+
+impl From<TreeError> for BuildError {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Cancelled => Self::Cancelled,
+            TreeError::Io(error) => Self::Io("a file that the commands of the environment left", error),
+            other => Self::Tree(other),
+        }
     }
 }
 
@@ -70,7 +84,7 @@ pub struct CommandFailure {
     pub command: String,
     /// How it ended.
     pub reason: FailureReason,
-    /// The last lines that it printed, without secrets.
+    /// The last lines that it printed, without secrets, and with control and invisible characters spelled out.
     pub last_lines: Vec<String>,
     /// The hosts that it was denied.
     pub denied: Vec<String>,
@@ -93,24 +107,26 @@ impl std::fmt::Display for CommandFailure {
             LayerKind::Fetch => "fetch",
             LayerKind::Setup => "setup",
         };
-        write!(f, "the {kind} command `{}` ", self.command)?;
+        write!(f, "the {kind} command `{}` ", visible_line(&self.command))?;
         match self.reason {
             FailureReason::Exited(exit) => write!(f, "ended {exit}")?,
             FailureReason::TimedOut => f.write_str("took too long")?,
             FailureReason::Exceeded(limit) => write!(f, "exceeded the limit `{limit}`")?,
         }
         if !self.denied.is_empty() {
-            write!(f, "; it was denied {}: add the registry to `registries`", self.denied.join(", "))?;
+            let denied = visible_line(&self.denied.join(", "));
+            write!(f, "; it was denied {denied}: add the registry to `registries`")?;
         }
         if let Some(last) = self.last_lines.last() {
-            write!(f, "; it said: {last}")?;
+            write!(f, "; it said: {}", visible_line(last))?;
         }
         Ok(())
     }
 }
 
 fn named(paths: &[RepoPath]) -> String {
-    let first: Vec<String> = paths.iter().take(MAX_NAMED).map(RepoPath::shortened).collect();
+    let first: Vec<String> =
+        paths.iter().take(MAX_NAMED).map(|path| visible_line(&path.shortened())).collect();
     let more = match paths.len().saturating_sub(MAX_NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

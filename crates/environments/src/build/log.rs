@@ -7,6 +7,7 @@ use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use herma_core::visible::visible_line;
 use herma_evidence::Redactor;
 use herma_evidence::redact::Stream;
 
@@ -23,82 +24,80 @@ pub(super) struct BuildLog(Arc<Mutex<State>>);
 #[derive(Debug)]
 struct State {
     file: File,
-    stream: Stream,
     size: u64,
     last: VecDeque<String>,
-    partial: String,
     failed: Option<io::Error>,
+}
+
+/// One stream of a log. Its lines are whole: a secret in one is found although another stream writes at the same time.
+#[derive(Debug)]
+pub(super) struct LogStream {
+    log: BuildLog,
+    stream: Stream,
+    partial: String,
 }
 
 impl BuildLog {
     pub(super) fn create(path: &Path) -> io::Result<Self> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        let (stream, last) = (Stream::new(Redactor::default()), VecDeque::new());
-        Ok(Self(Arc::new(Mutex::new(State {
-            file,
-            stream,
-            size: 0,
-            last,
-            partial: String::new(),
-            failed: None,
-        }))))
+        Ok(Self(Arc::new(Mutex::new(State { file, size: 0, last: VecDeque::new(), failed: None }))))
     }
 
-    /// A failure to write shows when the log is finished.
-    pub(super) fn write(&self, bytes: &[u8]) {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut clean = String::new();
-        state.stream.push(bytes, &mut |piece| clean.push_str(piece));
-        state.keep(&clean);
+    /// A new stream. The last piece of it is written when it is dropped.
+    pub(super) fn stream(&self) -> LogStream {
+        LogStream { log: self.clone(), stream: Stream::new(Redactor::default()), partial: String::new() }
     }
 
-    /// The last lines so far.
+    /// The last lines of streams that ended, with every character spelled out that could control a terminal.
     pub(super) fn last_lines(&self) -> Vec<String> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.flush();
-        let partial = std::mem::take(&mut state.partial);
-        state.keep_line(&partial);
-        state.last.iter().cloned().collect()
+        let state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.last.iter().map(|line| visible_line(line)).collect()
     }
 
+    /// An error if a stream could not be written.
     pub(super) fn finish(&self) -> io::Result<()> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.flush();
         state.failed.take().map_or(Ok(()), Err)
     }
 }
 
-impl State {
-    /// Writes what the redactor held back; a command's output ends here.
-    fn flush(&mut self) {
+impl LogStream {
+    /// A failure to write shows when the log is finished.
+    pub(super) fn write(&mut self, bytes: &[u8]) {
         let mut clean = String::new();
-        let stream = std::mem::replace(&mut self.stream, Stream::new(Redactor::default()));
-        let mut stream = stream;
-        stream.finish(&mut |piece| clean.push_str(piece));
+        self.stream.push(bytes, &mut |piece| clean.push_str(piece));
         self.keep(&clean);
     }
 
     fn keep(&mut self, text: &str) {
-        if self.size + text.len() as u64 <= MAX_BYTES {
-            self.size += text.len() as u64;
-            if let Err(error) = self.file.write_all(text.as_bytes()) {
+        for piece in text.split_inclusive('\n') {
+            self.partial.push_str(piece);
+            if piece.ends_with('\n') || self.partial.len() > 4 * MAX_LINE_CHARS {
+                let line = std::mem::take(&mut self.partial);
+                self.log.0.lock().unwrap_or_else(PoisonError::into_inner).keep_line(&line);
+            }
+        }
+    }
+}
+
+impl Drop for LogStream {
+    fn drop(&mut self) {
+        let mut clean = String::new();
+        self.stream.finish(&mut |piece| clean.push_str(piece));
+        self.keep(&clean);
+        let rest = std::mem::take(&mut self.partial);
+        self.log.0.lock().unwrap_or_else(PoisonError::into_inner).keep_line(&rest);
+    }
+}
+
+impl State {
+    fn keep_line(&mut self, line: &str) {
+        if self.size + line.len() as u64 <= MAX_BYTES {
+            self.size += line.len() as u64;
+            if let Err(error) = self.file.write_all(line.as_bytes()) {
                 self.failed.get_or_insert(error);
             }
         }
-        for piece in text.split_inclusive('\n') {
-            self.partial.push_str(piece);
-            if piece.ends_with('\n') {
-                let line = std::mem::take(&mut self.partial);
-                self.keep_line(&line);
-            }
-        }
-        if self.partial.len() > 4 * MAX_LINE_CHARS {
-            let line = std::mem::take(&mut self.partial);
-            self.keep_line(&line);
-        }
-    }
-
-    fn keep_line(&mut self, line: &str) {
         let line = line.trim_end();
         if line.is_empty() {
             return;

@@ -1,6 +1,5 @@
 //! The two stages of a build, each of which makes one layer.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +10,7 @@ use herma_core::environment::SetupOn;
 use herma_destination::{Job, JobPaths};
 use herma_git::{CheckoutState, TreeEntry, lay_out};
 
-use super::capture::capture;
+use super::capture::{Captured, capture};
 use super::command::{Runner, seconds_left};
 use super::egress::RegistryProxy;
 use super::error::{BuildError, CommandFailure};
@@ -20,7 +19,10 @@ use super::{BaseTree, BuildProgress, Builder, EnvironmentPlan};
 use crate::egress_record::EgressRecord;
 use crate::inputs::InputDigest;
 use crate::key::{LayerKey, ToolIdentity};
-use crate::layers::{Acquired, LayerBuild, LayerInUse, LayerKind, LayerRecord, RanCommand};
+use crate::layers::{
+    Acquired, LayerBuild, LayerInUse, LayerKind, LayerRecord, RanCommand, TreeLimits,
+    make_directories_writable,
+};
 use crate::registries::Phase;
 
 /// The values that both stages share.
@@ -60,7 +62,7 @@ impl Stage<'_> {
         let commands = self.commands(&build, LayerKind::Fetch, &self.plan.definition.fetch, &paths, phase);
         let egress = proxy.end();
         let commands = commands.map_err(|failure| failure.with_denied(&egress))?;
-        let left_out = self.collect(&build, &checkout)?;
+        let left_out = self.collect(&build, &checkout, self.selected)?;
         self.write_config(&build.home(), Phase::Offline)?;
         let done = Done { commands, egress, left_out, began };
         self.commit(build, LayerKind::Fetch, None, done)
@@ -80,11 +82,11 @@ impl Stage<'_> {
         let work = build.scratch("work")?;
         lay_out(self.base.git_dir, entries, &[&work])?;
         let checkout = CheckoutState::record(work, self.base.git_dir.format(), entries.to_vec());
-        fetch.write_view(&build.home(), checkout.root())?;
+        fetch.write_view_within(&build.home(), checkout.root(), &self.limits())?;
         let paths = JobPaths::new(checkout.root().to_owned()).with_home(build.home());
         let commands =
             self.commands(&build, LayerKind::Setup, &self.plan.definition.setup, &paths, Phase::Offline)?;
-        let left_out = self.collect(&build, &checkout)?;
+        let left_out = self.collect(&build, &checkout, entries)?;
         let done = Done { commands, egress: Vec::new(), left_out, began };
         self.commit(build, LayerKind::Setup, Some(fetch.record().key), done)
     }
@@ -147,14 +149,36 @@ impl Stage<'_> {
     }
 
     /// Checks that tracked files are unchanged, and moves the others into the layer.
-    fn collect(&self, build: &LayerBuild, checkout: &CheckoutState) -> Result<Vec<RepoPath>, BuildError> {
+    fn collect(
+        &self,
+        build: &LayerBuild,
+        checkout: &CheckoutState,
+        laid_out: &[TreeEntry],
+    ) -> Result<Vec<RepoPath>, BuildError> {
         let changed = checkout.changed();
         if !changed.is_empty() {
             return Err(BuildError::TrackedFilesChanged(changed.into_iter().cloned().collect()));
         }
         let ignore_root = build.scratch("ignore")?;
-        let tracked: BTreeSet<&RepoPath> = self.base.entries.iter().map(|entry| &entry.path).collect();
-        capture(self.base, self.plan.definition, &tracked, checkout.root(), &ignore_root, &build.checkout())
+        let limits = self.limits();
+        make_directories_writable(&build.home(), &limits)?;
+        let from = Captured {
+            base: self.base,
+            definition: self.plan.definition,
+            laid_out,
+            work: checkout.root(),
+            ignore_root: &ignore_root,
+        };
+        capture(&from, &build.checkout(), &limits)
+    }
+
+    /// The limits of a walk over a layer's files that starts now. Each has the time that the commands had.
+    fn limits(&self) -> TreeLimits<'_> {
+        TreeLimits {
+            deadline: Instant::now().checked_add(self.builder.timeout),
+            is_cancelled: self.builder.is_cancelled,
+            ..TreeLimits::default()
+        }
     }
 
     fn commit(
@@ -168,7 +192,7 @@ impl Stage<'_> {
         let digest = definition.digest()?;
         let (key, now) = (build.key(), self.builder.clock.now());
         let is_of_base = kind == LayerKind::Setup && definition.setup_on == SetupOn::Base;
-        let committed = build.commit(now, |tree| LayerRecord {
+        let committed = build.commit_within(now, &self.limits(), |tree| LayerRecord {
             key,
             kind,
             fetch_key,
@@ -186,7 +210,7 @@ impl Stage<'_> {
             built_at: now,
             tree,
         });
-        committed.map_err(|e| BuildError::Io("the layer", e))
+        Ok(committed?)
     }
 }
 

@@ -1,5 +1,7 @@
 //! Go projects: modules are downloaded by go.mod alone.
 
+use std::collections::BTreeSet;
+
 use herma_core::environment::Registry;
 
 use super::files::has_extension;
@@ -23,12 +25,12 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
         part.reasons.push("go.mod requires no module".to_owned());
     }
     // Packages of a Go module can be in any directory.
-    let dirs = files
+    let dirs: BTreeSet<&str> = files
         .paths()
         .filter(|path| has_extension(path, &["go"]))
-        .filter_map(|path| Some(path.split_once('/')?.0));
-    for dir in dirs.filter(|dir| *dir != "vendor" && *dir != "debian") {
-        super::add(&mut part.allowed_paths, format!("{dir}/**"));
-    }
+        .filter_map(|path| Some(path.split_once('/')?.0))
+        .collect();
+    let dirs = dirs.into_iter().filter(|dir| *dir != "vendor" && *dir != "debian");
+    part.allowed_paths.extend(dirs.map(|dir| format!("{dir}/**")));
     Some(part)
 }

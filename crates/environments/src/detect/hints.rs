@@ -6,8 +6,9 @@ use serde_json::Value;
 use super::RepositoryFiles;
 use super::files::has_extension;
 
-/// The most hints of one file.
+/// The most hints of one file, and of all files.
 const MAX_HINTS: usize = 5;
+const MAX_ALL_HINTS: usize = 50;
 /// Parts of commands that run tests.
 const TEST_WORDS: [&str; 11] = [
     "pytest",
@@ -34,6 +35,9 @@ pub(super) fn questions(files: &RepositoryFiles, verify: &[String]) -> Vec<Strin
         }));
     }
     for path in files.below(".github/workflows").filter(|path| has_extension(path, &["yml", "yaml"])) {
+        if found.len() >= MAX_ALL_HINTS {
+            break;
+        }
         let is_setup = path.contains("copilot-setup-steps");
         let commands = run_steps(&files.read(path).unwrap_or_default());
         for command in commands.iter().filter(|command| is_setup || is_test(command)).take(MAX_HINTS) {

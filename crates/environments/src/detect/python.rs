@@ -52,7 +52,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
         part.cache.extend(["**/*.so", "build"].map(ToOwned::to_owned));
         part.reasons.push("it has a compiled extension, which setup builds with gcc".to_owned());
     }
-    part.cache.push("**/*.egg-info".to_owned());
+    part.cache.extend(["**/*.egg-info", "**/.pytest_cache", "**/__pycache__"].map(ToOwned::to_owned));
     if requirements.uses_scm_version {
         part.env.insert("SETUPTOOLS_SCM_PRETEND_VERSION".to_owned(), "0.0.0".to_owned());
         part.reasons.push("its version comes from git tags, which a checkout does not have".to_owned());
@@ -80,7 +80,8 @@ fn install_project(files: &RepositoryFiles) -> String {
     let mut dirs: Vec<&str> =
         files.paths().filter_map(|path| Some(path.split_once(".egg-info/")?.0)).collect();
     dirs.dedup();
-    let names: Vec<String> = dirs.iter().map(|dir| format!("{dir}.egg-info")).collect();
+    // A name that begins with a dash would be an option.
+    let names: Vec<String> = dirs.iter().map(|dir| format!("./{dir}.egg-info")).collect();
     let names = quoted_all(names.iter().map(String::as_str));
     if names.is_empty() {
         return install;

@@ -2,12 +2,18 @@
 //! written through one.
 
 use std::fs::{self, File, OpenOptions};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink};
+use std::io::{self, Read as _};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
+};
 use std::path::Path;
 
 use rustix::fs::{Timespec, Timestamps, futimens, ioctl_ficlone};
-use std::os::unix::fs::MetadataExt as _;
+
+use super::limits::{TreeError, TreeLimits};
+
+/// How much of a file is copied before the limits are checked again.
+const CHUNK_BYTES: u64 = 64 << 20;
 
 /// How the files of a view came about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,58 +24,84 @@ pub enum CopyKind {
     Copied,
 }
 
-/// Copies everything below `from` to the directory `to`. Entries of `to` that exist win; a directory of `from` whose place is taken
-/// by something else is an error. Sockets, pipes and devices are passed over.
+/// Copies everything below `from` to the directory `to`. Entries of `to` that exist win and keep their modes; a directory of `from`
+/// whose place is taken by something else is passed over, as are sockets, pipes and devices.
 pub fn copy_tree(from: &Path, to: &Path) -> io::Result<CopyKind> {
-    let mut can_reflink = true;
-    copy_directory(from, to, &mut can_reflink)?;
-    Ok(if can_reflink { CopyKind::Reflinked } else { CopyKind::Copied })
+    Ok(copy_tree_within(from, to, &TreeLimits::default())?)
 }
 
-fn copy_directory(from: &Path, to: &Path, can_reflink: &mut bool) -> io::Result<()> {
-    match fs::symlink_metadata(to) {
-        Ok(meta) if meta.is_dir() => {}
-        Ok(_) => {
-            let why = format!("{} is in the way of a directory of the environment", to.display());
-            return Err(io::Error::other(why));
-        }
-        Err(_) => fs::DirBuilder::new().mode(0o700).create(to)?,
+/// The same, until the deadline or a cancellation of `limits`.
+pub fn copy_tree_within(from: &Path, to: &Path, limits: &TreeLimits<'_>) -> Result<CopyKind, TreeError> {
+    if fs::symlink_metadata(to).is_ok_and(|meta| !meta.is_dir()) {
+        return Err(
+            io::Error::new(io::ErrorKind::NotADirectory, "the target of a copy is no directory").into()
+        );
     }
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-        if kind.is_dir() {
-            copy_directory(&source, &target, can_reflink)?;
-        } else if fs::symlink_metadata(&target).is_ok() {
-            // The checkout's own file wins.
-        } else if kind.is_symlink() {
-            symlink(fs::read_link(&source)?, &target)?;
-        } else if kind.is_file() {
-            copy_file(&source, &target, can_reflink)?;
-        }
-    }
-    // Last: a directory of a package cache may be read-only.
-    let mode = fs::metadata(from)?.permissions().mode() | 0o700;
-    fs::set_permissions(to, fs::Permissions::from_mode(mode & 0o777))
+    let mut copy = Copy { limits, can_reflink: true };
+    copy.directory(from, to)?;
+    Ok(if copy.can_reflink { CopyKind::Reflinked } else { CopyKind::Copied })
 }
 
-fn copy_file(from: &Path, to: &Path, can_reflink: &mut bool) -> io::Result<()> {
-    let source = File::open(from)?;
-    let meta = source.metadata()?;
-    let mode = meta.permissions().mode() & 0o777;
-    let mut target = OpenOptions::new().write(true).create_new(true).mode(mode | 0o200).open(to)?;
-    if *can_reflink && ioctl_ficlone(&target, &source).is_err() {
-        *can_reflink = false;
+struct Copy<'a> {
+    limits: &'a TreeLimits<'a>,
+    can_reflink: bool,
+}
+
+impl Copy<'_> {
+    fn directory(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
+        let is_new = match fs::symlink_metadata(to) {
+            Ok(meta) if meta.is_dir() => false,
+            // A later base can track a file here, whose checkout wins over the layer.
+            Ok(_) => return Ok(()),
+            Err(_) => {
+                fs::DirBuilder::new().mode(0o700).create(to)?;
+                true
+            }
+        };
+        for entry in fs::read_dir(from)? {
+            self.limits.check()?;
+            let entry = entry?;
+            let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+            if kind.is_dir() {
+                self.directory(&source, &target)?;
+            } else if fs::symlink_metadata(&target).is_ok() {
+                // The checkout's own file wins.
+            } else if kind.is_symlink() {
+                symlink(fs::read_link(&source)?, &target)?;
+            } else if kind.is_file() {
+                self.file(&source, &target)?;
+            }
+        }
+        // The mode of a directory of the checkout counts as a change of a tracked file.
+        if is_new {
+            // Last: a directory of a package cache may be read-only.
+            let mode = fs::metadata(from)?.permissions().mode() | 0o700;
+            fs::set_permissions(to, fs::Permissions::from_mode(mode & 0o777))?;
+        }
+        Ok(())
     }
-    if !*can_reflink {
-        io::copy(&mut &source, &mut target)?;
+
+    fn file(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
+        let source = File::open(from)?;
+        let meta = source.metadata()?;
+        let mode = meta.permissions().mode() & 0o777;
+        let mut target = OpenOptions::new().write(true).create_new(true).mode(mode | 0o200).open(to)?;
+        if self.can_reflink && ioctl_ficlone(&target, &source).is_err() {
+            self.can_reflink = false;
+        }
+        if !self.can_reflink {
+            while io::copy(&mut (&source).take(CHUNK_BYTES), &mut target)? == CHUNK_BYTES {
+                self.limits.check()?;
+            }
+        }
+        // Build tools compare times: a copy that looks newer would be built again.
+        let at = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
+        let times = Timestamps {
+            last_access: at(meta.atime(), meta.atime_nsec()),
+            last_modification: at(meta.mtime(), meta.mtime_nsec()),
+        };
+        futimens(&target, &times).map_err(io::Error::from)?;
+        target.set_permissions(fs::Permissions::from_mode(mode))?;
+        Ok(())
     }
-    // Build tools compare times: a copy that looks newer would be built again.
-    let at = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
-    let times = Timestamps {
-        last_access: at(meta.atime(), meta.atime_nsec()),
-        last_modification: at(meta.mtime(), meta.mtime_nsec()),
-    };
-    futimens(&target, &times)?;
-    target.set_permissions(fs::Permissions::from_mode(mode))
 }

@@ -11,6 +11,10 @@ use rustix::io::Errno;
 
 /// How often a lock is tried that another process holds.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// How often a lock is tried before it counts as held: a list of all layers takes each lock for a moment.
+const ATTEMPTS: u32 = 3;
+/// The pause between these attempts.
+const ATTEMPT_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A lock that is held.
 #[derive(Debug)]
@@ -33,11 +37,26 @@ impl KeyLock {
         wait(path, FlockOperation::NonBlockingLockExclusive, waiting, is_cancelled)
     }
 
-    pub(super) fn try_shared(path: &Path) -> io::Result<Option<Self>> {
-        attempt(open(path)?, FlockOperation::NonBlockingLockShared)
+    /// A shared lock, or none if `is_needed` says no more while another process holds an exclusive one.
+    pub(super) fn shared_while(path: &Path, is_needed: impl Fn() -> bool) -> io::Result<Option<Self>> {
+        loop {
+            if let Some(lock) = attempt(open(path)?, FlockOperation::NonBlockingLockShared)? {
+                return Ok(Some(lock));
+            }
+            if !is_needed() {
+                return Ok(None);
+            }
+            std::thread::sleep(ATTEMPT_INTERVAL);
+        }
     }
 
     pub(super) fn try_exclusive(path: &Path) -> io::Result<Option<Self>> {
+        for _ in 1..ATTEMPTS {
+            if let Some(lock) = attempt(open(path)?, FlockOperation::NonBlockingLockExclusive)? {
+                return Ok(Some(lock));
+            }
+            std::thread::sleep(ATTEMPT_INTERVAL);
+        }
         attempt(open(path)?, FlockOperation::NonBlockingLockExclusive)
     }
 
@@ -67,18 +86,21 @@ fn wait(
     waiting: &mut dyn FnMut(),
     is_cancelled: &dyn Fn() -> bool,
 ) -> io::Result<KeyLock> {
-    let mut is_told = false;
-    loop {
+    for attempts in 0_u32.. {
         if let Some(lock) = attempt(open(path)?, operation)? {
             return Ok(lock);
-        }
-        if !is_told {
-            waiting();
-            is_told = true;
         }
         if is_cancelled() {
             return Err(io::ErrorKind::Interrupted.into());
         }
+        if attempts < ATTEMPTS {
+            std::thread::sleep(ATTEMPT_INTERVAL);
+            continue;
+        }
+        if attempts == ATTEMPTS {
+            waiting();
+        }
         std::thread::sleep(POLL_INTERVAL);
     }
+    Err(io::Error::from(io::ErrorKind::WouldBlock))
 }

@@ -1,6 +1,6 @@
-//! The digest, size and number of files of a layer.
+//! The digests, size and number of files of a layer.
 
-use std::fs;
+use std::fs::{self, DirEntry, Metadata};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -10,7 +10,8 @@ use herma_core::Digest;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
-use crate::file_digest::digest_of_file;
+use super::limits::{TreeCounter, TreeError, TreeLimits};
+use crate::file_digest::digest_of_file_while;
 
 /// A tree in figures.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,43 +19,167 @@ use crate::file_digest::digest_of_file;
 pub struct TreeSummary {
     /// The digest over paths, kinds, permission bits and contents.
     pub digest: Digest,
+    /// The digest over paths, kinds, permission bits, sizes and link targets. It costs no reading of files, and detects
+    /// truncated and deleted ones.
+    pub metadata_digest: Digest,
     /// The bytes of all files.
     pub bytes: u64,
     /// The number of files and links.
     pub files: u64,
 }
 
+/// The directories of a tree, each with its name in digests and errors.
+type Parts<'a> = [(&'a str, &'a Path)];
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Directory,
+    Link,
+    File,
+}
+
+/// One entry of a walk.
+struct Entry<'a> {
+    part: &'a str,
+    /// Its path below the part.
+    below: &'a Path,
+    path: PathBuf,
+    kind: Kind,
+    meta: Metadata,
+}
+
 /// Describes these directories, each under its name. Sockets, pipes and devices are passed over.
 pub fn summarize(parts: &[(&str, &Path)]) -> io::Result<TreeSummary> {
-    let mut hash = Sha256::new();
-    let (mut bytes, mut files) = (0, 0);
-    for (name, root) in parts {
-        let mut pending: Vec<PathBuf> = vec![PathBuf::new()];
-        while let Some(below) = pending.pop() {
-            let mut entries: Vec<fs::DirEntry> =
-                fs::read_dir(root.join(&below))?.collect::<Result<_, _>>()?;
-            entries.sort_by_key(fs::DirEntry::file_name);
-            for entry in entries {
-                let (path, kind) = (below.join(entry.file_name()), entry.file_type()?);
-                let (kind, content) = if kind.is_dir() {
-                    pending.push(path.clone());
-                    ("directory", Digest::of(b""))
-                } else if kind.is_symlink() {
-                    files += 1;
-                    ("link", Digest::of(fs::read_link(entry.path())?.as_os_str().as_bytes()))
-                } else if kind.is_file() {
-                    let meta = entry.metadata()?;
-                    (bytes, files) = (bytes + meta.len(), files + 1);
-                    let is_program = meta.permissions().mode() & 0o100 != 0;
-                    (if is_program { "program" } else { "file" }, digest_of_file(&entry.path())?)
-                } else {
-                    continue;
-                };
-                hash.update(format!("{kind} {content} {name}/"));
-                hash.update(path.as_os_str().as_bytes());
-                hash.update([0]);
+    Ok(summarize_within(parts, &TreeLimits::default())?)
+}
+
+/// The same within limits. A tree above them is an error before any file is read.
+pub fn summarize_within(parts: &[(&str, &Path)], limits: &TreeLimits<'_>) -> Result<TreeSummary, TreeError> {
+    let (metadata_digest, bytes, files) = read_metadata(parts, limits)?;
+    let digest = content_digest(parts, limits)?;
+    Ok(TreeSummary { digest, metadata_digest, bytes, files })
+}
+
+/// The digest that [`TreeSummary::metadata_digest`] has for an undamaged tree.
+pub(super) fn metadata_digest(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<Digest, TreeError> {
+    read_metadata(parts, limits).map(|(digest, ..)| digest)
+}
+
+/// Makes every directory below this one readable and writable for its owner, so that its entries can be listed and moved.
+/// Package managers leave read-only directories in their caches.
+pub(crate) fn make_directories_writable(root: &Path, limits: &TreeLimits<'_>) -> Result<(), TreeError> {
+    let mut counter = TreeCounter::new(*limits);
+    let mut pending = vec![root.to_owned()];
+    while let Some(dir) = pending.pop() {
+        make_writable(&dir)?;
+        for entry in fs::read_dir(&dir)? {
+            let entry = entry?;
+            counter.add_entry(|| entry.path())?;
+            if entry.file_type()?.is_dir() {
+                pending.push(entry.path());
             }
         }
     }
-    Ok(TreeSummary { digest: Digest::from_bytes(hash.finalize().into()), bytes, files })
+    Ok(())
+}
+
+/// Gives the owner of a directory all permissions for it.
+pub(crate) fn make_writable(dir: &Path) -> io::Result<()> {
+    const OWNER: u32 = 0o700;
+    let mode = fs::symlink_metadata(dir)?.permissions().mode();
+    if mode & OWNER == OWNER {
+        return Ok(());
+    }
+    fs::set_permissions(dir, fs::Permissions::from_mode((mode & 0o7777) | OWNER))
+}
+
+fn read_metadata(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<(Digest, u64, u64), TreeError> {
+    let (mut hash, mut files) = (Sha256::new(), 0);
+    let bytes = walk(parts, limits, |entry| {
+        let mode = entry.meta.permissions().mode() & 0o7777;
+        let (kind, size, target) = match entry.kind {
+            // The size of a directory depends on the file system.
+            Kind::Directory => ("directory", 0, None),
+            Kind::Link => ("link", entry.meta.len(), Some(fs::read_link(&entry.path)?)),
+            Kind::File => ("file", entry.meta.len(), None),
+        };
+        files += u64::from(entry.kind != Kind::Directory);
+        hash.update(format!("{kind} {mode:o} {size} {}/", entry.part));
+        hash.update(entry.below.as_os_str().as_bytes());
+        hash.update([0]);
+        hash.update(target.as_deref().map_or(&b""[..], |target| target.as_os_str().as_bytes()));
+        hash.update([0]);
+        Ok(())
+    })?;
+    Ok((Digest::from_bytes(hash.finalize().into()), bytes, files))
+}
+
+fn content_digest(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<Digest, TreeError> {
+    let mut hash = Sha256::new();
+    walk(parts, limits, |entry| {
+        let (kind, content) = match entry.kind {
+            Kind::Directory => ("directory", Digest::of(b"")),
+            Kind::Link => ("link", Digest::of(fs::read_link(&entry.path)?.as_os_str().as_bytes())),
+            Kind::File => {
+                let is_program = entry.meta.permissions().mode() & 0o100 != 0;
+                let content = digest_of_file_while(&entry.path, || limits.check())?;
+                (if is_program { "program" } else { "file" }, content)
+            }
+        };
+        hash.update(format!("{kind} {content} {}/", entry.part));
+        hash.update(entry.below.as_os_str().as_bytes());
+        hash.update([0]);
+        Ok(())
+    })?;
+    Ok(Digest::from_bytes(hash.finalize().into()))
+}
+
+/// Visits every directory, link and file in an order that depends on names alone, and returns the bytes of all files.
+fn walk(
+    parts: &Parts<'_>,
+    limits: &TreeLimits<'_>,
+    mut visit: impl FnMut(&Entry<'_>) -> Result<(), TreeError>,
+) -> Result<u64, TreeError> {
+    let mut counter = TreeCounter::new(*limits);
+    for (part, root) in parts {
+        let mut pending: Vec<PathBuf> = vec![PathBuf::new()];
+        while let Some(dir) = pending.pop() {
+            for entry in sorted(part, root, &dir, &mut counter)? {
+                limits.check()?;
+                let (below, kind) = (dir.join(entry.file_name()), entry.file_type()?);
+                let kind = match () {
+                    () if kind.is_dir() => Kind::Directory,
+                    () if kind.is_symlink() => Kind::Link,
+                    () if kind.is_file() => Kind::File,
+                    () => continue,
+                };
+                let (path, meta) = (entry.path(), entry.metadata()?);
+                if kind == Kind::File {
+                    counter.add_bytes(meta.len(), || Path::new(part).join(&below))?;
+                }
+                visit(&Entry { part, below: &below, path, kind, meta })?;
+                if kind == Kind::Directory {
+                    pending.push(below);
+                }
+            }
+        }
+    }
+    Ok(counter.bytes())
+}
+
+/// The entries of a directory, sorted. They are counted before they are kept: one directory can have more than the limit.
+fn sorted(
+    part: &str,
+    root: &Path,
+    dir: &Path,
+    counter: &mut TreeCounter<'_>,
+) -> Result<Vec<DirEntry>, TreeError> {
+    let mut entries = Vec::new();
+    for entry in fs::read_dir(root.join(dir))? {
+        let entry = entry?;
+        counter.add_entry(|| Path::new(part).join(dir).join(entry.file_name()))?;
+        entries.push(entry);
+    }
+    entries.sort_by_cached_key(DirEntry::file_name);
+    Ok(entries)
 }

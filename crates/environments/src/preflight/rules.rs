@@ -1,5 +1,7 @@
 //! Messages of test runners when tests cannot run: a table of texts, each with the reason and the fix.
 
+use herma_core::visible::visible_line;
+
 /// A text by which a missing part is known.
 struct Rule {
     /// The text before the name of what is missing.
@@ -107,6 +109,11 @@ const NO_TESTS_COLLECTED: i32 = 5;
 
 /// Why a command could not run, and what to do; none if it ran and failed.
 pub(super) fn reason(command: &str, code: Option<i32>, lines: &[String]) -> Option<(String, &'static str)> {
+    // Programs of the repository wrote the lines, and the reason is for a terminal.
+    reason_in(command, code, lines).map(|(reason, fix)| (visible_line(&reason), fix))
+}
+
+fn reason_in(command: &str, code: Option<i32>, lines: &[String]) -> Option<(String, &'static str)> {
     const ADD_TOOL: &str = "add it to `tools`, or the package that has it to the environment's `fetch`";
     match code {
         Some(127) => {

@@ -26,6 +26,17 @@ pub(super) fn element<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     elements(text, name).into_iter().next()
 }
 
+/// Whether [`elements`] finds every element of this name: each is closed, and none has attributes.
+pub(super) fn is_plain(text: &str, name: &str) -> bool {
+    let after_name = |rest: &str| rest.starts_with('>') || rest.trim_start().starts_with("/>");
+    let open = format!("<{name}");
+    let opens = text.split(open.as_str()).skip(1);
+    // A longer name, such as `mirrors`, is another element.
+    let mut own = opens.filter(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()));
+    own.all(after_name)
+        && text.matches(&format!("<{name}>")).count() == text.matches(&format!("</{name}>")).count()
+}
+
 /// A text as it is written between tags.
 pub(super) fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")

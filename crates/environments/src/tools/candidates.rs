@@ -4,9 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_destination::Tool;
-
 use super::HostEnvironment;
+use super::query::{Query, Said};
 use super::table::{ManagerPlace, ToolRow};
 
 /// Directories of version managers whose programs only start others.
@@ -80,15 +79,8 @@ fn is_script(row: &ToolRow, real: &Path) -> bool {
 }
 
 fn ask_prefix(row: &ToolRow, host: &HostEnvironment, program: &Path) -> Option<PathBuf> {
-    let tool = Tool::at(row.name, program.to_owned());
-    let asked = tool
-        .call()
-        .args(row.prefix_args?.iter().copied())
-        .env("PATH", &host.search_path)
-        .env("HOME", &host.home)
-        .checked()
-        .ok()?;
-    let said = String::from_utf8(asked.stdout).ok()?;
+    let query = Query { program, args: row.prefix_args?, path: &host.search_path, home: &host.home };
+    let said = String::from_utf8(query.ask(Said::Output)?).ok()?;
     let prefix = PathBuf::from(said.trim());
     // Resolved: a link could lead from the path that is checked to another one that is then mounted.
     prefix.is_absolute().then(|| prefix.canonicalize().ok()).flatten()
@@ -105,6 +97,11 @@ fn manager_dirs(place: &ManagerPlace, host: &HostEnvironment) -> Vec<PathBuf> {
 
 /// Replaces each `*` by the names that are there.
 fn expand(root: PathBuf, below: &str) -> Vec<PathBuf> {
+    paths_like(root, below).into_iter().filter(|dir| dir.is_dir()).collect()
+}
+
+/// The paths below `root` that are like this one, in which `*` stands for a part of a name. Only the last name may be missing.
+pub(super) fn paths_like(root: PathBuf, below: &str) -> Vec<PathBuf> {
     let mut dirs = vec![root];
     for part in below.split('/').filter(|part| !part.is_empty()) {
         let matching = |dir: &PathBuf| -> Vec<PathBuf> {
@@ -120,7 +117,7 @@ fn expand(root: PathBuf, below: &str) -> Vec<PathBuf> {
         };
         dirs = dirs.iter().flat_map(matching).collect();
     }
-    dirs.into_iter().filter(|dir| dir.is_dir()).collect()
+    dirs
 }
 
 /// The numbers of a name, so that 3.12 is newer than 3.9.

@@ -1,10 +1,11 @@
 //! Files and directories that may hold credentials. Nothing that holds one, or is inside one, is mounted.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use herma_destination::Mount;
 
-/// Below the operator's home.
+/// Below the operator's home: files and directories of package managers, clouds, agents, password managers and herma itself.
 pub const CREDENTIAL_PATHS: &[&str] = &[
     ".aws",
     ".azure",
@@ -12,30 +13,52 @@ pub const CREDENTIAL_PATHS: &[&str] = &[
     ".bunfig.toml",
     ".cargo/credentials",
     ".cargo/credentials.toml",
+    ".claude",
+    ".codex",
     ".composer/auth.json",
+    ".config/NuGet",
     ".config/composer",
     ".config/gcloud",
     ".config/gh",
     ".config/git",
+    ".config/github-copilot",
     ".config/go",
+    ".config/helm",
+    ".config/op",
+    ".config/opencode",
     ".config/pip",
     ".config/pypoetry",
+    ".config/rclone",
     ".config/uv",
+    ".copilot",
+    ".cursor",
     ".docker",
     ".gem/credentials",
+    ".gemini",
     ".git-credentials",
     ".gitconfig",
     ".gnupg",
     ".gradle",
+    ".herma",
     ".kube",
+    ".local/share/herma",
+    ".local/share/keyrings",
+    ".local/share/kwalletd",
+    ".local/share/opencode",
+    ".local/state/herma",
     ".m2/settings-security.xml",
     ".m2/settings.xml",
+    ".mozilla",
     ".netrc",
     ".npmrc",
     ".nuget",
+    ".password-store",
+    ".pgpass",
     ".pip",
     ".pypirc",
     ".ssh",
+    ".terraform.d",
+    ".vault-token",
     ".yarnrc",
     ".yarnrc.yml",
 ];
@@ -57,19 +80,38 @@ const CREDENTIAL_NAMES: &[&str] = &[
 /// configuration files of package managers.
 #[must_use]
 pub fn exposes_credentials(mount: &Mount, home: &Path) -> Option<PathBuf> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let host = real(&mount.host);
-    for home in [home.to_owned(), real(home)] {
-        if home.starts_with(&host) {
-            return Some(home);
-        }
-        let paths = CREDENTIAL_PATHS.iter().map(|path| home.join(path));
-        let shown = paths.into_iter().find(|path| path.starts_with(&host) || host.starts_with(path));
-        if shown.is_some() {
-            return shown;
-        }
+    exposes_any(mount, home, &[])
+}
+
+/// The same for a home and other paths that are never mounted.
+pub(super) fn exposes_any(mount: &Mount, home: &Path, refused: &[PathBuf]) -> Option<PathBuf> {
+    let shown = with_target(&mount.host);
+    if let Some(home) =
+        with_target(home).into_iter().find(|home| shown.iter().any(|host| home.starts_with(host)))
+    {
+        return Some(home);
     }
-    beside(&host, 2)
+    let known = CREDENTIAL_PATHS.iter().map(|path| home.join(path)).chain(refused.iter().cloned());
+    // Either side can be a link: the operator may keep `~/.ssh` elsewhere.
+    let meets = |path: &PathBuf| shown.iter().any(|host| path.starts_with(host) || host.starts_with(path));
+    known.flat_map(|path| with_target(&path)).find(meets).or_else(|| beside(&real(&mount.host), 2))
+}
+
+/// A path, and the path that it leads to through links above it or at its end.
+fn with_target(path: &Path) -> [PathBuf; 2] {
+    [path.to_owned(), real(path)]
+}
+
+/// The path without links, as far as it is there.
+fn real(path: &Path) -> PathBuf {
+    let mut missing = Vec::new();
+    for ancestor in path.ancestors() {
+        if let Ok(real) = ancestor.canonicalize() {
+            return missing.into_iter().rev().fold(real, |path, name| path.join::<&OsStr>(name));
+        }
+        missing.extend(ancestor.file_name());
+    }
+    path.to_owned()
 }
 
 fn beside(dir: &Path, depth: usize) -> Option<PathBuf> {

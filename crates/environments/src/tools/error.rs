@@ -34,6 +34,18 @@ pub enum ToolError {
         /// The file or directory of credentials.
         credential: PathBuf,
     },
+    /// Its files are among those of other programs and of the operator.
+    #[error(
+        "the tool `{tool}` is not mounted: it is installed directly in `{}`, which holds files of other programs and your own; \
+         install it into a directory of its own",
+        prefix.display()
+    )]
+    SharedPrefix {
+        /// The tool.
+        tool: String,
+        /// The directory.
+        prefix: PathBuf,
+    },
     /// The file of the program cannot be read.
     #[error("the program of the tool `{tool}`, `{}`, cannot be read: {reason}", program.display())]
     Unreadable {

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 
 use herma_core::Digest;
 use herma_core::environment::ToolRequest;
-use herma_destination::{Mount, Tool};
+use herma_destination::Mount;
 
-use super::candidates::{Candidate, candidates};
-use super::credentials::exposes_credentials;
+use super::candidates::{Candidate, candidates, paths_like};
+use super::credentials::exposes_any;
 use super::error::ToolError;
+use super::query::{Query, Said};
 use super::table::{Layout, TOOLS, ToolRow};
 use super::version::{major, version_in};
 use super::{FoundTool, HostEnvironment, OperatorTool};
@@ -74,11 +75,10 @@ fn ask_version(args: &[&str], host: &HostEnvironment, candidate: &Candidate) -> 
     let mut path = candidate.program.parent()?.as_os_str().to_owned();
     path.push(":");
     path.push(&host.search_path);
-    let tool = Tool::at("the tool", candidate.program.clone());
-    let said =
-        tool.call().args(args.iter().copied()).env("PATH", path).env("HOME", &host.home).output().ok()?;
-    let texts = [said.stdout, said.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
-    texts.iter().find_map(|text| version_in(text)).filter(|_| said.status.success())
+    let query = Query { program: &candidate.program, args, path: &path, home: &host.home };
+    let version_said = |said| version_in(&String::from_utf8_lossy(&query.ask(said)?));
+    // Warnings on standard error have numbers too, but Java has its version there.
+    version_said(Said::Output).or_else(|| version_said(Said::OutputAndErrors))
 }
 
 fn describe(
@@ -87,7 +87,7 @@ fn describe(
     candidate: &Candidate,
     version: String,
 ) -> Result<FoundTool, ToolError> {
-    let (prefix, parts) = shown_parts(row, candidate);
+    let (prefix, parts) = shown_parts(row, candidate, &host.home)?;
     let is_system = |path: &Path| SYSTEM_DIRS.iter().any(|dir| path.starts_with(dir));
     let mut shown: Vec<PathBuf> =
         parts.into_iter().filter(|path| !is_system(path) && path.exists()).collect();
@@ -97,7 +97,7 @@ fn describe(
     }
     let mounts: Vec<Mount> =
         shown.into_iter().map(|path| Mount { host: path.clone(), inside: path }).collect();
-    check_mounts(row.name, &mounts, &host.home)?;
+    check_mounts(row.name, &mounts, host)?;
     let bin = candidate.program.parent().unwrap_or(Path::new("/")).to_owned();
     let real_bin = candidate.real.parent().unwrap_or(Path::new("/")).to_owned();
     // A program is started by its own name: the directory of its file may hold others of that name, such as npm's wrapper.
@@ -124,12 +124,20 @@ fn mounted_in(mount: &Mount, dir: &Path, candidate: &Candidate) -> bool {
 }
 
 /// The prefix of an installation, and the parts of it that are shown.
-fn shown_parts(row: &ToolRow, candidate: &Candidate) -> (PathBuf, Vec<PathBuf>) {
+fn shown_parts(
+    row: &ToolRow,
+    candidate: &Candidate,
+    home: &Path,
+) -> Result<(PathBuf, Vec<PathBuf>), ToolError> {
     let dir = candidate.real.parent().unwrap_or(Path::new("/")).to_owned();
     let above = |file: &str| candidate.real.ancestors().skip(1).find(|dir| dir.join(file).exists());
-    match row.layout {
+    Ok(match row.layout {
         Layout::Prefix(parts) => {
             let prefix = dir.parent().unwrap_or(Path::new("/")).to_owned();
+            if is_shared(&prefix, home) {
+                let shown = shared_parts(row, candidate, &prefix)?;
+                return Ok((prefix, shown));
+            }
             let shown = parts.iter().map(|part| prefix.join(part)).collect();
             (prefix, shown)
         }
@@ -149,7 +157,28 @@ fn shown_parts(row: &ToolRow, candidate: &Candidate) -> (PathBuf, Vec<PathBuf>) 
             }
             None => (dir, vec![candidate.real.clone()]),
         },
+    })
+}
+
+/// Whether a prefix is the operator's home or `~/.local`, whose `share` and `lib` hold keyrings and data of every program.
+fn is_shared(prefix: &Path, home: &Path) -> bool {
+    let real = |path: PathBuf| path.canonicalize().unwrap_or(path);
+    [home.to_owned(), home.join(".local")]
+        .into_iter()
+        .any(|shared| prefix == shared || prefix == real(shared))
+}
+
+/// The program, under each of its names, and what the table names as its own beside it.
+fn shared_parts(row: &ToolRow, candidate: &Candidate, prefix: &Path) -> Result<Vec<PathBuf>, ToolError> {
+    let Some(own) = row.shared_parts else {
+        return Err(ToolError::SharedPrefix { tool: row.name.to_owned(), prefix: prefix.to_owned() });
+    };
+    let mut shown = vec![candidate.real.clone()];
+    if candidate.program != candidate.real && candidate.program.parent() == candidate.real.parent() {
+        shown.push(candidate.program.clone());
     }
+    shown.extend(own.iter().flat_map(|part| paths_like(prefix.to_owned(), part)));
+    Ok(shown)
 }
 
 /// A package, and the links to its programs if it is installed globally below a prefix.
@@ -183,7 +212,7 @@ fn operator_tool(
     }
     let shown = tool.mounts.iter().cloned().chain([tool.path.clone()]);
     let mounts: Vec<Mount> = shown.map(|path| Mount { host: path.clone(), inside: path }).collect();
-    check_mounts(&tool.name, &mounts, &host.home)?;
+    check_mounts(&tool.name, &mounts, host)?;
     Ok(FoundTool {
         name: tool.name.clone(),
         version,
@@ -195,9 +224,9 @@ fn operator_tool(
     })
 }
 
-fn check_mounts(tool: &str, mounts: &[Mount], home: &Path) -> Result<(), ToolError> {
+fn check_mounts(tool: &str, mounts: &[Mount], host: &HostEnvironment) -> Result<(), ToolError> {
     for mount in mounts {
-        if let Some(credential) = exposes_credentials(mount, home) {
+        if let Some(credential) = exposes_any(mount, &host.home, &host.never_mounted) {
             let (tool, mount) = (tool.to_owned(), mount.host.clone());
             return Err(ToolError::Credentials { tool, mount, credential });
         }

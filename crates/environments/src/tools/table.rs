@@ -17,6 +17,9 @@ pub struct ToolRow {
     pub managers: &'static [ManagerPlace],
     /// The parts of it that are mounted.
     pub layout: Layout,
+    /// Its own parts below a prefix that it shares with the operator's files, such as `~/.local`: `*` stands for the rest of a
+    /// name. The program itself is always one. With none, it is not used from there.
+    pub shared_parts: Option<&'static [&'static str]>,
     /// Variables inside; `{prefix}` is its installation prefix.
     pub env: &'static [(&'static str, &'static str)],
     /// Tools that it runs with.
@@ -81,6 +84,7 @@ const PLAIN: ToolRow = ToolRow {
     prefix_variables: &[],
     managers: &[],
     layout: UNIX_PARTS,
+    shared_parts: None,
     env: &[],
     needs: &[],
     system_files: &[],
@@ -95,6 +99,7 @@ pub const TOOLS: &[ToolRow] = &[
         prefix_args: Some(&["-p", "require('path').dirname(require('path').dirname(process.execPath))"]),
         managers: NODE_MANAGERS,
         layout: NODE_PARTS,
+        shared_parts: Some(&[]),
         install: "nvm install 22, or apt install nodejs npm",
         ..PLAIN
     },
@@ -161,6 +166,7 @@ pub const TOOLS: &[ToolRow] = &[
             place("ASDF_DATA_DIR", ".asdf", "installs/python/*/bin"),
         ],
         layout: PYTHON_PARTS,
+        shared_parts: Some(&["lib/python3*", "lib/libpython3*", "include/python3*"]),
         env: &[("PYTHONDONTWRITEBYTECODE", "1"), ("PIP_DISABLE_PIP_VERSION_CHECK", "1")],
         install: "pyenv install 3.12, uv python install 3.12, or apt install python3 python3-venv",
         ..PLAIN
@@ -216,6 +222,7 @@ pub const TOOLS: &[ToolRow] = &[
         prefix_args: Some(&["--print", "sysroot"]),
         managers: &[place("RUSTUP_HOME", ".rustup", "toolchains/*/bin")],
         layout: Layout::Prefix(&["bin", "lib", "libexec", "share"]),
+        shared_parts: Some(&["lib/rustlib", "lib/librustc_driver-*", "lib/libLLVM*"]),
         install: "rustup toolchain install stable, or apt install rustc cargo",
         ..PLAIN
     },
@@ -274,6 +281,7 @@ pub const TOOLS: &[ToolRow] = &[
             place("MISE_DATA_DIR", ".local/share/mise", "installs/ruby/*/bin"),
             place("ASDF_DATA_DIR", ".asdf", "installs/ruby/*/bin"),
         ],
+        shared_parts: Some(&["lib/ruby", "lib/libruby*"]),
         install: "rbenv install 3.3.0, or apt install ruby-full",
         ..PLAIN
     },
@@ -281,6 +289,7 @@ pub const TOOLS: &[ToolRow] = &[
         name: "php",
         programs: &["php"],
         managers: &[place("ASDF_DATA_DIR", ".asdf", "installs/php/*/bin")],
+        shared_parts: Some(&["lib/php"]),
         install: "apt install php-cli composer",
         ..PLAIN
     },
@@ -306,9 +315,22 @@ pub const TOOLS: &[ToolRow] = &[
         name: "gcc",
         programs: &["gcc", "cc"],
         version_args: &["-dumpfullversion"],
+        shared_parts: Some(&["lib/gcc", "libexec/gcc"]),
         install: "apt install build-essential",
         ..PLAIN
     },
-    ToolRow { name: "make", programs: &["make", "gmake"], install: "apt install make", ..PLAIN },
-    ToolRow { name: "cmake", programs: &["cmake"], install: "apt install cmake", ..PLAIN },
+    ToolRow {
+        name: "make",
+        programs: &["make", "gmake"],
+        shared_parts: Some(&[]),
+        install: "apt install make",
+        ..PLAIN
+    },
+    ToolRow {
+        name: "cmake",
+        programs: &["cmake"],
+        shared_parts: Some(&["share/cmake*"]),
+        install: "apt install cmake",
+        ..PLAIN
+    },
 ];

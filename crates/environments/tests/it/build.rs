@@ -5,10 +5,11 @@ use std::path::Path;
 
 use herma_core::environment::Registry;
 use herma_environments::build::{BuildError, CommandFailure, FailureReason};
+use herma_environments::layers::TreeError;
 use herma_environments::registries::{ClientConfiguration, RegistryAccess};
 use herma_environments::tools::HostEnvironment;
 
-use crate::kit::{Bench, Repository, definition, read};
+use crate::kit::{Bench, Repository, definition, obey_permissions, read};
 
 const FILES: &[(&str, &str)] =
     &[("package.json", "{}"), ("src/index.js", "source"), (".gitignore", "node_modules/\n*.log\n")];
@@ -127,6 +128,20 @@ fn a_failure_names_the_command_its_last_lines_and_the_denied_hosts() {
 }
 
 #[test]
+fn a_secret_is_found_although_another_stream_writes_in_between() {
+    let (bench, repository) = (Bench::new(), Repository::new(FILES));
+    let (start, end) = (format!("gh{}", "p_aB3dE5fG7hJ9kL2m"), "N4pQ6rS8tU1vW0xY12aB");
+    let definition = definition(&format!(
+        "setup: ['printf {start}; sleep 0.3; echo other >&2; sleep 0.3; echo {end}; exit 1']\n"
+    ));
+    let failure = failure(bench.build(&repository, &definition, &[], &[]).unwrap_err());
+    // The first line is the command, whose parts are no secret.
+    let said = &failure.last_lines[1..];
+    assert!(said.iter().any(|line| line == "other"), "{said:?}");
+    assert!(said.iter().all(|line| !line.contains(&start) && !line.contains(end)), "{said:?}");
+}
+
+#[test]
 fn setup_has_no_network_and_no_command_sees_a_credential_or_writes_outside() {
     let (bench, repository) = (Bench::new(), Repository::new(FILES));
     let outside = bench.dir.path().join("outside");
@@ -192,4 +207,119 @@ fn links_that_commands_leave_lead_nowhere_on_the_host() {
 
 fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink())
+}
+
+#[test]
+fn hard_links_and_holes_count_against_the_size_of_a_layer() {
+    let (bench, repository) = (Bench::new(), Repository::new(FILES));
+    let definition = definition(
+        "setup:
+  - truncate -s 10G $HOME/file
+  - for n in 1 2 3 4 5 6 7 8 9; do ln $HOME/file $HOME/link$n; done
+",
+    );
+    let error = bench.build(&repository, &definition, &[], &[]).unwrap_err();
+    assert!(matches!(&error, BuildError::Tree(TreeError::TooManyBytes { .. })), "{error}");
+    assert!(error.to_string().contains("`home/link"), "{error}");
+}
+
+#[test]
+fn a_cancelled_build_leaves_no_layer() {
+    let (bench, repository) = (Bench::new(), Repository::new(FILES));
+    let definition = definition("setup: ['true']\n");
+    // Cancelled once the command runs, so that the walks over its files see it.
+    let is_cancelled = || bench.commands() > 0;
+    let error = bench.build_unless(&is_cancelled, &repository, &definition, &[], &[]).unwrap_err();
+    assert!(matches!(error, BuildError::Cancelled), "{error}");
+    assert!(bench.store.list().unwrap().iter().all(|layer| layer.record.fetch_key.is_none()));
+}
+
+#[test]
+fn read_only_directories_of_the_checkout_and_the_home_are_captured() {
+    let repository = Repository::new(FILES);
+    let definition = definition(
+        "setup:
+  - mkdir -p node_modules/a && echo text > node_modules/a/file && chmod 500 node_modules/a node_modules
+  - mkdir $HOME/closed && echo text > $HOME/closed/file && chmod 0 $HOME/closed
+",
+    );
+    let bench = Bench::new();
+    // The walks over the files of setup ask whether they are cancelled, once there is a directory for the ignore rules.
+    let building = bench.dir.path().join("environments/building");
+    let is_capturing = || {
+        let dirs = fs::read_dir(&building).unwrap().map(|entry| entry.unwrap().path());
+        bench.commands() > 0 && dirs.map(|dir| dir.join("scratch/ignore")).any(|dir| dir.exists())
+    };
+    let is_cancelled = || {
+        if is_capturing() {
+            obey_permissions();
+        }
+        false
+    };
+    let run = || bench.build_unless(&is_cancelled, &repository, &definition, &[], &[]).unwrap();
+    let built = std::thread::scope(|scope| scope.spawn(run).join().unwrap());
+    assert_eq!(read(&built.top().checkout().join("node_modules/a/file")), "text\n");
+    assert_eq!(read(&built.top().home().join("closed/file")), "text\n");
+}
+
+#[test]
+fn other_ignore_rules_and_other_addresses_are_other_layers() {
+    let (bench, one) = (Bench::new(), Repository::new(FILES));
+    let definition = definition(
+        "registries: [npm]\nfetch: ['mkdir -p build node_modules && touch build/a node_modules/a']\n",
+    );
+    let key = |repository: &Repository, registry: RegistryAccess| {
+        bench.build(repository, &definition, &[], &[registry]).unwrap().fetch.record().key
+    };
+    let first = key(&one, npm());
+    let source = Repository::new(&[FILES[0], ("src/index.js", "other source"), FILES[2]]);
+    assert_eq!(key(&source, npm()), first, "other source is the same layer");
+    let ignore = Repository::new(&[FILES[0], FILES[1], (".gitignore", "build/\n")]);
+    let other = key(&ignore, npm());
+    assert_ne!(other, first, "other ignore rules are another layer");
+    let below = Repository::new(&[FILES[0], FILES[1], FILES[2], ("sub/.gitignore", "x\n")]);
+    assert_ne!(key(&below, npm()), first, "ignore rules in a directory too");
+    let mirror = |path: &str| {
+        let url = format!("https://npm.example/{path}/");
+        let variables = std::iter::once(("npm_config_registry".to_owned(), url)).collect();
+        let host = HostEnvironment { variables, ..HostEnvironment::default() };
+        let clients = ClientConfiguration { host: &host, etc: "/nonexistent".into(), own_network: [].into() };
+        RegistryAccess::find(Registry::Npm, &clients).unwrap()
+    };
+    let one_path = key(&one, mirror("one"));
+    assert_ne!(one_path, first, "another host is another layer");
+    assert_ne!(key(&one, mirror("two")), one_path, "another path on one host is another layer");
+}
+
+#[test]
+fn a_shared_layer_does_not_depend_on_what_a_base_tracks() {
+    let bench = Bench::new();
+    let definition =
+        definition("registries: [npm]\nfetch: ['mkdir node_modules && echo fetched > node_modules/a']\n");
+    // The first base tracks the file that the fetch makes; the second does not.
+    let tracks = Repository::new(&[FILES[0], FILES[2], ("node_modules/a", "tracked")]);
+    let first = bench.build(&tracks, &definition, &[], &[npm()]).unwrap();
+    let second = bench.build(&Repository::new(FILES), &definition, &[], &[npm()]).unwrap();
+    assert_eq!(first.fetch.record().key, second.fetch.record().key);
+    assert_eq!(read(&second.fetch.checkout().join("node_modules/a")), "fetched\n");
+    let (home, checkout) = (bench.dir.path().join("home"), bench.dir.path().join("checkout"));
+    for dir in [&home, &checkout] {
+        fs::create_dir(dir).unwrap();
+    }
+    herma_git::lay_out(&tracks.git_dir, &tracks.entries, &[&checkout]).unwrap();
+    first.top().write_view(&home, &checkout).unwrap();
+    assert_eq!(read(&checkout.join("node_modules/a")), "tracked", "the file of the base wins");
+}
+
+#[test]
+fn a_failure_shows_no_character_that_controls_a_terminal() {
+    let (bench, repository) = (Bench::new(), Repository::new(FILES));
+    let definition =
+        definition("setup: [\"printf '\\\\033]0;title\\\\007\\\\342\\\\200\\\\256evil'; exit 1\"]\n");
+    let failure = failure(bench.build(&repository, &definition, &[], &[]).unwrap_err());
+    let text = failure.to_string();
+    assert!(text.contains("title") && text.contains("\\u{202e}evil"), "{text}");
+    for text in failure.last_lines.iter().chain([&text]) {
+        assert!(!text.contains(['\u{1b}', '\u{7}', '\u{202e}']), "{text:?}");
+    }
 }

@@ -188,3 +188,78 @@ fn configuration_of_other_tools_is_named_and_not_run() {
     let empty = propose(&[("README", "")]);
     assert_eq!(empty.questions.len(), 2);
 }
+
+fn repeated(count: usize, text: impl Fn(usize) -> String) -> String {
+    (0..count).map(text).collect()
+}
+
+#[test]
+fn requirements_files_that_include_each_other_are_read_once() {
+    // Each of the files includes all of them several times: without a set of visited files that is 30 to the power of 8.
+    let includes = repeated(30, |at| format!("-r {at}.txt\n"));
+    let names: Vec<String> = (0..30).map(|at| format!("{at}.txt")).collect();
+    let contents: Vec<String> = (0..30).map(|at| format!("{includes}package-{at}\n")).collect();
+    let mut files: Vec<(&str, &str)> =
+        names.iter().zip(&contents).map(|(name, content)| (name.as_str(), content.as_str())).collect();
+    files.push(("requirements.txt", "-r 0.txt\n"));
+    let proposal = propose(&files);
+    let fetch = proposal.definition.fetch.join("\n");
+    for at in [0, 7, 29] {
+        assert_eq!(
+            fetch.matches(&format!("package-{at}\n")).count()
+                + fetch.matches(&format!("package-{at} ")).count(),
+            1
+        );
+    }
+}
+
+#[test]
+fn dependency_groups_that_include_each_other_are_read_once() {
+    let include = repeated(30, |at| format!("{{include-group = 'g{at}'}}, "));
+    let groups = repeated(30, |at| format!("g{at} = [{include}'package-{at}']\n"));
+    let pyproject =
+        format!("[project]\nname = 'a'\n[dependency-groups]\ntests = [{include}'pytest']\n{groups}");
+    let proposal = propose(&[("pyproject.toml", &pyproject), ("tests/test_a.py", "")]);
+    let run = &proposal.definition.fetch[1];
+    assert_eq!(run.matches("package-").count(), 30, "{run}");
+}
+
+#[test]
+fn a_repository_with_many_requirements_gets_a_bounded_proposal() {
+    let requirements = repeated(200_000, |at| format!("package-{at}\n"));
+    let proposal = propose(&[("requirements.txt", &requirements)]);
+    let packages = proposal.definition.fetch[0].matches("package-").count();
+    assert!((1_000..=2_000).contains(&packages), "{packages}");
+}
+
+#[test]
+fn a_requirement_that_begins_with_a_dash_is_no_package() {
+    let proposal = propose(&[
+        (
+            "pyproject.toml",
+            "[build-system]\nrequires = ['--index-url=https://a.example', 'hatchling']\n[project]\nname = 'a'\n\
+             dependencies = ['-e .', ' --extra-index-url=https://b.example', 'idna']\n",
+        ),
+        ("tox.ini", "[testenv]\ndeps =\n    --pre\n    py3: --find-links=https://c.example\n    attrs\n"),
+        ("tests/test_a.py", "import pytest\n"),
+    ]);
+    let commands = [&proposal.definition.fetch[..], &proposal.definition.setup[..]].concat().join("\n");
+    assert!(commands.contains("hatchling") && commands.contains("idna attrs pytest"), "{commands}");
+    for option in ["example", "-e .", "--pre"] {
+        assert!(!commands.contains(option), "{option}: {commands}");
+    }
+}
+
+#[test]
+fn names_of_a_repository_cannot_control_the_terminal() {
+    let proposal = propose(&[
+        ("package.json", "{\"scripts\": {\"test\": \"mocha \\u001b[2J\\u202e\"}}"),
+        ("\u{1b}[31m.csproj", ""),
+        (".devcontainer.json", "{\"postCreateCommand\": \"make \\u200b\\u0007\"}"),
+    ]);
+    let sentences = [&proposal.reasons[..], &proposal.questions[..]].concat();
+    assert!(sentences.iter().any(|sentence| sentence.contains("mocha \\u{1b}[2J\\u{202e}")), "{sentences:?}");
+    for sentence in sentences {
+        assert!(!sentence.contains(['\u{1b}', '\u{7}', '\u{200b}', '\u{202e}']), "{sentence:?}");
+    }
+}

@@ -17,6 +17,7 @@ use herma_environments::layers::LayerStore;
 use herma_environments::registries::RegistryAccess;
 use herma_environments::tools::FoundTool;
 use herma_git::{Git, GitDir, NewFile, ObjectFormat, TreeEntry};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
 
 pub(crate) const PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
@@ -109,6 +110,17 @@ impl Bench {
         tools: &[FoundTool],
         registries: &[RegistryAccess],
     ) -> Result<BuiltEnvironment, BuildError> {
+        self.build_unless(&|| false, repository, definition, tools, registries)
+    }
+
+    pub(crate) fn build_unless(
+        &self,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+        repository: &Repository,
+        definition: &EnvironmentDefinition,
+        tools: &[FoundTool],
+        registries: &[RegistryAccess],
+    ) -> Result<BuiltEnvironment, BuildError> {
         let plan = EnvironmentPlan { definition, tools, registries };
         let scratch = tempfile::tempdir_in(self.dir.path()).unwrap();
         let builder = Builder {
@@ -119,7 +131,7 @@ impl Bench {
             run_id: run_id(),
             timeout: self.timeout,
             limits: self.limits,
-            is_cancelled: &|| false,
+            is_cancelled,
             progress: &|step| self.progress.lock().unwrap().push(step),
         };
         builder.build(plan, repository.base(), scratch.path())
@@ -138,4 +150,12 @@ pub(crate) fn definition(text: &str) -> EnvironmentDefinition {
 
 pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+/// Gives up root's power to read and write what permissions forbid, for this thread.
+pub(crate) fn obey_permissions() {
+    let mut sets = capabilities(None).unwrap();
+    sets.effective
+        .remove(CapabilitySet::DAC_OVERRIDE | CapabilitySet::DAC_READ_SEARCH | CapabilitySet::FOWNER);
+    set_capabilities(None, sets).unwrap();
 }

@@ -3,11 +3,19 @@
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
+use std::time::Instant;
 
 use herma_core::{Digest, Timestamp};
 use herma_environments::key::LayerKey;
-use herma_environments::layers::{Acquired, LayerInUse, LayerKind, LayerRecord, LayerStore, copy_tree};
+use herma_environments::layers::{
+    Acquired, LayerInUse, LayerKind, LayerRecord, LayerStore, TreeError, TreeLimits, copy_tree,
+    copy_tree_within, summarize, summarize_within,
+};
+use herma_git::{CheckoutState, ObjectFormat, lay_out};
+
+use crate::kit::Repository;
 
 fn key(of: &str) -> LayerKey {
     LayerKey::from_name(&Digest::of(of.as_bytes()).hex()).unwrap()
@@ -160,7 +168,140 @@ fn a_view_is_a_copy_that_no_link_leads_out_of() {
     let linked = dir.path().join("linked");
     fs::create_dir(&linked).unwrap();
     symlink(&outside, linked.join("node_modules")).unwrap();
-    assert!(copy_tree(&from, &linked).is_err());
+    copy_tree(&from, &linked).unwrap();
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 0);
+    assert!(copy_tree(&from, &linked.join("node_modules")).is_err(), "the target itself is no link");
     fs::set_permissions(from.join("read-only"), fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_truncated_layer_is_built_again() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 6] = [
+        ("truncated", |home| fs::write(home.join("file"), "").unwrap()),
+        ("shortened", |home| fs::write(home.join("file"), "xxx").unwrap()),
+        ("deleted", |home| fs::remove_file(home.join("file")).unwrap()),
+        ("empty", |home| fs::remove_dir_all(home).unwrap()),
+        ("another kind", |home| {
+            fs::remove_file(home.join("file")).unwrap();
+            fs::create_dir(home.join("file")).unwrap();
+        }),
+        ("another mode", |home| {
+            fs::set_permissions(home.join("file"), fs::Permissions::from_mode(0o400)).unwrap();
+        }),
+    ];
+    for (name, damage) in damages {
+        let dir = tempfile::tempdir().unwrap();
+        let store = LayerStore::open(dir.path()).unwrap();
+        let home = build(&store, "a", 1000, 1).home();
+        assert!(store.find(key("a"), at(2)).unwrap().is_some(), "{name}: it is there before");
+        damage(&home);
+        assert!(store.find(key("a"), at(3)).unwrap().is_none(), "{name}: it is used");
+        let rebuilt = build(&store, "a", 1000, 4);
+        assert!(rebuilt.is_intact().unwrap(), "{name}");
+        assert!(matches!(acquire(&store, key("a"), 5), Acquired::Ready(_)), "{name}: it is there again");
+    }
+}
+
+#[test]
+fn a_layer_without_a_metadata_digest_is_built_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LayerStore::open(dir.path()).unwrap();
+    drop(build(&store, "a", 10, 1));
+    let file = dir.path().join(key("a").name()).join("layer.json");
+    let mut record: serde_json::Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    record["tree"].as_object_mut().unwrap().remove("metadata_digest").unwrap();
+    fs::write(&file, record.to_string()).unwrap();
+    assert!(store.find(key("a"), at(2)).unwrap().is_none());
+    assert!(matches!(acquire(&store, key("a"), 3), Acquired::Build(_)));
+}
+
+#[test]
+fn a_layer_is_found_while_others_list_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = LayerStore::open(dir.path()).unwrap();
+    drop(build(&store, "a", 10, 1));
+    let is_done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    store.list().unwrap();
+                }
+            });
+        }
+        let found = (0..300).filter(|second| store.find(key("a"), at(*second)).unwrap().is_some()).count();
+        is_done.store(true, Ordering::Relaxed);
+        assert_eq!(found, 300);
+    });
+}
+
+#[test]
+fn a_view_leaves_the_modes_of_the_checkouts_directories() {
+    let repository = Repository::new(&[("frontend/package.json", "{}")]);
+    let dir = tempfile::tempdir().unwrap();
+    let (layer, checkout) = (dir.path().join("layer"), dir.path().join("checkout"));
+    fs::create_dir_all(layer.join("frontend/node_modules")).unwrap();
+    fs::write(layer.join("frontend/node_modules/a.js"), "layer").unwrap();
+    for (path, mode) in [("frontend", 0o755), ("frontend/node_modules", 0o750)] {
+        fs::set_permissions(layer.join(path), fs::Permissions::from_mode(mode)).unwrap();
+    }
+    fs::create_dir(&checkout).unwrap();
+    lay_out(&repository.git_dir, &repository.entries, &[&checkout]).unwrap();
+    // A umask of 002 leaves directories like this.
+    fs::set_permissions(checkout.join("frontend"), fs::Permissions::from_mode(0o775)).unwrap();
+    let state = CheckoutState::record(checkout.clone(), ObjectFormat::Sha1, repository.entries.clone());
+    copy_tree(&layer, &checkout).unwrap();
+    assert_eq!(state.changed(), Vec::<&herma_core::RepoPath>::new());
+    let mode = |path: &str| fs::metadata(checkout.join(path)).unwrap().permissions().mode() & 0o777;
+    assert_eq!((mode("frontend"), mode("frontend/node_modules")), (0o775, 0o750));
+}
+
+#[test]
+fn a_file_of_the_checkout_wins_over_a_directory_of_the_layer() {
+    let dir = tempfile::tempdir().unwrap();
+    let (layer, checkout) = (dir.path().join("layer"), dir.path().join("checkout"));
+    fs::create_dir_all(layer.join("generated/deep")).unwrap();
+    fs::write(layer.join("generated/deep/file"), "layer").unwrap();
+    fs::write(layer.join("other"), "layer").unwrap();
+    fs::create_dir(&checkout).unwrap();
+    fs::write(checkout.join("generated"), "tracked").unwrap();
+    copy_tree(&layer, &checkout).unwrap();
+    assert_eq!(fs::read_to_string(checkout.join("generated")).unwrap(), "tracked");
+    assert_eq!(fs::read_to_string(checkout.join("other")).unwrap(), "layer");
+}
+
+#[test]
+fn a_tree_above_its_limits_is_refused_with_the_first_path_above_them() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in ["a", "b", "c"] {
+        // Apparent bytes count: the file is a hole.
+        fs::File::create(dir.path().join(name)).unwrap().set_len(1 << 40).unwrap();
+    }
+    fs::hard_link(dir.path().join("c"), dir.path().join("d\u{1b}[2J")).unwrap();
+    let parts = [("home", dir.path())];
+    let few_entries = TreeLimits { max_entries: 2, ..TreeLimits::default() };
+    let too_many = summarize_within(&parts, &few_entries).unwrap_err();
+    assert!(matches!(too_many, TreeError::TooManyEntries { max: 2, .. }), "{too_many}");
+    let large = summarize(&parts).unwrap_err().to_string();
+    assert!(large.contains("`home/a`"), "{large}");
+    let links = TreeLimits { max_bytes: 7 << 39, ..TreeLimits::default() };
+    let error = summarize_within(&parts, &links).unwrap_err();
+    assert!(matches!(&error, TreeError::TooManyBytes { path, .. } if path.starts_with("home")), "{error}");
+    assert!(error.to_string().contains("`home/d\\u{1b}[2J`"), "{error}");
+}
+
+#[test]
+fn a_deadline_and_a_cancellation_end_every_walk() {
+    let dir = tempfile::tempdir().unwrap();
+    fs::write(dir.path().join("file"), "text").unwrap();
+    let to = dir.path().join("to");
+    let late = TreeLimits { deadline: Some(Instant::now()), ..TreeLimits::default() };
+    let cancelled = TreeLimits { is_cancelled: &|| true, ..TreeLimits::default() };
+    let walks = |limits: &TreeLimits<'_>| {
+        let summary = summarize_within(&[("home", dir.path())], limits).map(drop);
+        [summary.unwrap_err(), copy_tree_within(dir.path(), &to, limits).map(drop).unwrap_err()]
+    };
+    assert!(walks(&late).iter().all(|error| matches!(error, TreeError::TimedOut)));
+    assert!(walks(&cancelled).iter().all(|error| matches!(error, TreeError::Cancelled)));
 }

@@ -53,6 +53,19 @@ fn a_failing_test_is_no_missing_part() {
 }
 
 #[test]
+fn a_reason_shows_no_character_that_controls_a_terminal() {
+    let BaseResult::Unrunnable { reason, .. } =
+        run("npm test", 1, "Cannot find module '\u{1b}]0;x\u{7}\u{202e}'")
+    else {
+        panic!("it can run");
+    };
+    assert!(reason.contains("\\u{1b}]0;x\\u{7}\\u{202e}"), "{reason}");
+    let failed = BaseResult::Failed { command: "a\u{1b}b".to_owned(), exit_code: Some(1) };
+    let problem = check(&[failed], ExpectBefore::Pass).unwrap_err().to_string();
+    assert!(problem.contains("a\\u{1b}b"), "{problem}");
+}
+
+#[test]
 fn the_base_must_do_what_the_contract_expects() {
     let (passes, fails) = (run("a", 0, ""), run("b", 1, ""));
     let both = [passes.clone(), fails.clone()];

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use herma_core::environment::Registry;
@@ -28,6 +29,11 @@ impl Operator {
         let file = self.dir.path().join(path);
         fs::create_dir_all(file.parent().unwrap()).unwrap();
         fs::write(file, content).unwrap();
+    }
+
+    fn write_bytes(&self, path: &str, content: &[u8]) {
+        self.write(path, "");
+        fs::write(self.dir.path().join(path), content).unwrap();
     }
 
     fn set(&mut self, name: &str, value: &str) {
@@ -129,4 +135,195 @@ fn commands_inside_use_the_mirror_and_are_offline_afterwards() {
     let settings = |phase| maven.files(phase)[0].content.clone();
     assert!(settings(fetch).contains("<port>3128</port>") && !settings(fetch).contains("<offline>"));
     assert!(settings(Phase::Offline).contains("<offline>true</offline>"));
+}
+
+/// The configuration file of each registry's client.
+const CLIENT_FILES: &[(Registry, &str)] = &[
+    (Registry::Npm, "home/.npmrc"),
+    (Registry::Npm, "etc/npmrc"),
+    (Registry::Pypi, "home/.config/pip/pip.conf"),
+    (Registry::Pypi, "home/.pip/pip.conf"),
+    (Registry::Crates, "home/.cargo/config.toml"),
+    (Registry::Go, "home/.config/go/env"),
+    (Registry::Maven, "home/.m2/settings.xml"),
+    (Registry::Rubygems, "home/.gemrc"),
+    (Registry::Packagist, "home/.config/composer/config.json"),
+    (Registry::Nuget, "home/.nuget/NuGet/NuGet.Config"),
+    (Registry::Debian, "etc/apt/sources.list"),
+    (Registry::Debian, "etc/apt/sources.list.d/own.sources"),
+];
+
+fn is_unreadable(error: &RegistryError) -> bool {
+    matches!(error, RegistryError::Unreadable { .. })
+}
+
+#[test]
+fn configuration_that_cannot_be_read_is_never_the_public_registry() {
+    for (registry, path) in CLIENT_FILES {
+        let name = Path::new(path).file_name().unwrap().to_str().unwrap();
+        let refused = |operator: &Operator, how: &str| {
+            let error = operator.find(*registry).expect_err(how);
+            assert!(is_unreadable(&error), "{path} {how}: {error}");
+            let text = format!("{error} {error:?}");
+            assert!(text.contains(name) || text.contains("cargo's config.toml"), "{path} {how}: {text}");
+            assert!(text.contains("repair the file or remove it"), "{path} {how}: {text}");
+            assert!(!text.contains(CANARY), "{path} {how}: {text}");
+        };
+        let operator = Operator::new();
+        operator.write_bytes(path, format!("{CANARY} \u{e9}").as_bytes().strip_suffix(&[0xa9]).unwrap());
+        refused(&operator, "is not UTF-8");
+
+        let file = operator.dir.path().join(path);
+        fs::write(&file, vec![b'#'; 2 << 20]).unwrap();
+        refused(&operator, "is too large");
+
+        fs::remove_file(&file).unwrap();
+        fs::create_dir(&file).unwrap();
+        refused(&operator, "is a directory");
+
+        fs::remove_dir(&file).unwrap();
+        symlink("/dev/zero", &file).unwrap();
+        refused(&operator, "is a device");
+
+        fs::remove_file(&file).unwrap();
+        symlink("moved-away", &file).unwrap();
+        refused(&operator, "is a link to nothing");
+    }
+}
+
+#[test]
+fn configuration_that_is_malformed_is_never_the_public_registry() {
+    for (registry, path, content) in [
+        (Registry::Crates, "home/.cargo/config.toml", format!("[source.crates-io]\nreplace-with = {CANARY}")),
+        (Registry::Crates, "home/.cargo/config.toml", "[source.crates-io]\nreplace-with = 3\n".to_owned()),
+        (Registry::Crates, "home/.cargo/config.toml", format!("source = '{CANARY}'\n")),
+        (
+            Registry::Packagist,
+            "home/.config/composer/config.json",
+            format!("{{\"repositories\": [\"{CANARY}\""),
+        ),
+        (
+            Registry::Packagist,
+            "home/.config/composer/config.json",
+            format!("{{\"repositories\": \"{CANARY}\"}}"),
+        ),
+        (
+            Registry::Maven,
+            "home/.m2/settings.xml",
+            format!("<mirror><mirrorOf>*</mirrorOf>{CANARY}</mirror>"),
+        ),
+        (Registry::Maven, "home/.m2/settings.xml", format!("<mirror a=\"b\"><url>{CANARY}</url></mirror>")),
+        (
+            Registry::Nuget,
+            "home/.nuget/NuGet/NuGet.Config",
+            format!("<packageSources><add value='{CANARY}'/></packageSources>"),
+        ),
+        (
+            Registry::Nuget,
+            "home/.nuget/NuGet/NuGet.Config",
+            format!("<packageSources><add value=\"{CANARY}\"/>"),
+        ),
+        (Registry::Rubygems, "home/.gemrc", format!(":sources: [{CANARY}]\n")),
+    ] {
+        let operator = Operator::new();
+        operator.write(path, &content);
+        let error = operator.find(registry).expect_err(&content);
+        assert!(is_unreadable(&error), "{content}: {error}");
+        assert!(!format!("{error} {error:?}").contains(CANARY), "{content}: {error}");
+    }
+    let operator = Operator::new();
+    operator.write("etc/apt/sources.list", "deb [trusted=yes] file:/srv/debian bookworm main\n");
+    assert!(matches!(operator.find(Registry::Debian), Err(RegistryError::Unsupported { .. })));
+}
+
+#[test]
+fn the_operators_own_links_and_directories_are_followed() {
+    let mut operator = Operator::new();
+    operator.write("dotfiles/npmrc", "registry=https://npm.corp.example/\n");
+    symlink("../dotfiles/npmrc", operator.host.home.join(".npmrc")).unwrap();
+    assert_eq!(operator.find(Registry::Npm).unwrap().rules(), ["npm.corp.example"]);
+    operator.write("xdg/pip/pip.conf", "[global]\nindex_url: https://py.corp.example/simple\nextra-index-url =\n    https://py2.corp.example/simple\n    https://py3.corp.example/simple\n");
+    operator.write("xdg/go/env", "GOPROXY=https://go.corp.example\n");
+    let xdg = operator.dir.path().join("xdg");
+    operator.set("XDG_CONFIG_HOME", xdg.to_str().unwrap());
+    let rules = ["py.corp.example", "py2.corp.example", "py3.corp.example"];
+    assert_eq!(operator.find(Registry::Pypi).unwrap().rules(), rules);
+    assert_eq!(operator.find(Registry::Go).unwrap().rules(), ["go.corp.example"]);
+    operator.set("PIP_CONFIG_FILE", "/dev/null");
+    assert_eq!(operator.find(Registry::Pypi).unwrap().source, "the public default");
+}
+
+#[test]
+fn a_netrc_that_cannot_be_read_is_a_notice() {
+    let operator = Operator::new();
+    fs::create_dir(operator.host.home.join(".netrc")).unwrap();
+    let notices = operator.find(Registry::Npm).unwrap().notices;
+    assert!(notices.iter().any(|notice| notice.contains("~/.netrc cannot be read")), "{notices:?}");
+}
+
+#[test]
+fn a_client_that_downloads_from_no_registry_gets_no_public_one() {
+    let mut operator = Operator::new();
+    for (list, said) in [
+        ("off", "GOPROXY=off in the variable GOPROXY forbids downloads"),
+        ("direct", "herma cannot know the hosts"),
+        ("direct,https://go.corp.example", "herma cannot know the hosts"),
+        (",", "is not an https address"),
+    ] {
+        operator.set("GOPROXY", list);
+        let error = operator.find(Registry::Go).expect_err(list).to_string();
+        assert!(error.contains(said), "{list}: {error}");
+    }
+    operator.set("GOPROXY", "https://go.corp.example|off,https://never.example");
+    assert_eq!(operator.find(Registry::Go).unwrap().rules(), ["go.corp.example"]);
+
+    for (source, said) in [
+        ("directory = '/srv/vendor'", "crates come from a directory"),
+        ("local-registry = '/srv/vendor'", "crates come from a directory"),
+        ("git = 'https://git.example/'", "crates come from a git repository"),
+        ("replace-with = 'crates-io'", "crates come from sources that replace each other"),
+        ("other = 1", "crates come from a source that is not defined"),
+    ] {
+        let operator = Operator::new();
+        let config = format!("[source.crates-io]\nreplace-with = 'own'\n[source.own]\n{source}\n");
+        operator.write("home/.cargo/config.toml", &config);
+        let error = operator.find(Registry::Crates).expect_err(source).to_string();
+        assert!(error.contains(said) && error.contains("cargo's config.toml"), "{source}: {error}");
+    }
+    let operator = Operator::new();
+    let named =
+        "[source.crates-io]\nreplace-with = 'own'\n[registries.own]\nindex = 'sparse+https://own.example/'\n";
+    operator.write("home/.cargo/config.toml", named);
+    assert_eq!(operator.find(Registry::Crates).unwrap().rules(), ["own.example"]);
+}
+
+#[test]
+fn no_setting_passes_a_credential_on() {
+    let token = format!("gh{}{}", "p_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xY12aB");
+    for (name, value) in [
+        ("GOSUMDB", format!("sum.corp.example+033de0ae+Ac4zctda https://user:{CANARY}@sum.corp.example/")),
+        ("GOSUMDB", format!("sum.corp.example+033de0ae+Ac4zctda https://sum.corp.example/?t={CANARY}")),
+        ("GOSUMDB", format!("https://user:{CANARY}@sum.corp.example")),
+        ("GOPRIVATE", format!("user:{CANARY}@corp.example/*")),
+        ("GONOPROXY", format!("corp.example/{token}")),
+        ("GOPROXY", format!("https://go.corp.example/{token}/")),
+        ("GOPROXY", format!("https://go.corp.example,https://more.corp.example/{token}/")),
+    ] {
+        let mut operator = Operator::new();
+        operator.set(name, &value);
+        let error = operator.find(Registry::Go).expect_err(&value);
+        assert!(matches!(error, RegistryError::Credential { .. }), "{name}: {error}");
+        let text = format!("{error} {error:?}");
+        assert!(!text.contains(CANARY) && !text.contains(&token), "{name}: {text}");
+    }
+    let mut operator = Operator::new();
+    operator.set("GOSUMDB", "sum.corp.example+033de0ae+Ac4zctda ssh://sum.corp.example/");
+    assert!(matches!(operator.find(Registry::Go), Err(RegistryError::Unsupported { .. })));
+    operator.set(
+        "GOSUMDB",
+        "sum.golang.org+033de0ae+Ac4zctda0e5eza+HJyk9SxEdh+s3Ux18htTTAD8OuAn8 https://sum.corp.example/db",
+    );
+    let go = operator.find(Registry::Go).unwrap();
+    let variables = go.variables(Phase::Fetch { proxy_port: None }, None);
+    assert!(variables.iter().any(|(name, value)| name == "GOSUMDB" && value.ends_with("/db")));
 }

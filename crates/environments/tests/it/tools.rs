@@ -4,8 +4,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 
+use herma_destination::Mount;
+use herma_environments::build::JobSettings;
 use herma_environments::tools::{
-    CREDENTIAL_PATHS, HostEnvironment, ManagerPlace, OperatorTool, TOOLS, ToolError, find, find_all,
+    CREDENTIAL_PATHS, HostEnvironment, ManagerPlace, OperatorTool, TOOLS, ToolError, exposes_credentials,
+    find, find_all,
 };
 
 /// A home of its own, with nothing in it.
@@ -202,5 +205,115 @@ fn every_row_says_how_to_install_its_tool_and_is_listed_once() {
         assert!(!row.install.is_empty() && !row.programs.is_empty(), "{}", row.name);
         assert!(TOOLS[..at].iter().all(|other| other.name != row.name), "{}", row.name);
         assert!(row.needs.iter().all(|name| TOOLS.iter().any(|other| other.name == *name)), "{}", row.name);
+    }
+}
+
+#[test]
+fn a_prefix_that_programs_share_shows_the_program_and_its_own_parts() {
+    for prefix in ["", ".local/"] {
+        let mut machine = Machine::new();
+        let program = machine.program(&format!("{prefix}bin/cmake"), "cmake version 3.28.1");
+        for file in ["share/cmake-3.28/Modules/a.cmake", "share/other/canary", "lib/other/canary", "bin/own"]
+        {
+            let file = machine.home().join(prefix).join(file);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "canary-value").unwrap();
+        }
+        machine.put_in_path(program.parent().unwrap());
+        let found = find(&request("cmake"), &machine.host, &[]).unwrap();
+        let mounted: Vec<&Path> = found.mounts.iter().map(|mount| mount.host.as_path()).collect();
+        let own = machine.home().join(prefix).join("share/cmake-3.28");
+        assert_eq!(mounted, [program.as_path(), own.as_path()], "{prefix}");
+        assert_eq!(found.search_path, [program.parent().unwrap()], "{prefix}");
+
+        // The table names no parts of Gradle's own: it needs more than its program.
+        let gradle = machine.program(&format!("{prefix}bin/gradle"), "Gradle 8.5");
+        machine.put_in_path(gradle.parent().unwrap());
+        let refused = find(&request("gradle"), &machine.host, &[]).unwrap_err();
+        assert!(matches!(refused, ToolError::SharedPrefix { .. }), "{prefix}: {refused}");
+        assert!(refused.to_string().contains("a directory of its own"), "{prefix}: {refused}");
+    }
+    // `python3` is a link to the versioned program beside it.
+    let mut machine = Machine::new();
+    let real = machine.program(".local/bin/python3.12", "Python 3.12.1");
+    let script = format!(
+        "#!/bin/sh\ncase \"$*\" in *ersion*) echo Python 3.12.1;; *) echo {}/.local;; esac\n",
+        machine.home().display()
+    );
+    fs::write(&real, script).unwrap();
+    let name = machine.home().join(".local/bin/python3");
+    symlink("python3.12", &name).unwrap();
+    fs::create_dir_all(machine.home().join(".local/lib/python3.12")).unwrap();
+    fs::create_dir_all(machine.home().join(".local/lib/other")).unwrap();
+    machine.put_in_path(name.parent().unwrap());
+    let found = find(&request("python"), &machine.host, &[]).unwrap();
+    let mounted: Vec<&Path> = found.mounts.iter().map(|mount| mount.host.as_path()).collect();
+    assert_eq!(mounted, [&*real, &*name, &*machine.home().join(".local/lib/python3.12")]);
+}
+
+#[test]
+fn credentials_behind_links_and_hermas_own_home_are_not_mounted() {
+    let machine = Machine::new();
+    let mount = |path: &Path| Mount { host: path.to_owned(), inside: path.to_owned() };
+    let elsewhere = tempfile::tempdir().unwrap();
+    let elsewhere = elsewhere.path().canonicalize().unwrap();
+    fs::create_dir_all(elsewhere.join("keys/deep")).unwrap();
+    symlink(elsewhere.join("keys"), machine.home().join(".ssh")).unwrap();
+    for path in ["", "keys", "keys/deep"].map(|path| elsewhere.join(path)) {
+        let found = exposes_credentials(&mount(&path), machine.home());
+        assert!(found.is_some(), "{}", path.display());
+    }
+    assert_eq!(exposes_credentials(&mount(Path::new("/usr/include")), machine.home()), None);
+    for path in [".local/share", ".local/share/keyrings", ".local/state", ".claude", ".password-store/a"] {
+        let path = machine.home().join(path);
+        assert!(exposes_credentials(&mount(&path), machine.home()).is_some(), "{}", path.display());
+    }
+    // A home of herma that the operator chose.
+    let program = machine.program("herma-home/tools/tool", "tool 1.0");
+    let own = OperatorTool {
+        name: "tool".to_owned(),
+        path: program.clone(),
+        mounts: Vec::new(),
+        env: std::collections::BTreeMap::new(),
+    };
+    let own = std::slice::from_ref(&own);
+    assert!(find(&request("tool"), &machine.host, own).is_ok());
+    let link = machine.home().join("link");
+    symlink(machine.home().join("herma-home"), &link).unwrap();
+    for home in [machine.home().join("herma-home"), link] {
+        let host = HostEnvironment { never_mounted: vec![home], ..machine.host.clone() };
+        let refused = find(&request("tool"), &host, own).unwrap_err();
+        assert!(matches!(refused, ToolError::Credentials { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn a_program_that_never_stops_talking_is_no_tool() {
+    let mut machine = Machine::new();
+    let program = machine.program("opt/bin/cmake", "");
+    fs::write(&program, "#!/bin/sh\nwhile :; do echo cmake version; done\n").unwrap();
+    machine.put_in_path(program.parent().unwrap());
+    assert!(matches!(find(&request("cmake"), &machine.host, &[]), Err(ToolError::Missing { .. })));
+    // Java has its version on standard error.
+    fs::write(&program, "#!/bin/sh\necho 'cmake version 3.1' >&2\n").unwrap();
+    assert_eq!(find(&request("cmake"), &machine.host, &[]).unwrap().version, "3.1");
+}
+
+#[test]
+fn no_debug_output_has_the_value_of_a_variable() {
+    let machine = Machine::new();
+    let variables = || std::iter::once(("TOKEN".to_owned(), "canary-value".to_owned()));
+    let own = OperatorTool {
+        name: "tool".to_owned(),
+        path: machine.program("opt/tool", "tool 1.0"),
+        mounts: Vec::new(),
+        env: variables().collect(),
+    };
+    let host = HostEnvironment { variables: variables().collect(), ..machine.host.clone() };
+    let found = find(&request("tool"), &host, std::slice::from_ref(&own)).unwrap();
+    assert_eq!(found.env, variables().collect::<Vec<_>>());
+    let settings = JobSettings { env: found.env.clone(), ..JobSettings::default() };
+    for text in [format!("{host:?}"), format!("{own:?}"), format!("{found:?}"), format!("{settings:?}")] {
+        assert!(text.contains("TOKEN") && !text.contains("canary-value"), "{text}");
     }
 }

@@ -1,5 +1,7 @@
 //! The packages that a Python project and its tests need.
 
+use std::collections::HashSet;
+
 use super::super::RepositoryFiles;
 
 /// Files that list the packages of tests, the most specific first.
@@ -45,8 +47,11 @@ const PYTEST_PLUGINS: &[(&str, &str)] = &[
 ];
 /// Files that configure pytest.
 const PYTEST_CONFIG: [&str; 4] = ["pyproject.toml", "setup.cfg", "tox.ini", "pytest.ini"];
-/// How many test files are read.
+/// How many test files are read, and how many bytes of them.
 const MAX_TESTS_READ: usize = 400;
+const MAX_TEST_BYTES: usize = 16 << 20;
+/// How many packages are proposed, for building and for running each. More do not fit into a command.
+const MAX_REQUIREMENTS: usize = 2_000;
 
 /// The packages to install.
 #[derive(Debug, Default)]
@@ -58,6 +63,8 @@ pub(super) struct Requirements {
     pub(super) uses_pytest: bool,
     pub(super) uses_scm_version: bool,
     pub(super) reasons: Vec<String>,
+    /// The names of the packages in `run`.
+    names: HashSet<String>,
 }
 
 impl Requirements {
@@ -81,7 +88,7 @@ impl Requirements {
         // Editable installations need more than the backend itself.
         let needs_editables =
             declared.iter().any(|name| name.starts_with("hatchling") || name.starts_with("pdm-backend"));
-        self.build = declared;
+        self.build = declared.into_iter().filter(|each| !is_option(each)).take(MAX_REQUIREMENTS).collect();
         if is_setuptools {
             self.add_build("setuptools");
             self.add_build("wheel");
@@ -108,13 +115,13 @@ impl Requirements {
         self.add_all(ini_list(&config, "options", "install_requires"));
         if let Some(text) = files.read("requirements.txt") {
             self.reasons.push("its dependencies come from requirements.txt".to_owned());
-            self.add_all(requirement_lines(files, "requirements.txt", &text, 0));
+            self.add_all(requirement_lines(files, "requirements.txt", text));
         }
     }
 
     fn read_test_dependencies(&mut self, files: &RepositoryFiles, pyproject: &toml::Table) {
         for name in TEST_GROUPS {
-            let group = dependency_group(pyproject, name, 0);
+            let group = dependency_group(pyproject, name);
             let extra = strings(at(pyproject, &["project", "optional-dependencies", name]));
             let of_poetry = poetry(at(pyproject, &["tool", "poetry", "group", name, "dependencies"]));
             let of_setup =
@@ -129,7 +136,7 @@ impl Requirements {
         if let Some(path) = files.first(&TEST_FILES) {
             let text = files.read(path).unwrap_or_default();
             self.reasons.push(format!("the packages of its tests come from {path}"));
-            self.add_all(requirement_lines(files, path, &text, 0));
+            self.add_all(requirement_lines(files, path, text));
             return;
         }
         let tox = ini_list(&files.read("tox.ini").unwrap_or_default(), "testenv", "deps");
@@ -139,7 +146,7 @@ impl Requirements {
                 match line.strip_prefix("-r").map(|path| path.trim().replace("{toxinidir}/", "")) {
                     Some(path) => {
                         let text = files.read(&path).unwrap_or_default();
-                        self.add_all(requirement_lines(files, &path, &text, 0));
+                        self.add_all(requirement_lines(files, &path, text));
                     }
                     None => self.add_all(vec![line.rsplit(": ").next().unwrap_or_default().to_owned()]),
                 }
@@ -149,8 +156,13 @@ impl Requirements {
 
     /// Reads the imports of the tests and the configuration of pytest.
     fn read_tests(&mut self, files: &RepositoryFiles, tests: &[&str]) {
+        let mut bytes = 0;
         for path in tests.iter().take(MAX_TESTS_READ) {
             let text = files.read(path).unwrap_or_default();
+            bytes += text.len();
+            if bytes > MAX_TEST_BYTES {
+                break;
+            }
             for (module, package) in TEST_MODULES {
                 let imports = [format!("import {module}"), format!("from {module}")];
                 let uses = text.lines().any(|line| {
@@ -173,16 +185,12 @@ impl Requirements {
         if in_config && !tests.is_empty() {
             self.add("pytest", "pytest is configured");
         }
-        self.uses_pytest = self.run.iter().any(|known| package_name(known) == "pytest");
+        self.uses_pytest = self.names.contains("pytest");
         if self.uses_pytest {
+            let config: Vec<&String> = config.iter().filter(|text| text.contains("pytest")).collect();
             for (option, plugin) in PYTEST_PLUGINS {
-                if config.iter().any(|text| {
-                    text.lines().any(|line| {
-                        !line.trim_start().starts_with('#')
-                            && line.contains(option)
-                            && text.contains("pytest")
-                    })
-                }) {
+                let has_option = |line: &str| !line.trim_start().starts_with('#') && line.contains(option);
+                if config.iter().any(|text| text.lines().any(has_option)) {
                     self.add(plugin, &format!("pytest's configuration has `{}`", option.trim()));
                 }
             }
@@ -190,20 +198,25 @@ impl Requirements {
     }
 
     fn add(&mut self, package: &str, why: &str) {
-        if !self.run.iter().any(|known| package_name(known) == package.to_ascii_lowercase()) {
+        if self.names.insert(package_name(package)) {
             self.run.push(package.to_owned());
             self.reasons.push(format!("{why}: {package} is installed"));
         }
     }
 
-    fn add_all(&mut self, names: Vec<String>) {
-        for name in names {
-            let known = |other: &String| package_name(other) == package_name(&name);
-            if !self.run.iter().any(known) {
-                self.run.push(name);
+    fn add_all(&mut self, requirements: Vec<String>) {
+        for requirement in requirements {
+            let is_full = self.run.len() >= MAX_REQUIREMENTS;
+            if !is_full && !is_option(&requirement) && self.names.insert(package_name(&requirement)) {
+                self.run.push(requirement);
             }
         }
     }
+}
+
+/// Whether pip would read a requirement as an option, such as `--index-url`.
+fn is_option(requirement: &str) -> bool {
+    requirement.trim_start().starts_with('-')
 }
 
 /// The name of a requirement, in lower case with dashes.
@@ -223,15 +236,19 @@ fn strings(value: Option<&toml::Value>) -> Vec<String> {
     list.into_iter().flatten().filter_map(|each| each.as_str().map(ToOwned::to_owned)).collect()
 }
 
-/// A group of PEP 735, with the groups that it includes.
-fn dependency_group(pyproject: &toml::Table, name: &str, depth: usize) -> Vec<String> {
-    let group = at(pyproject, &["dependency-groups", name]).and_then(toml::Value::as_array);
+/// A group of PEP 735, with the groups that it includes, each once.
+fn dependency_group(pyproject: &toml::Table, name: &str) -> Vec<String> {
+    let mut visited = HashSet::from([name.to_owned()]);
+    let mut pending = vec![name.to_owned()];
     let mut found = Vec::new();
-    for each in group.into_iter().flatten().filter(|_| depth < 8) {
-        match (each.as_str(), each.get("include-group").and_then(toml::Value::as_str)) {
-            (Some(requirement), _) => found.push(requirement.to_owned()),
-            (None, Some(other)) => found.extend(dependency_group(pyproject, other, depth + 1)),
-            (None, None) => {}
+    while let Some(name) = pending.pop() {
+        let group = at(pyproject, &["dependency-groups", &name]).and_then(toml::Value::as_array);
+        for each in group.into_iter().flatten() {
+            match (each.as_str(), each.get("include-group").and_then(toml::Value::as_str)) {
+                (Some(requirement), _) => found.push(requirement.to_owned()),
+                (None, Some(other)) if visited.insert(other.to_owned()) => pending.push(other.to_owned()),
+                (None, _) => {}
+            }
         }
     }
     found
@@ -247,26 +264,35 @@ fn poetry(value: Option<&toml::Value>) -> Vec<String> {
     names.map(|(name, _)| name.clone()).collect()
 }
 
-/// The lines of a requirements file, with those of files that it includes. Paths, URLs and options are passed over.
-fn requirement_lines(files: &RepositoryFiles, path: &str, text: &str, depth: usize) -> Vec<String> {
+/// The lines of a requirements file, with those of files that it includes, each once. Paths, URLs and options are passed over.
+fn requirement_lines(files: &RepositoryFiles, path: &str, text: String) -> Vec<String> {
+    let mut visited = HashSet::from([path.to_owned()]);
+    let mut pending = vec![(path.to_owned(), text)];
     let mut found = Vec::new();
-    for line in text.lines() {
-        let line = line.split(" #").next().unwrap_or_default().trim();
-        if let Some(other) = line.strip_prefix("-r ").filter(|_| depth < 8) {
-            let dir = path.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
-            let other = format!("{dir}{}", other.trim());
-            found.extend(
-                files
-                    .read(&other)
-                    .into_iter()
-                    .flat_map(|text| requirement_lines(files, &other, &text, depth + 1)),
-            );
-        } else if line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains("://") {
-            // Hashes pin files of one platform.
-            let requirement = line.split(" --hash").next().unwrap_or_default().trim_end_matches('\\').trim();
-            found.push(requirement.to_owned());
+    while let Some((path, text)) = pending.pop() {
+        for line in text.lines() {
+            let line = line.split(" #").next().unwrap_or_default().trim();
+            if let Some(other) = line.strip_prefix("-r ") {
+                let dir = path.rsplit_once('/').map_or(String::new(), |(dir, _)| format!("{dir}/"));
+                let other = format!("{dir}{}", other.trim());
+                if !visited.contains(&other)
+                    && let Some(text) = files.read(&other)
+                {
+                    visited.insert(other.clone());
+                    pending.push((other, text));
+                }
+            } else if line.starts_with(|c: char| c.is_ascii_alphanumeric()) && !line.contains("://") {
+                // Hashes pin files of one platform.
+                let requirement =
+                    line.split(" --hash").next().unwrap_or_default().trim_end_matches('\\').trim();
+                found.push(requirement.to_owned());
+            }
+        }
+        if found.len() >= MAX_REQUIREMENTS {
+            break;
         }
     }
+    found.truncate(MAX_REQUIREMENTS);
     found
 }
 
