@@ -6,6 +6,7 @@ mod approvers;
 mod destinations;
 mod egress;
 mod engines;
+mod environments;
 mod ladder;
 mod models;
 mod outcome;
@@ -34,6 +35,9 @@ pub use self::egress::{
     GrantItem,
 };
 pub use self::engines::{EngineRow, EnginesOutput, InstalledOutput};
+pub use self::environments::{
+    EnvironmentBuiltOutput, EnvironmentLayerOutput, EnvironmentsOutput, EnvironmentsPrunedOutput, LayerRow,
+};
 pub use self::ladder::{LadderOutput, ProofsOutput};
 pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};

@@ -7,6 +7,7 @@ mod compare;
 mod destination;
 mod egress;
 mod engines;
+mod env;
 mod ladder;
 mod outcome;
 mod policy;
@@ -30,6 +31,7 @@ pub use self::compare::Compare;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
+pub use self::env::{Env, EnvBuild};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
@@ -124,6 +126,9 @@ pub enum Command {
     /// Verify the trust chain, or start it for an older home
     #[command(subcommand)]
     Trust(Trust),
+    /// Build, list and remove environments: the tools and packages that a project's tests need
+    #[command(subcommand)]
+    Env(Env),
     /// Show, test and change the hosts that runs may reach
     #[command(subcommand)]
     Egress(Egress),

@@ -14,6 +14,7 @@ mod diff;
 mod doctor;
 mod egress;
 mod engines;
+mod env;
 mod init;
 pub(crate) mod inside;
 mod ladder;
@@ -80,6 +81,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Trust(command) => trust::trust(command, environment, screen),
+        Command::Env(command) => env::env(command, environment, screen),
         Command::Egress(command) => egress::egress(command, environment, screen),
         Command::Policy(command) => policy::policy(command, environment, screen),
         Command::Router(args) => router::router(args, environment, screen),

@@ -12,6 +12,7 @@ use herma_core::Fault;
 use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
 use herma_engines::{env, fake};
+use herma_environments::tools::CLIENT_VARIABLES;
 use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
 use herma_home::{HomeError, HomePlace};
 
@@ -79,6 +80,14 @@ pub const VARIABLES: &[Variable] = &[
         name: "DOCKER_HOST",
         what: "where Docker listens, for the destination `docker`: a Unix socket of this machine, as in \
                `unix:///var/run/docker.sock`, which it is if this is not set",
+    },
+    Variable {
+        name: "GOPROXY, PIP_INDEX_URL, JAVA_HOME, …",
+        what: "registries and installations of tools, as package managers and version managers read them, for \
+               [environments](environments.md): `npm_config_registry`, `PIP_INDEX_URL`, `PIP_EXTRA_INDEX_URL`, `PIP_CONFIG_FILE`, \
+               `UV_DEFAULT_INDEX`, `UV_INDEX_URL`, `CARGO_HOME`, `GOPROXY`, `GOSUMDB`, `GONOSUMDB`, `GOPRIVATE`, `GONOPROXY`, and \
+               `JAVA_HOME`, `GOROOT`, `DOTNET_ROOT`, `NVM_DIR`, `FNM_DIR`, `VOLTA_HOME`, `MISE_DATA_DIR`, `ASDF_DATA_DIR`, \
+               `PYENV_ROOT`, `RBENV_ROOT`, `RUSTUP_HOME`, `SDKMAN_DIR`",
     },
     Variable {
         name: "HERMA_LOG",
@@ -163,9 +172,19 @@ impl Environment {
         let secrets = SecretSource(Arc::new(EnvironmentLookup));
         let text = |name: &str| set(name).map(|value| value.to_string_lossy().into_owned());
         let docker_host = text("DOCKER_HOST");
+        let client_variables =
+            CLIENT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect();
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
         Ok(Self {
-            settings: Settings { home, herma, user_home, search_path, secrets, docker_host },
+            settings: Settings {
+                home,
+                herma,
+                user_home,
+                search_path,
+                secrets,
+                docker_host,
+                client_variables,
+            },
             color,
             user,
             log: text("HERMA_LOG"),

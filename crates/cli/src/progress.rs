@@ -60,6 +60,10 @@ impl Progress for Live {
         self.bar.set_message("");
     }
 
+    fn note(&self, text: &str) {
+        self.bar.set_message(safe(text).chars().filter(|c| *c != '\n').collect::<String>());
+    }
+
     fn event(&self, kind: EventType, note: &str) {
         if matches!(kind, EventType::EngineMessage | EventType::ToolEvaluated) {
             let line: String = safe(note).chars().filter(|c| *c != '\n').take(60).collect();
@@ -85,6 +89,13 @@ impl Progress for Plain<'_> {
         if !self.screen.is_json() {
             let elapsed = self.started.elapsed().as_secs_f32();
             self.screen.note(format_args!("{elapsed:6.2}s  {}", phase(step)));
+        }
+    }
+
+    fn note(&self, text: &str) {
+        if !self.screen.is_json() {
+            let elapsed = self.started.elapsed().as_secs_f32();
+            self.screen.note(format_args!("{elapsed:6.2}s    {}", safe(text)));
         }
     }
 }

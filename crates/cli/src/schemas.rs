@@ -4,6 +4,7 @@ use herma_core::admission::{EngineDraft, ModelDraft, SignedAdmission, TargetDraf
 use herma_core::approver::ApproverRecord;
 use herma_core::comparison::Comparison;
 use herma_core::contract::Terms;
+use herma_core::environment::EnvironmentRecord;
 use herma_core::outcome::Outcome;
 use herma_core::signed::Signed;
 use herma_core::step::TraceLine;
@@ -46,6 +47,23 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace", what: "a line of trace.jsonl", make: || schema_for!(TraceLine) },
     Published { name: "decision", what: "decision.json", make: || schema_for!(Decision) },
     Published { name: "confinement", what: "confinement.json", make: || schema_for!(Confinement) },
+    Published { name: "environment", what: "environment.json", make: || schema_for!(EnvironmentRecord) },
+    Published { name: "environments", what: "`env list`", make: || schema_for!(output::EnvironmentsOutput) },
+    Published {
+        name: "environment-layer",
+        what: "`env show`",
+        make: || schema_for!(output::EnvironmentLayerOutput),
+    },
+    Published {
+        name: "environment-built",
+        what: "`env build`",
+        make: || schema_for!(output::EnvironmentBuiltOutput),
+    },
+    Published {
+        name: "environments-pruned",
+        what: "`env prune`",
+        make: || schema_for!(output::EnvironmentsPrunedOutput),
+    },
     Published { name: "router", what: "`router`", make: || schema_for!(output::RouterOutput) },
     Published {
         name: "router-check",

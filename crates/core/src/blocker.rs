@@ -66,6 +66,10 @@ blockers! {
     DisallowedFile "disallowed_file" Fail
         "The engine changed something outside the allowed paths, or on a forbidden path."
         "Look at the changed files in the report. Widen allowed_paths only if the change belongs to the task.";
+    EnvironmentChanged "environment_changed" Fail
+        "The engine changed a file that decides what the environment contains, such as a manifest or a lock file."
+        "Keep dependencies out of the task, or set `rebuild: true` in the contract's `environment`: herma then fetches for the \
+         changed files.";
     UnsupportedPath "unsupported_path" Fail
         "The engine left a path that herma or git cannot handle, such as one that is too long."
         "Look at path_violations in the report: the engine has to remove or rename what it lists.";
@@ -112,6 +116,16 @@ blockers! {
     MissingTestCommand "missing_test_command" Blocked
         "A verification command could not be found where verification runs."
         "Install it, name it in `toolchains`, or correct the command in `verify`.";
+    ToolMissing "tool_missing" Blocked
+        "A tool of the contract's environment is not on this machine, or has another version."
+        "Install the version that the contract asks for, or correct `tools` in its `environment`.";
+    EnvironmentFailed "environment_failed" Blocked
+        "The contract's environment could not be built."
+        "Read environment.json in the bundle for the command and its last lines. `herma env build CONTRACT` builds it without a run.";
+    VerificationUnrunnable "verification_unrunnable" Blocked
+        "A verification command cannot run on the untouched base, or the base does not do what `expect_before` says."
+        "Read the reason in environment.json in the bundle; add the missing tool or package to the contract's `environment`, or \
+         correct `verify`.";
     ReviewerRejected "reviewer_rejected" Blocked
         "The engine's own reviewer rejected the work."
         "Read engine/stdout.log in the bundle.";

@@ -14,11 +14,12 @@ pub use fields::{
 };
 pub(crate) use fields::{check_name, checked_text};
 pub use parse::{BadContract, MAX_BYTES};
-pub use template::template;
+pub use template::{FirstContract, first_contract, template};
 
 use crate::capability::Capability;
 use crate::digest::Digest;
 use crate::engine::DestinationKind;
+use crate::environment::{EnvironmentDefinition, ExpectBefore};
 use crate::stage::{MutationScope, Stage};
 
 /// A contract as it was written: front matter and brief.
@@ -93,9 +94,21 @@ pub struct Terms {
     /// Engine capabilities without which the run is blocked.
     #[serde(default)]
     pub needs: Vec<Capability>,
+    /// The tools, packages and commands that make the project's own tests run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentDefinition>,
+    /// The expected result of the verification commands on the base, before the engine starts.
+    #[serde(default, skip_serializing_if = "ExpectBefore::is_any")]
+    pub expect_before: ExpectBefore,
 }
 
 impl Terms {
+    /// Whether the verification commands run on the base before the engine starts.
+    #[must_use]
+    pub fn has_preflight(&self) -> bool {
+        self.environment.is_some() || !self.expect_before.is_any()
+    }
+
     /// The scope that a run of this contract may change. Below stage 4 it is a copy, whatever the target is.
     #[must_use]
     pub fn mutation_scope(&self) -> MutationScope {

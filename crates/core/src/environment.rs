@@ -2,6 +2,7 @@
 
 mod fields;
 mod parse;
+mod record;
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,10 @@ pub use fields::{
     CachePattern, ExpectBefore, History, InputPattern, Registry, SetupOn, ToolRequest, ToolVersion,
 };
 pub use parse::{BadEnvironment, DefinitionRules, MAX_BYTES};
+pub use record::{
+    BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
+    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RegistryDecision, ToolRecord,
+};
 
 use crate::digest::Digest;
 

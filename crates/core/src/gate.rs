@@ -39,11 +39,15 @@ pub enum Gate {
     ProviderResponseShape,
     /// Nothing inside the destination reaches what it must not reach.
     Confinement,
+    /// The contract's environment is built.
+    Environment,
+    /// The verification commands can run on the base, with the result that the contract expects.
+    Preflight,
 }
 
 impl Gate {
     /// Every gate, in order of evaluation.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::ContractComplete,
         Self::EngineRegistered,
         Self::EngineEnabled,
@@ -59,12 +63,21 @@ impl Gate {
         Self::EngineIdentity,
         Self::ProviderResponseShape,
         Self::Confinement,
+        Self::Environment,
+        Self::Preflight,
     ];
 
     /// Whether evaluating it starts a process inside the destination. Those come last, and only if all others hold.
     #[must_use]
     pub fn has_effects(self) -> bool {
-        matches!(self, Self::EngineIdentity | Self::ProviderResponseShape | Self::Confinement)
+        matches!(
+            self,
+            Self::EngineIdentity
+                | Self::ProviderResponseShape
+                | Self::Confinement
+                | Self::Environment
+                | Self::Preflight
+        )
     }
 
     /// The name as it is written in files and on the screen.
@@ -86,6 +99,8 @@ impl Gate {
             Self::EngineIdentity => "engine_identity",
             Self::ProviderResponseShape => "provider_response_shape",
             Self::Confinement => "confinement",
+            Self::Environment => "environment",
+            Self::Preflight => "preflight",
         }
     }
 }

@@ -17,6 +17,7 @@ use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 pub use crate::egress::{EgressMode, EgressUse};
 use crate::engine::{DestinationKind, EngineExit, EngineName};
+pub use crate::environment::{BaseResult, EnvironmentUse};
 use crate::id::RunId;
 pub use crate::landing::{LandedIn, LandingRecord};
 use crate::path::RepoPath;
@@ -112,6 +113,12 @@ pub struct Report {
     pub forbidden_actions_attempted: Vec<Action>,
     /// Whether all events that such a run must leave are there, in order.
     pub required_events_passed: bool,
+    /// The environment of the run; none where the contract has none, or where it was not built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentUse>,
+    /// How the verification commands ended on the untouched base, before the engine started.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub verify_before: Vec<BaseResult>,
     /// The verification commands and how each ended.
     pub verification: Vec<Verification>,
     /// The same commands with the tests, and the files that decide what verification does, as they were, where the engine

@@ -6,9 +6,10 @@ mod rules;
 
 use std::fmt;
 
+pub use herma_core::environment::BaseResult;
 use herma_core::environment::ExpectBefore;
+use herma_core::visible::visible_line;
 use herma_destination::{Exit, LimitName};
-use serde::{Deserialize, Serialize};
 
 pub use cache::{PreflightCache, PreflightKey};
 
@@ -23,33 +24,6 @@ pub struct BaseRun<'a> {
     pub exceeded: Option<LimitName>,
     /// The last lines that it printed.
     pub last_lines: &'a [String],
-}
-
-/// The judgement of one command.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "result", rename_all = "snake_case", deny_unknown_fields)]
-pub enum BaseResult {
-    /// It passed.
-    Passed {
-        /// The command.
-        command: String,
-    },
-    /// It ran and failed.
-    Failed {
-        /// The command.
-        command: String,
-        /// Its exit code.
-        exit_code: Option<i32>,
-    },
-    /// It could not run.
-    Unrunnable {
-        /// The command.
-        command: String,
-        /// The likely reason.
-        reason: String,
-        /// The fix.
-        fix: String,
-    },
 }
 
 /// Why a run does not start.
@@ -77,13 +51,15 @@ impl fmt::Display for PreflightProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unrunnable { command, reason, fix } => {
+                let (command, reason) = (visible_line(command), visible_line(reason));
                 write!(f, "`{command}` cannot run on the base: {reason}; {fix}")
             }
             Self::Unexpected { expected: ExpectBefore::Fail, .. } => f.write_str(
                 "`expect_before: fail`, and every command passes on the base: there is nothing to fix",
             ),
             Self::Unexpected { commands, .. } => {
-                write!(f, "`expect_before: pass`, and the base fails `{}`", commands.join("`, `"))
+                let commands = visible_line(&commands.join("`, `"));
+                write!(f, "`expect_before: pass`, and the base fails `{commands}`")
             }
         }
     }

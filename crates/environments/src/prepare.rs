@@ -38,6 +38,16 @@ impl PreparedEnvironment {
         Ok(Self { definition, tools, registries })
     }
 
+    /// The same where an image brings the tools: only the registries are looked for.
+    pub fn find_registries(
+        definition: EnvironmentDefinition,
+        clients: &ClientConfiguration<'_>,
+    ) -> Result<Self, PrepareError> {
+        let find = |registry| RegistryAccess::find(registry, clients);
+        let registries = definition.registries.iter().copied().map(find).collect::<Result<_, _>>()?;
+        Ok(Self { definition, tools: Vec::new(), registries })
+    }
+
     /// The plan of a build.
     #[must_use]
     pub fn plan(&self) -> EnvironmentPlan<'_> {

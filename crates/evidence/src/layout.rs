@@ -16,6 +16,8 @@ pub const TEST_LOG: &str = "test.log";
 pub const DECISION: &str = "decision.json";
 /// The contract as it was written.
 pub const CONTRACT: &str = "contract.md";
+/// How the environment was built, and what the verification commands did on the base. Only runs with one have it.
+pub const ENVIRONMENT: &str = "environment.json";
 /// The results of the confinement probes.
 pub const CONFINEMENT: &str = "confinement.json";
 /// The calls to models that the router saw, one a line.
@@ -56,5 +58,5 @@ pub fn is_known(name: &str) -> bool {
 /// Whether the report lists a file of this name among its artifacts.
 #[must_use]
 pub fn is_artifact(name: &str) -> bool {
-    EXPECTED.contains(&name)
+    EXPECTED.contains(&name) || name == ENVIRONMENT
 }

@@ -7,7 +7,8 @@ use herma_core::Report;
 use herma_core::blocker::Blocker;
 use herma_core::capability::{Capability, Support};
 use herma_core::report::{
-    ChangedFile, ChildrenUse, EgressUse, ModelToolCalls, ToolUse, Usage, Verification, VerificationStatus,
+    BaseResult, ChangedFile, ChildrenUse, EgressUse, EnvironmentUse, ModelToolCalls, ToolUse, Usage,
+    Verification, VerificationStatus,
 };
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
@@ -48,12 +49,34 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     if let Some(used) = &report.tools {
         writeln!(out, "| tool calls | {} |", tools(used))?;
     }
+    if let Some(used) = &report.environment {
+        writeln!(out, "| environment | {} |", environment(used))?;
+    }
+    if !report.verify_before.is_empty() {
+        writeln!(out, "| verification on the base | {} |", base_results(&report.verify_before))?;
+    }
     writeln!(out, "| started | {} |", report.run_started_at)?;
     writeln!(out, "| herma | {} |", cell(&report.herma_version))?;
     blockers(report, out)?;
     changes(report, out)?;
     verification(report, out)?;
     files(report, out)
+}
+
+fn environment(used: &EnvironmentUse) -> String {
+    let rebuilt = used.rebuilt.as_ref().map(|used| format!("; built again for the patch: {}", used.tree));
+    format!("{}; files {}{}", used.definition, used.tree, rebuilt.unwrap_or_default())
+}
+
+fn base_results(results: &[BaseResult]) -> String {
+    let each = results.iter().map(|result| match result {
+        BaseResult::Passed { command } => format!("`{}` passes", cell(command)),
+        BaseResult::Failed { command, .. } => format!("`{}` fails", cell(command)),
+        BaseResult::Unrunnable { command, reason, .. } => {
+            format!("`{}` cannot run: {}", cell(command), cell(reason))
+        }
+    });
+    each.collect::<Vec<_>>().join("; ")
 }
 
 fn needs(needs: &BTreeMap<Capability, Support>) -> String {

@@ -6,6 +6,7 @@ mod children;
 mod confinement;
 mod content;
 mod egress;
+mod environment;
 mod events;
 mod fields;
 mod identity;

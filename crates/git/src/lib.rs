@@ -34,4 +34,4 @@ pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::{NotPlain, is_plain};
 pub use source::{SourceRepo, SourceState, StatusSummary};
 pub use tree_entry::TreeEntry;
-pub use walk::{WalkResult, walk};
+pub use walk::{WalkResult, walk, walk_without};

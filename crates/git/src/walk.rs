@@ -1,6 +1,6 @@
 //! herma's own walk over a work tree: beneath its root, through no symlink, without git.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -47,6 +47,15 @@ const MAX_PATH_BYTES: usize = 4095;
 /// A file that vanishes or changes its type during the walk is an error: every process that could write should be
 /// dead.
 pub fn walk(root: &Path, format: ObjectFormat) -> Result<WalkResult, GitError> {
+    walk_without(root, format, &BTreeSet::new())
+}
+
+/// The same without these files and links, which are not hashed. A nested repository that holds one of them is passed over too.
+pub fn walk_without(
+    root: &Path,
+    format: ObjectFormat,
+    passed_over: &BTreeSet<RepoPath>,
+) -> Result<WalkResult, GitError> {
     let fail = |doing: &'static str| {
         move |e: Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
     };
@@ -54,6 +63,8 @@ pub fn walk(root: &Path, format: ObjectFormat) -> Result<WalkResult, GitError> {
     let mut found = WalkResult::default();
     let mut files = Vec::new();
     list(&root_dir, root, &mut found, &mut files)?;
+    files.retain(|(path, _)| !passed_over.contains(path));
+    found.nested_repositories.retain(|directory| !holds_one(directory, passed_over));
     let hash = |(path, is_link): &(RepoPath, bool)| hash_one(root_dir.as_fd(), root, format, path, *is_link);
     for file in parallel::map(&files, hash)? {
         let entry = match file.content {
@@ -74,6 +85,16 @@ pub fn walk(root: &Path, format: ObjectFormat) -> Result<WalkResult, GitError> {
         found.entries.insert(file.path, entry);
     }
     Ok(found)
+}
+
+fn holds_one(directory: &RepoPath, files: &BTreeSet<RepoPath>) -> bool {
+    let is_below = |path: &RepoPath| {
+        path.as_bytes().strip_prefix(directory.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+    };
+    files
+        .range(directory..)
+        .take_while(|path| path.as_bytes().starts_with(directory.as_bytes()))
+        .any(is_below)
 }
 
 /// Lists everything below the root; regular files and symlinks go to `files`.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use herma_core::RepoPath;
 use herma_core::event::PatchApplied;
 use herma_core::report::ChangedFile;
+use herma_environments::inputs::cached;
 use herma_evidence::Redactor;
-use herma_git::{ControlFiles, walk};
+use herma_git::{ControlFiles, walk, walk_without};
 use herma_rules::TreeFacts;
 use herma_rules::VerificationFiles;
 use herma_rules::test_files::looks_like_test;
@@ -35,15 +36,20 @@ impl StepResult for Collected {
     const KEY: &'static str = "collected";
 }
 
-/// Walks the workspace, records the result as one commit, and returns it with the input of the path rules.
+/// Walks the workspace, records the result as one commit, and returns it with the input of the path rules. Files of the environment
+/// are not the agent's.
 pub(crate) fn collect(
     ctx: &RunContext<'_>,
     base: &BaseTree,
     control_files: &ControlFiles,
+    not_of_the_agent: Option<&BTreeSet<RepoPath>>,
 ) -> Result<(Collected, TreeFacts), Stop> {
     let workspace = ctx.dirs.workspace();
     let git_control_files = ControlFiles::read(&workspace)?.changed_since(control_files);
-    let found = walk(&workspace, base.git_dir.format())?;
+    let found = match not_of_the_agent {
+        None => walk(&workspace, base.git_dir.format())?,
+        Some(passed_over) => walk_without(&workspace, base.git_dir.format(), passed_over)?,
+    };
     let (mut changes, added) = compare(base, &found);
     let ignored = never_landing(ctx, base, &added)?;
     changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
@@ -131,7 +137,8 @@ fn secret_in_names<'a>(
     })
 }
 
-/// New files that never land: those that the baseline's ignore rules cover, and the engine's scratch paths.
+/// New files that never land: those that the baseline's ignore rules cover, the engine's scratch paths, and those that the
+/// contract's environment names as its own.
 fn never_landing(
     ctx: &RunContext<'_>,
     base: &BaseTree,
@@ -142,6 +149,9 @@ fn never_landing(
         let scratch = engine.scratch_paths();
         let is_scratch = |path: &&RepoPath| scratch.iter().any(|s| path.as_bytes().starts_with(s.as_bytes()));
         ignored.extend(added.iter().filter(is_scratch).cloned());
+    }
+    if let Some(definition) = &ctx.contract.terms.environment {
+        ignored.extend(cached(definition, added).cloned());
     }
     Ok(ignored)
 }

@@ -79,6 +79,12 @@ impl<'a> RunContext<'a> {
         Ok(())
     }
 
+    /// Tells those who watch about work that takes a while.
+    pub(crate) fn note(&self, text: &str) {
+        self.watch.note(text);
+        self.submission.feed.publish(RunUpdate::Note(text.to_owned()));
+    }
+
     /// Kills herma here, where the run has this fault.
     pub(crate) fn meet(&self, fault: &Fault) {
         if self.order.fault.as_ref() == Some(fault) {

@@ -16,6 +16,7 @@ pub use alone::probe_alone;
 
 use self::identity::Question;
 use crate::context::{RunContext, pretty};
+use crate::environment::{self, EnvironmentResults, RunEnvironment};
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::journal::StepResult;
@@ -24,6 +25,7 @@ use crate::process_end::limits;
 use crate::program::{self, ProgramCheck};
 use crate::run_router;
 use crate::services::{Services, ServicesStarted};
+use crate::tree_diff::BaseTree;
 
 /// The next step where the sandbox could not be made in time.
 const BUSY: &str = "Run the contract again when the machine is less busy. If it happens on an idle machine, \
@@ -132,25 +134,34 @@ fn walls(ctx: &RunContext<'_>, ready: &Ready, shape: &Job) -> Result<Walls, Stop
     Ok(Walls::Failed(failed.to_string()))
 }
 
+/// Where the gates with effects leave their results.
+pub(crate) type GateOutputs<'s> =
+    (&'s mut Findings, &'s mut Option<ProbeResults>, &'s mut Option<EnvironmentResults>);
+
 /// Evaluates the gates with effects.
 pub(crate) fn evaluate(
     ctx: &RunContext<'_>,
     services: &Services,
-    ready: &Ready,
+    (ready, base): (&Ready, &BaseTree),
     Probed { walls, question }: Probed<'_>,
     without_workspace: Option<Stop>,
-    (findings, found): (&mut Findings, &mut Option<ProbeResults>),
-) -> Result<(), Stop> {
+    (findings, probe, environment): GateOutputs<'_>,
+) -> Result<Option<RunEnvironment>, Stop> {
     ctx.check_cancelled()?;
-    let confinement = confinement(ctx, walls, found.insert(ProbeResults::default()))?;
+    let confinement = confinement(ctx, walls, probe.insert(ProbeResults::default()))?;
     let confined = !matches!(confinement, Finding::Missing(_));
     findings.insert(Gate::Confinement, confinement);
     // Failed confinement is the better explanation of a missing workspace; with confinement nothing is asked in vain.
     if let Some(stop) = without_workspace.filter(|_| confined) {
         return Err(stop);
     }
-    // Only behind confinement that holds is the program asked for its identity; a gate that is not evaluated blocks as well.
-    if confined {
+    if !confined {
+        return Ok(None);
+    }
+    // Only behind confinement that holds does code of the project run.
+    let built = environment::evaluate(ctx, ready, base, (&mut *findings, environment))?;
+    // A gate that is not evaluated blocks as well.
+    if !findings.values().any(|finding| matches!(finding, Finding::Missing(_))) {
         let identity = identity::identity(ctx, ready, question);
         ctx.check_cancelled()?;
         let identified = !matches!(identity, Finding::Missing(_));
@@ -162,16 +173,16 @@ pub(crate) fn evaluate(
             findings.insert(Gate::ProviderResponseShape, shape);
         }
     }
-    Ok(())
+    Ok(built)
 }
 
 /// The job that every process here starts from: the mounts, the limits and the search path of the engine itself.
 fn shape(ctx: &RunContext<'_>, services: &Services, ready: &Ready) -> Result<Job, Stop> {
     let engine = ctx.engine()?;
-    let mounts = ready.toolchains.mounts.iter().cloned();
+    let mounts = ready.tools.mounts.iter().cloned();
     let mounts = mounts.chain(program::mounts(ctx, engine)).chain(path_shims::mount(ctx)).collect();
-    let path = path_shims::path(ctx).into_iter().chain(ready.toolchains.path.iter().cloned()).collect();
-    Ok(Job::new(ctx.plan.run_id, Vec::new(), services.job_paths(&ctx.dirs))
+    let path = path_shims::path(ctx).into_iter().chain(ready.tools.search_path.iter().cloned()).collect();
+    Ok(Job::new(ctx.plan.run_id, Vec::new(), services.job_paths(ctx))
         .with_search_path(path)
         .with_mounts(mounts)
         .with_limits(limits(ctx.contract))

@@ -3,6 +3,7 @@
 mod approval;
 mod destination;
 mod engine;
+mod environment;
 mod model;
 mod target;
 
@@ -15,8 +16,9 @@ use herma_core::decision::{AdmissionSeen, Purpose};
 use herma_core::gate::{Finding, Gate};
 use herma_core::signed::Signed;
 use herma_core::{Contract, Digest};
-use herma_destination::toolchain::Toolchains;
 use herma_destination::{Destination, DestinationCapabilities, inside_a_run};
+use herma_environments::build::JobSettings;
+use herma_environments::prepare::PreparedEnvironment;
 use herma_git::{SourceRepo, SourceState};
 use herma_trust::approvals::SignatureCheck;
 
@@ -54,7 +56,12 @@ pub(crate) type Findings = BTreeMap<Gate, Finding>;
 pub(crate) struct Ready {
     pub(crate) target: FoundTarget,
     pub(crate) destination: Box<dyn Destination>,
-    pub(crate) toolchains: Toolchains,
+    /// Mounts, programs and variables of toolchains and environment, for the engine and for verification.
+    pub(crate) tools: JobSettings,
+    /// The contract's environment, which is not built yet.
+    pub(crate) environment: Option<PreparedEnvironment>,
+    /// The name of the destination, for containers with the image: layers of one are not used in another.
+    pub(crate) place: String,
     /// The plan of the run's router; none without a model.
     pub(crate) router: Option<RouterPlan>,
     /// The hosts that the run may reach.
@@ -84,6 +91,12 @@ impl Case<'_> {
         let runtime = options.runtime.map(|name| format!(", runtime {name}")).unwrap_or_default();
         Some(format!("{}{runtime}", options.image?))
     }
+
+    /// The name of the destination, for containers with the image.
+    fn place(&self) -> String {
+        let kind = self.order.destination().as_str();
+        self.image().map_or_else(|| kind.to_owned(), |image| format!("{kind} {image}"))
+    }
 }
 
 type Judged = Result<Finding, BlockerRecord>;
@@ -111,6 +124,7 @@ pub(crate) fn evaluate(
         (target, joined(destination.join()), joined(engine.join()))
     });
     let model = model::look(case);
+    let environment = environment::find(case);
     let egress = egress::look(installation, order);
     let approval = approval::look(case, engine.digest, target.found.as_ref().ok(), egress.as_ref().ok());
 
@@ -134,6 +148,16 @@ pub(crate) fn evaluate(
         found(Gate::TargetClean, target::clean(contract, target));
     }
     found(Gate::ApprovalPresent, approval.judged());
+    match &environment {
+        Err(missing) => found(Gate::Environment, Err(missing.clone())),
+        Ok(_) if contract.terms.has_preflight() => {}
+        // Otherwise these two come after the probes.
+        Ok(_) => {
+            let reason = || "the contract has neither `environment` nor `expect_before`".to_owned();
+            found(Gate::Environment, Ok(Finding::NotApplicable(reason())));
+            found(Gate::Preflight, Ok(Finding::NotApplicable(reason())));
+        }
+    }
 
     let admissions = [engine.seen, model.seen, target.seen].into_iter().flatten().collect();
     let walls = destination.as_ref().map_or_else(|_| Vec::new(), |(_, walls)| walls.clone());
@@ -142,15 +166,41 @@ pub(crate) fn evaluate(
         _ => None,
     };
     let all_hold = !findings.values().any(|finding| matches!(finding, Finding::Missing(_)));
-    let ready = match (target.found, destination, toolchains, egress) {
-        (Ok(target), Ok((destination, _)), Ok(toolchains), Ok(egress)) if all_hold => {
+    let place = case.place();
+    let ready = match (target.found, destination, toolchains.and_then(|own| Ok((own, environment?))), egress)
+    {
+        (Ok(target), Ok((destination, _)), Ok((toolchains, environment)), Ok(egress)) if all_hold => {
             let (router, identity) = (model.plan, engine.identity);
-            Some(Ready { target, destination, toolchains, router, egress, identity })
+            let tools = destination::job_settings(toolchains, environment.as_ref());
+            Some(Ready { target, destination, tools, environment, place, router, egress, identity })
         }
         _ => None,
     };
     let (engine_digest, needs) = (engine.digest, engine.needs);
     Gates { findings, ready, source, walls, admissions, approval, engine_digest, needs }
+}
+
+/// Everything that building an environment needs.
+pub(crate) struct EnvironmentPlace {
+    pub(crate) target: FoundTarget,
+    pub(crate) destination: Box<dyn Destination>,
+    pub(crate) environment: Option<PreparedEnvironment>,
+    /// The name of the destination, for containers with the image.
+    pub(crate) place: String,
+}
+
+/// The same for a build without a run, or the gate that has to hold first.
+pub(crate) fn environment_place(
+    installation: &Installation,
+    order: &Order,
+) -> Result<EnvironmentPlace, BlockerRecord> {
+    let cannot = |why: String| Blocker::EnvironmentFailed.because(why);
+    let contract_digest = order.contract.digest().map_err(|e| cannot(e.to_string()))?;
+    let choice = &installation.choice_for(&order.contract, &order.contract_dir);
+    let case = Case { installation, order, occasion: Occasion::default(), contract_digest, choice };
+    let environment = environment::find(case)?;
+    let (destination, _) = destination::find(case)?;
+    Ok(EnvironmentPlace { target: target::find(case).found?, destination, environment, place: case.place() })
 }
 
 /// The binding of an approval for this order, or the gate that has to hold first.

@@ -1,5 +1,6 @@
 //! Everything that runs share on this machine: home, key, store, git, engines, clock.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -36,6 +37,8 @@ pub struct Settings {
     pub secrets: SecretSource,
     /// Where Docker listens, as `DOCKER_HOST` says it; the usual place if none is named.
     pub docker_host: Option<String>,
+    /// Variables of package managers and version managers, such as `GOPROXY` and `JAVA_HOME`.
+    pub client_variables: BTreeMap<String, String>,
 }
 
 /// Everything that runs share on this machine.

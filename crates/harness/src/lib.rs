@@ -15,6 +15,7 @@ mod effectful_gates;
 mod egress;
 mod engine_monitor;
 mod engine_results;
+mod environment;
 mod error;
 mod follow;
 mod gates;
@@ -62,6 +63,7 @@ pub use child_queue::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSP
 pub use clock::SystemClock;
 pub use destinations::{Choice, ChoiceError};
 pub use effectful_gates::probe_alone;
+pub use environment::{EnvironmentError, build_environment, layer_record};
 pub use error::OrderError;
 pub use follow::{FileTail, FollowedEntry, RunFollower};
 pub use governance::RunGovernance;

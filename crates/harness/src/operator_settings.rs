@@ -1,14 +1,16 @@
 //! The operator's settings for the whole installation: `settings.yaml` in herma's home.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_core::approver::ApproverName;
 use herma_core::engine::EngineName;
+use herma_core::environment::Registry;
 use herma_core::units::Span;
 use herma_destination::ImagePin;
 use herma_engines::acp::{self, AcpAgent};
+use herma_environments::tools::OperatorTool;
 use herma_evidence::secrets::scan;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -36,6 +38,10 @@ pub struct OperatorSettings {
     pub approval_valid_for: Span,
     /// How long an operator has to accept or reject what landed.
     pub outcome_within: Span,
+    /// The package registries that environments fetch from, where something about them has to be said.
+    pub registries: BTreeMap<Registry, RegistrySettings>,
+    /// Tools of the operator's own, which the `tools` of an environment can name.
+    pub tools: BTreeMap<String, ToolSettings>,
     /// The approver whose signature the list of hosts for all runs must carry, where it must carry one.
     pub egress_signed_by: Option<ApproverName>,
 }
@@ -50,9 +56,33 @@ impl Default for OperatorSettings {
             docker_runtime: None,
             approval_valid_for: Span(24 * HOUR),
             outcome_within: Span(7 * 24 * HOUR),
+            registries: BTreeMap::new(),
+            tools: BTreeMap::new(),
             egress_signed_by: None,
         }
     }
+}
+
+/// The operator's settings for a package registry.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RegistrySettings {
+    /// Whether it may be at an address of the operator's own network, as a company's mirror is.
+    pub own_network: bool,
+}
+
+/// A tool of the operator's own.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ToolSettings {
+    /// The program.
+    pub path: PathBuf,
+    /// Other files and directories that it needs, mounted read-only at the same paths.
+    #[serde(default)]
+    pub mounts: Vec<PathBuf>,
+    /// Its variables.
+    #[serde(default)]
+    pub env: BTreeMap<String, String>,
 }
 
 /// The settings cannot be read.
@@ -99,6 +129,24 @@ pub enum BadSettings {
 }
 
 impl OperatorSettings {
+    /// The registries that may be at addresses of the operator's own network.
+    #[must_use]
+    pub fn own_network_registries(&self) -> BTreeSet<Registry> {
+        self.registries.iter().filter(|(_, settings)| settings.own_network).map(|(name, _)| *name).collect()
+    }
+
+    /// The operator's own tools.
+    #[must_use]
+    pub fn own_tools(&self) -> Vec<OperatorTool> {
+        let tool = |(name, settings): (&String, &ToolSettings)| OperatorTool {
+            name: name.clone(),
+            path: settings.path.clone(),
+            mounts: settings.mounts.clone(),
+            env: settings.env.clone(),
+        };
+        self.tools.iter().map(tool).collect()
+    }
+
     /// Reads the file. A missing one means defaults; one that cannot be read stops herma, because a rule that
     /// was mistyped must not silently be none.
     pub fn read(file: &Path) -> Result<Self, SettingsError> {

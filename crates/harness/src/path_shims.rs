@@ -100,7 +100,7 @@ fn is_there(ctx: &RunContext<'_>, ready: &Ready, name: &str) -> bool {
     if !DestinationCapabilities::of(ctx.plan.destination).shows_host_system() {
         return name == "git";
     }
-    let dirs = ready.toolchains.path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));
+    let dirs = ready.tools.search_path.iter().map(PathBuf::as_path).chain(SYSTEM.split(':').map(Path::new));
     std::env::join_paths(dirs).is_ok_and(|path| Tool::find(name, &path).is_ok())
 }
 

@@ -18,6 +18,7 @@ use crate::close;
 use crate::collect;
 use crate::context::{RunContext, StepProgress, joined};
 use crate::decide::{self, ApprovalResults, GateResults};
+use crate::environment::RunEnvironment;
 use crate::error::{Cause, OrderError, Stop};
 use crate::gates::{self, Gates};
 use crate::installation::Installation;
@@ -226,11 +227,12 @@ impl<'r, 'a> Pipeline<'r, 'a> {
             services: &mut self.services,
             started: &mut self.results.services,
             probe: &mut self.results.probe,
+            environment: &mut self.results.environment,
         };
         let prepared = Preparation::beside_gates(ctx, &ready, gates.engine_digest, step);
         ctx.journal.append_if_any(self.results.services.as_ref())?;
         ctx.journal.append_if_any(self.results.probe.as_ref())?;
-        let Preparation { base, workspace } = prepared?;
+        let Preparation { base, workspace, mut environment } = prepared?;
         self.ruling = decide::use_approval(ctx, &mut gates, &mut self.results.approval)?;
         self.decide(&gates)?;
         if matches!(workspace, WorkspaceState::NotNeeded) {
@@ -240,7 +242,8 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         ctx.step(Step::Workspace)?;
         let (control_files, staged) = match workspace {
             WorkspaceState::Ready(fresh) => {
-                workspace::take_up(ctx, &base, *fresh, &mut self.results.workspace)?
+                let made = (*fresh, environment.as_ref());
+                workspace::take_up(ctx, &base, made, &mut self.results.workspace)?
             }
             WorkspaceState::Unusable(why) => {
                 return Err(workspace::refuse(ctx, why, &mut self.results.workspace));
@@ -256,7 +259,8 @@ impl<'r, 'a> Pipeline<'r, 'a> {
 
         ctx.step(Step::Collect)?;
         let first_test = verification::prepare(ctx, &ready)?;
-        let (collected, tree) = collect::collect(ctx, &base, &control_files)?;
+        let not_of_the_agent = environment.as_ref().map(RunEnvironment::files);
+        let (collected, tree) = collect::collect(ctx, &base, &control_files, not_of_the_agent)?;
         let collected = self.results.collected.insert(collected).clone();
 
         ctx.step(Step::Check)?;
@@ -265,7 +269,15 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         let Some(checked) = self.results.checked.as_ref() else { return Ok(()) };
 
         ctx.step(Step::Verify)?;
-        let result = Verifiable { base: &base, collected: &collected, checked, actions: &actions };
+        if let Some(environment) = &mut environment {
+            let patched = (&base, &collected.changed_files[..], collected.result_tree.as_str());
+            let failed = environment.follow_patch(ctx, &ready, patched, &mut self.results.environment)?;
+            self.results.rebuild_failed = failed;
+        }
+        let environment = environment.as_ref();
+        let stale = self.results.stale_environment();
+        let result =
+            Verifiable { base: &base, collected: &collected, checked, actions: &actions, environment, stale };
         verification::verify(ctx, result, &ready, first_test, &mut self.results.verified)?;
 
         ctx.step(Step::Witness)?;

@@ -4,6 +4,7 @@ use herma_core::Digest;
 
 use crate::context::{RunContext, joined};
 use crate::effectful_gates::{self, ProbeResults};
+use crate::environment::{EnvironmentResults, RunEnvironment};
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::services::{Services, ServicesStarted};
@@ -14,6 +15,8 @@ use crate::workspace::{self, WorkspaceState};
 pub(crate) struct Preparation<'r> {
     pub(crate) base: BaseTree,
     pub(crate) workspace: WorkspaceState<'r>,
+    /// The contract's environment, built.
+    pub(crate) environment: Option<RunEnvironment>,
 }
 
 /// The results of the gates with effects.
@@ -22,6 +25,7 @@ pub(crate) struct ProbeStep<'s> {
     pub(crate) services: &'s mut Services,
     pub(crate) started: &'s mut Option<ServicesStarted>,
     pub(crate) probe: &'s mut Option<ProbeResults>,
+    pub(crate) environment: &'s mut Option<EnvironmentResults>,
 }
 
 impl<'r> Preparation<'r> {
@@ -32,7 +36,7 @@ impl<'r> Preparation<'r> {
         judged: Option<Digest>,
         step: ProbeStep<'_>,
     ) -> Result<Self, Stop> {
-        let ProbeStep { findings, services, started, probe } = step;
+        let ProbeStep { findings, services, started, probe, environment } = step;
         let (made, probed) = std::thread::scope(|scope| {
             // herma's own git directory is read from the target.
             let base = scope.spawn(|| workspace::base_tree(ctx.installation, &ready.target, &ctx.dirs));
@@ -59,10 +63,14 @@ impl<'r> Preparation<'r> {
             Err(full @ Stop::Write(_)) => return Err(full),
             Err(failed) => (WorkspaceState::NotNeeded, Some(failed)),
         };
-        if let Some(probed) = probed? {
-            effectful_gates::evaluate(ctx, services, ready, probed, failed, (findings, probe))?;
-        }
+        let environment = match probed? {
+            Some(probed) => {
+                let outputs = (findings, probe, environment);
+                effectful_gates::evaluate(ctx, services, (ready, &base), probed, failed, outputs)?
+            }
+            None => None,
+        };
         ctx.check_cancelled()?;
-        Ok(Self { base, workspace })
+        Ok(Self { base, workspace, environment })
     }
 }

@@ -14,6 +14,11 @@ pub trait Progress: Send + Sync {
         let _ = step;
     }
 
+    /// A sentence about work that takes a while.
+    fn note(&self, text: &str) {
+        let _ = text;
+    }
+
     /// This happened.
     fn event(&self, kind: EventType, note: &str) {
         let _ = (kind, note);

@@ -82,6 +82,12 @@ pub(crate) fn assemble(input: &ReportInput<'_>, verdict: &Verdict) -> Report {
         path_violations: judged.cloned().unwrap_or_default(),
         forbidden_actions_attempted: results.forbidden_actions(),
         required_events_passed: results.end.missing_event.is_none(),
+        environment: results.environment.as_ref().and_then(|found| found.used.clone()),
+        verify_before: results
+            .environment
+            .as_ref()
+            .map(|found| found.verify_before.clone())
+            .unwrap_or_default(),
         verification: verified.map(|verified| verified.commands.clone()).unwrap_or_default(),
         verification_with_baseline_tests: verified
             .map(|verified| verified.with_baseline_tests.clone())

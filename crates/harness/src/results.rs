@@ -14,6 +14,7 @@ use crate::decide::{ApprovalResults, DecisionResults, GateResults};
 use crate::effectful_gates::ProbeResults;
 use crate::egress::EgressResults;
 use crate::engine_results::EngineResults;
+use crate::environment::EnvironmentResults;
 use crate::governance::ToolCallResults;
 use crate::land::{DisposableResults, LandingResults};
 use crate::path_shims::ShimResults;
@@ -31,6 +32,7 @@ pub(crate) struct RunResults {
     pub(crate) approval: Option<ApprovalResults>,
     pub(crate) services: Option<ServicesStarted>,
     pub(crate) probe: Option<ProbeResults>,
+    pub(crate) environment: Option<EnvironmentResults>,
     pub(crate) decision: Option<DecisionResults>,
     pub(crate) workspace: Option<WorkspaceResults>,
     pub(crate) disposable: Option<DisposableResults>,
@@ -44,6 +46,9 @@ pub(crate) struct RunResults {
     pub(crate) verified: Option<Verified>,
     pub(crate) witnessed: Option<Witnessed>,
     pub(crate) landing: Option<LandingResults>,
+    /// Why the environment could not be built for the patch.
+    #[serde(skip)]
+    pub(crate) rebuild_failed: Option<BlockerRecord>,
     /// The end of the run itself; never in the journal.
     #[serde(skip)]
     pub(crate) end: RunEnd,
@@ -77,6 +82,18 @@ impl RunResults {
         match &self.decision {
             Some(decision) => decision.engine_digest,
             None => self.gates.as_ref()?.engine_digest,
+        }
+    }
+
+    /// Why verification cannot use the environment: the patch changed what it is made of.
+    pub(crate) fn stale_environment(&self) -> Option<&'static str> {
+        let changed = self.environment.as_ref().is_some_and(|found| !found.changed_inputs.is_empty());
+        match (changed, &self.rebuild_failed) {
+            (true, _) => Some("the patch changes what the environment is made of, so it was not verified"),
+            (false, Some(_)) => {
+                Some("the environment could not be built for the patch, so it was not verified")
+            }
+            (false, None) => None,
         }
     }
 
@@ -173,6 +190,8 @@ impl RunResults {
             engine_exit: engine.and_then(|engine| engine.exit.clone()),
             engine_ended: engine.and_then(|engine| engine.ended.clone()),
             changed: collected.map_or(0, |collected| collected.changed_files.len()),
+            changed_inputs: self.environment.as_ref().map_or(&[], |found| &found.changed_inputs),
+            rebuild_failed: self.rebuild_failed.clone(),
             violations: checked.map_or(&[], |checked| &checked.violations),
             forbidden_actions: &self.forbidden_actions(),
             verification: verified.map_or(&[], |verified| &verified.commands),

@@ -14,7 +14,6 @@ use crate::gates::Ready;
 use crate::governance::{self, RunGovernance, ToolCallResults};
 use crate::journal::StepResult;
 use crate::run_router::{self, ModelResults, RunRouter};
-use herma_home::RunDirs;
 
 /// The services of a run, while they may be called.
 #[derive(Default)]
@@ -59,11 +58,11 @@ impl Services {
     }
 
     /// The paths of the engine's job, and the sockets that it may call.
-    pub(crate) fn job_paths(&self, dirs: &RunDirs) -> JobPaths {
+    pub(crate) fn job_paths(&self, ctx: &RunContext<'_>) -> JobPaths {
         JobPaths {
-            workspace: dirs.workspace(),
-            engine_dir: Some(dirs.engine()),
-            home: None,
+            workspace: ctx.dirs.workspace(),
+            engine_dir: Some(ctx.dirs.engine()),
+            home: ctx.contract.terms.environment.as_ref().map(|_| ctx.dirs.home()),
             router: self.router.as_ref().map(|router| router.socket().to_owned()),
             egress: self.egress.as_ref().map(|egress| egress.socket().to_owned()),
             governance: self.governance.as_ref().map(|governance| governance.socket().to_owned()),

@@ -45,7 +45,7 @@ pub(crate) fn stage<'a>(
     hidden: &[&str],
 ) -> Result<StagedEngine<'a>, Stop> {
     let destination = ready.destination.as_ref();
-    let listener = Listener::of(ctx, engine, &destination.view(&services.job_paths(&ctx.dirs)));
+    let listener = Listener::of(ctx, engine, &destination.view(&services.job_paths(ctx)));
     let hidden = hidden.iter().map(|&name| name.to_owned()).collect();
     let job = Job { hidden, ..job(ctx, services, engine, ready, &listener)? };
     let prepared = Prepared::begin(destination, job)?;
@@ -116,7 +116,7 @@ fn job(
     ready: &Ready,
     listener: &Listener,
 ) -> Result<Job, Stop> {
-    let (engine_dir, paths) = (ctx.dirs.engine(), services.job_paths(&ctx.dirs));
+    let (engine_dir, paths) = (ctx.dirs.engine(), services.job_paths(ctx));
     let router = services.router.as_ref();
     let view = ready.destination.view(&paths);
     let launch = engine.launch(&ctx.order.assignment(), &view)?;
@@ -127,11 +127,13 @@ fn job(
     let own = own.map(|(name, path)| (name.to_owned(), path.to_string_lossy().into_owned()));
     let token = router.zip(launch.token).map(|(router, name)| router.token_in(&name));
     let file = launch.stdin.map_or(Stdin::Null, |name| Stdin::File(engine_dir.join(name)));
-    let env = launch.env.into_iter().chain(own).chain(way.into_iter().flatten()).chain(token).collect();
-    let toolchains = &ready.toolchains;
-    let mounts = toolchains.mounts.iter().cloned();
+    let tools = &ready.tools;
+    // Later ones win: nothing of the environment changes what the engine needs.
+    let env = tools.env.iter().cloned().chain(launch.env).chain(own).chain(way.into_iter().flatten());
+    let env = env.chain(token).collect();
+    let mounts = tools.mounts.iter().cloned();
     let mounts = mounts.chain(program::mounts(ctx, engine)).chain(path_shims::mount(ctx)).collect();
-    let path = path_shims::path(ctx).into_iter().chain(launch.path).chain(toolchains.path.iter().cloned());
+    let path = path_shims::path(ctx).into_iter().chain(launch.path).chain(tools.search_path.iter().cloned());
     let job = Job::new(ctx.plan.run_id, launch.argv, paths)
         .with_env(env)
         .with_search_path(path.collect())

@@ -14,6 +14,7 @@ use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository,
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
+use crate::environment::RunEnvironment;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::installation::Installation;
@@ -104,7 +105,9 @@ fn make_for<'a>(
 ) -> Result<WorkspaceState<'a>, Stop> {
     let BaseTree { git_dir, baseline, entries } = base;
     let (workspace, engine_dir, fresh) = (ctx.dirs.workspace(), ctx.dirs.engine(), ctx.dirs.verification());
-    for dir in [&workspace, &engine_dir, &fresh] {
+    let homes = [ctx.dirs.home(), ctx.dirs.verification_home()];
+    let homes = homes.iter().filter(|_| ctx.contract.terms.environment.is_some());
+    for dir in [&workspace, &engine_dir, &fresh].into_iter().chain(homes) {
         DirBuilder::new().mode(0o700).create(dir)?;
     }
     let resumed = match start_tree(ctx, base)? {
@@ -113,7 +116,7 @@ fn make_for<'a>(
         StartTree::Unusable(why) => return Ok(WorkspaceState::Unusable(why)),
     };
     let start = resumed.as_ref().unwrap_or(entries);
-    let view = ready.destination.view(&services.job_paths(&ctx.dirs));
+    let view = ready.destination.view(&services.job_paths(ctx));
     engine.prepare(&ctx.order.assignment(), &engine_dir, &view)?;
     if let Some(Resumed { run: parent, .. }) = &ctx.order.resumes
         && let Err(why) = session::take_up(&ctx.installation.home.run(*parent), engine, &engine_dir)
@@ -164,10 +167,13 @@ fn unless_over(ctx: &RunContext<'_>) -> Result<(), Stop> {
 pub(crate) fn take_up<'a>(
     ctx: &RunContext<'_>,
     base: &BaseTree,
-    workspace: FreshWorkspace<'a>,
+    (workspace, environment): (FreshWorkspace<'a>, Option<&RunEnvironment>),
     found: &mut Option<WorkspaceResults>,
 ) -> Result<(ControlFiles, StagedEngine<'a>), Stop> {
     let FreshWorkspace { control_files, staged } = workspace;
+    if let Some(environment) = environment {
+        environment.write_agents_copy(ctx)?;
+    }
     let BaseTree { baseline, entries, .. } = base;
     *found = Some(WorkspaceResults { baseline_commit: Some(baseline.commit.clone()), dirty: None });
     let resumed = ctx.order.resumes.as_ref().map(|Resumed { run: parent, resume, work }| ResumedSession {

@@ -39,6 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         search_path: search_path.clone(),
         secrets: SecretSource::default(),
         docker_host: None,
+        client_variables: BTreeMap::new(),
     };
     let installation = Arc::new(Installation::open(settings, Arc::new(SystemClock))?);
     recover(&installation)?;

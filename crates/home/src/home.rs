@@ -58,6 +58,18 @@ impl Home {
         self.root.join("installed")
     }
 
+    /// The layers of environments, each named by its key.
+    #[must_use]
+    pub fn environments(&self) -> PathBuf {
+        self.root.join("environments")
+    }
+
+    /// The results of verification commands on bases.
+    #[must_use]
+    pub fn preflights(&self) -> PathBuf {
+        self.root.join("preflights")
+    }
+
     /// The lists and grants of egress.
     #[must_use]
     pub fn egress(&self) -> PathBuf {

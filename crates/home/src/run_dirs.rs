@@ -92,6 +92,42 @@ impl RunDirs {
         self.root.join("old-tests")
     }
 
+    /// The agent's home, where the contract has an environment.
+    #[must_use]
+    pub fn home(&self) -> PathBuf {
+        self.root.join("home")
+    }
+
+    /// The home of verification, where the contract has an environment.
+    #[must_use]
+    pub fn verification_home(&self) -> PathBuf {
+        self.root.join("verification-home")
+    }
+
+    /// The home of the second verification.
+    #[must_use]
+    pub fn old_tests_home(&self) -> PathBuf {
+        self.root.join("old-tests-home")
+    }
+
+    /// The checkout of the base that the preflight runs on.
+    #[must_use]
+    pub fn preflight(&self) -> PathBuf {
+        self.root.join("preflight")
+    }
+
+    /// The home of the preflight.
+    #[must_use]
+    pub fn preflight_home(&self) -> PathBuf {
+        self.root.join("preflight-home")
+    }
+
+    /// The inputs of the environment while it is built.
+    #[must_use]
+    pub fn environment(&self) -> PathBuf {
+        self.root.join("environment")
+    }
+
     /// The disposable repository of a stage 4 run.
     #[must_use]
     pub fn disposable(&self) -> PathBuf {

@@ -154,6 +154,7 @@ pub const FAILURE_MATRIX: &[Row] = {
     &[
         Row { blocker: B::NoDiff, trigger: "the engine changes nothing", event: E::DiffChecked, way: script("no-diff") },
         Row { blocker: B::DisallowedFile, trigger: "the engine changes a file outside the allowed paths", event: E::DiffChecked, way: script("disallowed-file") },
+        Row { blocker: B::EnvironmentChanged, trigger: "the engine changes an input of the environment", event: E::PatchApplied, way: terms(&[("environment", "{ inputs: [slugify.sh] }")]) },
         Row { blocker: B::UnsupportedPath, trigger: "the engine leaves a symbolic link of a name that git refuses", event: E::DiffChecked, way: script("refused-by-git") },
         Row { blocker: B::VerificationFailed, trigger: "the engine's patch does not pass the test", event: E::VerificationCompleted, way: script("breaks-test") },
         Row { blocker: B::VerificationChangedFiles, trigger: "a verification command rewrites a tracked file", event: E::VerificationCompleted, way: terms(&[("verify", "[\"sh tests/slugify_test.sh && echo '# formatted' >> slugify.sh\"]")]) },
@@ -169,6 +170,9 @@ pub const FAILURE_MATRIX: &[Row] = {
         Row { blocker: B::EgressDenied, trigger: "the engine needs a host that is not allowed", event: E::EgressDecided, way: script("needs-a-host") },
         Row { blocker: B::EngineFailed, trigger: "the engine exits with 3", event: E::RunCompleted, way: script("engine-fails") },
         Row { blocker: B::MissingTestCommand, trigger: "the verification command is not installed", event: E::VerificationCompleted, way: terms(&[("verify", "[no-such-command]")]) },
+        Row { blocker: B::ToolMissing, trigger: "the environment asks for a version of a tool that nobody has", event: E::EngineGateBlocked, way: terms(&[("environment", "{ tools: [python@2.0] }")]) },
+        Row { blocker: B::EnvironmentFailed, trigger: "a command that sets the environment up fails", event: E::EngineGateBlocked, way: terms(&[("environment", "{ setup: [\"false\"] }")]) },
+        Row { blocker: B::VerificationUnrunnable, trigger: "the verification command is not in the environment", event: E::EngineGateBlocked, way: terms(&[("environment", "{}"), ("verify", "[no-such-command]")]) },
         Row { blocker: B::ReviewerRejected, trigger: "the engine's own reviewer rejects the work", event: E::RunCompleted, way: script("rejected") },
         Row { blocker: B::ApprovalDenied, trigger: "a person denies the contract", event: E::ApprovalDenied, way: asked(World::Denied) },
         Row { blocker: B::ApprovalExpired, trigger: "the approval expires before the run starts", event: E::EngineGateBlocked, way: asked(World::ExpiredApproval) },

@@ -25,6 +25,10 @@ pub struct RunFacts<'a> {
     pub protocol_error: Option<String>,
     /// The number of changed paths.
     pub changed: usize,
+    /// Changed files that decide what the environment contains, where the contract does not allow that.
+    pub changed_inputs: &'a [RepoPath],
+    /// Why the environment could not be built for the patch, where it had to be.
+    pub rebuild_failed: Option<BlockerRecord>,
     /// The paths that broke a rule.
     pub violations: &'a [PathViolation],
     /// The forbidden actions that the engine attempted.
@@ -129,6 +133,8 @@ fn ending(facts: &RunFacts<'_>) -> EngineEnding {
 fn patch_holds(facts: &RunFacts<'_>) -> bool {
     facts.changed > 0
         && facts.violations.is_empty()
+        && facts.changed_inputs.is_empty()
+        && facts.rebuild_failed.is_none()
         && facts.forbidden_actions.is_empty()
         && facts.secret.is_none()
         && facts.verification.len() == facts.verify_declared
@@ -218,6 +224,17 @@ fn judge_changes(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<
             blockers.push(blocker.because(format!("{}: {}{more}", first.path.shortened(), first.detail)));
         }
     }
+    if let Some(first) = facts.changed_inputs.first() {
+        let more = match facts.changed_inputs.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        blockers.push(Blocker::EnvironmentChanged.because(format!(
+            "the engine changed {}{more}, which decides what the environment contains",
+            first.shortened()
+        )));
+    }
+    blockers.extend(facts.rebuild_failed.iter().cloned());
     if !facts.forbidden_actions.is_empty() {
         let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| action.as_str()).collect();
         blockers

@@ -1,13 +1,15 @@
-//! `herma init`: a first contract for a repository.
+//! `herma init`: a first contract for a repository, filled in with what the repository says about its tests.
 
 use herma_api::make_last_component;
-use herma_core::contract::{Target, template};
+use herma_core::contract::{FirstContract, Target, first_contract};
+use herma_core::environment::EnvironmentDefinition;
+use herma_environments::detect::{RepositoryFiles, detect};
 
 use crate::args;
 use crate::commands::Ended;
 use crate::commands::contract::{write_new, written};
 use crate::failure::Failure;
-use crate::screen::Screen;
+use crate::screen::{Screen, safe_line};
 
 pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
     if !args.directory.join(".git").exists() {
@@ -29,6 +31,25 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
         "edit it, or write another with `herma contract new ID --repo ../.. --output {}/ID.md`",
         contracts.display()
     );
-    write_new(&file, &template(&id, &Target::Repo { repo, base: None }), &otherwise)?;
+    let files = RepositoryFiles::list(&args.directory).map_err(|e| {
+        Failure::bad_input(format!("the files of {} cannot be listed: {e}", args.directory.display()))
+    })?;
+    let proposal = detect(&files);
+    let is_empty = proposal.definition == EnvironmentDefinition::default();
+    let found = FirstContract {
+        allowed_paths: &proposal.allowed_paths,
+        verify: &proposal.verify,
+        environment: (!is_empty).then_some(&proposal.definition),
+    };
+    let target = Target::Repo { repo, base: None };
+    write_new(&file, &first_contract(&id, &target, &found), &otherwise)?;
+    if !screen.is_json() {
+        for reason in &proposal.reasons {
+            screen.line(format_args!("found: {}", safe_line(reason)));
+        }
+        for question in &proposal.questions {
+            screen.line(format_args!("look at: {}", safe_line(question)));
+        }
+    }
     written(&file, "commit it, since a run needs a clean tree, ", screen)
 }

@@ -105,6 +105,7 @@ pub(crate) fn govern(
         match update {
             RunUpdate::Step(step) => watch.step(step),
             RunUpdate::Event(event) => watch.event(event.kind, &event.note()),
+            RunUpdate::Note(text) => watch.note(&text),
         }
     }
     Ok(run.wait()?)

@@ -210,6 +210,14 @@ pub enum ExpectBefore {
     Fail,
 }
 
+impl ExpectBefore {
+    /// Whether every result is accepted.
+    #[must_use]
+    pub fn is_any(&self) -> bool {
+        *self == Self::Any
+    }
+}
+
 /// How much git history a checkout has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, JsonSchema)]
 #[schemars(with = "HistoryText")]

@@ -37,7 +37,7 @@ impl Bundle {
         }
         let root = bundle.dir().to_owned();
         tidy(&root, "").map_err(|e| WriteError::new(".", e))?;
-        for name in layout::EXPECTED {
+        for name in layout::EXPECTED.into_iter().chain([layout::ENVIRONMENT]) {
             let path = bundle.path(name);
             let witnessed = match fs::symlink_metadata(&path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,

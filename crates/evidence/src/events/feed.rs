@@ -12,6 +12,8 @@ pub enum RunUpdate {
     Step(Step),
     /// This event was appended to the log, in this form.
     Event(Event),
+    /// A sentence about work that takes a while. It is no evidence.
+    Note(String),
 }
 
 /// The updates of one run. It keeps all of them, so that a late subscriber misses none and a slow one delays nobody.

@@ -11,6 +11,7 @@ use herma_core::{Blocker, Contract, EventType, RepoPath, Report, Stage, Status, 
 use super::check::Good;
 use super::children::children;
 use super::egress::egress;
+use super::environment::environment;
 use super::model_calls::model_calls;
 use super::pass::BundleContents;
 use super::recorded::recorded;
@@ -52,6 +53,7 @@ pub(super) fn agreement(seen: &BundleContents) -> Result<Good, String> {
     target(report)?;
     model_calls(seen, report)?;
     egress(seen, report)?;
+    environment(seen, report)?;
     children(seen, report)?;
     Ok(Good::Passed(format!("{} everywhere", report.status.as_str())))
 }

@@ -41,6 +41,10 @@ pub(super) fn artifacts(seen: &BundleContents) -> Result<Good, String> {
             return Err(format!("{name} is there and the report does not list it"));
         }
     }
+    let name = layout::ENVIRONMENT;
+    if seen.files.contains_key(name) != report.artifacts.contains_key(name) {
+        return Err(format!("{name} is there and the report does not list it"));
+    }
     Ok(Good::Passed(format!("{} artifacts", report.artifacts.len())))
 }
 

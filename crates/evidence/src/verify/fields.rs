@@ -51,6 +51,7 @@ pub const FIELDS: &[FieldCheck] = fields! {
     engine_exit Part "a pass needs an engine that ended well; how another one ended against nothing";
     engine_started Whole "the event `engine.started`, `decision.json`, the steps";
     engine_version Whole "the event `engine.started`, where the engine started";
+    environment Whole "`environment.json`, the contract's definition";
     forbidden_actions_attempted Whole "the event `diff.checked`";
     forbidden_paths_passed Whole "`path_violations`, the contract's patterns";
     freshness Whole "`artifacts`, the run's start and end";
@@ -87,5 +88,6 @@ pub const FIELDS: &[FieldCheck] = fields! {
     usage Whole "`model-calls.jsonl`";
     verification Whole "the contract's commands, the event `verification.completed`, `test.log`";
     verification_with_baseline_tests Whole "the event `verification.completed`, `test.log`";
+    verify_before Whole "`environment.json`, the contract's commands and `expect_before`";
     walls Whole "`confinement.json`";
 };

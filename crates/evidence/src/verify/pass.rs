@@ -42,6 +42,7 @@ pub(super) struct BundleContents {
     pub(super) model_calls: Option<ModelCallsSeen>,
     pub(super) outcome: Option<Result<Vec<u8>, String>>,
     pub(super) confinement: Option<Result<Vec<u8>, String>>,
+    pub(super) environment: Option<Result<Vec<u8>, String>>,
     pub(super) report_text: Option<Result<Vec<u8>, String>>,
     pub(super) test_log: Option<TestLog>,
     envelope: Result<(Envelope, Statement), String>,
@@ -76,6 +77,7 @@ pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>)
         model_calls: None,
         outcome: None,
         confinement: None,
+        environment: None,
         report_text: None,
         test_log: None,
         envelope: Err(gone(layout::ATTESTATION)),
@@ -171,9 +173,11 @@ impl BundleContents {
         match name {
             layout::REPORT | layout::REPORT_MD => FileReader::Keep(report::MAX_BYTES, Vec::new()),
             layout::CONTRACT => FileReader::Keep(contract::MAX_BYTES, Vec::new()),
-            layout::ATTESTATION | layout::DECISION | layout::OUTCOME | layout::CONFINEMENT => {
-                FileReader::Keep(MAX_SMALL, Vec::new())
-            }
+            layout::ATTESTATION
+            | layout::DECISION
+            | layout::OUTCOME
+            | layout::CONFINEMENT
+            | layout::ENVIRONMENT => FileReader::Keep(MAX_SMALL, Vec::new()),
             layout::TEST_LOG => FileReader::TestLog(TestLog::new(self.report.as_ref().ok())),
             layout::EVENTS => FileReader::Events(Box::new(EventsSeen::new())),
             layout::TRACE => FileReader::Trace(LineBuffer::new(trace::MAX_LINE_BYTES), Ok(Vec::new())),
@@ -224,6 +228,7 @@ impl BundleContents {
             }
             layout::OUTCOME => self.outcome = Some(bytes.map(<[u8]>::to_vec)),
             layout::CONFINEMENT => self.confinement = Some(bytes.map(<[u8]>::to_vec)),
+            layout::ENVIRONMENT => self.environment = Some(bytes.map(<[u8]>::to_vec)),
             layout::REPORT_MD => self.report_text = Some(bytes.map(<[u8]>::to_vec)),
             layout::DECISION => {
                 self.decision =

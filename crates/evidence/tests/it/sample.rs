@@ -288,6 +288,8 @@ fn report(contract: &str, started: Timestamp) -> Report {
         path_violations: Vec::new(),
         forbidden_actions_attempted: Vec::new(),
         required_events_passed: true,
+        environment: None,
+        verify_before: Vec::new(),
         verification: vec![Verification {
             command: "python3 check.py".to_owned(),
             status: VerificationStatus::Passed,

@@ -125,6 +125,9 @@ fn reach(parent: &Terms, child: &Terms) -> Option<String> {
     if let Some(host) = child.egress.iter().find(|host| !parent.egress.contains(host)) {
         return Some(format!("`egress` has `{host}`, which its parent has not"));
     }
+    if child.environment.is_some() {
+        return Some("`environment` is for runs that a person starts".to_owned());
+    }
     let toolchain = child.toolchains.iter().find(|wanted| !parent.toolchains.contains(wanted));
     toolchain.map(|_| "`toolchains` has one that its parent has not".to_owned())
 }
@@ -242,6 +245,7 @@ mod tests {
             (("model", "{ provider: p, model: m }"), "model"),
             (("egress", "[a.example:443, b.example:443]"), "egress"),
             (("toolchains", "[python]"), "toolchains"),
+            (("environment", "{ setup: [make] }"), "environment"),
         ] {
             let why = child(&[changed]);
             assert!(why.as_ref().is_some_and(|why| why.contains(named)), "{changed:?}: {why:?}");

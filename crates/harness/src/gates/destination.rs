@@ -5,6 +5,8 @@ use herma_core::Stage;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_destination::toolchain::{self, Toolchains};
 use herma_destination::{Destination, Unready};
+use herma_environments::build::JobSettings;
+use herma_environments::prepare::PreparedEnvironment;
 
 use super::Case;
 use crate::installation::Installation;
@@ -39,6 +41,18 @@ pub(super) fn find(case: Case<'_>) -> Result<WithWalls, BlockerRecord> {
         Ok(ready) => Ok((destination, ready.walls)),
         Err(why) => Err(blocked(why)),
     }
+}
+
+/// The settings of every job: those of the environment, then the toolchains.
+pub(super) fn job_settings(toolchains: Toolchains, environment: Option<&PreparedEnvironment>) -> JobSettings {
+    let mut settings = environment.map(|found| found.plan().job_settings()).unwrap_or_default();
+    for mount in toolchains.mounts {
+        if !settings.mounts.contains(&mount) {
+            settings.mounts.push(mount);
+        }
+    }
+    settings.search_path.extend(toolchains.path);
+    settings
 }
 
 /// The contract's toolchains.

@@ -53,6 +53,7 @@ pub(crate) fn values() -> String {
         ("destination", "DestinationKind"),
         ("toolchains", "Toolchain"),
         ("needs", "Capability"),
+        ("expect_before", "ExpectBefore"),
     ] {
         text += &format!("`{key}`:\n\n{}", head(&["word", "meaning"]));
         for word in schema.words(definition) {

@@ -30,6 +30,7 @@ fn installation(herma: &Herma) -> Installation {
         search_path: environment("PATH"),
         secrets: herma_harness::SecretSource::default(),
         docker_host: None,
+        client_variables: std::collections::BTreeMap::new(),
     };
     Installation::open(settings, Arc::new(SystemClock)).unwrap()
 }

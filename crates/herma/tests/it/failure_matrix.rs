@@ -21,10 +21,10 @@ macro_rules! rows {
 }
 
 rows! {
-    no_diff disallowed_file unsupported_path verification_failed verification_changed_files missing_required_event
+    no_diff disallowed_file environment_changed unsupported_path verification_failed verification_changed_files missing_required_event
     dirty_ending_tree artifact_write_failure evidence_refused
     agent_protocol_error forbidden_action secret_in_output source_mutated lifecycle_timeout egress_denied engine_failed
-    missing_test_command reviewer_rejected approval_denied approval_expired approval_already_consumed approval_void
+    missing_test_command tool_missing environment_failed verification_unrunnable reviewer_rejected approval_denied approval_expired approval_already_consumed approval_void
     timeout_startup timeout_idle timeout_total dirty_starting_tree provider_unavailable
     provider_reasoning_only model_not_admitted model_mismatch engine_not_admitted engine_digest_mismatch engine_identity_mismatch engine_disabled stage_unproven
     target_not_admitted unowned_repository critical_repository missing_outcome recursion_depth destination_unready

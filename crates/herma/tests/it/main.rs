@@ -24,6 +24,7 @@ mod destinations;
 mod docker;
 mod egress;
 mod engines;
+mod environments;
 mod escape;
 mod failure_matrix;
 mod fresh_checkout;

@@ -63,6 +63,17 @@ fn checks() -> CheckList {
     CheckList { checks: names.map(passed).into() }
 }
 
+fn passed_command() -> Verification {
+    Verification {
+        command: "sh test.sh".to_owned(),
+        status: VerificationStatus::Passed,
+        exit_code: Some(0),
+        reason: None,
+        changed_files: None,
+        duration_ms: 12,
+    }
+}
+
 /// The report of a run that passed.
 pub(super) fn report() -> Report {
     let at = |ms: i64| Timestamp::from_millisecond(1_700_000_000_000 + ms).unwrap();
@@ -116,14 +127,9 @@ pub(super) fn report() -> Report {
         path_violations: Vec::new(),
         forbidden_actions_attempted: Vec::new(),
         required_events_passed: true,
-        verification: vec![Verification {
-            command: "sh test.sh".to_owned(),
-            status: VerificationStatus::Passed,
-            exit_code: Some(0),
-            reason: None,
-            changed_files: None,
-            duration_ms: 12,
-        }],
+        environment: None,
+        verify_before: Vec::new(),
+        verification: vec![passed_command()],
         verification_with_baseline_tests: Vec::new(),
         target_clean_start: None,
         target_clean_end: None,

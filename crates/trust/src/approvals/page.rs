@@ -3,6 +3,7 @@
 use herma_core::approval::{ApprovalRequest, Binding};
 use herma_core::contract::ContractId;
 use herma_core::contract::{Action, Limits, Terms};
+use herma_core::environment::{EnvironmentDefinition, ExpectBefore};
 use herma_core::stage::MutationScope;
 use herma_core::visible::visible_line;
 use herma_rules::forbidden_paths::built_in;
@@ -25,6 +26,24 @@ const INDENT: usize = 16;
 
 /// How wide the first column is where it holds the names of actions.
 const ACTION_COLUMN: usize = 22;
+
+/// The commands of an environment, and the network that they reach.
+fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
+    let registries: Vec<&str> = definition.registries.iter().map(|registry| registry.as_str()).collect();
+    let tools: Vec<String> = definition.tools.iter().map(ToString::to_string).collect();
+    let with_network = format!("with network to {}", registries.join(", "));
+    let mut lines = vec![format!("tools: {}", tools.join(", "))];
+    lines.extend(definition.fetch.iter().map(|command| format!("fetch, {with_network}: {command}")));
+    lines.extend(definition.setup.iter().map(|command| format!("setup, without network: {command}")));
+    if definition.has_source_and_network() {
+        lines.push("source and network together: fetch commands see the whole tree".to_owned());
+    }
+    if definition.rebuild {
+        lines
+            .push("rebuild: it is fetched again for a patch that changes manifests or lock files".to_owned());
+    }
+    lines
+}
 
 /// A packet in lines.
 pub(super) fn lines(packet: &Packet) -> Vec<String> {
@@ -53,6 +72,8 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
         egress,
         toolchains,
         needs,
+        environment,
+        expect_before,
     } = terms;
 
     let mut page = Page::default();
@@ -75,23 +96,22 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
     page.one("rollback", rollback.as_deref().unwrap_or("not said"));
 
     page.title("By whom, and where");
-    page.one("engine", &binding.engine);
-    page.one("model", binding.model.as_deref().unwrap_or("none"));
-    page.one("destination", binding.destination.as_str());
-    if let Some(image) = &binding.image {
-        page.one("image", image);
-    }
+    binding_place(&mut page, binding);
     page.each("egress", egress);
     if !reached_by_all.is_empty() {
         page.each("egress also", reached_by_all);
     }
     page.each("toolchains", toolchains.iter().map(word));
     page.each("needs", needs);
+    if let Some(definition) = environment {
+        page.each_exactly("environment", environment_lines(definition));
+    }
     page.one("limits", limits_line(limits));
 
     page.title("How it is checked");
     page.each_exactly("verify", verify);
     page.each("success", success);
+    expected_before(&mut page, *expect_before);
     page.one("tests", tests_line(*tests_may_change));
     page.one("no change", if *require_diff { "is a failure" } else { "is not a failure" });
 
@@ -104,6 +124,23 @@ pub(super) fn lines(packet: &Packet) -> Vec<String> {
 
     brief_lines(&mut page, brief);
     page.lines
+}
+
+fn binding_place(page: &mut Page, binding: &Binding) {
+    page.one("engine", &binding.engine);
+    page.one("model", binding.model.as_deref().unwrap_or("none"));
+    page.one("destination", binding.destination.as_str());
+    if let Some(image) = &binding.image {
+        page.one("image", image);
+    }
+}
+
+fn expected_before(page: &mut Page, expected: ExpectBefore) {
+    match expected {
+        ExpectBefore::Any => {}
+        ExpectBefore::Pass => page.one("before", "the base must pass"),
+        ExpectBefore::Fail => page.one("before", "the base must fail"),
+    }
 }
 
 fn request_lines(page: &mut Page, request: &ApprovalRequest, asker_signed: bool) {

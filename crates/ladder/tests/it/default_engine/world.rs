@@ -339,6 +339,7 @@ pub(super) fn open(temp: &TempDir) -> Option<Installation> {
         search_path: std::env::var_os("PATH").unwrap(),
         secrets: herma_harness::SecretSource::default(),
         docker_host: None,
+        client_variables: std::collections::BTreeMap::new(),
     };
     Installation::open(settings, Arc::new(SystemClock)).ok()
 }

@@ -1,0 +1,118 @@
+//! The check that `environment.json` belongs to the contract, and that the report repeats it.
+
+use herma_core::environment::{
+    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerBuildRecord,
+    LayerName,
+};
+use herma_core::{Blocker, Contract, Digest, Report, Status};
+
+use super::pass::BundleContents;
+use crate::layout;
+
+/// The record of the environment agrees with contract and report, and the engine started only in one that was built.
+pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), String> {
+    // Whether a contract that cannot be read is excused is what the check of the contract says.
+    let Ok(contract) = seen.contract() else { return Ok(()) };
+    let wanted = contract.terms.has_preflight();
+    let Some(bytes) = &seen.environment else {
+        return match () {
+            () if report.environment.is_some() || !report.verify_before.is_empty() => {
+                Err(format!("the report tells of an environment, and {} is not there", layout::ENVIRONMENT))
+            }
+            () if wanted && (report.engine_started || report.status == Status::Pass) => {
+                Err(format!("the contract has an environment, and {} is not there", layout::ENVIRONMENT))
+            }
+            () => Ok(()),
+        };
+    };
+    if !wanted {
+        return Err(format!("{} is there, and the contract has no environment", layout::ENVIRONMENT));
+    }
+    let bytes = bytes.as_ref().map_err(Clone::clone)?;
+    let record: EnvironmentRecord =
+        serde_json::from_slice(bytes).map_err(|e| format!("{}: {e}", layout::ENVIRONMENT))?;
+    definition(&record, contract)?;
+    commands(&record, contract)?;
+    let interrupted = report.blockers.iter().any(|record| record.blocker == Blocker::Interrupted);
+    let results = record.preflight.as_ref().map_or(&[][..], |preflight| &preflight.results);
+    let says = (used(&record)?, results);
+    // Results that were not saved before an interruption are not in the report.
+    let is_lost = interrupted && report.environment.is_none() && report.verify_before.is_empty();
+    if !is_lost && says != (report.environment.clone(), &report.verify_before[..]) {
+        return Err(format!("the report says of the environment what {} does not", layout::ENVIRONMENT));
+    }
+    if report.engine_started || report.status == Status::Pass {
+        ready(&record, contract, results)?;
+    }
+    Ok(())
+}
+
+/// The definition is the contract's, with its digest.
+fn definition(record: &EnvironmentRecord, contract: &Contract) -> Result<(), String> {
+    if record.definition != contract.terms.environment {
+        return Err("the definition of the environment is not that of the contract".to_owned());
+    }
+    let digest = record.definition.as_ref().map(EnvironmentDefinition::digest).transpose();
+    if digest.map_err(|e| e.to_string())? != record.definition_digest {
+        return Err("the definition of the environment has another digest".to_owned());
+    }
+    Ok(())
+}
+
+/// The commands that built each layer, and those of the preflight, are the contract's.
+fn commands(record: &EnvironmentRecord, contract: &Contract) -> Result<(), String> {
+    for layers in [&record.layers, &record.rebuilt] {
+        for (at, layer) in layers.iter().enumerate() {
+            let own = contract.terms.environment.as_ref().map(|definition| match layer.kind {
+                LayerName::Fetch => &definition.fetch,
+                LayerName::Setup => &definition.setup,
+            });
+            let ran: Vec<&String> = layer.commands.iter().map(|ran| &ran.command).collect();
+            if own.is_none_or(|own| !own.iter().eq(ran)) || (layer.kind == LayerName::Fetch) != (at == 0) {
+                return Err("the layers of the environment ran other commands than the contract's".to_owned());
+            }
+        }
+    }
+    let ran = record.preflight.iter().flat_map(|preflight| preflight.results.iter().map(BaseResult::command));
+    // The preflight ends at the first command that cannot run.
+    if !ran.eq(contract.terms.verify.iter().map(String::as_str).take(count(record))) {
+        return Err("the preflight ran other commands than the contract's".to_owned());
+    }
+    Ok(())
+}
+
+fn count(record: &EnvironmentRecord) -> usize {
+    record.preflight.as_ref().map_or(0, |preflight| preflight.results.len())
+}
+
+/// The part of the record that the report repeats.
+fn used(record: &EnvironmentRecord) -> Result<Option<EnvironmentUse>, String> {
+    let Some(definition) = record.definition_digest else { return Ok(None) };
+    let rebuilt = of_layers(definition, &record.rebuilt).map(Box::new);
+    let used = of_layers(definition, &record.layers);
+    if used.is_none() && rebuilt.is_some() {
+        return Err("an environment was built again that was never built".to_owned());
+    }
+    Ok(used.map(|used| EnvironmentUse { rebuilt, ..used }))
+}
+
+fn of_layers(definition: Digest, layers: &[LayerBuildRecord]) -> Option<EnvironmentUse> {
+    let tree = layers.last()?.tree;
+    let layers = layers.iter().map(|layer| layer.key).collect();
+    Some(EnvironmentUse { definition, layers, tree, rebuilt: None })
+}
+
+/// Nothing of the record keeps an engine from starting.
+fn ready(record: &EnvironmentRecord, contract: &Contract, results: &[BaseResult]) -> Result<(), String> {
+    let is_built = record.failure.is_none() && record.definition.is_some() != record.layers.is_empty();
+    let is_unrunnable = |result: &BaseResult| matches!(result, BaseResult::Unrunnable { .. });
+    if !is_built || results.len() != contract.terms.verify.len() || results.iter().any(is_unrunnable) {
+        return Err("the engine started without an environment in which verification can run".to_owned());
+    }
+    let fails = results.iter().any(|result| matches!(result, BaseResult::Failed { .. }));
+    match contract.terms.expect_before {
+        ExpectBefore::Pass if fails => Err("the base fails, and the contract expects a pass".to_owned()),
+        ExpectBefore::Fail if !fails => Err("the base passes, and the contract expects a failure".to_owned()),
+        ExpectBefore::Any | ExpectBefore::Pass | ExpectBefore::Fail => Ok(()),
+    }
+}

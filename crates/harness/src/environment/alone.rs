@@ -1,0 +1,73 @@
+//! Builds the environment of a contract without a run, for a person who wants to have it, or to see why it fails.
+
+use herma_core::RunId;
+use herma_core::blocker::BlockerRecord;
+use herma_core::environment::LayerBuildRecord;
+use herma_environments::build;
+use herma_home::remove_tree;
+
+use super::{BuildFailure, BuildSite};
+use crate::error::{OrderError, Stop};
+use crate::gates::{self, EnvironmentPlace};
+use crate::installation::Installation;
+use crate::order::Order;
+use crate::workspace::base_tree;
+
+/// The environment of a contract could not be built.
+#[derive(Debug, thiserror::Error)]
+pub enum EnvironmentError {
+    /// The contract has none.
+    #[error("the contract has no `environment`")]
+    NoEnvironment,
+    /// Target, destination, tools or registries are not there.
+    #[error("{}: {}", .0.blocker, .0.detail)]
+    Blocked(BlockerRecord),
+    /// A command failed.
+    #[error(transparent)]
+    Build(#[from] build::BuildError),
+    /// A file could not be read or written.
+    #[error(transparent)]
+    Internal(#[from] OrderError),
+}
+
+/// Builds what is missing of the environment of an order's contract. No gate of the engine is asked, and nothing is run but the
+/// commands of the environment.
+pub fn build_environment(
+    installation: &Installation,
+    order: &Order,
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<Vec<LayerBuildRecord>, EnvironmentError> {
+    let EnvironmentPlace { target, destination, environment, place } =
+        gates::environment_place(installation, order).map_err(EnvironmentError::Blocked)?;
+    let prepared = environment.ok_or(EnvironmentError::NoEnvironment)?;
+    let mut entropy = [0; 10];
+    getrandom::fill(&mut entropy).map_err(OrderError::Random)?;
+    let run_id = RunId::new(installation.clock.now(), entropy);
+    // Marked like a run: if herma is killed meanwhile, the next command removes what was made.
+    let active = installation.home.activate(run_id).map_err(OrderError::home)?;
+    let dirs = installation.home.run(run_id);
+    dirs.create().map_err(OrderError::home)?;
+    let built = base_tree(installation, &target, &dirs).map_err(BuildFailure::Stopped).and_then(|base| {
+        let tree =
+            build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
+        let site = BuildSite {
+            installation,
+            destination: destination.as_ref(),
+            place: &place,
+            run_id,
+            scratch: &dirs.environment(),
+            memory: order.contract.terms.limits.memory,
+            is_cancelled: &|| installation.cancellation.is_cancelled(),
+            note,
+        };
+        site.build(&prepared, tree)
+    });
+    remove_tree(dirs.root()).map_err(OrderError::home)?;
+    active.done().map_err(OrderError::home)?;
+    match built {
+        Ok((_, records)) => Ok(records),
+        Err(BuildFailure::Failed(error)) => Err(error.into()),
+        Err(BuildFailure::Stopped(Stop::Blocked)) => Err(build::BuildError::Cancelled.into()),
+        Err(BuildFailure::Stopped(stop)) => Err(OrderError::from(stop).into()),
+    }
+}

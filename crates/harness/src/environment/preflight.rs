@@ -1,0 +1,170 @@
+//! The preflight: the verification commands on the untouched base, before the engine starts and before a token is spent.
+
+use std::fs::DirBuilder;
+use std::io::{self, Write};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::environment::{BaseResult, PreflightRecord};
+use herma_core::gate::Finding;
+use herma_core::visible::visible_line;
+use herma_environments::build::BuiltEnvironment;
+use herma_environments::preflight::{BaseRun, PreflightCache, PreflightKey, PreflightProblem, check, judge};
+use herma_evidence::Redactor;
+use herma_git::{CheckoutState, lay_out};
+
+use super::write_copy;
+use crate::context::RunContext;
+use crate::error::Stop;
+use crate::gates::Ready;
+use crate::tree_diff::BaseTree;
+use crate::verification::{CommandRun, CommandRunner};
+
+/// How many of the last lines of a command are kept, and how much of one line.
+const MAX_LINES: usize = 40;
+const MAX_LINE_BYTES: usize = 400;
+
+/// Runs the commands on the base, unless they ran before on the same base in the same environment.
+pub(super) fn run(
+    ctx: &RunContext<'_>,
+    ready: &Ready,
+    base: &BaseTree,
+    environment: Option<&BuiltEnvironment>,
+) -> Result<PreflightRecord, Stop> {
+    let cache = PreflightCache::open(&ctx.installation.home.preflights()).map_err(Stop::write)?;
+    let key = PreflightKey {
+        environment: environment.map(|built| built.top().record().key),
+        base_tree: &base.baseline.tree,
+        commands: &ctx.contract.terms.verify,
+        destination: &ready.place,
+    };
+    if let Some(results) = cache.find(&key) {
+        return Ok(PreflightRecord { reused: true, results, last_lines: Vec::new() });
+    }
+    ctx.note("preflight: running the verification commands on the base");
+    let record = on_the_base(ctx, ready, base, environment)?;
+    ctx.check_cancelled()?;
+    cache.keep(&key, &record.results).map_err(Stop::write)?;
+    Ok(record)
+}
+
+fn on_the_base(
+    ctx: &RunContext<'_>,
+    ready: &Ready,
+    base: &BaseTree,
+    environment: Option<&BuiltEnvironment>,
+) -> Result<PreflightRecord, Stop> {
+    let (checkout, home) = (ctx.dirs.preflight(), ctx.dirs.preflight_home());
+    for dir in [&checkout, &home] {
+        DirBuilder::new().mode(0o700).create(dir)?;
+    }
+    lay_out(&base.git_dir, &base.entries, &[&checkout])?;
+    let checkout = CheckoutState::record(checkout, base.git_dir.format(), base.entries.clone());
+    let mut runner_home = None;
+    if let Some(built) = environment {
+        write_copy(built, &home, checkout.root())?;
+        runner_home = Some(home.clone());
+    }
+    let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
+    let (mut results, mut last_lines) = (Vec::new(), Vec::new());
+    for command in &ctx.contract.terms.verify {
+        let lines = Arc::new(Mutex::new(LastLines::default()));
+        let runner = CommandRunner { ready, deadline, log: lines.clone(), home: runner_home.clone() };
+        let ran = runner.run(ctx, command, checkout.root(), None)?;
+        ctx.check_cancelled()?;
+        let said = lines.lock().unwrap_or_else(PoisonError::into_inner).take(&ctx.events.redactor());
+        let result = judged(&ran, &said, &checkout);
+        if last_lines.is_empty() && !matches!(result, BaseResult::Passed { .. }) {
+            last_lines = said;
+        }
+        let is_unrunnable = matches!(result, BaseResult::Unrunnable { .. });
+        results.push(result);
+        if is_unrunnable {
+            break;
+        }
+    }
+    for dir in [checkout.root().to_owned(), home] {
+        ctx.remove_aside(dir);
+    }
+    Ok(PreflightRecord { reused: false, results, last_lines })
+}
+
+fn judged(ran: &CommandRun, last_lines: &[String], checkout: &CheckoutState) -> BaseResult {
+    let command = ran.verification.command.as_str();
+    let changed = checkout.changed();
+    if let Some(first) = changed.first() {
+        return BaseResult::Unrunnable {
+            command: command.to_owned(),
+            reason: format!("it changes tracked files, such as {}", first.shortened()),
+            fix: "make it leave them alone: verification refuses a command that changes what it tests"
+                .to_owned(),
+        };
+    }
+    judge(&BaseRun { command, exit: ran.exit, exceeded: ran.exceeded, last_lines })
+}
+
+/// Whether the engine may start after these results.
+pub(super) fn finding(ctx: &RunContext<'_>, seen: &PreflightRecord) -> Finding {
+    match check(&seen.results, ctx.contract.terms.expect_before) {
+        Ok(()) => Finding::Passed,
+        Err(problem) => {
+            let record = Blocker::VerificationUnrunnable.because(problem.to_string());
+            Finding::Missing(match problem {
+                PreflightProblem::Unrunnable { fix, .. } => {
+                    BlockerRecord { next_step: format!("{}.", capitalized(&fix)), ..record }
+                }
+                PreflightProblem::Unexpected { .. } => record,
+            })
+        }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// The last lines of a stream of bytes.
+#[derive(Default)]
+struct LastLines {
+    lines: std::collections::VecDeque<Vec<u8>>,
+    open: Vec<u8>,
+}
+
+impl LastLines {
+    fn take(&mut self, redactor: &Redactor) -> Vec<String> {
+        let open = std::mem::take(&mut self.open);
+        if !open.is_empty() {
+            self.push(open);
+        }
+        let text = |line: Vec<u8>| visible_line(&redactor.redact(&String::from_utf8_lossy(&line)));
+        self.lines.drain(..).map(text).collect()
+    }
+
+    fn push(&mut self, line: Vec<u8>) {
+        if self.lines.len() == MAX_LINES {
+            self.lines.pop_front();
+        }
+        self.lines.push_back(line);
+    }
+}
+
+impl Write for LastLines {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        for byte in bytes {
+            if *byte == b'\n' {
+                let line = std::mem::take(&mut self.open);
+                self.push(line);
+            } else if self.open.len() < MAX_LINE_BYTES {
+                self.open.push(*byte);
+            }
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

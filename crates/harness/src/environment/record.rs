@@ -1,0 +1,126 @@
+//! `environment.json`, while a run fills it in.
+
+use herma_core::Digest;
+use herma_core::environment::{
+    BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
+    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RegistryDecision, ToolRecord,
+};
+use herma_environments::build::BuildError;
+use herma_environments::key::LayerKey;
+use herma_environments::layers::{LayerKind, LayerRecord};
+use herma_evidence::layout;
+
+use crate::context::{RunContext, pretty};
+use crate::error::Stop;
+
+/// The parts of the record that are known so far.
+pub(super) struct RecordDraft {
+    definition: Option<(herma_core::environment::EnvironmentDefinition, Digest)>,
+    pub(super) layers: Vec<LayerBuildRecord>,
+    pub(super) rebuilt: Vec<LayerBuildRecord>,
+    failure: Option<EnvironmentFailure>,
+    preflight: Option<PreflightRecord>,
+}
+
+impl RecordDraft {
+    pub(super) fn new(ctx: &RunContext<'_>) -> Result<Self, Stop> {
+        let definition = match &ctx.contract.terms.environment {
+            Some(definition) => Some((definition.clone(), definition.digest().map_err(Stop::internal)?)),
+            None => None,
+        };
+        Ok(Self { definition, layers: Vec::new(), rebuilt: Vec::new(), failure: None, preflight: None })
+    }
+
+    pub(super) fn failed(&mut self, error: &BuildError) {
+        let (last_lines, denied) = match error {
+            BuildError::Command(failure) => (failure.last_lines.clone(), failure.denied.clone()),
+            _ => (Vec::new(), Vec::new()),
+        };
+        self.failure = Some(EnvironmentFailure { message: error.to_string(), last_lines, denied });
+    }
+
+    pub(super) fn preflight(&mut self, seen: PreflightRecord) {
+        self.preflight = Some(seen);
+    }
+
+    pub(super) fn results(&self) -> &[BaseResult] {
+        self.preflight.as_ref().map_or(&[], |preflight| &preflight.results)
+    }
+
+    /// The part that the report repeats.
+    pub(super) fn used(&self) -> Option<EnvironmentUse> {
+        let definition = self.definition.as_ref()?.1;
+        let of = |layers: &[LayerBuildRecord]| {
+            let tree = layers.last()?.tree;
+            let layers = layers.iter().map(|layer| layer.key).collect();
+            Some(EnvironmentUse { definition, layers, tree, rebuilt: None })
+        };
+        let rebuilt = of(&self.rebuilt).map(Box::new);
+        of(&self.layers).map(|used| EnvironmentUse { rebuilt, ..used })
+    }
+
+    /// Writes the file.
+    pub(super) fn write(&self, ctx: &RunContext<'_>) -> Result<(), Stop> {
+        let record = EnvironmentRecord {
+            schema: EnvironmentSchema::V1,
+            definition: self.definition.as_ref().map(|(definition, _)| definition.clone()),
+            definition_digest: self.definition.as_ref().map(|(_, digest)| *digest),
+            layers: self.layers.clone(),
+            rebuilt: self.rebuilt.clone(),
+            failure: self.failure.clone(),
+            preflight: self.preflight.clone(),
+        };
+        let redacted = ctx.events.redactor().redact_record(&record).map_err(Stop::internal)?;
+        Ok(ctx.bundle.write(layout::ENVIRONMENT, &pretty(&redacted)?)?)
+    }
+}
+
+/// A layer as the evidence shows it.
+pub fn layer(record: &LayerRecord, reused: bool) -> Result<LayerBuildRecord, serde_json::Error> {
+    let inputs = record.inputs.iter().map(|input| InputRecord {
+        path: input.path.clone(),
+        mode: input.mode.clone(),
+        digest: input.digest,
+    });
+    let tools = record.tools.iter().map(|tool| ToolRecord {
+        name: tool.name.clone(),
+        version: tool.version.clone(),
+        digest: tool.digest,
+    });
+    let commands = record
+        .commands
+        .iter()
+        .map(|ran| CommandRecord { command: ran.command.clone(), duration_ms: ran.duration_ms });
+    let egress = record.egress.iter().map(|decision| RegistryDecision {
+        host: decision.host.clone(),
+        port: decision.port,
+        verdict: decision.verdict.clone(),
+        count: decision.count,
+    });
+    Ok(LayerBuildRecord {
+        kind: match record.kind {
+            LayerKind::Fetch => LayerName::Fetch,
+            LayerKind::Setup => LayerName::Setup,
+        },
+        key: digest_of(record.key)?,
+        reused,
+        inputs: inputs.collect(),
+        tools: tools.collect(),
+        destination: record.destination.clone(),
+        architecture: record.architecture.clone(),
+        base_tree: record.base_tree.clone(),
+        source_and_network: record.source_and_network,
+        commands: commands.collect(),
+        egress: egress.collect(),
+        left_out: record.left_out.clone(),
+        duration_ms: record.duration_ms,
+        built_at: record.built_at,
+        tree: record.tree.digest,
+        bytes: record.tree.bytes,
+        files: record.tree.files,
+    })
+}
+
+fn digest_of(key: LayerKey) -> Result<Digest, serde_json::Error> {
+    serde_json::from_value(serde_json::to_value(key)?)
+}

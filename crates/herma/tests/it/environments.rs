@@ -1,0 +1,181 @@
+//! Runs whose contract has an environment: its files reach the agent and each verification as copies of their own.
+
+use herma_core::environment::{BaseResult, EnvironmentRecord};
+use herma_core::{Blocker, EventType};
+
+use crate::kit::{Finished, Herma, fix_and};
+
+/// A dependency that setup makes in the checkout, and one in the home.
+const ENVIRONMENT: &str = r#"{ setup: ["mkdir deps && echo 'echo original' > deps/dep.sh && chmod +x deps/dep.sh", "echo original > $HOME/dep"], cache: [deps] }"#;
+/// The tests need both.
+const VERIFY: &str =
+    r#"["[ \"$(deps/dep.sh)$(cat $HOME/dep)\" = originaloriginal ]", "sh tests/slugify_test.sh"]"#;
+const TERMS: [(&str, &str); 2] = [("environment", ENVIRONMENT), ("verify", VERIFY)];
+
+fn record(run: &Finished) -> EnvironmentRecord {
+    serde_json::from_str(&run.bundle.text("environment.json")).unwrap()
+}
+
+#[test]
+fn agent_and_verification_find_what_setup_made() {
+    let herma = Herma::new();
+    let run = herma.play(&fix_and(&["- shell: \"deps/dep.sh; cat $HOME/dep; pwd\""]), &TERMS);
+    run.assert_pass();
+    assert!(run.engine_said().contains("original\noriginal\n"), "{}", run.engine_said());
+    assert_eq!(run.changed(), ["slugify.sh"]);
+    let record = record(&run);
+    let used = run.report.environment.as_ref().unwrap();
+    assert_eq!(used.layers, record.layers.iter().map(|layer| layer.key).collect::<Vec<_>>());
+    assert!(record.layers.iter().all(|layer| !layer.reused), "{record:#?}");
+    let [BaseResult::Passed { .. }, BaseResult::Failed { exit_code: Some(1), .. }] =
+        &run.report.verify_before[..]
+    else {
+        panic!("the fixture's own test fails before the work: {:#?}", run.report.verify_before)
+    };
+    let again = herma.play(&fix_and(&[]), &TERMS);
+    again.assert_pass();
+    let record = self::record(&again);
+    assert!(record.layers.iter().all(|layer| layer.reused), "{record:#?}");
+    assert!(record.preflight.unwrap().reused);
+    assert_eq!(again.report.environment, run.report.environment);
+}
+
+#[test]
+fn nothing_that_the_agent_does_to_the_environment_reaches_verification_or_a_later_run() {
+    let herma = Herma::new();
+    let poison = "echo 'echo poisoned' > deps/dep.sh; echo poisoned > $HOME/dep; rm -rf $HOME/.cache; mkdir -p deps/more; \
+                  echo exit > deps/more/x.sh; printf '#!/bin/sh\\nexit 0\\n' > $HOME/.profile; ln -sf /etc/passwd deps/link";
+    let run = herma.play(&fix_and(&[&format!("- shell: {poison:?}")]), &TERMS);
+    run.assert_pass();
+    assert_eq!(run.changed(), ["slugify.sh"]);
+    herma.play(&fix_and(&[]), &TERMS).assert_pass();
+}
+
+#[test]
+fn a_patch_that_changes_an_input_fails_or_is_built_again() {
+    let herma = Herma::new();
+    let changed = fix_and(&["- write: { path: deps.list, text: more }"]);
+    let define = |rebuild: &str| {
+        format!(
+            "{{ setup: [\"mkdir deps && cat deps.list > deps/list 2>/dev/null || echo none > deps/list\"], cache: [deps], inputs: \
+             [deps.list]{rebuild} }}"
+        )
+    };
+    let terms = |environment: &'static str, verify: &'static str| {
+        [("environment", environment), ("verify", verify), ("allowed_paths", "[slugify.sh, deps.list]")]
+    };
+    let once: &'static str = define("").leak();
+    let run = herma.play(&changed, &terms(once, "[\"grep -q none deps/list\"]"));
+    run.assert_only(Blocker::EnvironmentChanged);
+    assert_eq!(run.report.verification, []);
+    let again: &'static str = define(", rebuild: true").leak();
+    let run = herma.play(
+        &changed,
+        &terms(again, "[\"grep -q . deps/list && [ ! -e deps.list ] || grep -q more deps/list\"]"),
+    );
+    run.assert_pass();
+    let (used, record) = (run.report.environment.as_ref().unwrap(), record(&run));
+    let rebuilt = used.rebuilt.as_ref().unwrap();
+    assert_ne!(rebuilt.tree, used.tree, "{used:#?}");
+    assert_eq!(record.rebuilt.len(), record.layers.len());
+    let without = herma.play(&fix_and(&[]), &terms(again, "[\"grep -q none deps/list\"]"));
+    without.assert_pass();
+    assert_eq!(without.report.environment.as_ref().unwrap().rebuilt, None);
+}
+
+#[test]
+fn the_base_must_do_what_the_contract_expects_before_the_engine_starts() {
+    for (verify, expected, runs) in [
+        ("[\"sh tests/slugify_test.sh\"]", "fail", true),
+        ("[\"sh tests/slugify_test.sh\"]", "pass", false),
+        ("[\"true\"]", "pass", true),
+        ("[\"true\"]", "fail", false),
+    ] {
+        let run = Herma::new().play(&fix_and(&[]), &[("verify", verify), ("expect_before", expected)]);
+        if runs {
+            run.assert_pass();
+        } else {
+            run.assert_only(Blocker::VerificationUnrunnable);
+            assert!(!run.report.engine_started && !run.bundle.has_event(EventType::WorkspacePrepared));
+        }
+        assert_eq!(run.report.verify_before.len(), 1, "{verify} {expected}");
+    }
+}
+
+#[test]
+fn a_build_that_fails_names_its_command_and_leaves_no_layer() {
+    let herma = Herma::new();
+    for (setup, said) in [
+        ("echo no such tool >&2; exit 3", "no such tool"),
+        ("echo changed >> slugify.sh", "slugify.sh"),
+        ("curl -sS http://192.0.2.1 || exec 3<>/dev/tcp/192.0.2.1/80 || exit 7", "exit"),
+    ] {
+        let environment = format!("{{ setup: [{setup:?}] }}");
+        let run = herma.play(&fix_and(&[]), &[("environment", &environment)]);
+        run.assert_only(Blocker::EnvironmentFailed);
+        assert!(run.report.blockers[0].detail.contains(said), "{:#?}", run.report.blockers);
+        assert!(record(&run).failure.is_some() && !run.report.engine_started);
+    }
+    let listed = herma.json(&["env", "list", "--json"]);
+    let setups = listed["layers"].as_array().unwrap().iter().filter(|layer| layer["kind"] == "setup");
+    assert_eq!(setups.count(), 0, "{listed:#}");
+}
+
+#[test]
+fn layers_are_listed_shown_and_pruned() {
+    let herma = Herma::new();
+    herma.play(&fix_and(&[]), &TERMS).assert_pass();
+    let listed = herma.json(&["env", "list", "--json"]);
+    let layers = listed["layers"].as_array().unwrap();
+    assert_eq!(layers.len(), 2, "{listed:#}");
+    let key = layers[0]["key"].as_str().unwrap();
+    let shown = herma.json(&["env", "show", &key["sha256:".len()..][..12], "--json"]);
+    assert_eq!(shown["layer"]["key"], key, "{shown:#}");
+    let kept = herma.json(&["env", "prune", "--max", "1GiB", "--json"]);
+    assert_eq!(
+        (kept["removed"].as_array().unwrap().len(), kept["kept"].as_array().unwrap().len()),
+        (0, 2),
+        "{kept:#}"
+    );
+    let pruned = herma.json(&["env", "prune", "--max", "0B", "--json"]);
+    assert!(!pruned["removed"].as_array().unwrap().is_empty(), "{pruned:#}");
+    assert_eq!(herma.run(&["env", "show", "ffff"]).code, Some(2));
+    // It is built again.
+    herma.play(&fix_and(&[]), &TERMS).assert_pass();
+}
+
+#[test]
+fn an_environment_is_built_without_a_run() {
+    let herma = Herma::new();
+    let contract = herma.contract(&TERMS);
+    let contract = contract.to_str().unwrap();
+    let built = herma.json(&["env", "build", contract, "--json"]);
+    assert_eq!(built["layers"].as_array().unwrap().len(), 2, "{built:#}");
+    assert_eq!(herma.json(&["runs", "--json"])["runs"].as_array().unwrap().len(), 0);
+    let run = herma.play(&fix_and(&[]), &TERMS);
+    run.assert_pass();
+    assert!(record(&run).layers.iter().all(|layer| layer.reused));
+    assert_eq!(herma.active(), [""; 0]);
+}
+
+#[test]
+fn bad_definitions_are_refused_with_line_and_column() {
+    let herma = Herma::new();
+    for (environment, said) in [
+        ("{ tool: [node] }", "tool"),
+        ("{ registries: [npmm] }", "npmm"),
+        ("{ inputs: [/etc/passwd] }", "absolute"),
+        ("{ tools: [\"node@latest\"] }", "version"),
+        ("{ history: some }", "history"),
+    ] {
+        let contract = herma.contract(&[("environment", environment)]);
+        let ended = herma.run(&["run", contract.to_str().unwrap()]);
+        assert_eq!(ended.code, Some(2), "{environment}: {ended:#?}");
+        assert!(ended.stderr.contains(said), "{environment}: {ended:#?}");
+        assert!(ended.stderr.contains("contract.md:") || ended.stderr.contains("line"), "{ended:#?}");
+    }
+    herma.assert_no_run();
+    herma
+        .play(&fix_and(&[]), &[("environment", "{ tools: [python@2.0] }")])
+        .assert_only(Blocker::ToolMissing);
+}
