@@ -8,11 +8,9 @@ mod template;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::checked_text::Pattern;
 pub use action::Action;
-pub use fields::{
-    ContractId, FixtureName, Limits, ModelChoice, Pattern, Patterns, RepoRef, Risk, Target, Toolchain,
-};
-pub(crate) use fields::{check_name, checked_text};
+pub use fields::{ContractId, FixtureName, Limits, ModelChoice, Patterns, RepoRef, Risk, Target, Toolchain};
 pub use parse::{BadContract, MAX_BYTES};
 pub use template::{FirstContract, first_contract, template};
 

@@ -9,6 +9,7 @@ pub mod budget;
 pub mod cancellation;
 pub mod capability;
 mod change;
+mod checked_text;
 pub mod child;
 mod child_end;
 pub mod clock;

@@ -7,6 +7,7 @@ mod children;
 mod clock;
 mod close;
 mod collect;
+mod command_runner;
 mod context;
 mod decide;
 mod destinations;

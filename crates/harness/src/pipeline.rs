@@ -15,12 +15,12 @@ use tracing::{Span, info, info_span, warn};
 
 use crate::checks;
 use crate::close;
-use crate::collect;
+use crate::collect::{self, Collected};
 use crate::context::{RunContext, StepProgress, joined};
 use crate::decide::{self, ApprovalResults, GateResults};
 use crate::environment::RunEnvironment;
 use crate::error::{Cause, OrderError, Stop};
-use crate::gates::{self, Gates};
+use crate::gates::{self, Gates, Ready};
 use crate::installation::Installation;
 use crate::journal::Journal;
 use crate::land::{self, Landable, LandingResults};
@@ -266,18 +266,13 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         ctx.step(Step::Check)?;
         let actions = self.results.forbidden_actions();
         checks::judge(ctx, &base, (&collected, &tree), &actions, &mut self.results.checked)?;
-        let Some(checked) = self.results.checked.as_ref() else { return Ok(()) };
 
         ctx.step(Step::Verify)?;
-        if let Some(environment) = &mut environment {
-            let patched = (&base, &collected.changed_files[..], collected.result_tree.as_str());
-            let failed = environment.follow_patch(ctx, &ready, patched, &mut self.results.environment)?;
-            self.results.rebuild_failed = failed;
-        }
-        let environment = environment.as_ref();
-        let stale = self.results.stale_environment();
-        let result =
-            Verifiable { base: &base, collected: &collected, checked, actions: &actions, environment, stale };
+        self.follow_patch(environment.as_mut(), &ready, &base, &collected)?;
+        let (environment, stale) = (environment.as_ref(), self.results.stale_environment());
+        let Some(checked) = self.results.checked.as_ref() else { return Ok(()) };
+        let actions = &actions[..];
+        let result = Verifiable { base: &base, collected: &collected, checked, actions, environment, stale };
         verification::verify(ctx, result, &ready, first_test, &mut self.results.verified)?;
 
         ctx.step(Step::Witness)?;
@@ -289,6 +284,21 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         ctx.step(Step::Land)?;
         ctx.settle()?;
         self.land(&base, &collected.result_tree)
+    }
+
+    /// Builds the environment again where the patch changes what it is made of, and the contract allows that.
+    fn follow_patch(
+        &mut self,
+        environment: Option<&mut RunEnvironment>,
+        ready: &Ready,
+        base: &BaseTree,
+        collected: &Collected,
+    ) -> Result<(), Stop> {
+        let Some(environment) = environment else { return Ok(()) };
+        let patched = (base, &collected.changed_files[..], collected.result_tree.as_str());
+        self.results.rebuild_failed =
+            environment.follow_patch(self.ctx, ready, patched, &mut self.results.environment)?;
+        Ok(())
     }
 
     /// Runs the engine, then ends its services and reads their records.

@@ -5,13 +5,29 @@ use std::collections::{BTreeMap, BTreeSet};
 use herma_core::RepoPath;
 use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_git::{Baseline, GitDir, TreeEntry, WalkResult, tree_id};
+use herma_home::RunDirs;
 use herma_rules::names::is_dot_gitmodules;
+
+use crate::error::Stop;
+use crate::installation::Installation;
+use crate::target::FoundTarget;
 
 /// The base tree, in herma's own git directory.
 pub(crate) struct BaseTree {
     pub(crate) git_dir: GitDir,
     pub(crate) baseline: Baseline,
     pub(crate) entries: Vec<TreeEntry>,
+}
+
+/// Makes herma's own git directory and lists the base tree.
+pub(crate) fn base_tree(
+    installation: &Installation,
+    target: &FoundTarget,
+    dirs: &RunDirs,
+) -> Result<BaseTree, Stop> {
+    let (git_dir, baseline) = target.baseline(installation, &dirs.git())?;
+    let entries = git_dir.entries(&baseline.tree)?;
+    Ok(BaseTree { git_dir, baseline, entries })
 }
 
 /// The differences from the baseline, and the new paths.

@@ -1,7 +1,5 @@
 //! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
 
-mod commands;
-
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,13 +14,11 @@ use herma_evidence::{Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
 use serde::{Deserialize, Serialize};
 
-pub(crate) use commands::{CommandRun, CommandRunner};
-
-use self::commands::{SharedLog, job, write};
 use crate::checks::Checked;
 use crate::child_queue::HandedFile;
 use crate::children::hand_over;
 use crate::collect::Collected;
+use crate::command_runner::{CommandRunner, SharedLog, job, write};
 use crate::context::RunContext;
 use crate::environment::RunEnvironment;
 use crate::error::Stop;

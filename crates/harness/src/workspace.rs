@@ -17,15 +17,13 @@ use crate::context::RunContext;
 use crate::environment::RunEnvironment;
 use crate::error::Stop;
 use crate::gates::Ready;
-use crate::installation::Installation;
 use crate::journal::StepResult;
 use crate::order::Resumed;
 use crate::services::Services;
 use crate::session;
 use crate::supervise::{self, StagedEngine};
-use crate::target::FoundTarget;
 use crate::tree_diff::BaseTree;
-use herma_home::{RunDirs, remove_tree};
+use herma_home::remove_tree;
 
 /// The workspace of a run.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -37,17 +35,6 @@ pub(crate) struct WorkspaceResults {
 
 impl StepResult for WorkspaceResults {
     const KEY: &'static str = "workspace";
-}
-
-/// Makes herma's own git directory and lists the base tree.
-pub(crate) fn base_tree(
-    installation: &Installation,
-    target: &FoundTarget,
-    dirs: &RunDirs,
-) -> Result<BaseTree, Stop> {
-    let (git_dir, baseline) = target.baseline(installation, &dirs.git())?;
-    let entries = git_dir.entries(&baseline.tree)?;
-    Ok(BaseTree { git_dir, baseline, entries })
 }
 
 /// A workspace that no process has used yet, and the engine that waits to start in it.

@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::AdmissionKind;
-use crate::contract::{check_name, checked_text};
+use crate::checked_text::{check_name, checked_text};
 use crate::engine::EngineName;
 
 /// The longest name of a file without its ending.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::contract::checked_text;
+use crate::checked_text::checked_text;
 use crate::visible::visible_line;
 
 /// More than this is not a note but a document.

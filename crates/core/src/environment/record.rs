@@ -96,7 +96,7 @@ pub struct EnvironmentRecord {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EnvironmentFailure {
-    /// What failed.
+    /// The failure, in a sentence.
     pub message: String,
     /// The last lines of the command, without secrets.
     pub last_lines: Vec<String>,

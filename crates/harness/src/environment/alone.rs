@@ -11,7 +11,7 @@ use crate::error::{OrderError, Stop};
 use crate::gates::{self, EnvironmentPlace};
 use crate::installation::Installation;
 use crate::order::Order;
-use crate::workspace::base_tree;
+use crate::tree_diff::base_tree;
 
 /// The environment of a contract could not be built.
 #[derive(Debug, thiserror::Error)]

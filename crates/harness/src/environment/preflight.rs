@@ -16,11 +16,11 @@ use herma_evidence::Redactor;
 use herma_git::{CheckoutState, lay_out};
 
 use super::write_copy;
+use crate::command_runner::{CommandRun, CommandRunner};
 use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::tree_diff::BaseTree;
-use crate::verification::{CommandRun, CommandRunner};
 
 /// How many of the last lines of a command are kept, and how much of one line.
 const MAX_LINES: usize = 40;

@@ -43,7 +43,7 @@ pub(crate) struct CommandRun {
 }
 
 /// The job of a verification command.
-pub(super) fn job(
+pub(crate) fn job(
     ctx: &RunContext<'_>,
     ready: &Ready,
     command: &str,
@@ -61,7 +61,7 @@ pub(super) fn job(
 impl CommandRunner<'_> {
     /// Runs the commands in a checkout, until the run is over or a command has changed tracked files: the commands after that
     /// one would test other files than those recorded.
-    pub(super) fn run_all(
+    pub(crate) fn run_all(
         &self,
         ctx: &RunContext<'_>,
         checkout: &CheckoutState,
@@ -205,6 +205,6 @@ fn copy(mut stream: Box<dyn Read + Send>, log: &SharedLog) {
 }
 
 /// A failure to write shows when the log is finished.
-pub(super) fn write(log: &SharedLog, bytes: &[u8]) {
+pub(crate) fn write(log: &SharedLog, bytes: &[u8]) {
     let _ = log.lock().unwrap_or_else(PoisonError::into_inner).write_all(bytes);
 }
