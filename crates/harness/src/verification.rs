@@ -90,8 +90,13 @@ pub(crate) fn verify(
     let log = Arc::new(Mutex::new(ctx.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?));
     let shared: SharedLog = log.clone();
     let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
-    let runner = CommandRunner { ready, deadline, log: Arc::clone(&shared), home: home.clone() };
-    let done = runner.run_all(ctx, &checkout, first)?;
+    let runner = |home: &Option<PathBuf>| CommandRunner {
+        ready,
+        deadline,
+        log: Arc::clone(&shared),
+        home: home.clone(),
+    };
+    let done = runner(&home).run_all(ctx, &checkout, first)?;
     ctx.check_cancelled()?;
     verified.commands = done;
     remove(ctx, &checkout, home);
@@ -101,14 +106,10 @@ pub(crate) fn verify(
             b"\n# once more, with the tests and what decides on them as they were before the engine\n",
         );
         let (checkout, home) = with_old_tests(ctx, result)?;
-        let runner = CommandRunner { home: home.clone(), log: Arc::clone(&shared), ..runner };
-        let done = runner.run_all(ctx, &checkout, None)?;
+        let done = runner(&home).run_all(ctx, &checkout, None)?;
         ctx.check_cancelled()?;
         verified.with_baseline_tests = done;
         remove(ctx, &checkout, home);
-        drop(runner);
-    } else {
-        drop(runner);
     }
     drop(shared);
     let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;

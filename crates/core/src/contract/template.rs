@@ -65,7 +65,7 @@ fn environment(definition: &EnvironmentDefinition) -> String {
     let mut put = |key: &str, values: Vec<String>| {
         if !values.is_empty() {
             // Writing to a String cannot fail.
-            let _ = writeln!(text, "  {key}: {}", block(&values));
+            let _ = writeln!(text, "  {key}:{}", block(&values));
         }
     };
     put("tools", definition.tools.iter().map(ToString::to_string).collect());
@@ -97,7 +97,7 @@ fn environment(definition: &EnvironmentDefinition) -> String {
 fn block(values: &[String]) -> String {
     let all = list(values);
     if all.len() <= 80 {
-        return all;
+        return format!(" {all}");
     }
     let lines: Vec<String> = values.iter().map(|value| format!("\n    - {}", quoted(value))).collect();
     lines.concat()

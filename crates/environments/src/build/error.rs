@@ -10,6 +10,8 @@ use herma_git::GitError;
 use crate::egress_record::EgressRecord;
 use crate::layers::{LayerKind, TreeError};
 
+/// The reason of the egress proxy for an address that is not public.
+const PRIVATE_ADDRESS: &str = "private_address";
 /// How many changed files a message names.
 const MAX_NAMED: usize = 5;
 
@@ -115,7 +117,12 @@ impl std::fmt::Display for CommandFailure {
         }
         if !self.denied.is_empty() {
             let denied = visible_line(&self.denied.join(", "));
-            write!(f, "; it was denied {denied}: add the registry to `registries`")?;
+            let advice = if self.denied.iter().all(|host| host.contains(PRIVATE_ADDRESS)) {
+                "the registry is at an address of your own network, which `own_network: true` in settings.yaml permits"
+            } else {
+                "add the registry to `registries`"
+            };
+            write!(f, "; it was denied {denied}: {advice}")?;
         }
         if let Some(last) = self.last_lines.last() {
             write!(f, "; it said: {}", visible_line(last))?;

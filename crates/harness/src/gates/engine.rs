@@ -184,12 +184,16 @@ fn admitted(
         (None, Some(record)) => {
             let stage = case.order.contract.terms.stage;
             if !record.license_resolved && stage > Stage::Fixture {
-                return refuse(
-                    Blocker::EngineNotAdmitted,
-                    format!(
-                        "the licence of `{name}` is not resolved, which admits it to stages 1 and 2 only"
-                    ),
+                let why = format!(
+                    "the license of `{name}` is not resolved, which admits it to stages 1 and 2 only"
                 );
+                return Err(BlockerRecord {
+                    next_step: format!(
+                        "Read the license. Then take the admission back with `herma admissions revoke engine {name} --reason TEXT`, \
+                         and admit it again with `--license TEXT --license-resolved`."
+                    ),
+                    ..Blocker::EngineNotAdmitted.because(why)
+                });
             }
             Ok(Finding::Passed)
         }

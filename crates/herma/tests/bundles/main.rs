@@ -10,6 +10,7 @@
 
 mod binary_patch;
 mod cost;
+mod environments;
 mod forge;
 mod shapes;
 mod tamper;
@@ -25,9 +26,14 @@ pub(crate) fn demo(destination: &str) -> (TempDir, PathBuf) {
     let home = TempDir::new().unwrap();
     let ended = herma(home.path()).args(["demo", "--json", "--destination", destination]).output().unwrap();
     assert!(ended.status.success(), "{ended:?}");
-    let run = std::fs::read_dir(home.path().join("home/runs")).unwrap().next().unwrap().unwrap();
-    let bundle = run.path().join("bundle");
+    let bundle = only_bundle(home.path());
     (home, bundle)
+}
+
+/// The bundle of the one run of a home.
+pub(crate) fn only_bundle(dir: &Path) -> PathBuf {
+    let run = std::fs::read_dir(dir.join("home/runs")).unwrap().next().unwrap().unwrap();
+    run.path().join("bundle")
 }
 
 /// The bundle that the tests change; it is made once.

@@ -10,7 +10,8 @@ use herma_core::blocker::Blocker;
 use herma_core::contract::Action;
 use herma_core::engine::DestinationKind;
 use herma_core::report::{
-    Admission, ApprovalStatus, ChildrenUse, OutcomeState, PathRule, PathViolation, VerificationStatus,
+    Admission, ApprovalStatus, BaseResult, ChildrenUse, EnvironmentUse, OutcomeState, PathRule,
+    PathViolation, VerificationStatus,
 };
 use herma_core::{Digest, RepoPath, Report, RunId, Status, Timestamp};
 use herma_evidence::verify::{CheckName, FIELDS, Reach};
@@ -29,7 +30,7 @@ fn confined() -> Forge {
 }
 
 /// The checks that a bundle breaks, for a verifier that trusts its signer.
-fn broken(forged: &Forged) -> Vec<CheckName> {
+pub(crate) fn broken(forged: &Forged) -> Vec<CheckName> {
     let pem = std::fs::read_to_string(forged.key()).unwrap();
     let trust = Trust { keys: vec![PublicKey::from_pem(&pem).unwrap()], approvers: Vec::new() };
     verify_bundle(&forged.dir(), &trust, None, None).failed().map(|check| check.name).collect()
@@ -62,6 +63,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("engine_exit", |r| r.engine_exit.as_mut().unwrap().code = Some(1)),
     ("engine_started", |r| r.engine_started = false),
     ("engine_version", |r| "9.9.9".clone_into(&mut r.engine_version)),
+    ("environment", |r| {
+        let (definition, tree) = (Digest::of(b"definition"), Digest::of(b"tree"));
+        r.environment = Some(EnvironmentUse { definition, layers: vec![tree], tree, rebuilt: None });
+    }),
     ("forbidden_actions_attempted", |r| r.forbidden_actions_attempted.push(Action::Push)),
     ("forbidden_paths_passed", |r| r.forbidden_paths_passed = Some(false)),
     ("freshness", |r| r.freshness.passed = false),
@@ -97,6 +102,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("verification", |r| r.verification[0].status = VerificationStatus::Failed),
     ("verification", |r| "true".clone_into(&mut r.verification[0].command)),
     ("verification_with_baseline_tests", |r| r.verification_with_baseline_tests = r.verification.clone()),
+    ("verify_before", |r| r.verify_before.push(BaseResult::Passed { command: "true".to_owned() })),
     ("walls", |r| r.walls.push("another wall".to_owned())),
 ];
 

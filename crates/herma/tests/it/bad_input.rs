@@ -49,7 +49,7 @@ fn an_unknown_key_is_named_with_the_nearest_known_one() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("frobnicate", "1")])), @"
-    error: contract.md:14:1: unknown key `frobnicate`; expected one of: id, title, target, stage, allowed_paths, forbidden_paths, lift_paths, forbidden_actions, verify, tests_may_change, success, require_diff, risk, authority, rollback, limits, model, destination, egress, toolchains, needs
+    error: contract.md:14:1: unknown key `frobnicate`; expected one of: id, title, target, stage, allowed_paths, forbidden_paths, lift_paths, forbidden_actions, verify, tests_may_change, success, require_diff, risk, authority, rollback, limits, model, destination, egress, toolchains, needs, environment, expect_before
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
 }

@@ -1,9 +1,10 @@
 //! Runs whose contract has an environment: its files reach the agent and each verification as copies of their own.
 
 use herma_core::environment::{BaseResult, EnvironmentRecord};
-use herma_core::{Blocker, EventType};
+use herma_core::{Blocker, Contract, EventType, Step};
 
-use crate::kit::{Finished, Herma, fix_and};
+use crate::crash::assert_closed;
+use crate::kit::{Finished, Herma, fix_and, until};
 
 /// A dependency that setup makes in the checkout, and one in the home.
 const ENVIRONMENT: &str = r#"{ setup: ["mkdir deps && echo 'echo original' > deps/dep.sh && chmod +x deps/dep.sh", "echo original > $HOME/dep"], cache: [deps] }"#;
@@ -122,6 +123,29 @@ fn a_build_that_fails_names_its_command_and_leaves_no_layer() {
 }
 
 #[test]
+fn a_build_that_is_killed_leaves_no_layer_and_the_next_run_builds_it() {
+    let herma = Herma::new();
+    let setup = ENVIRONMENT.replacen("mkdir deps", "sleep 3 && mkdir deps", 1);
+    let terms = [("environment", &*setup), TERMS[1]];
+    let (contract, script) = (herma.contract(&terms), herma.script(&fix_and(&[])));
+    let started = herma.start(&["run", contract.to_str().unwrap(), "--script", script.to_str().unwrap()]);
+    let building = herma.home().join("environments/building");
+    until("the setup layer is built", || {
+        let all = std::fs::read_dir(&building).into_iter().flatten().flatten();
+        all.into_iter().any(|layer| layer.path().join("scratch/work/slugify.sh").exists())
+    });
+    assert!(started.kill().was_killed());
+    assert_eq!(herma.run(&["runs"]).code, Some(0));
+    let [run] = herma.runs()[..] else { panic!("one run was started") };
+    assert_closed(&herma, run, Step::Probe);
+    let again = herma.play(&fix_and(&[]), &terms);
+    again.assert_pass();
+    let reused: Vec<bool> = record(&again).layers.iter().map(|layer| layer.reused).collect();
+    assert_eq!(reused, [true, false], "the fetch layer was whole, the setup layer was not");
+    assert_eq!(std::fs::read_dir(&building).unwrap().count(), 0);
+}
+
+#[test]
 fn layers_are_listed_shown_and_pruned() {
     let herma = Herma::new();
     herma.play(&fix_and(&[]), &TERMS).assert_pass();
@@ -156,6 +180,27 @@ fn an_environment_is_built_without_a_run() {
     run.assert_pass();
     assert!(record(&run).layers.iter().all(|layer| layer.reused));
     assert_eq!(herma.active(), [""; 0]);
+}
+
+#[test]
+fn init_writes_a_contract_with_what_it_detects() {
+    let herma = Herma::new();
+    herma.file("shop/.git/HEAD", "ref: refs/heads/main\n");
+    herma.file("shop/pyproject.toml", "[project]\nname = \"shop\"\ndependencies = [\"attrs==23.2.0\"]\n");
+    herma.file("shop/shop/__init__.py", "");
+    herma.file("shop/tests/test_shop.py", "import pytest\n");
+    let dir = herma.at("shop");
+    let ended = herma.run(&["init", dir.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stdout.contains("found: `pyproject.toml` makes this a Python project"), "{ended:#?}");
+    let file = dir.join(".herma/contracts/first.md");
+    let contract = Contract::parse(&std::fs::read(&file).unwrap()).unwrap();
+    assert_eq!(contract.terms.verify, ["python -m pytest -q"]);
+    let environment = contract.terms.environment.unwrap();
+    assert!(environment.fetch.iter().any(|command| command.contains("attrs==23.2.0")), "{environment:#?}");
+    assert!(!environment.setup.is_empty() && !environment.registries.is_empty(), "{environment:#?}");
+    let again = herma.run(&["init", dir.to_str().unwrap()]);
+    assert_eq!(again.code, Some(2), "it overwrites nothing: {again:#?}");
 }
 
 #[test]

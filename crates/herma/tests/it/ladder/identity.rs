@@ -1,4 +1,4 @@
-//! The identity of the program, and the licence of its admission.
+//! The identity of the program, and the license of its admission.
 
 use herma_core::{Blocker, Gate, Status};
 
@@ -51,7 +51,7 @@ fn a_program_with_a_false_identity_proves_nothing() {
 }
 
 #[test]
-fn an_unresolved_licence_admits_stages_1_and_2_only() {
+fn an_unresolved_license_admits_stages_1_and_2_only() {
     let herma = Herma::stub_proven(3);
     Repository::of_fixture(&herma, "string-slugify");
     herma.admit_stub(&["--license-resolved=false"]);
