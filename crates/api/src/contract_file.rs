@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use herma_core::Contract;
 use herma_core::contract::{BadContract, MAX_BYTES, Target};
+use herma_core::environment::{DefinitionRules, EnvironmentDefinition, ToolRequest};
 use herma_core::visible::visible_line;
 use herma_evidence::secrets;
 use herma_files::open_named;
@@ -49,6 +50,14 @@ pub enum ContractError {
     /// A path pattern of the contract is not valid.
     #[error("{}: {problem}", file.display())]
     PathRules {
+        /// The file.
+        file: PathBuf,
+        /// The problem.
+        problem: String,
+    },
+    /// The environment of the contract is not valid.
+    #[error("{}: environment: {problem}", file.display())]
+    Environment {
         /// The file.
         file: PathBuf,
         /// The problem.
@@ -99,6 +108,7 @@ impl ContractError {
                 "docs/contract.md describes every key; `herma contract new` writes a contract to start from"
                     .to_owned(),
             ),
+            Self::Environment { .. } => Some("docs/environments.md describes every key".to_owned()),
             Self::Secret { .. } => Some("take it out: a contract goes into the evidence as it is".to_owned()),
             Self::Script { .. } => Some(
                 "name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say"
@@ -144,6 +154,8 @@ fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Contra
     let bad = |bad| ContractError::Bad { file: path.to_owned(), bad };
     let contract = Contract::parse(text.as_bytes()).map_err(bad)?;
     check_egress(&contract, &text).map_err(bad)?;
+    check_environment(&contract)
+        .map_err(|problem| ContractError::Environment { file: path.to_owned(), problem })?;
     PathRules::compile(&contract.terms)
         .map_err(|bad| ContractError::PathRules { file: path.to_owned(), problem: bad.to_string() })?;
     if let Some(finding) = secrets::scan(text.as_bytes()).first() {
@@ -154,6 +166,18 @@ fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Contra
         return Err(ContractError::Secret { file, line, column, rule });
     }
     Ok(ReadContract { contract, text, dir })
+}
+
+/// Checks the values of the contract's environment. Which tools there are is asked when it is built.
+fn check_environment(contract: &Contract) -> Result<(), String> {
+    let Some(definition) = &contract.terms.environment else { return Ok(()) };
+    let tools: Vec<&str> = definition.tools.iter().map(ToolRequest::name).collect();
+    let secret_rule = |text: &str| secrets::scan(text.as_bytes()).first().map(|found| found.rule);
+    let rules = DefinitionRules { tools: &tools, secret_rule: &secret_rule };
+    let written = serde_json::to_vec(definition).map_err(|e| e.to_string())?;
+    EnvironmentDefinition::parse(&written, rules)
+        .map(drop)
+        .map_err(|bad| format!("{}; {}", bad.problem, bad.expected))
 }
 
 /// The text of a file that is not too large.

@@ -67,9 +67,8 @@ blockers! {
         "The engine changed something outside the allowed paths, or on a forbidden path."
         "Look at the changed files in the report. Widen allowed_paths only if the change belongs to the task.";
     EnvironmentChanged "environment_changed" Fail
-        "The engine changed a file that decides what the environment contains, such as a manifest or a lock file."
-        "Keep dependencies out of the task, or set `rebuild: true` in the contract's `environment`: herma then fetches for the \
-         changed files.";
+        "The engine changed a file that decides what the environment contains, such as a lock file, or replaced a part of it."
+        "Keep dependencies out of the task: change manifests and lock files in a commit of your own, and run the contract on that.";
     UnsupportedPath "unsupported_path" Fail
         "The engine left a path that herma or git cannot handle, such as one that is too long."
         "Look at path_violations in the report: the engine has to remove or rename what it lists.";

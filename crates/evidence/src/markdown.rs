@@ -64,8 +64,7 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
 }
 
 fn environment(used: &EnvironmentUse) -> String {
-    let rebuilt = used.rebuilt.as_ref().map(|used| format!("; built again for the patch: {}", used.tree));
-    format!("{}; files {}{}", used.definition, used.tree, rebuilt.unwrap_or_default())
+    format!("{}; files {}", used.definition, used.tree)
 }
 
 fn base_results(results: &[BaseResult]) -> String {

@@ -89,7 +89,8 @@ pub fn walk_without(
 
 fn holds_one(directory: &RepoPath, files: &BTreeSet<RepoPath>) -> bool {
     let is_below = |path: &RepoPath| {
-        path.as_bytes().strip_prefix(directory.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
+        let rest = path.as_bytes().strip_prefix(directory.as_bytes());
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
     };
     files
         .range(directory..)

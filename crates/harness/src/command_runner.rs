@@ -29,9 +29,12 @@ pub(crate) struct CommandRunner<'a> {
     pub(crate) ready: &'a Ready,
     pub(crate) deadline: Instant,
     pub(crate) log: SharedLog,
-    /// The home inside; an empty one in memory where there is none.
-    pub(crate) home: Option<PathBuf>,
+    /// Makes the home of each command; they have an empty one in memory where there is none.
+    pub(crate) homes: Option<FreshHome<'a>>,
 }
+
+/// Makes the home of the nth command. Each has its own: code of the result that ran in one must not replace the programs of the next.
+pub(crate) type FreshHome<'a> = &'a dyn Fn(usize) -> Result<PathBuf, Stop>;
 
 /// A command that ran.
 pub(crate) struct CommandRun {
@@ -50,7 +53,8 @@ pub(crate) fn job(
     checkout: PathBuf,
     home: Option<PathBuf>,
 ) -> Job {
-    let argv = vec!["sh".into(), "-c".into(), command.into()];
+    // By its path: programs of an environment come first in PATH.
+    let argv = vec!["/bin/sh".into(), "-c".into(), command.into()];
     Job::new(ctx.plan.run_id, argv, JobPaths { home, ..JobPaths::new(checkout) })
         .with_env(ready.tools.env.clone())
         .with_search_path(ready.tools.search_path.clone())
@@ -67,15 +71,15 @@ impl CommandRunner<'_> {
         checkout: &CheckoutState,
         mut first: Option<Prepared<'_>>,
     ) -> Result<Vec<Verification>, Stop> {
-        let mut left = ctx.contract.terms.verify.iter();
+        let commands = &ctx.contract.terms.verify;
         let mut done = Vec::new();
-        while let Some(command) = left.next().filter(|_| !ctx.is_over()) {
-            let mut one = self.run(ctx, command, checkout.root(), first.take())?.verification;
+        for (at, command) in commands.iter().enumerate().take_while(|_| !ctx.is_over()) {
+            let mut one = self.run(ctx, (at, command), checkout.root(), first.take())?.verification;
             // Every process of the command is dead by now, so that nothing changes a file after this comparison.
             one.changed_files = ChangedByCommand::of(&checkout.changed());
             let changed = one.changed_files.is_some();
             if let Some(files) = &one.changed_files {
-                write(&self.log, changed_notice(files, left.len()).as_bytes());
+                write(&self.log, changed_notice(files, commands.len() - at - 1).as_bytes());
                 if one.status == VerificationStatus::Passed {
                     one.status = VerificationStatus::ChangedFiles;
                 }
@@ -92,16 +96,17 @@ impl CommandRunner<'_> {
     pub(crate) fn run(
         &self,
         ctx: &RunContext<'_>,
-        command: &str,
+        (at, command): (usize, &str),
         checkout: &Path,
         prepared: Option<Prepared<'_>>,
     ) -> Result<CommandRun, Stop> {
+        let home = self.homes.map(|fresh| fresh(at)).transpose()?;
         write(&self.log, format!("$ {command}\n").as_bytes());
         let started = Instant::now();
         let process = if let Some(prepared) = prepared {
             prepared.start()
         } else {
-            let job = job(ctx, self.ready, command, checkout.to_owned(), self.home.clone());
+            let job = job(ctx, self.ready, command, checkout.to_owned(), home);
             self.ready.destination.start(&job)
         };
         self.attend(process?, ctx, command, started)

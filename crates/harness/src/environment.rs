@@ -1,7 +1,6 @@
 //! The environment of a run: built once the confinement was probed, checked by a preflight, and copied for the agent and for
 //! each verification. No copy reaches another one.
 
-mod alone;
 mod preflight;
 mod record;
 
@@ -10,11 +9,11 @@ use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::blocker::Blocker;
 use herma_core::environment::{BaseResult, EnvironmentUse, LayerBuildRecord};
 use herma_core::gate::{Finding, Gate};
 use herma_core::report::ChangedFile;
@@ -24,13 +23,12 @@ use herma_destination::{Destination, Limits};
 use herma_environments::build::{self, BuildError, BuildProgress, Builder, BuiltEnvironment};
 use herma_environments::inputs::select;
 use herma_environments::key::LayerKey;
-use herma_environments::layers::{LayerKind, LayerStore};
+use herma_environments::layers::{LayerKind, LayerStore, copy_tree};
 use herma_environments::prepare::PreparedEnvironment;
 use herma_git::TreeEntry;
 use herma_home::remove_tree;
 use serde::{Deserialize, Serialize};
 
-pub use alone::{EnvironmentError, build_environment};
 pub use record::layer as layer_record;
 
 use self::record::RecordDraft;
@@ -39,7 +37,7 @@ use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::installation::Installation;
 use crate::journal::StepResult;
-use crate::tree_diff::{BaseTree, with_changes};
+use crate::tree_diff::BaseTree;
 
 /// The time that all commands of one layer may take.
 const BUILD_TIMEOUT: Duration = Duration::from_mins(30);
@@ -61,10 +59,8 @@ impl StepResult for EnvironmentResults {
 /// The environment that a run was given. Its layers stay in place as long as this value lives.
 pub(crate) struct RunEnvironment {
     built: BuiltEnvironment,
-    draft: RecordDraft,
     /// The untracked files of the checkout that belong to it.
     files: BTreeSet<RepoPath>,
-    rebuilt: Option<BuiltEnvironment>,
 }
 
 /// Evaluates the gates `environment` and `preflight`, where the contract has them. Whether both hold is in the findings.
@@ -83,11 +79,18 @@ pub(crate) fn evaluate(
     match &ready.environment {
         None => drop(findings.insert(Gate::Environment, no_environment())),
         Some(prepared) => match build(ctx, ready, prepared, base, &mut draft.layers) {
-            Ok(built) => {
-                findings.insert(Gate::Environment, Finding::Passed);
-                let files = untracked_files(&built, base)?;
-                environment = Some((built, files));
-            }
+            Ok(built) => match untracked_files(&built, base)? {
+                UntrackedFiles::Of(files) => {
+                    findings.insert(Gate::Environment, Finding::Passed);
+                    environment = Some((built, files));
+                }
+                UntrackedFiles::Tracked(path) => {
+                    let why = format!("its commands made {}, which the base tracks", path.shortened());
+                    findings
+                        .insert(Gate::Environment, Finding::Missing(Blocker::EnvironmentFailed.because(why)));
+                    return Ok(None);
+                }
+            },
             Err(BuildFailure::Stopped(stop)) => return Err(stop),
             Err(BuildFailure::Failed(failed)) => {
                 let why = Blocker::EnvironmentFailed.because(failed.to_string());
@@ -101,15 +104,16 @@ pub(crate) fn evaluate(
     let seen = preflight::run(ctx, ready, base, environment.as_ref().map(|(built, _)| built))?;
     findings.insert(Gate::Preflight, preflight::finding(ctx, &seen));
     draft.preflight(seen);
+    // The report tells only of what is in the bundle.
+    draft.write(ctx)?;
     results.used = draft.used();
     results.verify_before = draft.results().to_vec();
-    draft.write(ctx)?;
     ctx.journal.append(results)?;
-    Ok(environment.map(|(built, files)| RunEnvironment { built, draft, files, rebuilt: None }))
+    Ok(environment.map(|(built, files)| RunEnvironment { built, files }))
 }
 
 /// Why there is no environment.
-enum BuildFailure {
+pub(crate) enum BuildFailure {
     /// A blocker.
     Failed(BuildError),
     /// The run ends.
@@ -124,7 +128,12 @@ impl RunEnvironment {
 
     /// Writes a copy for verification. The agent has seen none of it.
     pub(crate) fn write_copy(&self, home: &Path, checkout: &Path) -> Result<(), Stop> {
-        write_copy(self.rebuilt.as_ref().unwrap_or(&self.built), home, checkout)
+        write_copy(&self.built, home, checkout)
+    }
+
+    /// The home of the nth verification command: a copy of its own. The first one is there already.
+    pub(crate) fn home_of(&self, ctx: &RunContext<'_>, first: &Path, at: usize) -> Result<PathBuf, Stop> {
+        home_of(&self.built, ctx, first, at)
     }
 
     /// The untracked files of the checkout that belong to it: they never land, whatever the agent made of them.
@@ -132,41 +141,30 @@ impl RunEnvironment {
         &self.files
     }
 
-    /// Builds it again where the patch changes what it is made of, if the contract allows that. Otherwise the result has the
-    /// changed files.
-    pub(crate) fn follow_patch(
-        &mut self,
-        ctx: &RunContext<'_>,
-        ready: &Ready,
-        (base, patch, tree): (&BaseTree, &[ChangedFile], &str),
-        found: &mut Option<EnvironmentResults>,
-    ) -> Result<Option<BlockerRecord>, Stop> {
-        let Some(prepared) = &ready.environment else { return Ok(None) };
-        let changed = changed_inputs(prepared, patch);
-        if changed.is_empty() {
-            return Ok(None);
-        }
-        let results = found.get_or_insert_default();
-        if !prepared.plan().definition.rebuild {
-            results.changed_inputs = changed;
-            ctx.journal.append(results)?;
-            return Ok(None);
-        }
-        let entries = with_changes(base, patch);
-        let patched = build::BaseTree { git_dir: &base.git_dir, tree, entries: &entries };
-        match build_for(ctx, ready, prepared, patched, &mut self.draft.rebuilt) {
-            Ok(rebuilt) => {
-                self.rebuilt = Some(rebuilt);
-                results.used = self.draft.used();
-                self.draft.write(ctx)?;
-                ctx.journal.append(results)?;
-                Ok(None)
-            }
-            Err(BuildFailure::Stopped(stop)) => Err(stop),
-            Err(BuildFailure::Failed(failed)) => {
-                Ok(Some(Blocker::EnvironmentFailed.because(format!("with the patch: {failed}"))))
-            }
-        }
+    /// The changed files that decide what the environment contains, or that take the place of a part of it: with such a patch,
+    /// verification would not test in the environment that was built.
+    pub(crate) fn changed_inputs(&self, ready: &Ready, patch: &[ChangedFile]) -> Vec<RepoPath> {
+        let Some(prepared) = &ready.environment else { return Vec::new() };
+        let mut changed = changed_inputs(prepared, patch);
+        let in_place = patch.iter().map(|change| &change.path).filter(|path| self.has_at_or_below(path));
+        changed.extend(in_place.cloned());
+        changed.sort();
+        changed.dedup();
+        changed
+    }
+
+    /// Whether it has files in this directory at the top of the checkout.
+    pub(crate) fn has_below(&self, name: &str) -> bool {
+        RepoPath::new(name).is_some_and(|path| self.has_at_or_below(&path))
+    }
+
+    fn has_at_or_below(&self, path: &RepoPath) -> bool {
+        let below = |file: &RepoPath| {
+            let rest = file.as_bytes().strip_prefix(path.as_bytes());
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        let starts = |file: &&RepoPath| file.as_bytes().starts_with(path.as_bytes());
+        self.files.range(path..).take_while(starts).any(below)
     }
 }
 
@@ -183,18 +181,10 @@ fn build(
     layers: &mut Vec<LayerBuildRecord>,
 ) -> Result<BuiltEnvironment, BuildFailure> {
     let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
-    build_for(ctx, ready, prepared, tree, layers)
-}
-
-/// Builds the environment for a tree.
-fn build_for(
-    ctx: &RunContext<'_>,
-    ready: &Ready,
-    prepared: &PreparedEnvironment,
-    tree: build::BaseTree<'_>,
-    layers: &mut Vec<LayerBuildRecord>,
-) -> Result<BuiltEnvironment, BuildFailure> {
     let scratch = ctx.dirs.environment();
+    for notice in prepared.notices() {
+        ctx.note(notice);
+    }
     let site = BuildSite {
         installation: ctx.installation,
         destination: ready.destination.as_ref(),
@@ -217,21 +207,21 @@ fn build_for(
 }
 
 /// Where and for whom an environment is built.
-struct BuildSite<'a> {
-    installation: &'a Installation,
-    destination: &'a dyn Destination,
+pub(crate) struct BuildSite<'a> {
+    pub(crate) installation: &'a Installation,
+    pub(crate) destination: &'a dyn Destination,
     /// The name of the destination, for containers with the image.
-    place: &'a str,
-    run_id: RunId,
+    pub(crate) place: &'a str,
+    pub(crate) run_id: RunId,
     /// A directory for the inputs, which is made anew.
-    scratch: &'a Path,
-    memory: Option<Bytes>,
-    is_cancelled: &'a (dyn Fn() -> bool + Sync),
-    note: &'a (dyn Fn(&str) + Sync),
+    pub(crate) scratch: &'a Path,
+    pub(crate) memory: Option<Bytes>,
+    pub(crate) is_cancelled: &'a (dyn Fn() -> bool + Sync),
+    pub(crate) note: &'a (dyn Fn(&str) + Sync),
 }
 
 impl BuildSite<'_> {
-    fn build(
+    pub(crate) fn build(
         &self,
         prepared: &PreparedEnvironment,
         tree: build::BaseTree<'_>,
@@ -284,12 +274,35 @@ fn write_copy(built: &BuiltEnvironment, home: &Path, checkout: &Path) -> Result<
     built.top().write_view(home, checkout).map(drop).map_err(Stop::write)
 }
 
-/// The files of the environment's checkout that the base does not track.
-fn untracked_files(built: &BuiltEnvironment, base: &BaseTree) -> Result<BTreeSet<RepoPath>, Stop> {
-    let tracked: BTreeSet<&RepoPath> = base.entries.iter().map(|entry| &entry.path).collect();
-    let mut files = list(&built.top().checkout()).map_err(Stop::write)?;
-    files.retain(|path| !tracked.contains(path));
-    Ok(files)
+fn home_of(built: &BuiltEnvironment, ctx: &RunContext<'_>, first: &Path, at: usize) -> Result<PathBuf, Stop> {
+    let name = first.file_name().unwrap_or_default().to_string_lossy();
+    let of =
+        |at: usize| if at == 0 { first.to_owned() } else { first.with_file_name(format!("{name}-{at}")) };
+    let home = of(at);
+    if let Some(before) = at.checked_sub(1) {
+        ctx.remove_aside(of(before));
+        DirBuilder::new().mode(0o700).create(&home)?;
+        copy_tree(&built.top().home(), &home).map_err(Stop::write)?;
+    }
+    Ok(home)
+}
+
+/// The files of the environment's checkout. One that the base tracks is refused: where the patch deletes it, the copy would bring it
+/// back.
+fn untracked_files(built: &BuiltEnvironment, base: &BaseTree) -> Result<UntrackedFiles, Stop> {
+    let files = list(&built.top().checkout()).map_err(Stop::write)?;
+    let tracked = base.entries.iter().map(|entry| &entry.path).find(|path| files.contains(path));
+    Ok(match tracked {
+        Some(path) => UntrackedFiles::Tracked(path.clone()),
+        None => UntrackedFiles::Of(files),
+    })
+}
+
+/// The files of an environment's checkout.
+enum UntrackedFiles {
+    Of(BTreeSet<RepoPath>),
+    /// The base tracks this one.
+    Tracked(RepoPath),
 }
 
 /// Every file and link below a directory, without following links.

@@ -17,6 +17,7 @@ mod egress;
 mod engine_monitor;
 mod engine_results;
 mod environment;
+mod environment_build;
 mod error;
 mod follow;
 mod gates;
@@ -64,7 +65,8 @@ pub use child_queue::{ChildAnswer, ChildAsk, HandedFile, SOCKET_VARIABLE, WORKSP
 pub use clock::SystemClock;
 pub use destinations::{Choice, ChoiceError};
 pub use effectful_gates::probe_alone;
-pub use environment::{EnvironmentError, build_environment, layer_record};
+pub use environment::layer_record;
+pub use environment_build::{EnvironmentError, build_environment};
 pub use error::OrderError;
 pub use follow::{FileTail, FollowedEntry, RunFollower};
 pub use governance::RunGovernance;

@@ -232,7 +232,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         let prepared = Preparation::beside_gates(ctx, &ready, gates.engine_digest, step);
         ctx.journal.append_if_any(self.results.services.as_ref())?;
         ctx.journal.append_if_any(self.results.probe.as_ref())?;
-        let Preparation { base, workspace, mut environment } = prepared?;
+        let Preparation { base, workspace, environment } = prepared?;
         self.ruling = decide::use_approval(ctx, &mut gates, &mut self.results.approval)?;
         self.decide(&gates)?;
         if matches!(workspace, WorkspaceState::NotNeeded) {
@@ -268,8 +268,9 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         checks::judge(ctx, &base, (&collected, &tree), &actions, &mut self.results.checked)?;
 
         ctx.step(Step::Verify)?;
-        self.follow_patch(environment.as_mut(), &ready, &base, &collected)?;
-        let (environment, stale) = (environment.as_ref(), self.results.stale_environment());
+        let environment = environment.as_ref();
+        self.compare_environment(environment, &ready, &collected)?;
+        let stale = self.results.stale_environment();
         let Some(checked) = self.results.checked.as_ref() else { return Ok(()) };
         let actions = &actions[..];
         let result = Verifiable { base: &base, collected: &collected, checked, actions, environment, stale };
@@ -286,19 +287,20 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         self.land(&base, &collected.result_tree)
     }
 
-    /// Builds the environment again where the patch changes what it is made of, and the contract allows that.
-    fn follow_patch(
+    /// Records the changed files with which the environment does not fit the result any more.
+    fn compare_environment(
         &mut self,
-        environment: Option<&mut RunEnvironment>,
+        environment: Option<&RunEnvironment>,
         ready: &Ready,
-        base: &BaseTree,
         collected: &Collected,
     ) -> Result<(), Stop> {
         let Some(environment) = environment else { return Ok(()) };
-        let patched = (base, &collected.changed_files[..], collected.result_tree.as_str());
-        self.results.rebuild_failed =
-            environment.follow_patch(self.ctx, ready, patched, &mut self.results.environment)?;
-        Ok(())
+        let changed = environment.changed_inputs(ready, &collected.changed_files);
+        let Some(results) = self.results.environment.as_mut().filter(|_| !changed.is_empty()) else {
+            return Ok(());
+        };
+        results.changed_inputs = changed;
+        Ok(self.ctx.journal.append(results)?)
     }
 
     /// Runs the engine, then ends its services and reads their records.

@@ -46,9 +46,6 @@ pub(crate) struct RunResults {
     pub(crate) verified: Option<Verified>,
     pub(crate) witnessed: Option<Witnessed>,
     pub(crate) landing: Option<LandingResults>,
-    /// Why the environment could not be built for the patch.
-    #[serde(skip)]
-    pub(crate) rebuild_failed: Option<BlockerRecord>,
     /// The end of the run itself; never in the journal.
     #[serde(skip)]
     pub(crate) end: RunEnd,
@@ -88,13 +85,7 @@ impl RunResults {
     /// Why verification cannot use the environment: the patch changed what it is made of.
     pub(crate) fn stale_environment(&self) -> Option<&'static str> {
         let changed = self.environment.as_ref().is_some_and(|found| !found.changed_inputs.is_empty());
-        match (changed, &self.rebuild_failed) {
-            (true, _) => Some("the patch changes what the environment is made of, so it was not verified"),
-            (false, Some(_)) => {
-                Some("the environment could not be built for the patch, so it was not verified")
-            }
-            (false, None) => None,
-        }
+        changed.then_some("the patch changes what the environment is made of, so it was not verified")
     }
 
     pub(crate) fn own_model_calls(&self) -> u64 {
@@ -191,7 +182,6 @@ impl RunResults {
             engine_ended: engine.and_then(|engine| engine.ended.clone()),
             changed: collected.map_or(0, |collected| collected.changed_files.len()),
             changed_inputs: self.environment.as_ref().map_or(&[], |found| &found.changed_inputs),
-            rebuild_failed: self.rebuild_failed.clone(),
             violations: checked.map_or(&[], |checked| &checked.violations),
             forbidden_actions: &self.forbidden_actions(),
             verification: verified.map_or(&[], |verified| &verified.commands),

@@ -18,7 +18,7 @@ use crate::checks::Checked;
 use crate::child_queue::HandedFile;
 use crate::children::hand_over;
 use crate::collect::Collected;
-use crate::command_runner::{CommandRunner, SharedLog, job, write};
+use crate::command_runner::{CommandRunner, FreshHome, SharedLog, job, write};
 use crate::context::RunContext;
 use crate::environment::RunEnvironment;
 use crate::error::Stop;
@@ -90,26 +90,28 @@ pub(crate) fn verify(
     let log = Arc::new(Mutex::new(ctx.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?));
     let shared: SharedLog = log.clone();
     let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
-    let runner = |home: &Option<PathBuf>| CommandRunner {
-        ready,
-        deadline,
-        log: Arc::clone(&shared),
-        home: home.clone(),
+    let run_all = |checkout: &CheckoutState, home: &Path, first: Option<Prepared<'_>>| {
+        let fresh = |at: usize| match result.environment {
+            Some(environment) => environment.home_of(ctx, home, at),
+            None => Ok(home.to_owned()),
+        };
+        let homes: Option<FreshHome<'_>> = result.environment.map(|_| &fresh as FreshHome<'_>);
+        CommandRunner { ready, deadline, log: Arc::clone(&shared), homes }.run_all(ctx, checkout, first)
     };
-    let done = runner(&home).run_all(ctx, &checkout, first)?;
+    let done = run_all(&checkout, &home, first)?;
     ctx.check_cancelled()?;
     verified.commands = done;
-    remove(ctx, &checkout, home);
+    ctx.remove_aside(checkout.root().to_owned());
     if depends_on_changed_tests(ctx, result.collected, &verified.commands) {
         write(
             &shared,
             b"\n# once more, with the tests and what decides on them as they were before the engine\n",
         );
         let (checkout, home) = with_old_tests(ctx, result)?;
-        let done = runner(&home).run_all(ctx, &checkout, None)?;
+        let done = run_all(&checkout, &home, None)?;
         ctx.check_cancelled()?;
         verified.with_baseline_tests = done;
-        remove(ctx, &checkout, home);
+        ctx.remove_aside(checkout.root().to_owned());
     }
     drop(shared);
     let log = Arc::into_inner(log).ok_or_else(|| Stop::panicked("reading test output"))?;
@@ -126,14 +128,12 @@ pub(crate) fn verify(
 ///
 /// The commands run in it one after another. They are code of the result, and may have done anything to it once the first has run:
 /// herma writes nothing into it after that.
-fn with_patch(
-    ctx: &RunContext<'_>,
-    result: Verifiable<'_>,
-) -> Result<(CheckoutState, Option<PathBuf>), Stop> {
+fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, PathBuf), Stop> {
     let (root, changes, base) = (ctx.dirs.verification(), &result.collected.changed_files, result.base);
     copy_changes(&ctx.dirs.workspace(), base.git_dir.format(), changes, &root)?;
     let state = CheckoutState::record(root, base.git_dir.format(), with_changes(base, changes));
-    let home = copy_environment(ctx, result, ctx.dirs.verification_home(), state.root())?;
+    let home = ctx.dirs.verification_home();
+    copy_environment(ctx, result, &home, state.root())?;
     Ok((state, home))
 }
 
@@ -141,28 +141,17 @@ fn with_patch(
 fn copy_environment(
     ctx: &RunContext<'_>,
     result: Verifiable<'_>,
-    home: PathBuf,
+    home: &Path,
     checkout: &Path,
-) -> Result<Option<PathBuf>, Stop> {
-    let Some(environment) = result.environment else { return Ok(None) };
+) -> Result<(), Stop> {
+    let Some(environment) = result.environment else { return Ok(()) };
     ctx.check_cancelled()?;
-    environment.write_copy(&home, checkout)?;
-    Ok(Some(home))
-}
-
-fn remove(ctx: &RunContext<'_>, checkout: &CheckoutState, home: Option<PathBuf>) {
-    ctx.remove_aside(checkout.root().to_owned());
-    if let Some(home) = home {
-        ctx.remove_aside(home);
-    }
+    environment.write_copy(home, checkout)
 }
 
 /// The result with the tests, and the files that decide on them, of the baseline: in a checkout of its own, because the engine's
 /// tests have run in the first one.
-fn with_old_tests(
-    ctx: &RunContext<'_>,
-    result: Verifiable<'_>,
-) -> Result<(CheckoutState, Option<PathBuf>), Stop> {
+fn with_old_tests(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, PathBuf), Stop> {
     let Verifiable { base, collected, .. } = result;
     let reverted = collected.changed_tests.iter().chain(&collected.changed_verification_files).collect();
     let changes = besides(&collected.changed_files, &reverted);
@@ -174,7 +163,7 @@ fn with_old_tests(
     if result.environment.is_some() {
         std::fs::create_dir(&home)?;
     }
-    let home = copy_environment(ctx, result, home, state.root())?;
+    copy_environment(ctx, result, &home, state.root())?;
     Ok((state, home))
 }
 

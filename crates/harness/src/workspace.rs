@@ -159,6 +159,11 @@ pub(crate) fn take_up<'a>(
 ) -> Result<(ControlFiles, StagedEngine<'a>), Stop> {
     let FreshWorkspace { control_files, staged } = workspace;
     if let Some(environment) = environment {
+        let hidden = ctx.engine()?.hidden_paths();
+        if let Some(name) = hidden.into_iter().find(|name| environment.has_below(name)) {
+            let why = format!("the environment has files in `{name}`, which the engine would run");
+            return Err(refuse(ctx, why, found));
+        }
         environment.write_agents_copy(ctx)?;
     }
     let BaseTree { baseline, entries, .. } = base;

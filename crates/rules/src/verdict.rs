@@ -27,8 +27,6 @@ pub struct RunFacts<'a> {
     pub changed: usize,
     /// Changed files that decide what the environment contains, where the contract does not allow that.
     pub changed_inputs: &'a [RepoPath],
-    /// Why the environment could not be built for the patch, where it had to be.
-    pub rebuild_failed: Option<BlockerRecord>,
     /// The paths that broke a rule.
     pub violations: &'a [PathViolation],
     /// The forbidden actions that the engine attempted.
@@ -134,7 +132,6 @@ fn patch_holds(facts: &RunFacts<'_>) -> bool {
     facts.changed > 0
         && facts.violations.is_empty()
         && facts.changed_inputs.is_empty()
-        && facts.rebuild_failed.is_none()
         && facts.forbidden_actions.is_empty()
         && facts.secret.is_none()
         && facts.verification.len() == facts.verify_declared
@@ -234,7 +231,6 @@ fn judge_changes(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<
             first.shortened()
         )));
     }
-    blockers.extend(facts.rebuild_failed.iter().cloned());
     if !facts.forbidden_actions.is_empty() {
         let names: Vec<&str> = facts.forbidden_actions.iter().map(|action| action.as_str()).collect();
         blockers

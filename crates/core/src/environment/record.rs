@@ -18,9 +18,6 @@ pub struct EnvironmentUse {
     pub layers: Vec<Digest>,
     /// The digest of the files that the run got a copy of.
     pub tree: Digest,
-    /// The same for the environment that verification used, where it was built again for a patch that changes inputs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub rebuilt: Option<Box<EnvironmentUse>>,
 }
 
 /// How a verification command ended on the untouched base.
@@ -82,9 +79,6 @@ pub struct EnvironmentRecord {
     pub definition_digest: Option<Digest>,
     /// The layers: fetch first, then setup.
     pub layers: Vec<LayerBuildRecord>,
-    /// The layers that were built for a patch that changes inputs.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rebuilt: Vec<LayerBuildRecord>,
     /// Why it could not be built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<EnvironmentFailure>,
@@ -102,6 +96,8 @@ pub struct EnvironmentFailure {
     pub last_lines: Vec<String>,
     /// The hosts that it was denied.
     pub denied: Vec<String>,
+    /// Every decision of the egress proxy.
+    pub egress: Vec<RegistryDecision>,
 }
 
 /// The verification commands on the base.

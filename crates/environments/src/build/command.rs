@@ -73,7 +73,8 @@ impl Runner<'_> {
             None => FailureReason::TimedOut,
         };
         let (command, last_lines) = (command.to_owned(), log.last_lines());
-        Err(CommandFailure { kind, command, reason, last_lines, denied: Vec::new() }.into())
+        Err(CommandFailure { kind, command, reason, last_lines, denied: Vec::new(), egress: Vec::new() }
+            .into())
     }
 }
 

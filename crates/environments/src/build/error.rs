@@ -68,6 +68,7 @@ impl BuildError {
     pub(super) fn with_denied(self, egress: &[EgressRecord]) -> Self {
         match self {
             Self::Command(mut failure) => {
+                failure.egress = egress.to_vec();
                 failure.denied =
                     egress.iter().filter(|record| record.is_denied()).map(EgressRecord::text).collect();
                 Self::Command(failure)
@@ -90,6 +91,8 @@ pub struct CommandFailure {
     pub last_lines: Vec<String>,
     /// The hosts that it was denied.
     pub denied: Vec<String>,
+    /// Every decision of the proxy.
+    pub egress: Vec<EgressRecord>,
 }
 
 /// How a command failed.

@@ -1,10 +1,9 @@
 //! The check that `environment.json` belongs to the contract, and that the report repeats it.
 
 use herma_core::environment::{
-    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerBuildRecord,
-    LayerName,
+    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerName,
 };
-use herma_core::{Blocker, Contract, Digest, Report, Status};
+use herma_core::{Blocker, Contract, RepoPath, Report, Status};
 
 use super::pass::BundleContents;
 use crate::layout;
@@ -35,7 +34,7 @@ pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), 
     commands(&record, contract)?;
     let interrupted = report.blockers.iter().any(|record| record.blocker == Blocker::Interrupted);
     let results = record.preflight.as_ref().map_or(&[][..], |preflight| &preflight.results);
-    let says = (used(&record)?, results);
+    let says = (used(&record), results);
     // Results that were not saved before an interruption are not in the report.
     let is_lost = interrupted && report.environment.is_none() && report.verify_before.is_empty();
     if !is_lost && says != (report.environment.clone(), &report.verify_before[..]) {
@@ -43,6 +42,13 @@ pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), 
     }
     if report.engine_started || report.status == Status::Pass {
         ready(&record, contract, results)?;
+    }
+    if report.status == Status::Pass {
+        let inputs = record.layers.iter().flat_map(|layer| &layer.inputs);
+        let changed = |path: &RepoPath| report.changed_files.iter().any(|change| change.path == *path);
+        if let Some(input) = inputs.map(|input| &input.path).find(|path| changed(path)) {
+            return Err(format!("the patch changes {}, an input of the environment", input.shortened()));
+        }
     }
     Ok(())
 }
@@ -61,16 +67,14 @@ fn definition(record: &EnvironmentRecord, contract: &Contract) -> Result<(), Str
 
 /// The commands that built each layer, and those of the preflight, are the contract's.
 fn commands(record: &EnvironmentRecord, contract: &Contract) -> Result<(), String> {
-    for layers in [&record.layers, &record.rebuilt] {
-        for (at, layer) in layers.iter().enumerate() {
-            let own = contract.terms.environment.as_ref().map(|definition| match layer.kind {
-                LayerName::Fetch => &definition.fetch,
-                LayerName::Setup => &definition.setup,
-            });
-            let ran: Vec<&String> = layer.commands.iter().map(|ran| &ran.command).collect();
-            if own.is_none_or(|own| !own.iter().eq(ran)) || (layer.kind == LayerName::Fetch) != (at == 0) {
-                return Err("the layers of the environment ran other commands than the contract's".to_owned());
-            }
+    for (at, layer) in record.layers.iter().enumerate() {
+        let own = contract.terms.environment.as_ref().map(|definition| match layer.kind {
+            LayerName::Fetch => &definition.fetch,
+            LayerName::Setup => &definition.setup,
+        });
+        let ran: Vec<&String> = layer.commands.iter().map(|ran| &ran.command).collect();
+        if own.is_none_or(|own| !own.iter().eq(ran)) || (layer.kind == LayerName::Fetch) != (at == 0) {
+            return Err("the layers of the environment ran other commands than the contract's".to_owned());
         }
     }
     let ran = record.preflight.iter().flat_map(|preflight| preflight.results.iter().map(BaseResult::command));
@@ -86,25 +90,16 @@ fn count(record: &EnvironmentRecord) -> usize {
 }
 
 /// The part of the record that the report repeats.
-fn used(record: &EnvironmentRecord) -> Result<Option<EnvironmentUse>, String> {
-    let Some(definition) = record.definition_digest else { return Ok(None) };
-    let rebuilt = of_layers(definition, &record.rebuilt).map(Box::new);
-    let used = of_layers(definition, &record.layers);
-    if used.is_none() && rebuilt.is_some() {
-        return Err("an environment was built again that was never built".to_owned());
-    }
-    Ok(used.map(|used| EnvironmentUse { rebuilt, ..used }))
-}
-
-fn of_layers(definition: Digest, layers: &[LayerBuildRecord]) -> Option<EnvironmentUse> {
-    let tree = layers.last()?.tree;
-    let layers = layers.iter().map(|layer| layer.key).collect();
-    Some(EnvironmentUse { definition, layers, tree, rebuilt: None })
+fn used(record: &EnvironmentRecord) -> Option<EnvironmentUse> {
+    let (definition, tree) = (record.definition_digest?, record.layers.last()?.tree);
+    Some(EnvironmentUse { definition, layers: record.layers.iter().map(|layer| layer.key).collect(), tree })
 }
 
 /// Nothing of the record keeps an engine from starting.
 fn ready(record: &EnvironmentRecord, contract: &Contract, results: &[BaseResult]) -> Result<(), String> {
-    let is_built = record.failure.is_none() && record.definition.is_some() != record.layers.is_empty();
+    // One layer for the fetch commands, and one for the setup commands where there are any.
+    let layers = record.definition.as_ref().map_or(0, |own| 1 + usize::from(!own.setup.is_empty()));
+    let is_built = record.failure.is_none() && record.layers.len() == layers;
     let is_unrunnable = |result: &BaseResult| matches!(result, BaseResult::Unrunnable { .. });
     if !is_built || results.len() != contract.terms.verify.len() || results.iter().any(is_unrunnable) {
         return Err("the engine started without an environment in which verification can run".to_owned());

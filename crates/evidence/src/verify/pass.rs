@@ -25,6 +25,8 @@ use crate::{layout, report, trace};
 const CHUNK: usize = 1 << 20;
 /// The largest attestation, decision and outcome that are read.
 const MAX_SMALL: u64 = 4 << 20;
+/// The largest record of an environment: it lists every input.
+const MAX_ENVIRONMENT: u64 = 32 << 20;
 /// The largest file that is read without a trusted signature: four times the largest log. A larger one, such as the
 /// patch of large files, is read if a trusted report lists it with exactly that size.
 const MAX_UNVOUCHED: u64 = 256 << 20;
@@ -173,11 +175,10 @@ impl BundleContents {
         match name {
             layout::REPORT | layout::REPORT_MD => FileReader::Keep(report::MAX_BYTES, Vec::new()),
             layout::CONTRACT => FileReader::Keep(contract::MAX_BYTES, Vec::new()),
-            layout::ATTESTATION
-            | layout::DECISION
-            | layout::OUTCOME
-            | layout::CONFINEMENT
-            | layout::ENVIRONMENT => FileReader::Keep(MAX_SMALL, Vec::new()),
+            layout::ATTESTATION | layout::DECISION | layout::OUTCOME | layout::CONFINEMENT => {
+                FileReader::Keep(MAX_SMALL, Vec::new())
+            }
+            layout::ENVIRONMENT => FileReader::Keep(MAX_ENVIRONMENT, Vec::new()),
             layout::TEST_LOG => FileReader::TestLog(TestLog::new(self.report.as_ref().ok())),
             layout::EVENTS => FileReader::Events(Box::new(EventsSeen::new())),
             layout::TRACE => FileReader::Trace(LineBuffer::new(trace::MAX_LINE_BYTES), Ok(Vec::new())),

@@ -15,16 +15,17 @@ use herma_environments::preflight::{BaseRun, PreflightCache, PreflightKey, Prefl
 use herma_evidence::Redactor;
 use herma_git::{CheckoutState, lay_out};
 
-use super::write_copy;
-use crate::command_runner::{CommandRun, CommandRunner};
+use super::{home_of, write_copy};
+use crate::command_runner::{CommandRun, CommandRunner, FreshHome};
 use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::tree_diff::BaseTree;
 
-/// How many of the last lines of a command are kept, and how much of one line.
+/// How many of the last lines of a command are kept, and how much of one line is read and shown.
 const MAX_LINES: usize = 40;
-const MAX_LINE_BYTES: usize = 400;
+const MAX_LINE_BYTES: usize = 16 << 10;
+const MAX_SHOWN: usize = 400;
 
 /// Runs the commands on the base, unless they ran before on the same base in the same environment.
 pub(super) fn run(
@@ -33,12 +34,14 @@ pub(super) fn run(
     base: &BaseTree,
     environment: Option<&BuiltEnvironment>,
 ) -> Result<PreflightRecord, Stop> {
+    // Without an environment nothing says which programs the commands found.
+    let Some(built) = environment else { return on_the_base(ctx, ready, base, None) };
     let cache = PreflightCache::open(&ctx.installation.home.preflights()).map_err(Stop::write)?;
     let key = PreflightKey {
-        environment: environment.map(|built| built.top().record().key),
+        environment: Some(built.top().record().key),
         base_tree: &base.baseline.tree,
         commands: &ctx.contract.terms.verify,
-        destination: &ready.place,
+        destination: &format!("{}; files {}", ready.place, built.top().record().tree.digest),
     };
     if let Some(results) = cache.find(&key) {
         return Ok(PreflightRecord { reused: true, results, last_lines: Vec::new() });
@@ -46,7 +49,10 @@ pub(super) fn run(
     ctx.note("preflight: running the verification commands on the base");
     let record = on_the_base(ctx, ready, base, environment)?;
     ctx.check_cancelled()?;
-    cache.keep(&key, &record.results).map_err(Stop::write)?;
+    // A failure may be one of chance: only a pass is kept.
+    if record.results.iter().all(|result| matches!(result, BaseResult::Passed { .. })) {
+        cache.keep(&key, &record.results).map_err(Stop::write)?;
+    }
     Ok(record)
 }
 
@@ -62,17 +68,20 @@ fn on_the_base(
     }
     lay_out(&base.git_dir, &base.entries, &[&checkout])?;
     let checkout = CheckoutState::record(checkout, base.git_dir.format(), base.entries.clone());
-    let mut runner_home = None;
     if let Some(built) = environment {
         write_copy(built, &home, checkout.root())?;
-        runner_home = Some(home.clone());
     }
+    let fresh = |at: usize| match environment {
+        Some(built) => home_of(built, ctx, &home, at),
+        None => Ok(home.clone()),
+    };
+    let homes: Option<FreshHome<'_>> = environment.map(|_| &fresh as FreshHome<'_>);
     let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
     let (mut results, mut last_lines) = (Vec::new(), Vec::new());
-    for command in &ctx.contract.terms.verify {
+    for (at, command) in ctx.contract.terms.verify.iter().enumerate() {
         let lines = Arc::new(Mutex::new(LastLines::default()));
-        let runner = CommandRunner { ready, deadline, log: lines.clone(), home: runner_home.clone() };
-        let ran = runner.run(ctx, command, checkout.root(), None)?;
+        let runner = CommandRunner { ready, deadline, log: lines.clone(), homes };
+        let ran = runner.run(ctx, (at, command), checkout.root(), None)?;
         ctx.check_cancelled()?;
         let said = lines.lock().unwrap_or_else(PoisonError::into_inner).take(&ctx.events.redactor());
         let result = judged(&ran, &said, &checkout);
@@ -85,9 +94,7 @@ fn on_the_base(
             break;
         }
     }
-    for dir in [checkout.root().to_owned(), home] {
-        ctx.remove_aside(dir);
-    }
+    ctx.remove_aside(checkout.root().to_owned());
     Ok(PreflightRecord { reused: false, results, last_lines })
 }
 
@@ -134,13 +141,15 @@ struct LastLines {
 }
 
 impl LastLines {
+    /// The lines, redacted as one text: a key can span several.
     fn take(&mut self, redactor: &Redactor) -> Vec<String> {
         let open = std::mem::take(&mut self.open);
         if !open.is_empty() {
             self.push(open);
         }
-        let text = |line: Vec<u8>| visible_line(&redactor.redact(&String::from_utf8_lossy(&line)));
-        self.lines.drain(..).map(text).collect()
+        let text = self.lines.drain(..).collect::<Vec<_>>().join(&b'\n');
+        let text = redactor.redact(&String::from_utf8_lossy(&text));
+        text.lines().map(|line| visible_line(line).chars().take(MAX_SHOWN).collect()).collect()
     }
 
     fn push(&mut self, line: Vec<u8>) {

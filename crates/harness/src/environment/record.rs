@@ -5,6 +5,7 @@ use herma_core::environment::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
     InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RegistryDecision, ToolRecord,
 };
+use herma_environments::EgressRecord;
 use herma_environments::build::BuildError;
 use herma_environments::key::LayerKey;
 use herma_environments::layers::{LayerKind, LayerRecord};
@@ -17,7 +18,6 @@ use crate::error::Stop;
 pub(super) struct RecordDraft {
     definition: Option<(herma_core::environment::EnvironmentDefinition, Digest)>,
     pub(super) layers: Vec<LayerBuildRecord>,
-    pub(super) rebuilt: Vec<LayerBuildRecord>,
     failure: Option<EnvironmentFailure>,
     preflight: Option<PreflightRecord>,
 }
@@ -28,15 +28,22 @@ impl RecordDraft {
             Some(definition) => Some((definition.clone(), definition.digest().map_err(Stop::internal)?)),
             None => None,
         };
-        Ok(Self { definition, layers: Vec::new(), rebuilt: Vec::new(), failure: None, preflight: None })
+        Ok(Self { definition, layers: Vec::new(), failure: None, preflight: None })
     }
 
     pub(super) fn failed(&mut self, error: &BuildError) {
-        let (last_lines, denied) = match error {
-            BuildError::Command(failure) => (failure.last_lines.clone(), failure.denied.clone()),
-            _ => (Vec::new(), Vec::new()),
+        let (last_lines, denied, egress) = match error {
+            BuildError::Command(failure) => {
+                (failure.last_lines.clone(), failure.denied.clone(), decisions(&failure.egress))
+            }
+            _ => (Vec::new(), Vec::new(), Vec::new()),
         };
-        self.failure = Some(EnvironmentFailure { message: error.to_string(), last_lines, denied });
+        // Errors of git and of files can name paths of this machine.
+        let message = match error {
+            BuildError::Command(_) | BuildError::TrackedFilesChanged(_) => error.to_string(),
+            _ => "herma could not build it; the blocker says why".to_owned(),
+        };
+        self.failure = Some(EnvironmentFailure { message, last_lines, denied, egress });
     }
 
     pub(super) fn preflight(&mut self, seen: PreflightRecord) {
@@ -50,13 +57,9 @@ impl RecordDraft {
     /// The part that the report repeats.
     pub(super) fn used(&self) -> Option<EnvironmentUse> {
         let definition = self.definition.as_ref()?.1;
-        let of = |layers: &[LayerBuildRecord]| {
-            let tree = layers.last()?.tree;
-            let layers = layers.iter().map(|layer| layer.key).collect();
-            Some(EnvironmentUse { definition, layers, tree, rebuilt: None })
-        };
-        let rebuilt = of(&self.rebuilt).map(Box::new);
-        of(&self.layers).map(|used| EnvironmentUse { rebuilt, ..used })
+        let tree = self.layers.last()?.tree;
+        let layers = self.layers.iter().map(|layer| layer.key).collect();
+        Some(EnvironmentUse { definition, layers, tree })
     }
 
     /// Writes the file.
@@ -66,7 +69,6 @@ impl RecordDraft {
             definition: self.definition.as_ref().map(|(definition, _)| definition.clone()),
             definition_digest: self.definition.as_ref().map(|(_, digest)| *digest),
             layers: self.layers.clone(),
-            rebuilt: self.rebuilt.clone(),
             failure: self.failure.clone(),
             preflight: self.preflight.clone(),
         };
@@ -91,12 +93,6 @@ pub fn layer(record: &LayerRecord, reused: bool) -> Result<LayerBuildRecord, ser
         .commands
         .iter()
         .map(|ran| CommandRecord { command: ran.command.clone(), duration_ms: ran.duration_ms });
-    let egress = record.egress.iter().map(|decision| RegistryDecision {
-        host: decision.host.clone(),
-        port: decision.port,
-        verdict: decision.verdict.clone(),
-        count: decision.count,
-    });
     Ok(LayerBuildRecord {
         kind: match record.kind {
             LayerKind::Fetch => LayerName::Fetch,
@@ -111,7 +107,7 @@ pub fn layer(record: &LayerRecord, reused: bool) -> Result<LayerBuildRecord, ser
         base_tree: record.base_tree.clone(),
         source_and_network: record.source_and_network,
         commands: commands.collect(),
-        egress: egress.collect(),
+        egress: decisions(&record.egress),
         left_out: record.left_out.clone(),
         duration_ms: record.duration_ms,
         built_at: record.built_at,
@@ -119,6 +115,16 @@ pub fn layer(record: &LayerRecord, reused: bool) -> Result<LayerBuildRecord, ser
         bytes: record.tree.bytes,
         files: record.tree.files,
     })
+}
+
+fn decisions(egress: &[EgressRecord]) -> Vec<RegistryDecision> {
+    let each = egress.iter().map(|decision| RegistryDecision {
+        host: decision.host.clone(),
+        port: decision.port,
+        verdict: decision.verdict.clone(),
+        count: decision.count,
+    });
+    each.collect()
 }
 
 fn digest_of(key: LayerKey) -> Result<Digest, serde_json::Error> {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::History;
 use herma_destination::DestinationCapabilities;
+use herma_environments::definition::parse;
 use herma_environments::prepare::{PrepareError, PreparedEnvironment};
 use herma_environments::registries::ClientConfiguration;
 use herma_environments::tools::HostEnvironment;
@@ -25,6 +26,23 @@ pub(super) fn find(case: Case<'_>) -> Result<Option<PreparedEnvironment>, Blocke
             ))
         });
     }
+    let own_tools = case.installation.operator.own_tools();
+    let written = serde_json::to_vec(definition).map_err(|e| failed(e.to_string()))?;
+    if let Err(bad) = parse(&written, &own_tools) {
+        return Err(BlockerRecord {
+            next_step: "Correct the contract's `environment`; docs/environments.md describes every key."
+                .to_owned(),
+            ..failed(format!("{}; {}", bad.problem, bad.expected))
+        });
+    }
+    if definition.rebuild {
+        return Err(BlockerRecord {
+            next_step:
+                "Keep manifests and lock files out of the task, or change them in a commit of your own first."
+                    .to_owned(),
+            ..failed("`rebuild: true` is not supported by this version of herma".to_owned())
+        });
+    }
     if definition.history != History::None {
         return Err(BlockerRecord {
             next_step: "Write `history: none`, and give tools that read tags a version by `env`.".to_owned(),
@@ -43,7 +61,7 @@ pub(super) fn find(case: Case<'_>) -> Result<Option<PreparedEnvironment>, Blocke
     let clients = ClientConfiguration { host: &host, etc: PathBuf::from("/etc"), own_network };
     let definition = definition.clone();
     let found = if DestinationCapabilities::of(destination).shows_host_system() {
-        PreparedEnvironment::find(definition, &clients, &operator.own_tools())
+        PreparedEnvironment::find(definition, &clients, &own_tools)
     } else {
         PreparedEnvironment::find_registries(definition, &clients)
     };

@@ -37,7 +37,13 @@ fn agent_and_verification_find_what_setup_made() {
     again.assert_pass();
     let record = self::record(&again);
     assert!(record.layers.iter().all(|layer| layer.reused), "{record:#?}");
-    assert!(record.preflight.unwrap().reused);
+    assert!(!record.preflight.unwrap().reused, "a failure may be one of chance");
+    let passes = [TERMS[0], ("verify", "[\"[ -e deps/dep.sh ]\"]")];
+    for reused in [false, true] {
+        let run = herma.play(&fix_and(&[]), &passes);
+        run.assert_pass();
+        assert_eq!(self::record(&run).preflight.unwrap().reused, reused);
+    }
     assert_eq!(again.report.environment, run.report.environment);
 }
 
@@ -53,35 +59,47 @@ fn nothing_that_the_agent_does_to_the_environment_reaches_verification_or_a_late
 }
 
 #[test]
-fn a_patch_that_changes_an_input_fails_or_is_built_again() {
+fn a_patch_that_changes_an_input_or_takes_the_place_of_a_part_of_the_environment_fails() {
     let herma = Herma::new();
-    let changed = fix_and(&["- write: { path: deps.list, text: more }"]);
-    let define = |rebuild: &str| {
-        format!(
-            "{{ setup: [\"mkdir deps && cat deps.list > deps/list 2>/dev/null || echo none > deps/list\"], cache: [deps], inputs: \
-             [deps.list]{rebuild} }}"
-        )
-    };
-    let terms = |environment: &'static str, verify: &'static str| {
-        [("environment", environment), ("verify", verify), ("allowed_paths", "[slugify.sh, deps.list]")]
-    };
-    let once: &'static str = define("").leak();
-    let run = herma.play(&changed, &terms(once, "[\"grep -q none deps/list\"]"));
-    run.assert_only(Blocker::EnvironmentChanged);
-    assert_eq!(run.report.verification, []);
-    let again: &'static str = define(", rebuild: true").leak();
-    let run = herma.play(
-        &changed,
-        &terms(again, "[\"grep -q . deps/list && [ ! -e deps.list ] || grep -q more deps/list\"]"),
-    );
-    run.assert_pass();
-    let (used, record) = (run.report.environment.as_ref().unwrap(), record(&run));
-    let rebuilt = used.rebuilt.as_ref().unwrap();
-    assert_ne!(rebuilt.tree, used.tree, "{used:#?}");
-    assert_eq!(record.rebuilt.len(), record.layers.len());
-    let without = herma.play(&fix_and(&[]), &terms(again, "[\"grep -q none deps/list\"]"));
-    without.assert_pass();
-    assert_eq!(without.report.environment.as_ref().unwrap().rebuilt, None);
+    let environment =
+        "{ setup: [\"mkdir deps && echo original > deps/dep\"], cache: [\"deps/*\"], inputs: [deps.list] }";
+    let terms = [
+        ("environment", environment),
+        ("verify", "[\"true\"]"),
+        ("allowed_paths", "[slugify.sh, deps.list, deps, fake/**]"),
+    ];
+    for step in [
+        "- write: { path: deps.list, text: more }",
+        "- shell: \"rm -r deps && mkdir fake && echo poisoned > fake/dep && ln -s fake deps\"",
+        "- shell: \"rm -r deps && echo poisoned > deps\"",
+    ] {
+        let run = herma.play(&fix_and(&[step]), &terms);
+        assert!(
+            run.report.blockers.iter().any(|b| b.blocker == Blocker::EnvironmentChanged),
+            "{:#?}",
+            run.report
+        );
+        assert_eq!(run.report.verification, []);
+    }
+    herma.play(&fix_and(&[]), &terms).assert_pass();
+}
+
+#[test]
+fn code_of_the_result_in_one_command_does_not_reach_the_programs_of_the_next() {
+    let herma = Herma::new();
+    let poison = "mkdir -p $HOME/.local/bin; printf '#!/bin/sh\\nexit 0\\n' > $HOME/.local/bin/sh; \
+                  cp $HOME/.local/bin/sh $HOME/.local/bin/grep; chmod +x $HOME/.local/bin/*";
+    let result = format!("- append: {{ path: slugify.sh, text: {poison:?} }}");
+    let terms = [
+        TERMS[0],
+        (
+            "verify",
+            "[\"sh ./slugify.sh\", \"[ -z \\\"$(ls $HOME/.local 2>/dev/null)\\\" ] && grep -q nothing-has-this slugify.sh\"]",
+        ),
+    ];
+    let run = herma.play(&fix_and(&[&result]), &terms);
+    run.assert_only(Blocker::VerificationFailed);
+    assert_eq!(run.report.verification[1].exit_code, Some(1), "{:#?}", run.report.verification);
 }
 
 #[test]
@@ -212,12 +230,16 @@ fn bad_definitions_are_refused_with_line_and_column() {
         ("{ inputs: [/etc/passwd] }", "absolute"),
         ("{ tools: [\"node@latest\"] }", "version"),
         ("{ history: some }", "history"),
+        ("{ env: { PATH: /workspace } }", "PATH"),
+        ("{ env: { LD_PRELOAD: /workspace/x.so } }", "LD_PRELOAD"),
+        ("{ setup: [\"\"] }", "empty command"),
+        ("{ fetch: [\"true\"] , tools: [node, node] }", "listed twice"),
     ] {
         let contract = herma.contract(&[("environment", environment)]);
         let ended = herma.run(&["run", contract.to_str().unwrap()]);
         assert_eq!(ended.code, Some(2), "{environment}: {ended:#?}");
         assert!(ended.stderr.contains(said), "{environment}: {ended:#?}");
-        assert!(ended.stderr.contains("contract.md:") || ended.stderr.contains("line"), "{ended:#?}");
+        assert!(ended.stderr.contains("contract.md:"), "{ended:#?}");
     }
     herma.assert_no_run();
     herma

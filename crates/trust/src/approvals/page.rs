@@ -3,7 +3,7 @@
 use herma_core::approval::{ApprovalRequest, Binding};
 use herma_core::contract::ContractId;
 use herma_core::contract::{Action, Limits, Terms};
-use herma_core::environment::{EnvironmentDefinition, ExpectBefore};
+use herma_core::environment::{EnvironmentDefinition, ExpectBefore, SetupOn};
 use herma_core::stage::MutationScope;
 use herma_core::visible::visible_line;
 use herma_rules::forbidden_paths::built_in;
@@ -27,21 +27,36 @@ const INDENT: usize = 16;
 /// How wide the first column is where it holds the names of actions.
 const ACTION_COLUMN: usize = 22;
 
-/// The commands of an environment, and the network that they reach.
+/// The commands of an environment, the network that they reach, and everything else that it decides.
 fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
-    let registries: Vec<&str> = definition.registries.iter().map(|registry| registry.as_str()).collect();
-    let tools: Vec<String> = definition.tools.iter().map(ToString::to_string).collect();
+    // Taken apart so that a new key cannot be forgotten here. A gate blocks the keys that this version does not support.
+    let EnvironmentDefinition {
+        tools,
+        fetch,
+        setup,
+        setup_on,
+        registries,
+        inputs,
+        env,
+        cache,
+        rebuild: _,
+        history: _,
+    } = definition;
+    let registries: Vec<&str> = registries.iter().map(|registry| registry.as_str()).collect();
+    let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
     let with_network = format!("with network to {}", registries.join(", "));
     let mut lines = vec![format!("tools: {}", tools.join(", "))];
-    lines.extend(definition.fetch.iter().map(|command| format!("fetch, {with_network}: {command}")));
-    lines.extend(definition.setup.iter().map(|command| format!("setup, without network: {command}")));
+    lines.extend(fetch.iter().map(|command| format!("fetch, {with_network}: {command}")));
+    lines.extend(setup.iter().map(|command| format!("setup, without network: {command}")));
     if definition.has_source_and_network() {
         lines.push("source and network together: fetch commands see the whole tree".to_owned());
     }
-    if definition.rebuild {
-        lines
-            .push("rebuild: it is fetched again for a patch that changes manifests or lock files".to_owned());
+    if *setup_on == SetupOn::Inputs {
+        lines.push("setup runs on the inputs alone".to_owned());
     }
+    lines.extend(env.iter().map(|(name, value)| format!("variable: {name}={value}")));
+    lines.extend(inputs.iter().flatten().map(|input| format!("input: {}", input.as_str())));
+    lines.extend(cache.iter().map(|path| format!("not part of the result: {}", path.as_str())));
     lines
 }
 

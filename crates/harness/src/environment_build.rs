@@ -1,12 +1,14 @@
 //! Builds the environment of a contract without a run, for a person who wants to have it, or to see why it fails.
 
 use herma_core::RunId;
-use herma_core::blocker::BlockerRecord;
+use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::LayerBuildRecord;
+use herma_destination::{Unready, inside_a_run};
 use herma_environments::build;
 use herma_home::remove_tree;
 
-use super::{BuildFailure, BuildSite};
+use crate::effectful_gates::probe_alone;
+use crate::environment::{BuildFailure, BuildSite};
 use crate::error::{OrderError, Stop};
 use crate::gates::{self, EnvironmentPlace};
 use crate::installation::Installation;
@@ -40,6 +42,20 @@ pub fn build_environment(
     let EnvironmentPlace { target, destination, environment, place } =
         gates::environment_place(installation, order).map_err(EnvironmentError::Blocked)?;
     let prepared = environment.ok_or(EnvironmentError::NoEnvironment)?;
+    if inside_a_run() {
+        let why = Blocker::RecursionDepth.because("this herma was started inside a run");
+        return Err(EnvironmentError::Blocked(why));
+    }
+    // Code of the project runs only behind confinement that holds, as in a run.
+    let probed = probe_alone(installation, destination.as_ref());
+    let probed = probed.map_err(|Unready { what, next_step }| {
+        let unready = Blocker::DestinationUnready.because(what);
+        EnvironmentError::Blocked(BlockerRecord { next_step, ..unready })
+    })?;
+    if let Some(broken) = probed.broken().first() {
+        let why = Blocker::ConfinementFailed.because(format!("{}: {}", broken.name, broken.observed));
+        return Err(EnvironmentError::Blocked(why));
+    }
     let mut entropy = [0; 10];
     getrandom::fill(&mut entropy).map_err(OrderError::Random)?;
     let run_id = RunId::new(installation.clock.now(), entropy);
