@@ -113,7 +113,7 @@ pub struct Environment {
     pub settings: Settings,
     /// Whether to colour.
     pub color: bool,
-    /// The user who runs herma, by a name that nobody has verified.
+    /// The user who runs herma, by an unverified name.
     pub user: String,
     /// The log filter.
     pub log: Option<String>,

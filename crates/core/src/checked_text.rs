@@ -94,7 +94,7 @@ fn check_pattern(text: &str) -> Result<(), String> {
     }
     // Some file systems leave such characters out of a name, and a reader cannot see what they would do to a pattern.
     if let Some(unseen) = text.chars().find(|c| is_unseen(*c)) {
-        let why = format!("it holds {}, which nobody sees; write `*` in its place", unseen.escape_unicode());
+        let why = format!("it holds {}, which is invisible; write `*` in its place", unseen.escape_unicode());
         return Err(format!("`{}` is not a path pattern: {why}", visible_line(text)));
     }
     if text.contains(['{', '}']) {

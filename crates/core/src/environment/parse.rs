@@ -142,7 +142,7 @@ fn check_variables(
         }
         if value.chars().any(|c| c == '\0' || refused_as(c).is_some()) {
             let expected = "expected visible characters";
-            return problem(format!("the value of `{name}` has a character that nobody sees"), expected);
+            return problem(format!("the value of `{name}` has an invisible character"), expected);
         }
         // The name decides too: `API_KEY: abc` is found by its name.
         let rule = (rules.secret_rule)(value).or_else(|| (rules.secret_rule)(&format!("{name}=\"{value}\"")));

@@ -148,7 +148,7 @@ fn empty_allowed_paths_are_refused() {
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
     insta::assert_snapshot!(said(contract_text(&[("allowed_paths", "[\"\u{200c}!a\"]")])), @r"
-    error: contract.md:13:17: `\u{200c}!a` is not a path pattern: it holds \u{200c}, which nobody sees; write `*` in its place
+    error: contract.md:13:17: `\u{200c}!a` is not a path pattern: it holds \u{200c}, which is invisible; write `*` in its place
     next: docs/contract.md describes every key; `herma contract new` writes a contract to start from
     ");
 }

@@ -19,7 +19,7 @@ use crate::failure::Failure;
 use crate::screen::{Screen, Tone};
 use crate::unlock::{UnlockArgs, unlock};
 
-/// Asks for the code before the key, so that nobody unlocks a key for an unread packet.
+/// Asks for the code before the key, so that no approver unlocks a key for an unread packet.
 pub(super) fn grant(
     args: &args::Grant,
     installation: &Installation,
