@@ -6,13 +6,16 @@ use std::path::{Path, PathBuf};
 
 use herma_core::Contract;
 use herma_core::contract::{BadContract, MAX_BYTES, Target};
-use herma_core::environment::{DefinitionRules, EnvironmentDefinition, ToolRequest};
 use herma_core::visible::visible_line;
+use herma_environments::definition::with_rules;
 use herma_evidence::secrets;
 use herma_files::open_named;
 use herma_fixtures::Fixture;
+use herma_harness::{Settings, SettingsError};
 use herma_rules::PathRules;
 use herma_trust::check_egress;
+
+use crate::environment_reference::{ReferenceError, fill_in, own_tools};
 
 /// A valid contract, its text, and the directory that its relative paths start from.
 #[derive(Clone, Debug)]
@@ -55,14 +58,21 @@ pub enum ContractError {
         /// The problem.
         problem: String,
     },
-    /// The environment of the contract is not valid.
-    #[error("{}: environment: {problem}", file.display())]
+    /// The environment that the contract refers to cannot be used.
+    #[error("{}:{line}:{column}: environment: {cause}", file.display())]
     Environment {
         /// The file.
         file: PathBuf,
-        /// The problem.
-        problem: String,
+        /// The line, from 1.
+        line: u64,
+        /// The column, from 1.
+        column: u64,
+        /// The cause.
+        cause: ReferenceError,
     },
+    /// The operator's settings, which can add tools, cannot be read.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The contract holds a secret.
     #[error("{}:{line}:{column}: the contract holds what looks like a secret ({rule})", file.display())]
     Secret {
@@ -108,7 +118,8 @@ impl ContractError {
                 "docs/contract.md describes every key; `herma contract new` writes a contract to start from"
                     .to_owned(),
             ),
-            Self::Environment { .. } => Some("docs/environments.md describes every key".to_owned()),
+            Self::Environment { cause, .. } => Some(cause.next_step().to_owned()),
+            Self::Settings(_) => Some("correct settings.yaml in herma's home".to_owned()),
             Self::Secret { .. } => Some("take it out: a contract goes into the evidence as it is".to_owned()),
             Self::Script { .. } => Some(
                 "name a file, or one of the fixture's scripts; docs/fake.md describes what a script can say"
@@ -119,17 +130,18 @@ impl ContractError {
     }
 }
 
-/// Reads a contract from a file, or from a built-in fixture as `fixture:NAME`.
-pub fn read_contract(named: &str) -> Result<ReadContract, ContractError> {
+/// Reads a contract from a file, or from a built-in fixture as `fixture:NAME`. An environment that is defined elsewhere is
+/// written into the text.
+pub fn read_contract(named: &str, settings: &Settings) -> Result<ReadContract, ContractError> {
     if let Some(name) = named.strip_prefix("fixture:") {
         let fixture = find_fixture(name)?;
-        return parse(Path::new(named), fixture.contract.to_owned(), PathBuf::from("/"));
+        return parse(Path::new(named), fixture.contract.to_owned(), PathBuf::from("/"), settings);
     }
     let path = Path::new(named);
     let text = read_text(path)?;
     let dir = std::path::absolute(path).map_err(ContractError::WorkingDirectory)?;
     let dir = dir.parent().unwrap_or(Path::new("/")).to_owned();
-    parse(path, text, dir)
+    parse(path, text, dir, settings)
 }
 
 /// A built-in fixture by name.
@@ -150,12 +162,20 @@ pub fn find_script(contract: &Contract, named: &str) -> Result<String, ContractE
         .map_err(|cause| ContractError::Script { named: named.to_owned(), cause })
 }
 
-fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, ContractError> {
+fn parse(
+    path: &Path,
+    text: String,
+    dir: PathBuf,
+    settings: &Settings,
+) -> Result<ReadContract, ContractError> {
     let bad = |bad| ContractError::Bad { file: path.to_owned(), bad };
+    let text = fill_in(path, text, &dir, settings)?;
     let contract = Contract::parse(text.as_bytes()).map_err(bad)?;
     check_egress(&contract, &text).map_err(bad)?;
-    check_environment(&contract)
-        .map_err(|problem| ContractError::Environment { file: path.to_owned(), problem })?;
+    if contract.terms.environment.is_some() {
+        let own = own_tools(settings)?;
+        with_rules(&own, |rules| contract.check_environment(text.as_bytes(), rules)).map_err(bad)?;
+    }
     PathRules::compile(&contract.terms)
         .map_err(|bad| ContractError::PathRules { file: path.to_owned(), problem: bad.to_string() })?;
     if let Some(finding) = secrets::scan(text.as_bytes()).first() {
@@ -166,18 +186,6 @@ fn parse(path: &Path, text: String, dir: PathBuf) -> Result<ReadContract, Contra
         return Err(ContractError::Secret { file, line, column, rule });
     }
     Ok(ReadContract { contract, text, dir })
-}
-
-/// Checks the values of the contract's environment. Which tools there are is asked when it is built.
-fn check_environment(contract: &Contract) -> Result<(), String> {
-    let Some(definition) = &contract.terms.environment else { return Ok(()) };
-    let tools: Vec<&str> = definition.tools.iter().map(ToolRequest::name).collect();
-    let secret_rule = |text: &str| secrets::scan(text.as_bytes()).first().map(|found| found.rule);
-    let rules = DefinitionRules { tools: &tools, secret_rule: &secret_rule };
-    let written = serde_json::to_vec(definition).map_err(|e| e.to_string())?;
-    EnvironmentDefinition::parse(&written, rules)
-        .map(drop)
-        .map_err(|bad| format!("{}; {}", bad.problem, bad.expected))
 }
 
 /// The text of a file that is not too large.
@@ -199,7 +207,7 @@ fn read_text(path: &Path) -> Result<String, ContractError> {
 }
 
 /// `FILE:LINE:COLUMN: problem; expected`
-fn at_place(file: &Path, bad: &BadContract) -> String {
+pub(crate) fn at_place(file: &Path, bad: &BadContract) -> String {
     let place = match (bad.line, bad.column) {
         (Some(line), Some(column)) => format!("{}:{line}:{column}", file.display()),
         _ => file.display().to_string(),

@@ -31,7 +31,7 @@ pub use self::compare::Compare;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
-pub use self::env::{Env, EnvBuild};
+pub use self::env::{Env, EnvBuild, EnvShell};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};

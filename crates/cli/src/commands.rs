@@ -69,7 +69,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Accept(args) => outcome::accept(args, environment, screen),
         Command::Reject(args) => outcome::reject(args, environment, screen),
         Command::Compare(args) => compare::compare(args, environment, screen),
-        Command::Contract(command) => contract::contract(command, screen),
+        Command::Contract(command) => contract::contract(command, &environment.settings, screen),
         Command::Engines(args) => engines::engines(args, environment, screen),
         Command::Destinations(of) => destinations::destinations(of, environment, screen),
         Command::Destination(command) => destinations::destination(command, environment, screen),

@@ -3,6 +3,7 @@
 mod action;
 mod fields;
 mod parse;
+mod reference;
 mod template;
 
 use schemars::JsonSchema;
@@ -12,6 +13,7 @@ pub use crate::checked_text::Pattern;
 pub use action::Action;
 pub use fields::{ContractId, FixtureName, Limits, ModelChoice, Patterns, RepoRef, Risk, Target, Toolchain};
 pub use parse::{BadContract, MAX_BYTES};
+pub use reference::{EnvironmentReference, PlacedReference};
 pub use template::{FirstContract, first_contract, template};
 
 use crate::capability::Capability;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 pub use fields::{
     CachePattern, ExpectBefore, History, InputPattern, Registry, SetupOn, ToolRequest, ToolVersion,
 };
+pub(crate) use parse::DefinitionPositions;
 pub use parse::{BadEnvironment, DefinitionRules, MAX_BYTES};
 pub use record::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,

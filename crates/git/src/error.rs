@@ -55,6 +55,16 @@ pub enum GitError {
         /// The memory limit.
         memory_mib: u64,
     },
+    /// A file of the base is larger than its kind may be.
+    #[error("{path} has {bytes} bytes at the base: expected at most {max_bytes}")]
+    TooLarge {
+        /// The file.
+        path: String,
+        /// Its size.
+        bytes: u64,
+        /// The limit.
+        max_bytes: u64,
+    },
     /// The directory is not the top of a git repository.
     #[error("{name} is not the top directory of a git repository: {reason}")]
     NotARepository {

@@ -5,6 +5,7 @@
 
 mod agent_repository;
 mod apply;
+mod base_file;
 mod beneath;
 mod checkout;
 mod checkout_state;

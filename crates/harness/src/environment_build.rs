@@ -1,11 +1,13 @@
-//! Builds the environment of a contract without a run, for a person who wants to have it, or to see why it fails.
+//! Builds the environment of a contract without a run, for a person who wants to have it, to see why it fails, or to work in it.
+
+use std::io;
 
 use herma_core::RunId;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::LayerBuildRecord;
-use herma_destination::{Unready, inside_a_run};
-use herma_environments::build;
-use herma_home::remove_tree;
+use herma_destination::{StartError, Unready, inside_a_run};
+use herma_environments::build::{self, BuiltEnvironment};
+use herma_home::{RunDirs, remove_tree};
 
 use crate::effectful_gates::probe_alone;
 use crate::environment::{BuildFailure, BuildSite};
@@ -13,7 +15,7 @@ use crate::error::{OrderError, Stop};
 use crate::gates::{self, EnvironmentPlace};
 use crate::installation::Installation;
 use crate::order::Order;
-use crate::tree_diff::base_tree;
+use crate::tree_diff::{BaseTree, base_tree};
 
 /// The environment of a contract could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -27,9 +29,25 @@ pub enum EnvironmentError {
     /// A command failed.
     #[error(transparent)]
     Build(#[from] build::BuildError),
+    /// The shell could not be started.
+    #[error("the shell could not be started: {0}")]
+    Start(#[from] StartError),
+    /// The shell was lost from sight.
+    #[error("the shell could not be attended: {0}")]
+    Shell(io::Error),
     /// A file could not be read or written.
     #[error(transparent)]
     Internal(#[from] OrderError),
+}
+
+/// What was prepared without a run. Its directories are removed when the caller is done.
+pub(crate) struct EnvironmentSite<'a> {
+    pub(crate) run_id: RunId,
+    pub(crate) dirs: &'a RunDirs,
+    pub(crate) base: &'a BaseTree,
+    pub(crate) place: &'a EnvironmentPlace,
+    /// None where the contract has no environment.
+    pub(crate) built: Option<(BuiltEnvironment, Vec<LayerBuildRecord>)>,
 }
 
 /// Builds what is missing of the environment of an order's contract. No gate of the engine is asked, and nothing is run but the
@@ -39,23 +57,24 @@ pub fn build_environment(
     order: &Order,
     note: &(dyn Fn(&str) + Sync),
 ) -> Result<Vec<LayerBuildRecord>, EnvironmentError> {
-    let EnvironmentPlace { target, destination, environment, place } =
-        gates::environment_place(installation, order).map_err(EnvironmentError::Blocked)?;
-    let prepared = environment.ok_or(EnvironmentError::NoEnvironment)?;
+    with_environment(installation, order, note, |site| {
+        site.built.map(|(_, layers)| layers).ok_or(EnvironmentError::NoEnvironment)
+    })
+}
+
+/// Prepares the base and the environment of an order's contract behind probed confinement, and calls `then`.
+pub(crate) fn with_environment<T>(
+    installation: &Installation,
+    order: &Order,
+    note: &(dyn Fn(&str) + Sync),
+    then: impl FnOnce(EnvironmentSite<'_>) -> Result<T, EnvironmentError>,
+) -> Result<T, EnvironmentError> {
+    let place = gates::environment_place(installation, order).map_err(EnvironmentError::Blocked)?;
     if inside_a_run() {
         let why = Blocker::RecursionDepth.because("this herma was started inside a run");
         return Err(EnvironmentError::Blocked(why));
     }
-    // Code of the project runs only behind confinement that holds, as in a run.
-    let probed = probe_alone(installation, destination.as_ref());
-    let probed = probed.map_err(|Unready { what, next_step }| {
-        let unready = Blocker::DestinationUnready.because(what);
-        EnvironmentError::Blocked(BlockerRecord { next_step, ..unready })
-    })?;
-    if let Some(broken) = probed.broken().first() {
-        let why = Blocker::ConfinementFailed.because(format!("{}: {}", broken.name, broken.observed));
-        return Err(EnvironmentError::Blocked(why));
-    }
+    check_confinement(installation, &place)?;
     let mut entropy = [0; 10];
     getrandom::fill(&mut entropy).map_err(OrderError::Random)?;
     let run_id = RunId::new(installation.clock.now(), entropy);
@@ -63,27 +82,63 @@ pub fn build_environment(
     let active = installation.home.activate(run_id).map_err(OrderError::home)?;
     let dirs = installation.home.run(run_id);
     dirs.create().map_err(OrderError::home)?;
-    let built = base_tree(installation, &target, &dirs).map_err(BuildFailure::Stopped).and_then(|base| {
-        let tree =
-            build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
-        let site = BuildSite {
-            installation,
-            destination: destination.as_ref(),
-            place: &place,
-            run_id,
-            scratch: &dirs.environment(),
-            memory: order.contract.terms.limits.memory,
-            is_cancelled: &|| installation.cancellation.is_cancelled(),
-            note,
-        };
-        site.build(&prepared, tree)
+    let ended = base_tree(installation, &place.target, &dirs).map_err(stopped).and_then(|base| {
+        let built = build(installation, order, (&place, &base), (run_id, &dirs), note)?;
+        then(EnvironmentSite { run_id, dirs: &dirs, base: &base, place: &place, built })
     });
     remove_tree(dirs.root()).map_err(OrderError::home)?;
     active.done().map_err(OrderError::home)?;
-    match built {
-        Ok((_, records)) => Ok(records),
+    ended
+}
+
+/// Code of the project runs only behind confinement that holds, as in a run.
+fn check_confinement(installation: &Installation, place: &EnvironmentPlace) -> Result<(), EnvironmentError> {
+    let probed = probe_alone(installation, place.destination.as_ref());
+    let probed = probed.map_err(|Unready { what, next_step }| {
+        let unready = Blocker::DestinationUnready.because(what);
+        EnvironmentError::Blocked(BlockerRecord { next_step, ..unready })
+    })?;
+    match probed.broken().first() {
+        None => Ok(()),
+        Some(broken) => {
+            let why = Blocker::ConfinementFailed.because(format!("{}: {}", broken.name, broken.observed));
+            Err(EnvironmentError::Blocked(why))
+        }
+    }
+}
+
+fn build(
+    installation: &Installation,
+    order: &Order,
+    (place, base): (&EnvironmentPlace, &BaseTree),
+    (run_id, dirs): (RunId, &RunDirs),
+    note: &(dyn Fn(&str) + Sync),
+) -> Result<Option<(BuiltEnvironment, Vec<LayerBuildRecord>)>, EnvironmentError> {
+    let Some(prepared) = &place.environment else { return Ok(None) };
+    for notice in prepared.notices() {
+        note(notice);
+    }
+    let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
+    let site = BuildSite {
+        installation,
+        destination: place.destination.as_ref(),
+        place: &place.place,
+        run_id,
+        scratch: &dirs.environment(),
+        memory: order.contract.terms.limits.memory,
+        is_cancelled: &|| installation.cancellation.is_cancelled(),
+        note,
+    };
+    match site.build(prepared, tree) {
+        Ok(built) => Ok(Some(built)),
         Err(BuildFailure::Failed(error)) => Err(error.into()),
-        Err(BuildFailure::Stopped(Stop::Blocked)) => Err(build::BuildError::Cancelled.into()),
-        Err(BuildFailure::Stopped(stop)) => Err(OrderError::from(stop).into()),
+        Err(BuildFailure::Stopped(stop)) => Err(stopped(stop)),
+    }
+}
+
+pub(crate) fn stopped(stop: Stop) -> EnvironmentError {
+    match stop {
+        Stop::Blocked => build::BuildError::Cancelled.into(),
+        stop => OrderError::from(stop).into(),
     }
 }

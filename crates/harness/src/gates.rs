@@ -185,6 +185,8 @@ pub(crate) struct EnvironmentPlace {
     pub(crate) target: FoundTarget,
     pub(crate) destination: Box<dyn Destination>,
     pub(crate) environment: Option<PreparedEnvironment>,
+    /// Read-only mounts of what the commands need.
+    pub(crate) tools: JobSettings,
     /// The name of the destination, for containers with the image.
     pub(crate) place: String,
 }
@@ -200,7 +202,10 @@ pub(crate) fn environment_place(
     let case = Case { installation, order, occasion: Occasion::default(), contract_digest, choice };
     let environment = environment::find(case)?;
     let (destination, _) = destination::find(case)?;
-    Ok(EnvironmentPlace { target: target::find(case).found?, destination, environment, place: case.place() })
+    let toolchains = destination::find_toolchains(installation, &order.contract)?;
+    let tools = destination::job_settings(toolchains, environment.as_ref());
+    let target = target::find(case).found?;
+    Ok(EnvironmentPlace { target, destination, environment, tools, place: case.place() })
 }
 
 /// The binding of an approval for this order, or the gate that has to hold first.

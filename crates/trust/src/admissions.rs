@@ -84,6 +84,15 @@ impl Admissions {
         Self { files: Files::new(dir), trust }
     }
 
+    /// The directory that the record of a target names, whether or not the record counts: the run checks that.
+    #[must_use]
+    pub fn target_directory(dir: PathBuf, name: &str) -> Option<PathBuf> {
+        let id = AdmissionId::Target(name.parse().ok()?);
+        let read = AdmissionFile::read(&Files::new(dir).record(&id)).ok()?;
+        let AdmissionDraft::Target(draft) = read.draft else { return None };
+        draft.complete().ok().map(|record| record.path.to_path_buf())
+    }
+
     /// Every file of an admission, by kind and name.
     pub fn list(&self) -> Result<Vec<ListedAdmission>, AdmissionError> {
         self.files.list()

@@ -17,7 +17,7 @@ use herma_core::Report;
 use herma_core::report::{Entry, Mode};
 use herma_destination::{RUN_VARIABLE, inside_a_run};
 use herma_git::{ObjectFormat, blob_id};
-use herma_harness::{ChildAnswer, ChildAsk, HandedFile};
+use herma_harness::{ChildAnswer, ChildAsk, HandedFile, Settings};
 
 use crate::args::{self, Command, EgressArg};
 use crate::commands::Ended;
@@ -37,7 +37,7 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
     }
     match command {
         Command::Run(args) => Some(match around.socket.as_deref().filter(|socket| is_there(socket)) {
-            Some(socket) => ask(args, socket, around, screen),
+            Some(socket) => ask(args, socket, (around, &environment.settings), screen),
             // The gate blocks it, and leaves evidence where it can.
             None if inside_a_run() => run(args, environment, screen).map_err(|failure| match failure.code {
                 Failure::INTERNAL => no_way_out(),
@@ -77,12 +77,17 @@ fn only_said_to_be() -> Failure {
 }
 
 /// Asks for a child run, takes over its result if it passed, and prints its report.
-fn ask(args: &args::Run, socket: &Path, around: &RunAround, screen: &Screen) -> Ended {
+fn ask(
+    args: &args::Run,
+    socket: &Path,
+    (around, settings): (&RunAround, &Settings),
+    screen: &Screen,
+) -> Ended {
     if args.destination.is_some() || args.keep_workspace || matches!(args.egress, EgressArg::Learn) {
         return Err(Failure::bad_input("inside a run the one outside decides where a child runs")
             .hint("leave out --destination, --keep-workspace and --egress"));
     }
-    let read = read_contract(&args.contract)?;
+    let read = read_contract(&args.contract, settings)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
     let ask = ChildAsk { contract: read.text, engine: args.engine.clone(), script };
     let answer = asked(ask, socket).map_err(|why| {

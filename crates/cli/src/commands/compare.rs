@@ -25,7 +25,7 @@ use crate::screen::Screen;
 
 pub(crate) fn compare(args: &args::Compare, environment: &Environment, screen: &Screen) -> Ended {
     let read = |named: &String| {
-        let ReadContract { contract, text, dir } = read_contract(named)?;
+        let ReadContract { contract, text, dir } = read_contract(named, &environment.settings)?;
         Ok(ContractOnLanes { contract, text, dir })
     };
     let order = ComparisonOrder {

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use herma_api::{contract_summary, read_contract};
 use herma_core::contract::{RepoRef, Target, template};
+use herma_harness::Settings;
 
 use crate::args;
 use crate::commands::Ended;
@@ -14,10 +15,10 @@ use crate::failure::Failure;
 use crate::output::{ContractOutput, WrittenOutput};
 use crate::screen::{Screen, Tone, safe_line};
 
-pub(crate) fn contract(command: &args::Contract, screen: &Screen) -> Ended {
+pub(crate) fn contract(command: &args::Contract, settings: &Settings, screen: &Screen) -> Ended {
     match command {
-        args::Contract::Check { file } => check(file, screen),
-        args::Contract::Digest { file } => digest(file, screen),
+        args::Contract::Check { file } => check(file, settings, screen),
+        args::Contract::Digest { file } => digest(file, settings, screen),
         args::Contract::New { id, output, repo, fixture } => {
             let target = match (repo, fixture) {
                 (_, Some(name)) => Target::Fixture(name.clone()),
@@ -73,8 +74,8 @@ pub(crate) fn write_new(file: &Path, text: &str, otherwise: &str) -> Result<(), 
     new.write_all(text.as_bytes()).and_then(|()| new.sync_all()).map_err(cannot)
 }
 
-fn check(file: &Path, screen: &Screen) -> Ended {
-    let output = summary(file)?;
+fn check(file: &Path, settings: &Settings, screen: &Screen) -> Ended {
+    let output = summary(file, settings)?;
     if screen.is_json() {
         screen.value(&output)?;
     } else {
@@ -93,8 +94,8 @@ fn check(file: &Path, screen: &Screen) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-fn digest(file: &Path, screen: &Screen) -> Ended {
-    let output = summary(file)?;
+fn digest(file: &Path, settings: &Settings, screen: &Screen) -> Ended {
+    let output = summary(file, settings)?;
     if screen.is_json() {
         screen.value(&output)?;
     } else {
@@ -103,7 +104,7 @@ fn digest(file: &Path, screen: &Screen) -> Ended {
     Ok(ExitCode::SUCCESS)
 }
 
-fn summary(file: &Path) -> Result<ContractOutput, Failure> {
+fn summary(file: &Path, settings: &Settings) -> Result<ContractOutput, Failure> {
     let named = file.to_string_lossy();
-    contract_summary(&read_contract(&named)?, &named).map_err(Failure::internal)
+    contract_summary(&read_contract(&named, settings)?, &named).map_err(Failure::internal)
 }

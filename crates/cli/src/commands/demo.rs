@@ -21,7 +21,7 @@ pub(crate) fn demo(args: &args::Demo, environment: &Environment, screen: &Screen
         Failure::bad_input(format!("the fixture `{}` has no script `{}`", fixture.name, args.script))
             .hint(format!("it has: {}", known.join(", ")))
     })?;
-    let read = read_contract(&format!("fixture:{}", fixture.name))?;
+    let read = read_contract(&format!("fixture:{}", fixture.name), &environment.settings)?;
     let installation = Arc::new(open(environment, screen)?);
     let (destination, note) = choose(args, &installation);
     let order = Order {

@@ -31,12 +31,13 @@ pub(crate) fn egress(command: &args::Egress, environment: &Environment, screen: 
 }
 
 /// The contract that was named, if one was.
-fn named(contract: Option<&str>) -> Result<Option<Contract>, Failure> {
-    Ok(contract.map(read_contract).transpose()?.map(|read| read.contract))
+fn named(contract: Option<&str>, installation: &Installation) -> Result<Option<Contract>, Failure> {
+    let read = contract.map(|contract| read_contract(contract, installation.settings())).transpose()?;
+    Ok(read.map(|read| read.contract))
 }
 
 fn show(contract: Option<&str>, installation: &Installation, screen: &Screen) -> Ended {
-    let contract = named(contract)?;
+    let contract = named(contract, installation)?;
     let of_run = installation.egress_of(contract.as_ref())?;
     if screen.is_json() {
         screen.value(&EgressOutput {

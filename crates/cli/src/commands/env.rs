@@ -1,5 +1,7 @@
 //! `herma env`: the environments of contracts, without a run.
 
+mod shell;
+
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -27,6 +29,7 @@ pub(crate) fn env(command: &args::Env, environment: &Environment, screen: &Scree
     let installation = open(environment, screen)?;
     match command {
         args::Env::Build(args) => build(&installation, args, screen)?,
+        args::Env::Shell(args) => return shell::shell(&installation, args, screen),
         args::Env::List => list(&installation, screen)?,
         args::Env::Show { key } => show(&installation, key, screen)?,
         args::Env::Prune { max } => prune(&installation, *max, screen)?,
@@ -34,10 +37,15 @@ pub(crate) fn env(command: &args::Env, environment: &Environment, screen: &Scree
     Ok(ExitCode::SUCCESS)
 }
 
-fn build(installation: &Installation, args: &args::EnvBuild, screen: &Screen) -> Result<(), Failure> {
-    let read = read_contract(&args.contract)?;
-    let order = Order {
-        destination: resolve_destination(args.destination.map(Into::into), installation, &read)?,
+/// The order of a contract whose environment is used without a run.
+fn order(
+    installation: &Installation,
+    contract: &str,
+    destination: Option<args::DestinationArg>,
+) -> Result<Order, Failure> {
+    let read = read_contract(contract, installation.settings())?;
+    Ok(Order {
+        destination: resolve_destination(destination.map(Into::into), installation, &read)?,
         contract: read.contract,
         contract_text: read.text,
         contract_dir: read.dir,
@@ -47,16 +55,24 @@ fn build(installation: &Installation, args: &args::EnvBuild, screen: &Screen) ->
         egress: EgressMode::default(),
         resumes: None,
         fault: None,
-    };
-    listen(&installation.cancellation, screen)?;
+    })
+}
+
+/// Prints what a build does, line by line.
+fn notes(screen: &Screen) -> impl Fn(&str) + Sync + '_ {
     let (started, last) = (Instant::now(), Mutex::new(()));
-    let note = |text: &str| {
+    move |text: &str| {
         let _in_turn = last.lock();
         if !screen.is_json() {
             screen.note(format_args!("{:6.2}s  {}", started.elapsed().as_secs_f32(), safe_line(text)));
         }
-    };
-    let layers = build_environment(installation, &order, &note)?;
+    }
+}
+
+fn build(installation: &Installation, args: &args::EnvBuild, screen: &Screen) -> Result<(), Failure> {
+    let order = order(installation, &args.contract, args.destination)?;
+    listen(&installation.cancellation, screen)?;
+    let layers = build_environment(installation, &order, &notes(screen))?;
     if screen.is_json() {
         return screen.value(&EnvironmentBuiltOutput { schema: "herma.environment-built/v1", layers });
     }
@@ -193,6 +209,10 @@ impl From<EnvironmentError> for Failure {
             }
             EnvironmentError::Build(_) => Self::blocked(error)
                 .hint("correct the command, `registries` or `tools` in the contract's `environment`"),
+            EnvironmentError::Start(_) => {
+                Self::blocked(error).hint("`herma doctor` says what is missing on this machine")
+            }
+            EnvironmentError::Shell(_) => Self::internal(error),
             EnvironmentError::Internal(error) => error.into(),
         }
     }

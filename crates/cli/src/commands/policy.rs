@@ -98,7 +98,8 @@ fn explain(args: &PolicyExplain, environment: &Environment, screen: &Screen) -> 
     for engine in [Some(&args.engine), args.child.as_ref()].into_iter().flatten() {
         find_engine(&installation, engine)?;
     }
-    let contract = args.contract.as_deref().map(read_contract).transpose()?.map(|read| read.contract);
+    let read = |contract| read_contract(contract, installation.settings());
+    let contract = args.contract.as_deref().map(read).transpose()?.map(|read| read.contract);
     let terms = contract.as_ref().map(|contract| &contract.terms);
     let requester = PolicyRequester {
         run: None,

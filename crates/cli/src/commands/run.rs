@@ -22,7 +22,7 @@ use crate::screen::{Screen, Tone, safe_line};
 
 pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) -> Ended {
     Policies::compile_ahead();
-    let read = read_contract(&args.contract)?;
+    let read = read_contract(&args.contract, &environment.settings)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
     let installation = Arc::new(open(environment, screen)?);
     let order = Order {

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_saphyr::Spanned;
 
 use super::{Contract, Terms};
+use crate::environment::{DefinitionPositions, DefinitionRules};
 use crate::units::Bytes;
 pub use crate::yaml::BadYaml as BadContract;
 use crate::yaml::{self, Page};
@@ -21,6 +22,13 @@ const PAGE: Page = Page { part: "the front matter", docs: "docs/contract.md" };
 #[serde(default)]
 struct Egress {
     egress: Vec<Spanned<String>>,
+}
+
+/// The values of the key `environment`, each with its place.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Environment {
+    environment: DefinitionPositions,
 }
 
 impl BadContract {
@@ -77,10 +85,18 @@ impl Contract {
         }
         Ok(Self { terms, brief: brief.to_owned() })
     }
+
+    /// Checks the values of the contract's environment; `bytes` is the text that it was read from.
+    pub fn check_environment(&self, bytes: &[u8], rules: DefinitionRules<'_>) -> Result<(), BadContract> {
+        let Some(definition) = &self.terms.environment else { return Ok(()) };
+        let front = yaml::text(bytes, "a contract", MAX_BYTES).and_then(split);
+        let places = front.and_then(|(front, _)| yaml::read::<Environment>(front, PAGE));
+        definition.check(&places.unwrap_or_default().environment, rules)
+    }
 }
 
 /// Front matter with its opening line, so that line numbers are those of the file, and the brief.
-fn split(text: &str) -> Result<(&str, &str), BadContract> {
+pub(super) fn split(text: &str) -> Result<(&str, &str), BadContract> {
     let is_fence = |line: &str| line.trim_end_matches(['\n', '\r']) == "---";
     let mut lines = text.split_inclusive('\n');
     let first = lines.next().unwrap_or_default();

@@ -43,7 +43,7 @@ pub struct DefinitionRules<'a> {
 /// The values whose positions errors need.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Positions {
+pub(crate) struct DefinitionPositions {
     tools: Vec<Spanned<String>>,
     fetch: Vec<Spanned<String>>,
     setup: Vec<Spanned<String>>,
@@ -65,13 +65,22 @@ impl EnvironmentDefinition {
         let text = yaml::text(bytes, "an environment", MAX_BYTES)?;
         let definition: Self = yaml::read(text, PAGE)?;
         // The same text was read without an error just now.
-        let positions: Positions = yaml::read(text, PAGE).unwrap_or_default();
-        let found = check_tools(&definition, &positions, rules)
-            .and_then(|()| check_commands("fetch", &definition.fetch, &positions.fetch))
-            .and_then(|()| check_commands("setup", &definition.setup, &positions.setup))
-            .and_then(|()| check_variables(&definition, &positions, rules))
-            .and_then(|()| check_network(&definition, &positions));
-        found.map(|()| definition).map_err(|BadValue { place, problem, expected }| {
+        let positions: DefinitionPositions = yaml::read(text, PAGE).unwrap_or_default();
+        definition.check(&positions, rules).map(|()| definition)
+    }
+
+    /// Checks the values, each with its place.
+    pub(crate) fn check(
+        &self,
+        positions: &DefinitionPositions,
+        rules: DefinitionRules<'_>,
+    ) -> Result<(), BadEnvironment> {
+        let found = check_tools(self, positions, rules)
+            .and_then(|()| check_commands("fetch", &self.fetch, &positions.fetch))
+            .and_then(|()| check_commands("setup", &self.setup, &positions.setup))
+            .and_then(|()| check_variables(self, positions, rules))
+            .and_then(|()| check_network(self, positions));
+        found.map_err(|BadValue { place, problem, expected }| {
             let bad = BadEnvironment::new(problem, expected);
             match place {
                 Some(place) if place.line() > 0 => bad.at(place.line(), place.column()),
@@ -87,7 +96,7 @@ fn place<T>(spanned: Option<&Spanned<T>>) -> Option<Location> {
 
 fn check_tools(
     definition: &EnvironmentDefinition,
-    positions: &Positions,
+    positions: &DefinitionPositions,
     rules: DefinitionRules<'_>,
 ) -> Result<(), BadValue> {
     for (at, tool) in definition.tools.iter().enumerate() {
@@ -122,7 +131,7 @@ fn check_commands(key: &str, commands: &[String], positions: &[Spanned<String>])
 
 fn check_variables(
     definition: &EnvironmentDefinition,
-    positions: &Positions,
+    positions: &DefinitionPositions,
     rules: DefinitionRules<'_>,
 ) -> Result<(), BadValue> {
     for (name, value) in &definition.env {
@@ -155,7 +164,7 @@ fn check_variables(
 }
 
 /// Commands that need a registry fail late and unclearly without one.
-fn check_network(definition: &EnvironmentDefinition, positions: &Positions) -> Result<(), BadValue> {
+fn check_network(definition: &EnvironmentDefinition, positions: &DefinitionPositions) -> Result<(), BadValue> {
     for (at, registry) in definition.registries.iter().enumerate() {
         if definition.registries.iter().take(at).any(|earlier| earlier == registry) {
             return Err(BadValue {

@@ -1,9 +1,7 @@
 //! Definitions: what is accepted, and how each mistake is reported.
 
 use herma_core::environment::{EnvironmentDefinition, History, Registry, SetupOn};
-use herma_environments::definition::{parse, read_at_base};
-
-use crate::kit::Repository;
+use herma_environments::definition::parse;
 
 fn read(text: &str) -> Result<EnvironmentDefinition, String> {
     parse(text.as_bytes(), &[]).map_err(|bad| bad.to_string())
@@ -91,23 +89,4 @@ fn source_and_network_together_are_known() {
     assert!(read("fetch: [make deps]\ninputs: [\"**\"]\n").unwrap().has_source_and_network());
     assert!(!read("setup: [make deps]\ninputs: [\"**\"]\n").unwrap().has_source_and_network());
     assert!(!read("fetch: [make deps]\ninputs: [go.mod]\n").unwrap().has_source_and_network());
-}
-
-#[test]
-fn a_repository_has_a_definition_of_its_own_at_its_base() {
-    let at_base = |files: &[(&str, &str)]| {
-        let repository = Repository::new(files);
-        let scratch = tempfile::tempdir().unwrap();
-        read_at_base(&repository.git_dir, &repository.entries, scratch.path(), &[])
-    };
-    let file = ".herma/environment.yaml";
-    let found = at_base(&[(file, "tools: [go]\n"), ("go.mod", "")]).unwrap().unwrap();
-    assert_eq!(found.tools.len(), 1);
-    assert_eq!(at_base(&[("go.mod", "")]).unwrap(), None);
-    // A link could lead to a file of the machine.
-    assert_eq!(at_base(&[(file, "-> /etc/passwd")]).unwrap(), None);
-    let bad = at_base(&[(file, "tools:\n  - goo\n")]).unwrap_err().to_string();
-    assert!(bad.starts_with(".herma/environment.yaml: line 2, column 5: unknown tool `goo`"), "{bad}");
-    let large = format!("# {}\n", "x".repeat(300 << 10));
-    assert!(at_base(&[(file, &large)]).is_err());
 }

@@ -220,29 +220,3 @@ fn init_writes_a_contract_with_what_it_detects() {
     let again = herma.run(&["init", dir.to_str().unwrap()]);
     assert_eq!(again.code, Some(2), "it overwrites nothing: {again:#?}");
 }
-
-#[test]
-fn bad_definitions_are_refused_with_line_and_column() {
-    let herma = Herma::new();
-    for (environment, said) in [
-        ("{ tool: [node] }", "tool"),
-        ("{ registries: [npmm] }", "npmm"),
-        ("{ inputs: [/etc/passwd] }", "absolute"),
-        ("{ tools: [\"node@latest\"] }", "version"),
-        ("{ history: some }", "history"),
-        ("{ env: { PATH: /workspace } }", "PATH"),
-        ("{ env: { LD_PRELOAD: /workspace/x.so } }", "LD_PRELOAD"),
-        ("{ setup: [\"\"] }", "empty command"),
-        ("{ fetch: [\"true\"] , tools: [node, node] }", "listed twice"),
-    ] {
-        let contract = herma.contract(&[("environment", environment)]);
-        let ended = herma.run(&["run", contract.to_str().unwrap()]);
-        assert_eq!(ended.code, Some(2), "{environment}: {ended:#?}");
-        assert!(ended.stderr.contains(said), "{environment}: {ended:#?}");
-        assert!(ended.stderr.contains("contract.md:"), "{ended:#?}");
-    }
-    herma.assert_no_run();
-    herma
-        .play(&fix_and(&[]), &[("environment", "{ tools: [python@2.0] }")])
-        .assert_only(Blocker::ToolMissing);
-}

@@ -24,6 +24,8 @@ mod destinations;
 mod docker;
 mod egress;
 mod engines;
+mod environment_definitions;
+mod environment_shell;
 mod environments;
 mod escape;
 mod failure_matrix;

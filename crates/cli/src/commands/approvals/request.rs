@@ -19,7 +19,7 @@ pub(super) fn request(
     environment: &Environment,
     screen: &Screen,
 ) -> Ended {
-    let read = read_contract(&args.contract)?;
+    let read = read_contract(&args.contract, installation.settings())?;
     let stage = read.contract.terms.stage;
     if !stage.needs_approval() {
         // Before anybody types a passphrase for it.

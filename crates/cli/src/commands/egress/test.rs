@@ -19,7 +19,7 @@ use crate::screen::{Screen, Tone, safe_line};
 
 pub(super) fn test(args: &args::EgressTest, installation: &Installation, screen: &Screen) -> Ended {
     let asked = asked(args)?;
-    let contract = named(args.contract.as_deref())?;
+    let contract = named(args.contract.as_deref(), installation)?;
     let of_run = installation.egress_of(contract.as_ref())?;
     let now = SystemClock.now();
     let said = rehearse(&of_run.allowlist(now), &asked, now, !args.offline);
