@@ -5,8 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use herma_core::Contract;
-use herma_core::contract::{BadContract, MAX_BYTES, Target};
-use herma_core::visible::visible_line;
+use herma_core::contract::{BadContract, MAX_BYTES, PlacedReference, Target};
 use herma_environments::definition::with_rules;
 use herma_evidence::secrets;
 use herma_files::open_named;
@@ -15,7 +14,8 @@ use herma_harness::{Settings, SettingsError};
 use herma_rules::PathRules;
 use herma_trust::check_egress;
 
-use crate::environment_reference::{ReferenceError, fill_in, own_tools};
+use crate::environment_reference::{ReferenceError, own_tools, resolve};
+use crate::file_place::at_place;
 
 /// A valid contract, its text, and the directory that its relative paths start from.
 #[derive(Clone, Debug)]
@@ -68,7 +68,7 @@ pub enum ContractError {
         /// The column, from 1.
         column: u64,
         /// The cause.
-        cause: ReferenceError,
+        cause: Box<ReferenceError>,
     },
     /// The operator's settings, which can add tools, cannot be read.
     #[error(transparent)]
@@ -169,7 +169,16 @@ fn parse(
     settings: &Settings,
 ) -> Result<ReadContract, ContractError> {
     let bad = |bad| ContractError::Bad { file: path.to_owned(), bad };
-    let text = fill_in(path, text, &dir, settings)?;
+    let text = match PlacedReference::find(&text).map_err(bad)? {
+        None => text,
+        Some(found) => resolve(&found, &text, &dir, settings).map_err(|cause| match cause {
+            ReferenceError::Contract(problem) => bad(problem),
+            cause => {
+                let (file, cause) = (path.to_owned(), Box::new(cause));
+                ContractError::Environment { file, line: found.line, column: found.column, cause }
+            }
+        })?,
+    };
     let contract = Contract::parse(text.as_bytes()).map_err(bad)?;
     check_egress(&contract, &text).map_err(bad)?;
     if contract.terms.environment.is_some() {
@@ -204,14 +213,4 @@ fn read_text(path: &Path) -> Result<String, ContractError> {
         Err(problem) => bad(problem),
         Ok(_) => ContractError::NotUtf8(path.to_owned()),
     })
-}
-
-/// `FILE:LINE:COLUMN: problem; expected`
-pub(crate) fn at_place(file: &Path, bad: &BadContract) -> String {
-    let place = match (bad.line, bad.column) {
-        (Some(line), Some(column)) => format!("{}:{line}:{column}", file.display()),
-        _ => file.display().to_string(),
-    };
-    let expected = if bad.expected.is_empty() { String::new() } else { format!("; {}", bad.expected) };
-    format!("{place}: {}", visible_line(&format!("{}{expected}", bad.problem)))
 }

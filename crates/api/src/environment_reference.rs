@@ -4,7 +4,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use herma_core::Contract;
-use herma_core::contract::{EnvironmentReference, PlacedReference, Target};
+use herma_core::contract::{BadContract, EnvironmentReference, PlacedReference, Target};
 use herma_core::environment::{BadEnvironment, EnvironmentDefinition, MAX_BYTES};
 use herma_environments::definition::{REPOSITORY_FILE, parse};
 use herma_environments::tools::OperatorTool;
@@ -13,7 +13,7 @@ use herma_git::{Git, GitError, SourceRepo};
 use herma_harness::{OperatorSettings, Settings, SettingsError};
 use herma_trust::Admissions;
 
-use crate::contract_file::{ContractError, at_place};
+use crate::file_place::at_place;
 
 /// The environment that a contract refers to cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -43,6 +43,12 @@ pub enum ReferenceError {
     /// There is no admission of this name.
     #[error("there is no admission of the target `{0}`")]
     NotAdmitted(String),
+    /// The contract itself is not valid.
+    #[error("{0}")]
+    Contract(BadContract),
+    /// The operator's settings, which can add tools, cannot be read.
+    #[error(transparent)]
+    Settings(#[from] SettingsError),
     /// The target cannot be read.
     #[error(transparent)]
     Git(#[from] GitError),
@@ -54,13 +60,20 @@ pub enum ReferenceError {
 impl ReferenceError {
     pub(crate) fn next_step(&self) -> &'static str {
         match self {
-            Self::Unreadable { .. } => "name a file that is there; a relative path starts from the contract's directory",
+            Self::Unreadable { .. } => {
+                "name a file that is there; a relative path starts from the contract's directory"
+            }
             Self::NotInRepository(_) => {
                 "commit the file, or write the definition into the contract; docs/environments.md describes both"
             }
-            Self::NotAdmitted(_) => "write one with `herma admit target NAME`, or name the target by its path",
+            Self::NotAdmitted(_) => {
+                "write one with `herma admit target NAME`, or name the target by its path"
+            }
             Self::Git(_) => "correct `target` in the contract",
-            Self::Bad { .. } | Self::Fixture | Self::Json(_) => "docs/environments.md describes every key",
+            Self::Settings(_) => "correct settings.yaml in herma's home",
+            Self::Bad { .. } | Self::Fixture | Self::Json(_) | Self::Contract(_) => {
+                "docs/environments.md describes every key"
+            }
         }
     }
 }
@@ -71,31 +84,24 @@ pub(crate) fn own_tools(settings: &Settings) -> Result<Vec<OperatorTool>, Settin
     Ok(OperatorSettings::read(&home.path().join("settings.yaml"))?.own_tools())
 }
 
-/// The contract's text with the definition in place of a reference.
-pub(crate) fn fill_in(
-    file: &Path,
-    text: String,
+/// The contract's text with the definition in place of its reference. `dir` is the contract's directory.
+pub(crate) fn resolve(
+    found: &PlacedReference,
+    text: &str,
     dir: &Path,
     settings: &Settings,
-) -> Result<String, ContractError> {
-    let bad = |bad| ContractError::Bad { file: file.to_owned(), bad };
-    let Some(found) = PlacedReference::find(&text).map_err(bad)? else { return Ok(text) };
+) -> Result<String, ReferenceError> {
     let own = own_tools(settings)?;
     let definition = match &found.reference {
-        EnvironmentReference::File(name) => of_file(&dir.join(name), &own),
+        EnvironmentReference::File(name) => of_file(&dir.join(name), &own)?,
         EnvironmentReference::Repository => {
-            // The target is read from the contract; where the definition is missing, every other key is in place.
-            let without = found.replaced(&text, &EnvironmentDefinition::default());
-            let contract = without.map_err(ReferenceError::Json).map(|text| Contract::parse(text.as_bytes()));
-            match contract {
-                Ok(contract) => of_repository(&contract.map_err(bad)?, dir, settings, &own),
-                Err(error) => Err(error),
-            }
+            // The target is read from the contract, which is valid with any definition.
+            let text = found.replaced(text, &EnvironmentDefinition::default())?;
+            let contract = Contract::parse(text.as_bytes()).map_err(ReferenceError::Contract)?;
+            of_repository(&contract, dir, settings, &own)?
         }
     };
-    definition
-        .and_then(|definition| Ok(found.replaced(&text, &definition)?))
-        .map_err(|cause| ContractError::Environment { file: file.to_owned(), line: found.line, column: found.column, cause })
+    Ok(found.replaced(text, &definition)?)
 }
 
 fn of_file(file: &Path, own: &[OperatorTool]) -> Result<EnvironmentDefinition, ReferenceError> {
@@ -119,7 +125,8 @@ fn of_repository(
         dir.join(name)
     } else {
         let home = settings.home.as_ref();
-        let admitted = home.and_then(|home| Admissions::target_directory(home.path().join("admissions"), name));
+        let admitted =
+            home.and_then(|home| Admissions::target_directory(home.path().join("admissions"), name));
         admitted.ok_or_else(|| ReferenceError::NotAdmitted(name.to_owned()))?
     };
     let git = Git::find(&settings.search_path)?;

@@ -13,6 +13,7 @@ mod directories;
 mod engines;
 mod environment_reference;
 mod environments;
+mod file_place;
 mod machine_checks;
 mod models;
 mod outcomes;

@@ -16,7 +16,8 @@ pub(crate) use parse::DefinitionPositions;
 pub use parse::{BadEnvironment, DefinitionRules, MAX_BYTES};
 pub use record::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
-    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RegistryDecision, ToolRecord,
+    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse, RegistryDecision,
+    ToolRecord,
 };
 
 use crate::digest::Digest;
@@ -49,7 +50,7 @@ pub struct EnvironmentDefinition {
     /// Untracked paths of the checkout that are part of the environment, beside those that git ignores.
     #[serde(default)]
     pub cache: Vec<CachePattern>,
-    /// Whether a patch that changes an input may fetch again.
+    /// Whether a patch that changes an input, such as a lock file, has an environment built for it.
     #[serde(default)]
     pub rebuild: bool,
     /// How much git history the workspace and the checkout have.

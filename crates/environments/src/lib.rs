@@ -14,6 +14,7 @@ pub mod key;
 pub mod layers;
 pub mod preflight;
 pub mod prepare;
+pub mod rebuild;
 pub mod registries;
 pub mod tools;
 

@@ -2,6 +2,7 @@
 //! each verification. No copy reaches another one.
 
 mod preflight;
+mod rebuild;
 mod record;
 
 use std::collections::BTreeSet;
@@ -29,6 +30,7 @@ use herma_git::TreeEntry;
 use herma_home::remove_tree;
 use serde::{Deserialize, Serialize};
 
+pub(crate) use rebuild::Rebuild;
 pub use record::layer as layer_record;
 
 use self::record::RecordDraft;
@@ -50,6 +52,9 @@ pub(crate) struct EnvironmentResults {
     pub(crate) verify_before: Vec<BaseResult>,
     /// Changed files that decide what the environment contains, where the contract does not allow that.
     pub(crate) changed_inputs: Vec<RepoPath>,
+    /// Why it was not built again for the patch.
+    #[serde(default)]
+    pub(crate) rebuild_refused: Option<String>,
 }
 
 impl StepResult for EnvironmentResults {
@@ -61,6 +66,7 @@ pub(crate) struct RunEnvironment {
     built: BuiltEnvironment,
     /// The untracked files of the checkout that belong to it.
     files: BTreeSet<RepoPath>,
+    draft: RecordDraft,
 }
 
 /// Evaluates the gates `environment` and `preflight`, where the contract has them. Whether both hold is in the findings.
@@ -79,7 +85,7 @@ pub(crate) fn evaluate(
     match &ready.environment {
         None => drop(findings.insert(Gate::Environment, no_environment())),
         Some(prepared) => match build(ctx, ready, prepared, base, &mut draft.layers) {
-            Ok(built) => match untracked_files(&built, base)? {
+            Ok(built) => match untracked_files(&built, &base.entries)? {
                 UntrackedFiles::Of(files) => {
                     findings.insert(Gate::Environment, Finding::Passed);
                     environment = Some((built, files));
@@ -109,7 +115,7 @@ pub(crate) fn evaluate(
     results.used = draft.used();
     results.verify_before = draft.results().to_vec();
     ctx.journal.append(results)?;
-    Ok(environment.map(|(built, files)| RunEnvironment { built, files }))
+    Ok(environment.map(|(built, files)| RunEnvironment { built, files, draft }))
 }
 
 /// Why there is no environment.
@@ -134,6 +140,11 @@ impl RunEnvironment {
     /// The home of the nth verification command: a copy of its own. The first one is there already.
     pub(crate) fn home_of(&self, ctx: &RunContext<'_>, first: &Path, at: usize) -> Result<PathBuf, Stop> {
         home_of(&self.built, ctx, first, at)
+    }
+
+    /// The part that the report repeats.
+    pub(crate) fn used(&self) -> Option<EnvironmentUse> {
+        self.draft.used()
     }
 
     /// The untracked files of the checkout that belong to it: they never land, whatever the agent made of them.
@@ -180,11 +191,22 @@ fn build(
     base: &BaseTree,
     layers: &mut Vec<LayerBuildRecord>,
 ) -> Result<BuiltEnvironment, BuildFailure> {
-    let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
-    let scratch = ctx.dirs.environment();
     for notice in prepared.notices() {
         ctx.note(notice);
     }
+    let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
+    build_tree(ctx, ready, prepared, tree, layers)
+}
+
+/// Builds the environment for a tree.
+fn build_tree(
+    ctx: &RunContext<'_>,
+    ready: &Ready,
+    prepared: &PreparedEnvironment,
+    tree: build::BaseTree<'_>,
+    layers: &mut Vec<LayerBuildRecord>,
+) -> Result<BuiltEnvironment, BuildFailure> {
+    let scratch = ctx.dirs.environment();
     let site = BuildSite {
         installation: ctx.installation,
         destination: ready.destination.as_ref(),
@@ -289,9 +311,9 @@ fn home_of(built: &BuiltEnvironment, ctx: &RunContext<'_>, first: &Path, at: usi
 
 /// The files of the environment's checkout. One that the base tracks is refused: where the patch deletes it, the copy would bring it
 /// back.
-fn untracked_files(built: &BuiltEnvironment, base: &BaseTree) -> Result<UntrackedFiles, Stop> {
+fn untracked_files(built: &BuiltEnvironment, entries: &[TreeEntry]) -> Result<UntrackedFiles, Stop> {
     let files = list(&built.top().checkout()).map_err(Stop::write)?;
-    let tracked = base.entries.iter().map(|entry| &entry.path).find(|path| files.contains(path));
+    let tracked = entries.iter().map(|entry| &entry.path).find(|path| files.contains(path));
     Ok(match tracked {
         Some(path) => UntrackedFiles::Tracked(path.clone()),
         None => UntrackedFiles::Of(files),

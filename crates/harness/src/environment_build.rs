@@ -40,7 +40,7 @@ pub enum EnvironmentError {
     Internal(#[from] OrderError),
 }
 
-/// What was prepared without a run. Its directories are removed when the caller is done.
+/// A base and an environment that were prepared without a run. Their directories are removed when the caller is done.
 pub(crate) struct EnvironmentSite<'a> {
     pub(crate) run_id: RunId,
     pub(crate) dirs: &'a RunDirs,

@@ -17,7 +17,7 @@ use crate::order::Order;
 /// The longest time that a shell may stay open.
 const SHELL_TIMEOUT: Duration = Duration::from_hours(12);
 
-/// What runs in the shell.
+/// The program of a shell.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ShellCommand {
     /// A shell at a terminal of this size.

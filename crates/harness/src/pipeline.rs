@@ -4,11 +4,13 @@ use std::sync::Arc;
 use std::thread::ScopedJoinHandle;
 
 use herma_core::approval::Ruling;
+use herma_core::contract::Action;
 use herma_core::event::{ContractCreated, EventData, RunStarted};
 use herma_core::signed::Signed;
 use herma_core::store::StoreError;
 use herma_core::{Contract, Digest, Step};
 use herma_engines::Engine;
+use herma_environments::build::BaseTree as BuildTree;
 use herma_evidence::{Bundle, EventLog, Redactor, Trace, layout};
 use herma_git::SourceRepo;
 use tracing::{Span, info, info_span, warn};
@@ -18,7 +20,7 @@ use crate::close;
 use crate::collect::{self, Collected};
 use crate::context::{RunContext, StepProgress, joined};
 use crate::decide::{self, ApprovalResults, GateResults};
-use crate::environment::RunEnvironment;
+use crate::environment::{Rebuild, RunEnvironment};
 use crate::error::{Cause, OrderError, Stop};
 use crate::gates::{self, Gates, Ready};
 use crate::installation::Installation;
@@ -34,7 +36,7 @@ use crate::step_log::StepLog;
 use crate::store_sink::StoreSink;
 use crate::submission::{Finished, Submission};
 use crate::supervise::{self, StagedEngine};
-use crate::tree_diff::BaseTree;
+use crate::tree_diff::{BaseTree, with_changes};
 use crate::verification::{self, Verifiable};
 use crate::witness;
 use crate::workspace::{self, WorkspaceState};
@@ -268,8 +270,8 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         checks::judge(ctx, &base, (&collected, &tree), &actions, &mut self.results.checked)?;
 
         ctx.step(Step::Verify)?;
+        let environment = self.fitting_environment(environment, &ready, (&base, &collected), &actions)?;
         let environment = environment.as_ref();
-        self.compare_environment(environment, &ready, &collected)?;
         let stale = self.results.stale_environment();
         let Some(checked) = self.results.checked.as_ref() else { return Ok(()) };
         let actions = &actions[..];
@@ -287,20 +289,40 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         self.land(&base, &collected.result_tree)
     }
 
-    /// Records the changed files with which the environment does not fit the result any more.
-    fn compare_environment(
+    /// The environment for verification: where the patch changes an input, one that is built again for it, if the contract permits
+    /// that. Otherwise the changed inputs are recorded.
+    fn fitting_environment(
         &mut self,
-        environment: Option<&RunEnvironment>,
+        environment: Option<RunEnvironment>,
         ready: &Ready,
-        collected: &Collected,
-    ) -> Result<(), Stop> {
-        let Some(environment) = environment else { return Ok(()) };
+        (base, collected): (&BaseTree, &Collected),
+        actions: &[Action],
+    ) -> Result<Option<RunEnvironment>, Stop> {
+        let Some(mut environment) = environment else { return Ok(None) };
         let changed = environment.changed_inputs(ready, &collected.changed_files);
-        let Some(results) = self.results.environment.as_mut().filter(|_| !changed.is_empty()) else {
-            return Ok(());
+        let RunResults { environment: results, checked, .. } = &mut self.results;
+        let (Some(results), Some(checked)) = (results.as_mut(), checked.as_ref()) else { return Ok(None) };
+        if changed.is_empty() {
+            return Ok(Some(environment));
+        }
+        // Nothing is fetched for a patch that fails anyway.
+        let again = if verification::pointless(self.ctx, (collected, checked, actions)).is_none() {
+            let entries = with_changes(base, &collected.changed_files);
+            let tree = BuildTree { git_dir: &base.git_dir, tree: &collected.result_tree, entries: &entries };
+            environment.rebuild(self.ctx, ready, tree, &changed)?
+        } else {
+            Rebuild::Refused("the patch breaks other rules".to_owned())
         };
-        results.changed_inputs = changed;
-        Ok(self.ctx.journal.append(results)?)
+        let environment = match again {
+            Rebuild::Done(built) => *built,
+            Rebuild::Refused(why) => {
+                (results.changed_inputs, results.rebuild_refused) = (changed, Some(why));
+                environment
+            }
+        };
+        results.used = environment.used();
+        self.ctx.journal.append(results)?;
+        Ok(Some(environment))
     }
 
     /// Runs the engine, then ends its services and reads their records.

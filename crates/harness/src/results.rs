@@ -182,6 +182,7 @@ impl RunResults {
             engine_ended: engine.and_then(|engine| engine.ended.clone()),
             changed: collected.map_or(0, |collected| collected.changed_files.len()),
             changed_inputs: self.environment.as_ref().map_or(&[], |found| &found.changed_inputs),
+            rebuild_refused: self.environment.as_ref().and_then(|found| found.rebuild_refused.clone()),
             violations: checked.map_or(&[], |checked| &checked.violations),
             forbidden_actions: &self.forbidden_actions(),
             verification: verified.map_or(&[], |verified| &verified.commands),

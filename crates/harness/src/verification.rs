@@ -76,7 +76,8 @@ pub(crate) fn verify(
     found: &mut Option<Verified>,
 ) -> Result<(), Stop> {
     let verified = found.insert(Verified::default());
-    if let Some(reason) = pointless(ctx, result) {
+    let Verifiable { collected, checked, actions, .. } = result;
+    if let Some(reason) = result.stale.or_else(|| pointless(ctx, (collected, checked, actions))) {
         verified.skipped = Some(reason.to_owned());
         return Ok(());
     }
@@ -179,11 +180,10 @@ fn besides<'a>(changes: &'a [ChangedFile], reverted: &BTreeSet<&RepoPath>) -> Ve
 }
 
 /// Why there is nothing to verify: the patch breaks a rule, or there is none though one is required.
-fn pointless(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Option<&'static str> {
-    let Verifiable { collected, checked, actions, .. } = result;
-    if result.stale.is_some() {
-        return result.stale;
-    }
+pub(crate) fn pointless(
+    ctx: &RunContext<'_>,
+    (collected, checked, actions): (&Collected, &Checked, &[Action]),
+) -> Option<&'static str> {
     if !checked.violations.is_empty() {
         return Some("the patch breaks the path rules, so it was not verified");
     }

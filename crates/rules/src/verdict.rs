@@ -27,6 +27,8 @@ pub struct RunFacts<'a> {
     pub changed: usize,
     /// Changed files that decide what the environment contains, where the contract does not allow that.
     pub changed_inputs: &'a [RepoPath],
+    /// Why the environment was not built again for the patch.
+    pub rebuild_refused: Option<String>,
     /// The paths that broke a rule.
     pub violations: &'a [PathViolation],
     /// The forbidden actions that the engine attempted.
@@ -226,8 +228,9 @@ fn judge_changes(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<
             0 => String::new(),
             more => format!(" (and {more} more)"),
         };
+        let why = facts.rebuild_refused.as_deref().unwrap_or("it was not built again");
         blockers.push(Blocker::EnvironmentChanged.because(format!(
-            "the engine changed {}{more}, which decides what the environment contains",
+            "the engine changed {}{more}, which decides what the environment contains: {why}",
             first.shortened()
         )));
     }

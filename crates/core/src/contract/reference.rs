@@ -101,7 +101,8 @@ mod tests {
 
     #[test]
     fn a_word_is_a_reference_and_keys_are_none() {
-        let find = |written: &str| PlacedReference::find(&contract(written)).unwrap().map(|found| found.reference);
+        let find =
+            |written: &str| PlacedReference::find(&contract(written)).unwrap().map(|found| found.reference);
         assert_eq!(find(" repository"), Some(EnvironmentReference::Repository));
         assert_eq!(find("  'repository'  # the target's"), Some(EnvironmentReference::Repository));
         let file = Some(EnvironmentReference::File("../node.yaml".to_owned()));

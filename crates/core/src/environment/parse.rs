@@ -164,7 +164,10 @@ fn check_variables(
 }
 
 /// Commands that need a registry fail late and unclearly without one.
-fn check_network(definition: &EnvironmentDefinition, positions: &DefinitionPositions) -> Result<(), BadValue> {
+fn check_network(
+    definition: &EnvironmentDefinition,
+    positions: &DefinitionPositions,
+) -> Result<(), BadValue> {
     for (at, registry) in definition.registries.iter().enumerate() {
         if definition.registries.iter().take(at).any(|earlier| earlier == registry) {
             return Err(BadValue {

@@ -18,6 +18,19 @@ pub struct EnvironmentUse {
     pub layers: Vec<Digest>,
     /// The digest of the files that the run got a copy of.
     pub tree: Digest,
+    /// The environment that verification used in its place, where the patch changed an input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<RebuiltUse>,
+}
+
+/// The environment that was built for a patch, as the report names it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RebuiltUse {
+    /// The keys of the layers.
+    pub layers: Vec<Digest>,
+    /// The digest of the files that verification got a copy of.
+    pub tree: Digest,
 }
 
 /// How a verification command ended on the untouched base.
@@ -84,6 +97,22 @@ pub struct EnvironmentRecord {
     pub failure: Option<EnvironmentFailure>,
     /// The verification commands on the base; none where the environment could not be built.
     pub preflight: Option<PreflightRecord>,
+    /// The environment that was built again for the patch, where the contract permits it and the patch changes an input.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rebuilt: Option<RebuildRecord>,
+}
+
+/// An environment that was built again for a patch.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RebuildRecord {
+    /// The inputs that the patch changed.
+    pub changed_inputs: Vec<RepoPath>,
+    /// The layers; none if they could not be built.
+    pub layers: Vec<LayerBuildRecord>,
+    /// Why it could not be built.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<EnvironmentFailure>,
 }
 
 /// A build that failed.

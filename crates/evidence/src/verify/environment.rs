@@ -1,7 +1,8 @@
 //! The check that `environment.json` belongs to the contract, and that the report repeats it.
 
 use herma_core::environment::{
-    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerName,
+    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerBuildRecord,
+    LayerName, RebuiltUse,
 };
 use herma_core::{Blocker, Contract, RepoPath, Report, Status};
 
@@ -37,6 +38,7 @@ pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), 
     let says = (used(&record), results);
     // Results that were not saved before an interruption are not in the report.
     let is_lost = interrupted && report.environment.is_none() && report.verify_before.is_empty();
+    let is_lost = is_lost || (interrupted && record.rebuilt.is_some());
     if !is_lost && says != (report.environment.clone(), &report.verify_before[..]) {
         return Err(format!("the report says of the environment what {} does not", layout::ENVIRONMENT));
     }
@@ -46,9 +48,8 @@ pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), 
     if report.status == Status::Pass {
         let inputs = record.layers.iter().flat_map(|layer| &layer.inputs);
         let changed = |path: &RepoPath| report.changed_files.iter().any(|change| change.path == *path);
-        if let Some(input) = inputs.map(|input| &input.path).find(|path| changed(path)) {
-            return Err(format!("the patch changes {}, an input of the environment", input.shortened()));
-        }
+        let changed: Vec<&RepoPath> = inputs.map(|input| &input.path).filter(|path| changed(path)).collect();
+        rebuilt(&record, contract, &changed)?;
     }
     Ok(())
 }
@@ -65,9 +66,23 @@ fn definition(record: &EnvironmentRecord, contract: &Contract) -> Result<(), Str
     Ok(())
 }
 
+/// Where the patch changes an input, verification used an environment that was built for it, as the contract permits.
+fn rebuilt(record: &EnvironmentRecord, contract: &Contract, changed: &[&RepoPath]) -> Result<(), String> {
+    let Some(input) = changed.first() else { return Ok(()) };
+    let permitted = contract.terms.environment.as_ref().is_some_and(|definition| definition.rebuild);
+    let rebuilt = record.rebuilt.as_ref().filter(|rebuilt| permitted && rebuilt.failure.is_none());
+    let names = |path: &RepoPath| rebuilt.is_some_and(|rebuilt| rebuilt.changed_inputs.contains(path));
+    let is_built = rebuilt.is_some_and(|rebuilt| rebuilt.layers.len() == record.layers.len());
+    if is_built && changed.iter().all(|path| names(path)) {
+        return Ok(());
+    }
+    Err(format!("the patch changes {}, an input of the environment", input.shortened()))
+}
+
 /// The commands that built each layer, and those of the preflight, are the contract's.
 fn commands(record: &EnvironmentRecord, contract: &Contract) -> Result<(), String> {
-    for (at, layer) in record.layers.iter().enumerate() {
+    let again = record.rebuilt.iter().flat_map(|rebuilt| rebuilt.layers.iter().enumerate());
+    for (at, layer) in record.layers.iter().enumerate().chain(again) {
         let own = contract.terms.environment.as_ref().map(|definition| match layer.kind {
             LayerName::Fetch => &definition.fetch,
             LayerName::Setup => &definition.setup,
@@ -92,7 +107,11 @@ fn count(record: &EnvironmentRecord) -> usize {
 /// The part of the record that the report repeats.
 fn used(record: &EnvironmentRecord) -> Option<EnvironmentUse> {
     let (definition, tree) = (record.definition_digest?, record.layers.last()?.tree);
-    Some(EnvironmentUse { definition, layers: record.layers.iter().map(|layer| layer.key).collect(), tree })
+    let keys = |layers: &[LayerBuildRecord]| layers.iter().map(|layer| layer.key).collect();
+    let rebuilt = record.rebuilt.as_ref().and_then(|rebuilt| {
+        Some(RebuiltUse { layers: keys(&rebuilt.layers), tree: rebuilt.layers.last()?.tree })
+    });
+    Some(EnvironmentUse { definition, layers: keys(&record.layers), tree, rebuilt })
 }
 
 /// Nothing of the record keeps an engine from starting.

@@ -3,7 +3,8 @@
 use herma_core::Digest;
 use herma_core::environment::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
-    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RegistryDecision, ToolRecord,
+    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse, RegistryDecision,
+    ToolRecord,
 };
 use herma_environments::EgressRecord;
 use herma_environments::build::BuildError;
@@ -15,11 +16,13 @@ use crate::context::{RunContext, pretty};
 use crate::error::Stop;
 
 /// The parts of the record that are known so far.
+#[derive(Clone)]
 pub(super) struct RecordDraft {
     definition: Option<(herma_core::environment::EnvironmentDefinition, Digest)>,
     pub(super) layers: Vec<LayerBuildRecord>,
     failure: Option<EnvironmentFailure>,
     preflight: Option<PreflightRecord>,
+    pub(super) rebuilt: Option<RebuildRecord>,
 }
 
 impl RecordDraft {
@@ -28,22 +31,11 @@ impl RecordDraft {
             Some(definition) => Some((definition.clone(), definition.digest().map_err(Stop::internal)?)),
             None => None,
         };
-        Ok(Self { definition, layers: Vec::new(), failure: None, preflight: None })
+        Ok(Self { definition, layers: Vec::new(), failure: None, preflight: None, rebuilt: None })
     }
 
     pub(super) fn failed(&mut self, error: &BuildError) {
-        let (last_lines, denied, egress) = match error {
-            BuildError::Command(failure) => {
-                (failure.last_lines.clone(), failure.denied.clone(), decisions(&failure.egress))
-            }
-            _ => (Vec::new(), Vec::new(), Vec::new()),
-        };
-        // Errors of git and of files can name paths of this machine.
-        let message = match error {
-            BuildError::Command(_) | BuildError::TrackedFilesChanged(_) => error.to_string(),
-            _ => "herma could not build it; the blocker says why".to_owned(),
-        };
-        self.failure = Some(EnvironmentFailure { message, last_lines, denied, egress });
+        self.failure = Some(failure(error));
     }
 
     pub(super) fn preflight(&mut self, seen: PreflightRecord) {
@@ -59,7 +51,11 @@ impl RecordDraft {
         let definition = self.definition.as_ref()?.1;
         let tree = self.layers.last()?.tree;
         let layers = self.layers.iter().map(|layer| layer.key).collect();
-        Some(EnvironmentUse { definition, layers, tree })
+        let rebuilt = self.rebuilt.as_ref().and_then(|rebuilt| {
+            let tree = rebuilt.layers.last()?.tree;
+            Some(RebuiltUse { layers: rebuilt.layers.iter().map(|layer| layer.key).collect(), tree })
+        });
+        Some(EnvironmentUse { definition, layers, tree, rebuilt })
     }
 
     /// Writes the file.
@@ -71,10 +67,27 @@ impl RecordDraft {
             layers: self.layers.clone(),
             failure: self.failure.clone(),
             preflight: self.preflight.clone(),
+            rebuilt: self.rebuilt.clone(),
         };
         let redacted = ctx.events.redactor().redact_record(&record).map_err(Stop::internal)?;
         Ok(ctx.bundle.write(layout::ENVIRONMENT, &pretty(&redacted)?)?)
     }
+}
+
+/// A failed build as the evidence shows it.
+pub(super) fn failure(error: &BuildError) -> EnvironmentFailure {
+    let (last_lines, denied, egress) = match error {
+        BuildError::Command(failure) => {
+            (failure.last_lines.clone(), failure.denied.clone(), decisions(&failure.egress))
+        }
+        _ => (Vec::new(), Vec::new(), Vec::new()),
+    };
+    // Errors of git and of files can name paths of this machine.
+    let message = match error {
+        BuildError::Command(_) | BuildError::TrackedFilesChanged(_) => error.to_string(),
+        _ => "herma could not build it; the blocker says why".to_owned(),
+    };
+    EnvironmentFailure { message, last_lines, denied, egress }
 }
 
 /// A layer as the evidence shows it.

@@ -35,14 +35,6 @@ pub(super) fn find(case: Case<'_>) -> Result<Option<PreparedEnvironment>, Blocke
             ..failed(format!("{}; {}", bad.problem, bad.expected))
         });
     }
-    if definition.rebuild {
-        return Err(BlockerRecord {
-            next_step:
-                "Keep manifests and lock files out of the task, or change them in a commit of your own first."
-                    .to_owned(),
-            ..failed("`rebuild: true` is not supported by this version of herma".to_owned())
-        });
-    }
     if definition.history != History::None {
         return Err(BlockerRecord {
             next_step: "Write `history: none`, and give tools that read tags a version by `env`.".to_owned(),

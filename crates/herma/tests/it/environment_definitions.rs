@@ -8,7 +8,7 @@ use crate::kit::{Ended, Herma, ON_REPOSITORY, Repository, fix_and};
 const DEFINITION: &str = "setup: [\"mkdir deps && echo made > deps/dep\"]\ncache: [deps]\n";
 const VERIFY: (&str, &str) = ("verify", "[\"grep -q made deps/dep\"]");
 
-/// What looks like the token of a registry, in pieces: the scanner reads this file too.
+/// A text of the form of a registry's token, in pieces: the scanner reads this file too.
 fn token() -> String {
     format!("np{}{}", "m_", "aB3dE5fG7hJ9kL2mN4pQ6rS8tU1vW0xY12aB")
 }
@@ -72,7 +72,10 @@ fn a_file_defines_an_environment_that_several_contracts_share() {
     run.assert_pass();
     // The evidence holds the definition itself.
     assert!(run.bundle.text("contract.md").contains("made > deps/dep"), "{}", run.bundle.text("contract.md"));
-    let inline = herma.play(&fix_and(&[]), &[("environment", "{ setup: [\"mkdir deps && echo made > deps/dep\"], cache: [deps] }"), VERIFY]);
+    let inline = herma.play(
+        &fix_and(&[]),
+        &[("environment", "{ setup: [\"mkdir deps && echo made > deps/dep\"], cache: [deps] }"), VERIFY],
+    );
     assert_eq!(inline.report.environment, run.report.environment);
     assert_eq!(inline.report.contract_digest, run.report.contract_digest);
 
@@ -94,7 +97,7 @@ fn a_repository_defines_its_own_environment_at_the_base() {
     assert!(ended.stderr.contains("has no file .herma/environment.yaml"), "{ended:#?}");
     herma.file("repo/.herma/environment.yaml", DEFINITION);
     repository.commit("define the environment");
-    // What is not committed is not read.
+    // An uncommitted definition is not read.
     herma.file("repo/.herma/environment.yaml", "setup: [\"exit 1\"]\n");
     repository.git(&["update-index", "--assume-unchanged", ".herma/environment.yaml"]);
     herma.play(&fix_and(&[]), &terms).assert_pass();

@@ -2,8 +2,10 @@
 
 use crate::kit::Herma;
 
-const TERMS: [(&str, &str); 1] =
-    [("environment", "{ setup: [\"mkdir deps && echo made > deps/dep && echo home > $HOME/dep\"], cache: [deps] }")];
+const TERMS: [(&str, &str); 1] = [(
+    "environment",
+    "{ setup: [\"mkdir deps && echo made > deps/dep && echo home > $HOME/dep\"], cache: [deps] }",
+)];
 
 #[test]
 fn a_shell_finds_the_base_and_the_environment_and_changes_neither() {
@@ -15,7 +17,10 @@ fn a_shell_finds_the_base_and_the_environment_and_changes_neither() {
     for _ in 0..2 {
         let ended = herma.run_typing(&format!("{look}\n{spoil}\nexit 3\n"), &["env", "shell", contract]);
         assert_eq!(ended.code, Some(1), "{ended:#?}");
-        assert!(ended.stdout.starts_with("made\nhome\n") && ended.stdout.contains("slugify.sh\n"), "{ended:#?}");
+        assert!(
+            ended.stdout.starts_with("made\nhome\n") && ended.stdout.contains("slugify.sh\n"),
+            "{ended:#?}"
+        );
         assert!(ended.stdout.ends_with("test 1\n") && ended.stderr.contains("exit 3"), "{ended:#?}");
     }
     let layers = herma.json(&["env", "list", "--json"]);
@@ -47,7 +52,8 @@ fn a_command_in_the_environment_is_confined_and_its_result_is_the_exit_code() {
 fn a_killed_shell_leaves_no_process_and_no_directory() {
     let herma = Herma::new();
     let contract = herma.contract(&TERMS);
-    let started = herma.start(&["env", "shell", contract.to_str().unwrap(), "--", "sh", "-c", "echo here; sleep 600"]);
+    let started =
+        herma.start(&["env", "shell", contract.to_str().unwrap(), "--", "sh", "-c", "echo here; sleep 600"]);
     crate::kit::until("the command runs", || started.stdout_so_far().contains("here"));
     assert!(started.kill().was_killed());
     assert_eq!(herma.run(&["runs"]).code, Some(0));

@@ -25,6 +25,7 @@ mod docker;
 mod egress;
 mod engines;
 mod environment_definitions;
+mod environment_rebuild;
 mod environment_shell;
 mod environments;
 mod escape;

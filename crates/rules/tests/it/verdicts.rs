@@ -111,6 +111,7 @@ impl Seen {
             forbidden_actions: &self.forbidden_actions,
             secret: self.secret.clone(),
             changed_inputs: &[],
+            rebuild_refused: None,
             verification: &self.verification,
             verification_with_baseline_tests: &self.with_baseline_tests,
             changed_verification_files: &self.changed_verification_files,

@@ -39,7 +39,7 @@ fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
         inputs,
         env,
         cache,
-        rebuild: _,
+        rebuild,
         history: _,
     } = definition;
     let registries: Vec<&str> = registries.iter().map(|registry| registry.as_str()).collect();
@@ -50,6 +50,12 @@ fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
     lines.extend(setup.iter().map(|command| format!("setup, without network: {command}")));
     if definition.has_source_and_network() {
         lines.push("source and network together: fetch commands see the whole tree".to_owned());
+    }
+    if *rebuild {
+        lines.push(
+            "rebuild: a patch that changes a manifest or lock file is fetched and set up for, and verified with what it names"
+                .to_owned(),
+        );
     }
     if *setup_on == SetupOn::Inputs {
         lines.push("setup runs on the inputs alone".to_owned());
