@@ -65,7 +65,7 @@ const CHANGES: &[(&str, Change)] = &[
     ("engine_version", |r| "9.9.9".clone_into(&mut r.engine_version)),
     ("environment", |r| {
         let (definition, tree) = (Digest::of(b"definition"), Digest::of(b"tree"));
-        r.environment = Some(EnvironmentUse { definition, layers: vec![tree], tree });
+        r.environment = Some(EnvironmentUse { definition, layers: vec![tree], tree, rebuilt: None });
     }),
     ("forbidden_actions_attempted", |r| r.forbidden_actions_attempted.push(Action::Push)),
     ("forbidden_paths_passed", |r| r.forbidden_paths_passed = Some(false)),
