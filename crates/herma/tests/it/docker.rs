@@ -10,12 +10,13 @@ use std::time::{Duration, Instant};
 
 use herma_core::Blocker;
 use herma_core::engine::DestinationKind;
+use herma_core::environment::EnvironmentRecord;
 use herma_destination::Confinement;
 use herma_evidence::layout;
 
 use self::daemon::Daemon;
 use crate::fresh_checkout::LEAVES_A_DAEMON;
-use crate::kit::{Finished, HERMA, Herma, ON_REPOSITORY, Repository, run_tool, until};
+use crate::kit::{Finished, HERMA, Herma, ON_REPOSITORY, Repository, fix_and, run_tool, until};
 
 const NOWHERE: &str = "team/agent@sha256:0000000000000000000000000000000000000000000000000000000000000000";
 const RUN: [&str; 5] = ["run", "fixture:string-slugify", "--json", "--destination", "docker"];
@@ -44,6 +45,7 @@ fn runs_take_place_in_containers_and_nothing_of_them_stays() {
     a_container_that_somebody_kills_is_a_failure_with_a_reason(&daemon, &herma);
     a_herma_that_is_killed_leaves_a_report_and_no_container(&daemon, &herma);
     a_missing_image_is_said(&daemon);
+    an_environment_is_built_and_used_in_containers(&herma);
     let left = daemon.say(&["ps", "--all", "--quiet", "--filter", "label=herma.run"]);
     assert_eq!(left, "", "no container is left");
 }
@@ -61,6 +63,31 @@ fn a_run_passes_and_says_where_it_took_place(daemon: &Daemon, herma: &Herma) {
     // herma as root lends its files to another user inside; all of them are its own again.
     let failed = herma.finished(&[&RUN[..], &["--script", "breaks-test"]].concat());
     failed.assert_only(Blocker::VerificationFailed);
+}
+
+/// The image brings the tools; layers, copies, preflight and shell are as in the sandbox.
+fn an_environment_is_built_and_used_in_containers(herma: &Herma) {
+    let environment = r#"{ setup: ["echo made > dep && echo made > $HOME/dep"], cache: [dep] }"#;
+    // The image has little but a shell.
+    let look = "read a < dep; read b < $HOME/dep; echo $a $b";
+    let verify =
+        format!("[{:?}, \"sh tests/slugify_test.sh\"]", format!("{look}; [ \"$a $b\" = 'made made' ]"));
+    let terms = [("environment", environment), ("verify", &*verify), ("destination", "docker")];
+    let poison = format!("- shell: {:?}", format!("{look}; echo poisoned > dep; echo poisoned > $HOME/dep"));
+    for reused in [false, true] {
+        let run = herma.play(&fix_and(&[&poison]), &terms);
+        run.assert_pass();
+        assert!(run.engine_said().contains("made made\n"), "{}", run.engine_said());
+        assert_eq!(run.changed(), ["slugify.sh"]);
+        let record: EnvironmentRecord = serde_json::from_str(&run.bundle.text("environment.json")).unwrap();
+        assert!(record.layers.iter().all(|layer| layer.reused == reused), "{record:#?}");
+        assert!(record.layers.iter().all(|layer| layer.destination.starts_with("docker ")), "{record:#?}");
+    }
+    let contract = herma.contract(&terms);
+    let typed = format!("{look}\nwhile read line; do echo ${{line%%:*}}; done < /proc/net/dev; exit\n");
+    let ended = herma.run_typing(&typed, &["env", "shell", contract.to_str().unwrap()]);
+    assert_eq!(ended.code, Some(0), "{ended:#?}");
+    assert!(ended.stdout.starts_with("made made\n") && ended.stdout.ends_with("\nlo\n"), "{ended:#?}");
 }
 
 fn a_process_left_by_one_command_does_not_affect_the_next(herma: &Herma) {
