@@ -4,6 +4,7 @@ mod admissions;
 mod approvals;
 mod approvers;
 mod destinations;
+mod dry_run;
 mod egress;
 mod engines;
 mod environments;
@@ -30,6 +31,7 @@ pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, Admis
 pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
 pub use self::destinations::{DestinationOutput, DestinationRow, DestinationsOutput, ProbeOutput, ProbeRow};
+pub use self::dry_run::{DryRunGate, DryRunOutput};
 pub use self::egress::{
     EgressGrantOutput, EgressLearnedOutput, EgressList, EgressListOutput, EgressOutput, EgressTestOutput,
     GrantItem,

@@ -191,6 +191,9 @@ pub struct Run {
     /// How to treat hosts that are not on the allowlist; `learn` is for fixtures
     #[arg(long, value_enum, default_value = "strict", value_name = "MODE")]
     pub egress: EgressArg,
+    /// Evaluate the gates, build the environment and run the verification commands on the base; start no engine and call no model
+    #[arg(long)]
+    pub dry_run: bool,
 }
 
 /// Arguments of `herma resume`.

@@ -12,6 +12,7 @@ mod demo;
 mod destinations;
 mod diff;
 mod doctor;
+mod dry_run;
 mod egress;
 mod engines;
 mod env;

@@ -11,6 +11,7 @@ pub mod output;
 mod progress;
 pub mod schemas;
 mod screen;
+mod timed_notes;
 mod unlock;
 
 use std::ffi::OsString;

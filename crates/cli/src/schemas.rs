@@ -47,6 +47,7 @@ pub const SCHEMAS: &[Published] = &[
     Published { name: "trace", what: "a line of trace.jsonl", make: || schema_for!(TraceLine) },
     Published { name: "decision", what: "decision.json", make: || schema_for!(Decision) },
     Published { name: "confinement", what: "confinement.json", make: || schema_for!(Confinement) },
+    Published { name: "dry-run", what: "`run --dry-run`", make: || schema_for!(output::DryRunOutput) },
     Published { name: "environment", what: "environment.json", make: || schema_for!(EnvironmentRecord) },
     Published { name: "environments", what: "`env list`", make: || schema_for!(output::EnvironmentsOutput) },
     Published {

@@ -127,7 +127,7 @@ impl CommandRunner<'_> {
             .map(|stream| {
                 let (log, open) = (Arc::clone(&self.log), open.clone());
                 thread::spawn(move || {
-                    copy(stream, &log);
+                    copy_output(stream, &log);
                     drop(open);
                 })
             })
@@ -202,7 +202,8 @@ fn ending(status: VerificationStatus, code: Option<i32>, reason: Option<&str>, l
     }
 }
 
-fn copy(mut stream: Box<dyn Read + Send>, log: &SharedLog) {
+/// Copies a stream to the log until its end.
+pub(crate) fn copy_output(mut stream: Box<dyn Read + Send>, log: &SharedLog) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(n @ 1..) = stream.read(&mut buffer) {
         write(log, &buffer[..n]);

@@ -87,6 +87,9 @@ fn ask(
         return Err(Failure::bad_input("inside a run the one outside decides where a child runs")
             .hint("leave out --destination, --keep-workspace and --egress"));
     }
+    if args.dry_run {
+        return Err(Failure::bad_input("inside a run there is no dry run").hint("leave out --dry-run"));
+    }
     let read = read_contract(&args.contract, settings)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
     let ask = ChildAsk { contract: read.text, engine: args.engine.clone(), script };

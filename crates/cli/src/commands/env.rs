@@ -3,8 +3,6 @@
 mod shell;
 
 use std::process::ExitCode;
-use std::sync::Mutex;
-use std::time::Instant;
 
 use herma_api::{
     LayersError, environment_layer, environments, prune_environments, read_contract, resolve_destination,
@@ -21,6 +19,7 @@ use crate::failure::Failure;
 use crate::interrupt::listen;
 use crate::output::EnvironmentBuiltOutput;
 use crate::screen::{Screen, Tone, safe_line};
+use crate::timed_notes::timed_notes;
 
 /// How many digits of a key are shown.
 const SHORT_KEY: usize = 12;
@@ -58,21 +57,10 @@ fn order(
     })
 }
 
-/// Prints what a build does, line by line.
-fn notes(screen: &Screen) -> impl Fn(&str) + Sync + '_ {
-    let (started, last) = (Instant::now(), Mutex::new(()));
-    move |text: &str| {
-        let _in_turn = last.lock();
-        if !screen.is_json() {
-            screen.note(format_args!("{:6.2}s  {}", started.elapsed().as_secs_f32(), safe_line(text)));
-        }
-    }
-}
-
 fn build(installation: &Installation, args: &args::EnvBuild, screen: &Screen) -> Result<(), Failure> {
     let order = order(installation, &args.contract, args.destination)?;
     listen(&installation.cancellation, screen)?;
-    let layers = build_environment(installation, &order, &notes(screen))?;
+    let layers = build_environment(installation, &order, &timed_notes(screen))?;
     if screen.is_json() {
         return screen.value(&EnvironmentBuiltOutput { schema: "herma.environment-built/v1", layers });
     }

@@ -13,6 +13,7 @@ use herma_harness::{Finished, Installation, Order, RunService};
 use herma_policy::Policies;
 
 use crate::args;
+use crate::commands::dry_run::dry_run;
 use crate::commands::{Ended, open};
 use crate::environment::Environment;
 use crate::failure::Failure;
@@ -37,6 +38,9 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
         resumes: None,
         fault: environment.fault.clone(),
     };
+    if args.dry_run {
+        return dry_run(&installation, &order, screen);
+    }
     let finished = govern(&installation, order, screen)?;
     tell(&installation, &finished, screen)?;
     if !screen.is_json()

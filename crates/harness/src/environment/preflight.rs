@@ -1,7 +1,6 @@
 //! The preflight: the verification commands on the untouched base, before the engine starts and before a token is spent.
 
 use std::fs::DirBuilder;
-use std::io::{self, Write};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
@@ -9,10 +8,8 @@ use std::time::Instant;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::{BaseResult, PreflightRecord};
 use herma_core::gate::Finding;
-use herma_core::visible::visible_line;
 use herma_environments::build::BuiltEnvironment;
 use herma_environments::preflight::{BaseRun, PreflightCache, PreflightKey, PreflightProblem, check, judge};
-use herma_evidence::Redactor;
 use herma_git::{CheckoutState, lay_out};
 
 use super::{home_of, write_copy};
@@ -20,12 +17,8 @@ use crate::command_runner::{CommandRun, CommandRunner, FreshHome};
 use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
+use crate::last_lines::LastLines;
 use crate::tree_diff::BaseTree;
-
-/// How many of the last lines of a command are kept, and how much of one line is read and shown.
-const MAX_LINES: usize = 40;
-const MAX_LINE_BYTES: usize = 16 << 10;
-const MAX_SHOWN: usize = 400;
 
 /// Runs the commands on the base, unless they ran before on the same base in the same environment.
 pub(super) fn run(
@@ -131,49 +124,4 @@ pub(super) fn finding(ctx: &RunContext<'_>, seen: &PreflightRecord) -> Finding {
 fn capitalized(text: &str) -> String {
     let mut chars = text.chars();
     chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
-}
-
-/// The last lines of a stream of bytes.
-#[derive(Default)]
-struct LastLines {
-    lines: std::collections::VecDeque<Vec<u8>>,
-    open: Vec<u8>,
-}
-
-impl LastLines {
-    /// The lines, redacted as one text: a key can span several.
-    fn take(&mut self, redactor: &Redactor) -> Vec<String> {
-        let open = std::mem::take(&mut self.open);
-        if !open.is_empty() {
-            self.push(open);
-        }
-        let text = self.lines.drain(..).collect::<Vec<_>>().join(&b'\n');
-        let text = redactor.redact(&String::from_utf8_lossy(&text));
-        text.lines().map(|line| visible_line(line).chars().take(MAX_SHOWN).collect()).collect()
-    }
-
-    fn push(&mut self, line: Vec<u8>) {
-        if self.lines.len() == MAX_LINES {
-            self.lines.pop_front();
-        }
-        self.lines.push_back(line);
-    }
-}
-
-impl Write for LastLines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        for byte in bytes {
-            if *byte == b'\n' {
-                let line = std::mem::take(&mut self.open);
-                self.push(line);
-            } else if self.open.len() < MAX_LINE_BYTES {
-                self.open.push(*byte);
-            }
-        }
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -22,6 +22,7 @@ mod crash;
 mod crash_landing;
 mod destinations;
 mod docker;
+mod dry_run;
 mod egress;
 mod engines;
 mod environment_definitions;

@@ -6,12 +6,13 @@ use std::process::ExitCode;
 use herma_harness::{Installation, ShellCommand, ShellStreams, environment_shell};
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcgetwinsize, tcsetattr};
 
-use super::{notes, order};
+use super::order;
 use crate::args;
 use crate::commands::Ended;
 use crate::failure::Failure;
 use crate::interrupt::listen;
 use crate::screen::Screen;
+use crate::timed_notes::timed_notes;
 
 pub(super) fn shell(installation: &Installation, args: &args::EnvShell, screen: &Screen) -> Ended {
     if screen.is_json() {
@@ -23,7 +24,6 @@ pub(super) fn shell(installation: &Installation, args: &args::EnvShell, screen: 
     let command = match &args.command[..] {
         [] if at_terminal => {
             let size = tcgetwinsize(stdin()).map_err(Failure::internal)?;
-            screen.note("a copy of the base, without network; nothing is kept; leave with `exit`");
             ShellCommand::Interactive { rows: size.ws_row, columns: size.ws_col }
         }
         [] => ShellCommand::Piped,
@@ -32,12 +32,15 @@ pub(super) fn shell(installation: &Installation, args: &args::EnvShell, screen: 
     let is_interactive = matches!(command, ShellCommand::Interactive { .. });
     let mut raw = None;
     let streams = || {
+        if is_interactive {
+            screen.note("a copy of the base, without network; nothing is kept; leave with `exit`");
+        }
         // While the environment is built, Ctrl-C still cancels.
         raw = is_interactive.then(RawTerminal::start).transpose()?;
         let (input, output, errors) = (Box::new(stdin()), Box::new(io::stdout()), Box::new(io::stderr()));
         Ok(ShellStreams { input, output, errors })
     };
-    let exit = environment_shell(installation, &order, (command, streams), &notes(screen));
+    let exit = environment_shell(installation, &order, (command, streams), &timed_notes(screen));
     drop(raw);
     let exit = exit?;
     if exit.success() {
