@@ -3,9 +3,9 @@
 use std::io;
 use std::sync::Arc;
 
-use herma_core::Stage;
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::report::Admission;
+use herma_core::{Stage, nearest};
 use herma_engines::Engine;
 use herma_harness::Installation;
 use herma_home::EnabledEngines;
@@ -42,9 +42,10 @@ impl EngineRequestError {
     #[must_use]
     pub fn next_step(&self) -> String {
         match self {
-            Self::Unknown { known, .. } => {
-                let known: Vec<_> = known.iter().map(ToString::to_string).collect();
-                format!("there are: {}", known.join(", "))
+            Self::Unknown { name, known } => {
+                let known: Vec<&str> = known.iter().map(EngineName::as_str).collect();
+                let near = nearest(name.as_str(), &known).map(|near| format!("did you mean `{near}`? "));
+                format!("{}there are: {}", near.unwrap_or_default(), known.join(", "))
             }
             Self::BuiltIn(_) => "nothing needs to be done: a contract runs with it as it is".to_owned(),
             Self::Write { .. } => "free space or make herma's home writable".to_owned(),

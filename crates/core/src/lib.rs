@@ -66,6 +66,7 @@ pub use report::Report;
 pub use stage::Stage;
 pub use step::Step;
 pub use verdict::{Status, Verdict};
+pub use yaml::nearest;
 
 /// The version of herma, recorded in every run.
 pub const VERSION: &str = env!("CARGO_PKG_VERSION");

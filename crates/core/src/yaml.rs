@@ -155,7 +155,9 @@ pub(crate) fn without_place(error: &YamlError) -> String {
     text.split(" at line ").next().unwrap_or(&text).to_owned()
 }
 
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
+/// The known word that is written almost like this one.
+#[must_use]
+pub fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
     known
         .iter()
         .map(|candidate| (strsim::damerau_levenshtein(word, candidate), *candidate))

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use herma_api::{find_script, open_request, read_contract, resolve_destination};
+use herma_api::{find_engine, find_script, open_request, read_contract, resolve_destination};
 use herma_core::Report;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::engine::DestinationKind;
@@ -26,6 +26,8 @@ pub(crate) fn run(args: &args::Run, environment: &Environment, screen: &Screen) 
     let read = read_contract(&args.contract, &environment.settings)?;
     let script = args.script.as_deref().map(|name| find_script(&read.contract, name)).transpose()?;
     let installation = Arc::new(open(environment, screen)?);
+    // A mistyped name is no run.
+    find_engine(&installation, &args.engine)?;
     let order = Order {
         destination: resolve_destination(args.destination.map(Into::into), &installation, &read)?,
         contract: read.contract,

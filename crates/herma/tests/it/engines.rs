@@ -327,3 +327,13 @@ fn an_agent_that_asks_a_model_does_not_run_without_one() {
         "{said:#?}"
     );
 }
+
+#[test]
+fn a_run_with_a_mistyped_engine_is_no_run_and_names_the_one_that_was_meant() {
+    let herma = Herma::new();
+    let ended = herma.run(&["run", "fixture:string-slugify", "--engine", "cluade"]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    let said = "error: herma has no engine `cluade`\nnext: did you mean `claude`? there are: fake, ";
+    assert!(ended.stderr.starts_with(said), "{ended:#?}");
+    herma.assert_no_run();
+}
