@@ -24,6 +24,7 @@ mod router_probe;
 mod run_calls;
 mod run_lookup;
 mod run_tree;
+mod transcript;
 
 pub use admissions::{AdmissionRef, admission_output, admission_rows};
 pub use approval_sheet::{ApprovalSheet, SheetError};
@@ -46,3 +47,4 @@ pub use router_probe::{RouterProbeError, probe_model};
 pub use run_calls::{RunCalls, run_calls};
 pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, run_rows};
 pub use run_tree::run_tree;
+pub use transcript::{denial, read_transcript};

@@ -22,6 +22,7 @@ use std::collections::BTreeMap;
 use herma_core::report::ChangedFile;
 use herma_core::step::TraceLine;
 use herma_core::store::RunSummary;
+use herma_core::transcript::TranscriptLine;
 use herma_core::{Digest, Event, RunId, Status};
 use herma_evidence::verify::Check;
 use schemars::JsonSchema;
@@ -109,7 +110,10 @@ pub struct LogsOutput {
     pub schema: &'static str,
     /// The run.
     pub run_id: RunId,
-    /// Each log's text by its name in the bundle.
+    /// The transcript; none for a run without one, and where logs were asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub transcript: Option<Vec<TranscriptLine>>,
+    /// Each log's text by its name in the bundle; empty where the transcript is shown.
     pub logs: BTreeMap<String, String>,
     /// The files that were changed after they were signed, as text; empty where none was.
     pub touched: Vec<String>,
@@ -126,6 +130,18 @@ pub struct LogChunkOutput {
     pub log: String,
     /// The text since the last line about this log.
     pub text: String,
+}
+
+/// One line of `herma logs --follow --json` without `--raw` and `--only`.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct TranscriptLineOutput {
+    /// `herma.transcript-line/v1`.
+    pub schema: &'static str,
+    /// The run.
+    pub run_id: RunId,
+    /// The entry.
+    #[serde(flatten)]
+    pub line: TranscriptLine,
 }
 
 /// One line of `herma watch --json`.
@@ -148,6 +164,8 @@ pub enum Watched {
     Step(TraceLine),
     /// A line of `events.jsonl`.
     Event(Event),
+    /// A line of `transcript.jsonl`.
+    Transcript(TranscriptLine),
     /// The run is closed; nothing follows.
     Closed {
         /// The verdict; none where the run left no report.

@@ -308,9 +308,15 @@ pub struct Logs {
     /// The run: its id, a prefix of it, its last eight digits, or `last`
     #[arg(default_value = "last")]
     pub run: String,
-    /// Only this log
+    /// Print only this log, as it was written
     #[arg(long, value_enum)]
     pub only: Option<LogArg>,
+    /// Print the agent's own output and the log of verification in place of the transcript
+    #[arg(long, conflicts_with = "only")]
+    pub raw: bool,
+    /// Show results and edits whole
+    #[arg(long, conflicts_with_all = ["raw", "only"])]
+    pub full: bool,
     /// Continue with new output until the run is closed
     #[arg(long, short)]
     pub follow: bool,

@@ -12,6 +12,7 @@ mod progress;
 pub mod schemas;
 mod screen;
 mod timed_notes;
+mod transcript_view;
 mod unlock;
 
 use std::ffi::OsString;

@@ -8,6 +8,7 @@ use herma_core::environment::EnvironmentRecord;
 use herma_core::outcome::Outcome;
 use herma_core::signed::Signed;
 use herma_core::step::TraceLine;
+use herma_core::transcript::TranscriptLine;
 use herma_core::{Decision, Event, Report};
 use herma_destination::Confinement;
 use schemars::{Schema, schema_for};
@@ -112,6 +113,16 @@ pub const SCHEMAS: &[Published] = &[
         name: "log-chunk",
         what: "a line of `logs --follow`",
         make: || schema_for!(output::LogChunkOutput),
+    },
+    Published {
+        name: "transcript-line",
+        what: "a line of `logs --follow` of the transcript",
+        make: || schema_for!(output::TranscriptLineOutput),
+    },
+    Published {
+        name: "transcript",
+        what: "a line of `transcript.jsonl` in a bundle, after its first",
+        make: || schema_for!(TranscriptLine),
     },
     Published { name: "watch", what: "a line of `watch`", make: || schema_for!(output::WatchOutput) },
     Published { name: "verify", what: "`verify`", make: || schema_for!(output::VerifyOutput) },

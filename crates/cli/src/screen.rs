@@ -21,6 +21,8 @@ pub(crate) struct Screen {
     color: bool,
     /// Whether log records are written to standard error too.
     logs: bool,
+    /// The columns of the terminal on standard output; none where it is none.
+    columns: Option<usize>,
     /// The error that lost a part of the output.
     lost: OnceLock<io::Error>,
 }
@@ -37,12 +39,26 @@ pub(crate) enum Tone {
 
 impl Screen {
     pub(crate) fn new(json: bool, color: bool) -> Self {
-        Self { json, color, logs: false, lost: OnceLock::new() }
+        let size =
+            io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
+        let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
+        Self { json, color, logs: false, columns, lost: OnceLock::new() }
     }
 
     /// The same where log records are written: a line that moves would be torn by them.
     pub(crate) fn beside_logs(self) -> Self {
         Self { logs: true, ..self }
+    }
+
+    /// The columns of the terminal; none where output is no terminal.
+    pub(crate) fn columns(&self) -> Option<usize> {
+        self.columns
+    }
+
+    /// The same on a terminal of this size.
+    #[cfg(test)]
+    pub(crate) fn with_columns(self, columns: Option<usize>) -> Self {
+        Self { columns, ..self }
     }
 
     /// Whether the output is for a program.

@@ -42,6 +42,7 @@ pub mod step;
 pub mod store;
 mod store_error;
 pub mod tool;
+pub mod transcript;
 pub mod trust;
 pub mod trust_head;
 pub mod units;

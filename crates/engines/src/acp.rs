@@ -32,6 +32,7 @@ use crate::installed::{INSIDE, inside, one_line};
 use crate::origin::PYTHON_LIBRARY;
 use crate::prompt::told;
 use crate::source::Source;
+use crate::transcript::{AcpTranscript, TranscriptReader};
 use crate::tree::TreeDigest;
 
 /// The engine's name, and the prefix of the engines of configured agents.
@@ -312,6 +313,13 @@ impl Engine for Acp {
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
         Box::new(Unread)
+    }
+
+    fn transcript(&self, assignment: &Assignment<'_>) -> Box<dyn TranscriptReader> {
+        Box::new(match assignment.resume {
+            Some(_) => AcpTranscript::of_resumed(),
+            None => AcpTranscript::default(),
+        })
     }
 }
 

@@ -16,6 +16,7 @@ use crate::agent_event::AgentEvent;
 use crate::digest::ProgramDigest;
 use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::prompt::prompt;
+use crate::transcript::{CaseTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "case";
@@ -211,6 +212,10 @@ impl Engine for Case {
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
         Box::new(CaseReader::default())
+    }
+
+    fn transcript(&self, _: &Assignment<'_>) -> Box<dyn TranscriptReader> {
+        Box::new(CaseTranscript::default())
     }
 }
 

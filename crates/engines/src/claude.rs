@@ -22,6 +22,7 @@ use crate::json_lines::{malformed, tool, typed};
 use crate::origin::Origin;
 use crate::package::{Build, Package};
 use crate::prompt::told;
+use crate::transcript::{ClaudeTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "claude";
@@ -138,6 +139,10 @@ impl Agent for Claude {
 
     fn reader() -> Box<dyn OutputReader> {
         Box::new(ClaudeReader)
+    }
+
+    fn transcript() -> Box<dyn TranscriptReader> {
+        Box::new(ClaudeTranscript)
     }
 }
 

@@ -19,6 +19,7 @@ use crate::json_lines::{malformed, typed};
 use crate::origin::Origin;
 use crate::package::{Build, Package};
 use crate::prompt::told;
+use crate::transcript::{CodexTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "codex";
@@ -135,6 +136,10 @@ impl Agent for Codex {
 
     fn reader() -> Box<dyn OutputReader> {
         Box::new(CodexReader::default())
+    }
+
+    fn transcript() -> Box<dyn TranscriptReader> {
+        Box::new(CodexTranscript::default())
     }
 }
 

@@ -18,6 +18,7 @@ use crate::conversation::Conversation;
 use crate::digest::program_digest;
 use crate::session::Resume;
 use crate::source::Source;
+use crate::transcript::{ProtocolTranscript, TranscriptReader};
 
 /// An adapter for one agent.
 pub trait Engine: Send + Sync {
@@ -137,6 +138,12 @@ pub trait Engine: Send + Sync {
 
     /// A new parser for the output of one run, whose contract has this digest.
     fn reader(&self, contract: Digest) -> Box<dyn OutputReader>;
+
+    /// A new reader of the transcript in the output of one run.
+    fn transcript(&self, assignment: &Assignment<'_>) -> Box<dyn TranscriptReader> {
+        let _ = assignment;
+        Box::new(ProtocolTranscript)
+    }
 }
 
 /// The task of an engine.

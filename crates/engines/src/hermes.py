@@ -23,6 +23,8 @@ TELLING = threading.Lock()
 # Where herma is, and where it is asked.
 HERMA, SOCKET = sys.argv[1:3]
 os.dup2(2, 1)
+# The most characters of a tool's output that are told.
+LONGEST_OUTPUT = 64 << 10
 
 
 def tell(kind, **what):
@@ -88,7 +90,10 @@ def converse(prompt, session=None):
         quiet_mode=True,
         platform="cli",
         skip_memory=True,
-        tool_start_callback=lambda _call, name, arguments: tell("tool", name=name, arguments=arguments),
+        tool_start_callback=lambda call, name, arguments: tell("tool", call=call, name=name, arguments=arguments),
+        tool_complete_callback=lambda call, _name, _arguments, output: tell(
+            "tool_result", call=call, output=str(output)[:LONGEST_OUTPUT]
+        ),
         interim_assistant_callback=lambda text, **_: tell("message", text=str(text)),
         clarify_callback=lambda *_, **__: "Nobody can answer.",
     )

@@ -17,6 +17,7 @@ use crate::json_lines::{malformed, tool, typed};
 use crate::origin::{Origin, PYTHON_LIBRARY, PYTHON_PACKAGES, PYTHONS};
 use crate::package::{Build, Package};
 use crate::prompt::told;
+use crate::transcript::{HermesTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "hermes";
@@ -129,6 +130,10 @@ impl Agent for Hermes {
     fn reader() -> Box<dyn OutputReader> {
         Box::new(HermesReader)
     }
+
+    fn transcript() -> Box<dyn TranscriptReader> {
+        Box::new(HermesTranscript)
+    }
 }
 
 /// Its own interpreter with these arguments and its package path, isolated so that no variable and no file of the
@@ -181,6 +186,8 @@ impl OutputReader for HermesReader {
             "session" => serde_json::from_str(&text).map(|HermesSession { id }| AgentEvent::Session(id)),
             "message" => serde_json::from_str(&text).map(|HermesMessage { text }| AgentEvent::Message(text)),
             "tool" => serde_json::from_str(&text).map(call),
+            // Only the transcript shows it.
+            "tool_result" => Ok(AgentEvent::NOTHING),
             "result" => serde_json::from_str(&text).map(ended),
             _ => return None,
         };

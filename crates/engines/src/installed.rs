@@ -17,6 +17,7 @@ use crate::engine::{Assignment, Engine, EngineError, Launch, OutputReader};
 use crate::hook;
 use crate::package::{Build, Package};
 use crate::source::Source;
+use crate::transcript::TranscriptReader;
 use crate::tree::TreeDigest;
 
 /// The path of the tree inside the destination.
@@ -67,6 +68,9 @@ pub(crate) trait Agent: 'static {
 
     /// Its output parser.
     fn reader() -> Box<dyn OutputReader>;
+
+    /// Its transcript reader.
+    fn transcript() -> Box<dyn TranscriptReader>;
 }
 
 /// The engine of an installed agent.
@@ -151,6 +155,10 @@ impl<A: Agent> Engine for AgentEngine<A> {
 
     fn reader(&self, _: Digest) -> Box<dyn OutputReader> {
         A::reader()
+    }
+
+    fn transcript(&self, _: &Assignment<'_>) -> Box<dyn TranscriptReader> {
+        A::transcript()
     }
 }
 

@@ -28,6 +28,7 @@ mod session;
 mod source;
 pub mod stub;
 mod subject;
+mod transcript;
 mod tree;
 
 pub use agent_event::AgentEvent;
@@ -41,4 +42,5 @@ pub use prompt::prompt;
 pub use registry::Registry;
 pub use session::{BadSessionId, Resume, SessionId};
 pub use source::Source;
+pub use transcript::TranscriptReader;
 pub use tree::tree_digest;

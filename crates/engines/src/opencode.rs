@@ -18,6 +18,7 @@ use crate::json_lines::{malformed, tool, typed};
 use crate::origin::Origin;
 use crate::package::{Build, Package};
 use crate::prompt::told;
+use crate::transcript::{OpenCodeTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "opencode";
@@ -154,6 +155,10 @@ impl Agent for OpenCode {
 
     fn reader() -> Box<dyn OutputReader> {
         Box::new(OpenCodeReader::default())
+    }
+
+    fn transcript() -> Box<dyn TranscriptReader> {
+        Box::new(OpenCodeTranscript)
     }
 }
 

@@ -17,6 +17,7 @@ use crate::json_lines::{malformed, tool, typed};
 use crate::origin::Origin;
 use crate::package::{Build, Package};
 use crate::prompt::told;
+use crate::transcript::{PiTranscript, TranscriptReader};
 
 /// The engine's name.
 pub const NAME: &str = "pi";
@@ -130,6 +131,10 @@ impl Agent for Pi {
 
     fn reader() -> Box<dyn OutputReader> {
         Box::new(PiReader::default())
+    }
+
+    fn transcript() -> Box<dyn TranscriptReader> {
+        Box::new(PiTranscript)
     }
 }
 

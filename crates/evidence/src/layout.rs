@@ -22,6 +22,8 @@ pub const ENVIRONMENT: &str = "environment.json";
 pub const CONFINEMENT: &str = "confinement.json";
 /// The calls to models that the router saw, one a line.
 pub const MODEL_CALLS: &str = "model-calls.jsonl";
+/// The agent's words and actions in a readable form, one a line. Only runs whose engine was started have one.
+pub const TRANSCRIPT: &str = "transcript.jsonl";
 /// The engine's stdout.
 pub const ENGINE_STDOUT: &str = "engine/stdout.log";
 /// The engine's stderr.
@@ -55,8 +57,11 @@ pub fn is_known(name: &str) -> bool {
     name == REPORT || name == ATTESTATION || is_artifact(name)
 }
 
+/// The files that a bundle may have, without a reason where it has none.
+pub const OPTIONAL: [&str; 2] = [ENVIRONMENT, TRANSCRIPT];
+
 /// Whether the report lists a file of this name among its artifacts.
 #[must_use]
 pub fn is_artifact(name: &str) -> bool {
-    EXPECTED.contains(&name) || name == ENVIRONMENT
+    EXPECTED.contains(&name) || OPTIONAL.contains(&name)
 }

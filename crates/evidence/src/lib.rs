@@ -18,6 +18,7 @@ pub mod sealed;
 pub mod secrets;
 pub mod signed;
 pub mod trace;
+pub mod transcript;
 pub mod trust_chain;
 pub mod verify;
 
@@ -39,6 +40,7 @@ pub use report::{freshness, seal, write_report};
 pub use secrets::SecretScanner;
 pub use signed::{BadSignature, Signer};
 pub use trace::Trace;
+pub use transcript::TranscriptLog;
 pub use trust_chain::{BrokenTrust, TrustChain};
 pub use verify::{
     CheckList, Context, ExpectedRun, PathJudge, TreeWitness, Trust, TrustedApprover, verify, verify_signed,

@@ -19,6 +19,7 @@ mod rendered;
 mod seal;
 mod steps;
 mod test_log;
+mod transcript;
 
 use std::path::Path;
 

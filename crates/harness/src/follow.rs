@@ -4,6 +4,7 @@ use std::io::{self, Read as _, Seek as _, SeekFrom};
 use std::path::PathBuf;
 
 use herma_core::step::TraceLine;
+use herma_core::transcript::TranscriptLine;
 use herma_core::{Event, RunId, Timestamp};
 use herma_evidence::layout;
 
@@ -13,13 +14,15 @@ use crate::installation::Installation;
 /// The most that one poll reads of a file.
 const MAX_READ_BYTES: u64 = 4 << 20;
 
-/// One entry of the run's trace or events.
+/// One entry of the run's trace, events or transcript.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FollowedEntry {
     /// A step of the trace.
     Step(TraceLine),
     /// An event.
     Event(Event),
+    /// A line of the transcript.
+    Transcript(TranscriptLine),
 }
 
 impl FollowedEntry {
@@ -29,11 +32,12 @@ impl FollowedEntry {
         match self {
             Self::Step(line) => line.ts,
             Self::Event(event) => event.ts,
+            Self::Transcript(line) => line.ts,
         }
     }
 }
 
-/// Follows a run: its steps, events and logs, as they are written.
+/// Follows a run: its steps, events and transcript, as they are written.
 #[derive(Debug)]
 pub struct RunFollower {
     run_id: RunId,
@@ -41,6 +45,7 @@ pub struct RunFollower {
     attestation: PathBuf,
     trace: LineTail,
     events: LineTail,
+    transcript: LineTail,
 }
 
 impl RunFollower {
@@ -54,6 +59,7 @@ impl RunFollower {
             attestation: bundle.join(layout::ATTESTATION),
             trace: LineTail::new(bundle.join(layout::TRACE)),
             events: LineTail::new(bundle.join(layout::EVENTS)),
+            transcript: LineTail::new(bundle.join(layout::TRANSCRIPT)),
         }
     }
 
@@ -70,9 +76,19 @@ impl RunFollower {
             steps.iter().filter_map(|line| serde_json::from_slice(line).ok()).map(FollowedEntry::Step);
         let events = self.events.lines()?;
         let events = events.iter().filter_map(|line| serde_json::from_slice(line).ok());
-        let mut entries: Vec<_> = steps.chain(events.map(FollowedEntry::Event)).collect();
+        // Its first line is no entry.
+        let lines = self.transcript.lines()?;
+        let lines = lines.iter().filter_map(|line| serde_json::from_slice(line).ok());
+        let events = events.map(FollowedEntry::Event).chain(lines.map(FollowedEntry::Transcript));
+        let mut entries: Vec<_> = steps.chain(events).collect();
         entries.sort_by_key(FollowedEntry::at);
         Ok(entries)
+    }
+
+    /// Whether the run has a transcript: runs of earlier versions and runs without an engine have none.
+    #[must_use]
+    pub fn has_transcript(&self) -> bool {
+        self.transcript.0.path.exists()
     }
 
     /// Whether nothing follows: the run is signed and its process, or recovery, has given it up.

@@ -56,6 +56,7 @@ mod store_sink;
 mod submission;
 mod supervise;
 mod target;
+mod transcriber;
 mod tree_diff;
 mod verification;
 mod witness;

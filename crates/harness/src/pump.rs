@@ -8,6 +8,7 @@ use herma_engines::{AgentEvent, DialogueAction, LineSplitter};
 use herma_evidence::{LogWriter, WriteError};
 
 use crate::dialogue::Listener;
+use crate::transcriber::Transcriber;
 
 /// Output of the engine's streams.
 pub(crate) enum EngineOutput {
@@ -19,16 +20,17 @@ pub(crate) enum EngineOutput {
     Turn(DialogueAction),
 }
 
-/// Copies a stream to its log, redacted, and sends on the parsed lines. At the end it sends the number of unparsed ones.
+/// Copies a stream to its log, redacted, writes the transcript, and sends on the parsed lines. At the end it sends the number of unparsed ones.
 pub(crate) fn pump(
     stream: Option<Box<dyn Read + Send>>,
     mut log: LogWriter,
     listener: Option<Listener>,
+    transcriber: Option<Transcriber>,
     to_us: SyncSender<EngineOutput>,
 ) -> JoinHandle<Result<u64, WriteError>> {
     thread::spawn(move || {
         let Some(mut stream) = stream else { return log.finish().map(|()| 0) };
-        let mut listener = listener;
+        let (mut listener, mut transcriber) = (listener, transcriber);
         let is_answered = listener.as_ref().is_some_and(Listener::answers);
         let mut lines = if is_answered { LineSplitter::of_dialogue() } else { LineSplitter::new() };
         let mut buffer = vec![0; 64 << 10];
@@ -41,13 +43,21 @@ pub(crate) fn pump(
             }
             let _ = to_us.send(EngineOutput::Life);
             if let Some(listener) = &mut listener {
-                lines.feed(&buffer[..n], |line| unread += u64::from(!tell(listener, line, &to_us)));
+                lines.feed(&buffer[..n], |line| {
+                    transcriber.iter_mut().for_each(|transcriber| transcriber.line(line));
+                    unread += u64::from(!tell(listener, line, &to_us));
+                });
             }
         }
         if let Some(listener) = &mut listener {
-            lines.finish(|line| unread += u64::from(!tell(listener, line, &to_us)));
+            lines.finish(|line| {
+                transcriber.iter_mut().for_each(|transcriber| transcriber.line(line));
+                unread += u64::from(!tell(listener, line, &to_us));
+            });
         }
-        log.finish().map(|()| unread)
+        let transcribed = transcriber.map_or(Ok(()), Transcriber::finish);
+        log.finish()?;
+        transcribed.map(|()| unread)
     })
 }
 

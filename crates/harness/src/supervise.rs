@@ -24,6 +24,7 @@ use crate::process_end::limits;
 use crate::program;
 use crate::pump::pump;
 use crate::services::Services;
+use crate::transcriber::Transcriber;
 
 /// The most bytes of each of the engine's streams in the log.
 const MAX_LOG_BYTES: u64 = 64 << 20;
@@ -77,7 +78,8 @@ fn attend(
     let StagedEngine { prepared, mut listener } = staged;
     let redactor = services.redactor();
     let stdout_log = ctx.bundle.log(layout::ENGINE_STDOUT, redactor.clone(), MAX_LOG_BYTES)?;
-    let stderr_log = ctx.bundle.log(layout::ENGINE_STDERR, redactor, MAX_LOG_BYTES)?;
+    let stderr_log = ctx.bundle.log(layout::ENGINE_STDERR, redactor.clone(), MAX_LOG_BYTES)?;
+    let transcriber = Transcriber::of(ctx, engine, redactor)?;
     found.own_model_calls = services.router.as_ref().map_or(0, |router| router.calls_begun(ctx.plan.run_id));
     let mut process = prepared.start()?;
     found.started = true;
@@ -91,8 +93,8 @@ fn attend(
     let (to_us, received) = sync_channel(MAX_WAITING_LINES);
     let mut monitor = EngineMonitor::new(ctx, StdinWriter::new(process.take_stdin()), children);
     listener.open().into_iter().try_for_each(|turn| monitor.take_turn(found, turn))?;
-    let stdout = pump(process.take_stdout(), stdout_log, Some(listener), to_us.clone());
-    let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
+    let stdout = pump(process.take_stdout(), stdout_log, Some(listener), Some(transcriber), to_us.clone());
+    let stderr = pump(process.take_stderr(), stderr_log, None, None, to_us);
     let (ended_by, exit) = monitor.wait(found, process.as_mut(), &received)?;
     monitor.drain(found, &received)?;
     let mut unread_lines = 0;

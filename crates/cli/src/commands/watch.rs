@@ -5,7 +5,8 @@ use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use herma_core::{RunId, Status, Timestamp};
+use herma_api::denial;
+use herma_core::{Event, EventType, RunId, Status, Timestamp};
 use herma_evidence::file_reading::read_regular;
 use herma_evidence::{layout, report};
 use herma_harness::{FollowedEntry, Installation, RunFollower, recover};
@@ -16,6 +17,8 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::{WatchOutput, Watched};
 use crate::screen::{Screen, Tone, safe_line};
+use crate::transcript_view::TranscriptView;
+use serde_json::Value;
 
 /// The pause between two looks at the files.
 pub(crate) const POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -43,7 +46,7 @@ pub(crate) fn watch(args: &args::Watch, environment: &Environment, screen: &Scre
             loop {
                 let entries = run.poll().map_err(Failure::internal)?;
                 for entry in &entries {
-                    show(*id, *started_at, entry, several, screen)?;
+                    show((*id, *started_at), entry, several, run.has_transcript(), screen)?;
                 }
                 if entries.is_empty() || !closed.contains(id) {
                     break;
@@ -86,29 +89,53 @@ impl Recovery {
 }
 
 fn show(
-    run_id: RunId,
-    started_at: Timestamp,
+    (run_id, started_at): (RunId, Timestamp),
     entry: &FollowedEntry,
     several: bool,
+    has_transcript: bool,
     screen: &Screen,
 ) -> Result<(), Failure> {
     if screen.is_json() {
         let watched = match entry {
             FollowedEntry::Step(line) => Watched::Step(line.clone()),
             FollowedEntry::Event(event) => Watched::Event(event.clone()),
+            FollowedEntry::Transcript(line) => Watched::Transcript(line.clone()),
         };
         return screen.value_line(&WatchOutput { schema: "herma.watch/v1", run_id, watched });
     }
+    let view = TranscriptView::new(screen, started_at, false).with_prefix(prefix(run_id, several));
     let elapsed = entry.at().duration_since(started_at).as_secs_f64();
     let text = match entry {
         FollowedEntry::Step(line) => screen.paint(Tone::Bold, line.step),
+        FollowedEntry::Transcript(line) => {
+            view.print(line);
+            return Ok(());
+        }
+        // The transcript shows it.
+        FollowedEntry::Event(event) if has_transcript && is_transcribed(event) => return Ok(()),
         FollowedEntry::Event(event) => {
+            if let Some(line) = denial(event) {
+                view.print(&line);
+                return Ok(());
+            }
             let note: String = safe_line(&event.note()).chars().take(MAX_NOTE_CHARS).collect();
             format!("  {}  {}", event.kind, screen.paint(Tone::Dim, note))
         }
     };
     screen.line(format_args!("{}{elapsed:8.2}s  {}", prefix(run_id, several), text.trim_end()));
     Ok(())
+}
+
+/// Whether an event repeats what the transcript has: the agent's words, and calls that were not denied or forbidden.
+fn is_transcribed(event: &Event) -> bool {
+    match event.kind {
+        EventType::EngineMessage | EventType::PlanUpdated => true,
+        EventType::ToolEvaluated => {
+            let forbidden = event.data.get("forbidden").and_then(Value::as_array);
+            denial(event).is_none() && forbidden.is_none_or(Vec::is_empty)
+        }
+        _ => false,
+    }
 }
 
 /// Shows how the run was closed, and says with which status; none where it left no report.

@@ -23,4 +23,5 @@ mod misbehaviour;
 mod place;
 mod steps;
 mod stub;
+mod transcripts;
 mod view;

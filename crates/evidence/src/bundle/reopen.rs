@@ -37,12 +37,12 @@ impl Bundle {
         }
         let root = bundle.dir().to_owned();
         tidy(&root, "").map_err(|e| WriteError::new(".", e))?;
-        for name in layout::EXPECTED.into_iter().chain([layout::ENVIRONMENT]) {
+        for name in layout::EXPECTED.into_iter().chain(layout::OPTIONAL) {
             let path = bundle.path(name);
             let witnessed = match fs::symlink_metadata(&path) {
                 Err(e) if e.kind() == io::ErrorKind::NotFound => continue,
                 Err(e) => Err(e),
-                Ok(_) => witness(&path, name == layout::EVENTS || name == layout::TRACE),
+                Ok(_) => witness(&path, [layout::EVENTS, layout::TRACE, layout::TRANSCRIPT].contains(&name)),
             };
             let (digest, size) = witnessed.map_err(|e| WriteError::new(name, e))?;
             bundle.record(name, digest, size);

@@ -41,9 +41,13 @@ pub(super) fn artifacts(seen: &BundleContents) -> Result<Good, String> {
             return Err(format!("{name} is there and the report does not list it"));
         }
     }
-    let name = layout::ENVIRONMENT;
-    if seen.files.contains_key(name) != report.artifacts.contains_key(name) {
-        return Err(format!("{name} is there and the report does not list it"));
+    if let Some(transcript) = &seen.transcript {
+        transcript.check(report)?;
+    }
+    for name in layout::OPTIONAL {
+        if seen.files.contains_key(name) != report.artifacts.contains_key(name) {
+            return Err(format!("{name} is there and the report does not list it"));
+        }
     }
     Ok(Good::Passed(format!("{} artifacts", report.artifacts.len())))
 }

@@ -12,6 +12,7 @@ use super::events::EventsSeen;
 use super::listing::list;
 use super::model_calls::ModelCallsSeen;
 use super::test_log::TestLog;
+use super::transcript::TranscriptSeen;
 use super::{Trust, seal};
 use crate::attest::Attestation;
 use crate::envelope::{Envelope, Statement};
@@ -47,6 +48,7 @@ pub(super) struct BundleContents {
     pub(super) environment: Option<Result<Vec<u8>, String>>,
     pub(super) report_text: Option<Result<Vec<u8>, String>>,
     pub(super) test_log: Option<TestLog>,
+    pub(super) transcript: Option<TranscriptSeen>,
     envelope: Result<(Envelope, Statement), String>,
     report: Result<Report, String>,
     contract: Result<Contract, String>,
@@ -63,6 +65,7 @@ enum FileReader {
     Patch(PatchReader),
     ModelCalls(Box<ModelCallsSeen>),
     TestLog(TestLog),
+    Transcript(TranscriptSeen),
 }
 
 /// Reads a bundle once. An attestation that is not written yet replaces the file.
@@ -82,6 +85,7 @@ pub(super) fn look(dir: &Path, trust: &Trust, attestation: Option<&Attestation>)
         environment: None,
         report_text: None,
         test_log: None,
+        transcript: None,
         envelope: Err(gone(layout::ATTESTATION)),
         report: Err(gone(layout::REPORT)),
         contract: Err(gone(layout::CONTRACT)),
@@ -180,6 +184,7 @@ impl BundleContents {
             }
             layout::ENVIRONMENT => FileReader::Keep(MAX_ENVIRONMENT, Vec::new()),
             layout::TEST_LOG => FileReader::TestLog(TestLog::new(self.report.as_ref().ok())),
+            layout::TRANSCRIPT => FileReader::Transcript(TranscriptSeen::new()),
             layout::EVENTS => FileReader::Events(Box::new(EventsSeen::new())),
             layout::TRACE => FileReader::Trace(LineBuffer::new(trace::MAX_LINE_BYTES), Ok(Vec::new())),
             layout::PATCH => {
@@ -210,6 +215,10 @@ impl BundleContents {
                 self.trace = Some(steps);
             }
             FileReader::TestLog(log) => self.test_log = Some(log),
+            FileReader::Transcript(mut transcript) => {
+                transcript.finish();
+                self.transcript = Some(transcript);
+            }
             FileReader::Patch(patch) => self.patch = Some(patch.finish().map_err(|e| e.to_string())),
             FileReader::ModelCalls(mut calls) => {
                 calls.finish();
@@ -273,6 +282,7 @@ impl FileReader {
                 }
             }),
             Self::TestLog(log) => log.push(chunk),
+            Self::Transcript(transcript) => transcript.push(chunk),
             Self::Patch(patch) => patch.push(chunk),
             Self::ModelCalls(calls) => calls.push(chunk),
         }

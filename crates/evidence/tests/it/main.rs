@@ -11,5 +11,6 @@ mod outcome;
 mod sample;
 mod signed;
 mod tamper;
+mod transcript;
 mod trust_chain;
 mod writing;

@@ -14,6 +14,7 @@ mod environments;
 mod forge;
 mod shapes;
 mod tamper;
+mod transcripts;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};

@@ -28,6 +28,14 @@ const FILES: &[(&str, &str)] = &[
     ),
     (layout::PATCH, "what the engine changed, as a git patch with full blob names"),
     (layout::TEST_LOG, "what the verification commands printed, secrets redacted"),
+    (
+        layout::ENVIRONMENT,
+        "how the environment was built, and what the verification commands did on the base; only where the contract has an environment; [schema](schemas/environment.json)",
+    ),
+    (
+        layout::TRANSCRIPT,
+        "what the agent said and did, in one form for every engine, secrets redacted; only where an engine was started; [schema](schemas/transcript.json)",
+    ),
     (layout::ENGINE_STDOUT, "what the engine printed on standard output, secrets redacted"),
     (layout::ENGINE_STDERR, "what the engine printed on standard error, secrets redacted"),
     (
@@ -42,7 +50,7 @@ const FILES: &[(&str, &str)] = &[
 
 /// Every file of a bundle.
 pub(crate) fn files() -> String {
-    for name in layout::EXPECTED {
+    for name in layout::EXPECTED.into_iter().chain(layout::OPTIONAL) {
         assert!(
             FILES.iter().any(|(known, _)| *known == name),
             "tests/docs/evidence.rs does not say what {name} is"

@@ -12,6 +12,7 @@ mod hook_cost;
 mod overhead;
 mod resuming;
 mod rows;
+mod transcribing;
 mod watched;
 
 use std::fs;
@@ -210,5 +211,6 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
     for called in ["    tool    ", "slugify.sh", "    model   m  200  "] {
         assert!(shown.contains(called), "{shown}");
     }
+    transcribing::it_reads(herma, &["slugify.sh", "agent    It is done."]);
     resuming::it_does_not_go_on_from_another_base(herma, &repository);
 }

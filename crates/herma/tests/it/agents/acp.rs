@@ -101,6 +101,7 @@ fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
     for kind in [EventType::EngineMessage, EventType::ToolEvaluated] {
         assert!(fixed.bundle.has_event(kind));
     }
+    super::transcribing::it_reads(&herma, &["slugify.sh", "agent    It is done."]);
     // It asks before it runs a command, is denied, and ends its turn there.
     let push = "turns:\n  - call: { shell: git push origin main }";
     let pushed = played(&herma, &rows::FIXES.script().replace("turns:", push));

@@ -66,6 +66,18 @@ pub(super) fn a_denied_call_is_not_made_and_the_model_gets_the_denial(herma: &He
     assert_eq!((used.asked, used.denied, used.unasked), (asked.len() as u64, 1, 0), "{asked:#?}");
     assert!(asked.len() >= 4, "{asked:#?}");
     reconcile(&finished, engine);
+    super::transcribing::it_reads(
+        herma,
+        &[
+            "shell    rm -f /herma/governance.sock",
+            "tried",
+            "DENIED",
+            "touch ran",
+            "marks are not made here",
+            "slugify.sh",
+            "agent    It is done.",
+        ],
+    );
     let shown = herma.run(&["show"]).stdout;
     for text in ["courtesy", "DENIED", "touch ran"] {
         assert!(shown.contains(text), "{shown}");
