@@ -7,7 +7,7 @@ use crate::layout;
 use crate::lines::{BoundedLine, LineBuffer};
 use crate::transcript::{MAX_BYTES, MAX_LINE_BYTES};
 
-/// What was read of a transcript.
+/// The reader of a transcript.
 pub(super) struct TranscriptSeen {
     lines: Option<LineBuffer>,
     found: Found,
