@@ -199,7 +199,7 @@ mod tests {
 
     #[test]
     fn a_long_result_is_cut_and_says_so() {
-        let output: String = (0..20).map(|n| format!("line {n}\n")).collect();
+        let output = (0..20).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n");
         let lines = shown(TranscriptEntry::ToolResult { call: None, output, failed: true }, None);
         assert_eq!(lines.len(), RESULT_LINES + 1);
         assert_eq!(lines[0], "   1.25s  failed   line 0");

@@ -22,7 +22,7 @@ use crate::governance::RunGovernance;
 use crate::path_shims;
 use crate::process_end::limits;
 use crate::program;
-use crate::pump::pump;
+use crate::pump::{LineReaders, pump};
 use crate::services::Services;
 use crate::transcriber::Transcriber;
 
@@ -93,8 +93,9 @@ fn attend(
     let (to_us, received) = sync_channel(MAX_WAITING_LINES);
     let mut monitor = EngineMonitor::new(ctx, StdinWriter::new(process.take_stdin()), children);
     listener.open().into_iter().try_for_each(|turn| monitor.take_turn(found, turn))?;
-    let stdout = pump(process.take_stdout(), stdout_log, Some(listener), Some(transcriber), to_us.clone());
-    let stderr = pump(process.take_stderr(), stderr_log, None, None, to_us);
+    let stdout =
+        pump(process.take_stdout(), stdout_log, Some(LineReaders { listener, transcriber }), to_us.clone());
+    let stderr = pump(process.take_stderr(), stderr_log, None, to_us);
     let (ended_by, exit) = monitor.wait(found, process.as_mut(), &received)?;
     monitor.drain(found, &received)?;
     let mut unread_lines = 0;

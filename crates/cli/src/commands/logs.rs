@@ -168,7 +168,9 @@ fn show_transcript(
         }
         Some(lines) => {
             let view = TranscriptView::new(screen, run.started_at, full);
-            lines.iter().for_each(|line| view.print(line));
+            for line in &lines {
+                view.print(line);
+            }
         }
     }
     Ok(ExitCode::SUCCESS)

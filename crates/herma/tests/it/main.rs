@@ -43,6 +43,7 @@ mod ladder;
 mod landing;
 mod limits;
 mod logging;
+mod logs;
 mod models;
 mod outcome;
 mod output;

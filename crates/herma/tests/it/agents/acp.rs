@@ -8,7 +8,7 @@ use herma_core::{Blocker, Event, EventType};
 use herma_engines::{Package, opencode};
 
 use super::home::make_removable;
-use super::{climbing, rows};
+use super::{climbing, rows, transcribing};
 use crate::kit::{Finished, Herma, processes_of};
 
 const ENGINE: &str = "acp-opencode";
@@ -101,7 +101,7 @@ fn every_row_of_every_agent_holds_also_for_one_that_is_only_configured() {
     for kind in [EventType::EngineMessage, EventType::ToolEvaluated] {
         assert!(fixed.bundle.has_event(kind));
     }
-    super::transcribing::it_reads(&herma, &["slugify.sh", "agent    It is done."]);
+    transcribing::it_reads(&herma, &["slugify.sh", "agent    It is done."]);
     // It asks before it runs a command, is denied, and ends its turn there.
     let push = "turns:\n  - call: { shell: git push origin main }";
     let pushed = played(&herma, &rows::FIXES.script().replace("turns:", push));

@@ -5,7 +5,7 @@ use std::fs;
 use herma_core::{Event, EventType};
 use serde_json::{Value, json};
 
-use super::rows;
+use super::{rows, transcribing};
 use crate::kit::{Finished, Herma};
 
 /// Agents with hooks.
@@ -66,18 +66,11 @@ pub(super) fn a_denied_call_is_not_made_and_the_model_gets_the_denial(herma: &He
     assert_eq!((used.asked, used.denied, used.unasked), (asked.len() as u64, 1, 0), "{asked:#?}");
     assert!(asked.len() >= 4, "{asked:#?}");
     reconcile(&finished, engine);
-    super::transcribing::it_reads(
-        herma,
-        &[
-            "shell    rm -f /herma/governance.sock",
-            "tried",
-            "DENIED",
-            "touch ran",
-            "marks are not made here",
-            "slugify.sh",
-            "agent    It is done.",
-        ],
-    );
+    // Codex refuses `rm -f` by itself, and does not report the call.
+    let first: &[&str] =
+        if engine == "codex" { &[] } else { &["shell    rm -f /herma/governance.sock", "tried"] };
+    let rest = ["DENIED", "touch ran", "marks are not made here", "slugify.sh", "agent    It is done."];
+    transcribing::it_reads(herma, &[first, &rest].concat());
     let shown = herma.run(&["show"]).stdout;
     for text in ["courtesy", "DENIED", "touch ran"] {
         assert!(shown.contains(text), "{shown}");
