@@ -14,6 +14,7 @@ use crate::capabilities::DestinationCapabilities;
 use crate::job::{BadJob, Job, JobPaths, View};
 use crate::landlock_canary::LandlockCanary;
 use crate::limits::{Held, LimitName, Limits};
+use crate::overlay::Overlay;
 
 /// A place where processes run. A destination that is not ready refuses: none ever falls back to a weaker one.
 pub trait Destination: Send + Sync {
@@ -64,6 +65,13 @@ pub trait Destination: Send + Sync {
     /// Starts the job. Its processes die when herma dies, also by SIGKILL, whichever thread called this.
     fn start(&self, job: &Job) -> Result<Box<dyn Process>, StartError>;
 
+    /// Whether a job can have overlays of `lower`, a directory with a file in it, with changes below `scratch`, an empty directory.
+    /// A destination that can tries one in a job.
+    fn can_overlay(&self, run: RunId, lower: &Path, scratch: &Path) -> io::Result<bool> {
+        let _ = (run, lower, scratch);
+        Ok(false)
+    }
+
     /// Ends and removes all processes of a run whose herma is dead; returns how many processes or containers there
     /// were. A run without any is no error.
     fn reap(&self, run: RunId) -> Result<usize, ReapError>;
@@ -87,6 +95,21 @@ impl<'a> Prepared<'a> {
     pub fn begin(destination: &'a dyn Destination, job: Job) -> Result<Self, StartError> {
         let waiting = destination.prepare(&job)?;
         Ok(Self { destination, job, waiting })
+    }
+
+    /// A job of which nothing is set up ahead.
+    #[must_use]
+    pub fn later(destination: &'a dyn Destination, job: Job) -> Self {
+        Self { destination, job, waiting: None }
+    }
+
+    /// The same with overlays, which undo what was set up without them.
+    #[must_use]
+    pub fn with_overlays(self, overlays: Vec<Overlay>) -> Self {
+        if overlays.is_empty() {
+            return self;
+        }
+        Self { job: self.job.with_overlays(overlays), waiting: None, ..self }
     }
 
     /// Starts the job.

@@ -309,7 +309,7 @@ impl Docker {
         let (keeper, number) =
             process.attach().map_err(StartError::io("cannot take hold of the container"))?;
         self.confirm(number, job)?;
-        let watch = usage_monitor::WatchedDirs::of(&job.paths)
+        let watch = usage_monitor::WatchedDirs::of(&job.paths, &job.overlays)
             .and_then(|paths| usage_monitor::UsageMonitor::start(paths, &job.limits, keeper, number));
         process.watch = Some(watch.map_err(StartError::io("cannot watch the workspace"))?);
         process.go().map_err(StartError::io("cannot let the command into the container"))

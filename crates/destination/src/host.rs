@@ -14,7 +14,7 @@ use crate::cgroup::InitialCgroup;
 use crate::child_process::ChildProcess;
 use crate::destination::{Destination, Exit, Process, Readiness, ReapError, StartError, Unready};
 use crate::environment;
-use crate::job::{BadJob, Job, JobPaths, View};
+use crate::job::{BadJob, Job, JobPaths, View, no_overlays};
 use crate::launcher::{LaunchPlan, rlimits};
 use crate::leftovers;
 use crate::proc::{self, ProcessInfo};
@@ -82,6 +82,7 @@ impl Destination for Host {
                 BadJob::Hidden { name: name.clone(), why: "the destination `host` hides nothing" }.into()
             );
         }
+        no_overlays(&job.overlays)?;
         self.readiness()?;
         let home = job.paths.home.as_ref().or(job.paths.engine_dir.as_ref()).unwrap_or(&job.paths.workspace);
         let launch = LaunchPlan {

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use herma_core::RunId;
 
 use crate::limits::Limits;
+use crate::overlay::Overlay;
 use crate::variable_names::RUN_VARIABLE;
 
 /// The directories that a process may write and the sockets that it may connect to, as host paths.
@@ -83,6 +84,8 @@ pub struct Job {
     pub paths: JobPaths,
     /// Read-only mounts beyond the system.
     pub mounts: Vec<Mount>,
+    /// Directories below the workspace and the home that show others, with changes of the job's own.
+    pub overlays: Vec<Overlay>,
     /// Directories at the top of the workspace, by name, that appear empty and read-only inside.
     pub hidden: Vec<String>,
     /// Its standard input.
@@ -120,6 +123,28 @@ impl JobPaths {
     }
 }
 
+impl JobPaths {
+    /// Rejects an overlay outside of the workspace and the home, or with its changes inside of them.
+    fn holds(&self, overlay: &Overlay) -> Result<(), BadJob> {
+        let Overlay { lower, upper, work, root, place } = overlay;
+        for (role, path) in
+            [("a lower directory", lower), ("an upper directory", upper), ("a work directory", work)]
+        {
+            directory(role, path)?;
+        }
+        let own = [Some(&self.workspace), self.home.as_ref()];
+        let is_ours = |path: &PathBuf| own.iter().flatten().any(|dir| path.starts_with(dir));
+        let bad = |why| Err(BadJob::Overlay { place: place.clone(), why });
+        if !own.contains(&Some(root)) {
+            return bad("its root is neither the workspace nor the home");
+        }
+        if [lower, upper, work].into_iter().any(is_ours) {
+            return bad("the job could change what it is made of");
+        }
+        Ok(())
+    }
+}
+
 impl Job {
     /// A command with empty stdin, default limits, and no mounts or variables of its own.
     #[must_use]
@@ -131,6 +156,7 @@ impl Job {
             search_path: Vec::new(),
             paths,
             mounts: Vec::new(),
+            overlays: Vec::new(),
             hidden: Vec::new(),
             stdin: Stdin::Null,
             limits: Limits::default(),
@@ -154,6 +180,12 @@ impl Job {
     #[must_use]
     pub fn with_mounts(self, mounts: Vec<Mount>) -> Self {
         Self { mounts, ..self }
+    }
+
+    /// The same with these overlays.
+    #[must_use]
+    pub fn with_overlays(self, overlays: Vec<Overlay>) -> Self {
+        Self { overlays, ..self }
     }
 
     /// The same with this standard input.
@@ -208,6 +240,14 @@ pub enum BadJob {
         /// Its path.
         path: PathBuf,
     },
+    /// The destination mounts no overlays, or this one is not in a directory of the job.
+    #[error("nothing can be mounted over `{}`: {why}", place.display())]
+    Overlay {
+        /// Its place.
+        place: PathBuf,
+        /// The reason.
+        why: &'static str,
+    },
     /// A mount would cover a path that herma itself lays out.
     #[error("nothing can be mounted at `{}`: herma uses `{taken}` itself", inside.display())]
     Taken {
@@ -255,6 +295,7 @@ impl Job {
             plain("the source of a mount", &mount.host)?;
             plain("the place of a mount", &mount.inside)?;
         }
+        self.overlays.iter().try_for_each(|overlay| self.paths.holds(overlay))?;
         self.hidden.iter().try_for_each(|name| hidden(&self.paths.workspace, name))?;
         for dir in &self.search_path {
             plain("a directory of PATH", dir)?;
@@ -277,6 +318,12 @@ fn plain(role: &'static str, path: &Path) -> Result<(), BadJob> {
 fn directory(role: &'static str, path: &Path) -> Result<(), BadJob> {
     plain(role, path)?;
     path.is_dir().then_some(()).ok_or_else(|| BadJob::NotADirectory { role, path: path.to_owned() })
+}
+
+/// Rejects overlays where the destination mounts none.
+pub(crate) fn no_overlays(overlays: &[Overlay]) -> Result<(), BadJob> {
+    let why = "this destination mounts no overlays";
+    overlays.first().map_or(Ok(()), |first| Err(BadJob::Overlay { place: first.place.clone(), why }))
 }
 
 /// Follows no symlink, which could be redirected after this check.

@@ -1,6 +1,7 @@
 //! The sandbox destination: bubblewrap namespaces around every process.
 
 pub(crate) mod layout;
+mod overlay_trial;
 mod process;
 mod quota;
 mod readiness;
@@ -33,6 +34,7 @@ use crate::launcher::landlock::{Landlock, LandlockAbi};
 use crate::launcher::{LaunchPlan, PortRelay, rlimits};
 use crate::limits::{Held, Limits};
 use crate::loopback_relay::{self, EGRESS_PORT, LoopbackRelay, PortHandover, ROUTER_PORT};
+use crate::overlay::{self, Overlay};
 use crate::spawner::InheritedFds;
 use crate::variable_names::RUN_VARIABLE;
 use crate::{leftovers, tool};
@@ -134,6 +136,10 @@ impl Destination for Sandbox {
         PendingStart { sandbox: self.clone(), job: job.clone(), first: self.spawn_paused(job)? }.run()
     }
 
+    fn can_overlay(&self, run: RunId, lower: &Path, scratch: &Path) -> io::Result<bool> {
+        overlay_trial::run(self, run, lower, scratch)
+    }
+
     fn reap(&self, run: RunId) -> Result<usize, ReapError> {
         Ok(leftovers::kill(run)?)
     }
@@ -227,7 +233,7 @@ impl Sandbox {
 
     /// The command that starts bubblewrap with the arguments in the memory file `args`.
     fn command(&self, bwrap: &Path, args: OsString, launch: &LaunchPlan, job: &Job) -> Command {
-        let mut command = Command::new(bwrap);
+        let mut command = self.program(bwrap, &job.overlays);
         command.arg("--args").arg(args).arg("--");
         command.args(launch.argv(Path::new(layout::HERMA), &job.argv));
         if self.enabled.has(IsolationLayer::Environment) {
@@ -237,6 +243,17 @@ impl Sandbox {
         command.env(RUN_VARIABLE, job.run_id.to_string()).current_dir("/");
         // Ctrl-C in the terminal must reach herma alone: it would kill bubblewrap under the command.
         command.process_group(0);
+        command
+    }
+
+    /// bubblewrap, or herma, which mounts the overlays of the job and then becomes bubblewrap: it binds the directories of the job with
+    /// what is mounted in them.
+    fn program(&self, bwrap: &Path, overlays: &[Overlay]) -> Command {
+        if overlays.is_empty() {
+            return Command::new(bwrap);
+        }
+        let mut command = Command::new(&self.herma);
+        command.args(overlay::args(overlays)).arg(bwrap);
         command
     }
 

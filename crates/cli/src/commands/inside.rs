@@ -1,4 +1,5 @@
-//! The hidden subcommands that run inside a destination: launcher, forwarder, keeper, probes, hook and the engine `fake`.
+//! The hidden subcommands that run inside a destination or start one: launcher, overlays, forwarder, keeper, probes, hook and the
+//! engine `fake`.
 
 use std::ffi::{OsStr, OsString};
 use std::io::Write as _;
@@ -6,7 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use herma_destination::probe::{self, ProbePlan};
-use herma_destination::{forward, keeper, launcher};
+use herma_destination::{forward, keeper, launcher, overlay};
 use herma_engines::{fake, hook};
 
 use crate::environment;
@@ -39,6 +40,11 @@ fn subcommand(first: &OsStr, mut args: impl Iterator<Item = OsString>) -> Option
     }
     if first == hook::SUBCOMMAND {
         return Some(ask(Path::new(&args.next()?)));
+    }
+    if first == overlay::SUBCOMMAND {
+        let error = overlay::run(args);
+        let _ = writeln!(std::io::stderr(), "{error}");
+        return Some(ExitCode::from(launcher::NOT_STARTED));
     }
     if first == keeper::SUBCOMMAND {
         return Some(keeper::run());

@@ -33,7 +33,7 @@ use super::{Docker, diagnosis, files, keeper};
 use crate::destination::{Destination as _, StartError};
 use crate::environment;
 use crate::forward::Forwarder;
-use crate::job::{Job, Stdin};
+use crate::job::{Job, Stdin, no_overlays};
 use crate::launcher::landlock::Landlock;
 use crate::launcher::{LaunchPlan, PortRelay, rlimits};
 use crate::sandbox::layout;
@@ -47,6 +47,7 @@ impl Docker {
     /// Creates the container and sends the order to its keeper.
     pub(super) fn make(&self, job: &Job) -> Result<DockerProcess, StartError> {
         job.check()?;
+        no_overlays(&job.overlays)?;
         layout::check_mounts(&job.mounts)?;
         self.facts()?;
         let daemon = self.daemon()?;

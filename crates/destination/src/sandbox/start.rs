@@ -42,8 +42,8 @@ impl PendingStart {
             let last = left < patience * 2;
             if let Some(mut process) = waiting.attach(if last { left } else { patience })? {
                 process.relay = waiting.relay.take();
-                let paths =
-                    WatchedDirs::of(&job.paths).map_err(StartError::io("cannot watch the workspace"))?;
+                let paths = WatchedDirs::of(&job.paths, &job.overlays)
+                    .map_err(StartError::io("cannot watch the workspace"))?;
                 let start_pipes = waiting.start_pipes.take().ok_or_else(lost)?;
                 return Ok(Box::new(process.admit(start_pipes)?.watched(paths, &job.limits)?));
             }

@@ -20,6 +20,7 @@ use rustix::process::{Signal, pidfd_send_signal};
 use super::terminals;
 use crate::job::JobPaths;
 use crate::limits::{Held, HeldBy, LimitName, Limits};
+use crate::overlay::Overlay;
 
 /// The delay before the first check, and the minimum interval.
 const CHECK_INTERVAL: Duration = Duration::from_millis(500);
@@ -56,7 +57,7 @@ struct WatchedDir {
 
 impl WatchedDirs {
     /// Opens the directories. Call it before the command starts.
-    pub(crate) fn of(paths: &JobPaths) -> io::Result<Self> {
+    pub(crate) fn of(paths: &JobPaths, overlays: &[Overlay]) -> io::Result<Self> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = |path| {
             // Symlinks are followed only here: the directories are herma's own, their content is not.
@@ -66,7 +67,9 @@ impl WatchedDirs {
         };
         let all =
             [Some(&paths.workspace), paths.engine_dir.as_ref(), paths.home.as_ref()].into_iter().flatten();
-        all.map(open).collect::<io::Result<_>>().map(Self)
+        // What a job changes in an overlay is outside of its directories.
+        let uppers = overlays.iter().map(|overlay| &overlay.upper);
+        all.chain(uppers).map(open).collect::<io::Result<_>>().map(Self)
     }
 }
 
@@ -287,7 +290,7 @@ mod tests {
         let engine_dir = dirs.get(1).map(|&dir| dir.to_owned());
         let workspace = dirs[0].to_owned();
         let paths = JobPaths { engine_dir, ..JobPaths::new(workspace) };
-        match super::look(&WatchedDirs::of(&paths).unwrap().0, limits) {
+        match super::look(&WatchedDirs::of(&paths, &[]).unwrap().0, limits) {
             UsageCheck::Within => None,
             UsageCheck::Over(limit) => Some(limit),
             UsageCheck::Unknown(limit) => panic!("{limit:?} was not seen"),

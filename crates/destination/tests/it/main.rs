@@ -17,6 +17,7 @@ mod isolation;
 mod limits;
 mod loopback_relay;
 mod outer;
+mod overlays;
 mod probes;
 mod slow;
 mod speed;
