@@ -17,6 +17,8 @@ enum Property {
     ParallelJobs,
     /// `/dev` is mounted read-only.
     ReadOnlyDevices,
+    /// Directories of a job can be overlays, if the kernel permits it.
+    Overlays,
     /// Its processes are children of this machine's kernel, found in `/proc` by the run's name.
     LocalProcesses,
 }
@@ -33,13 +35,20 @@ impl DestinationCapabilities {
     #[must_use]
     pub fn of(kind: DestinationKind) -> Self {
         use Property::{
-            HostSystem, Image, LocalProcesses, NetworkNamespace, ParallelJobs, ReadOnlyDevices, UserNamespace,
+            HostSystem, Image, LocalProcesses, NetworkNamespace, Overlays, ParallelJobs, ReadOnlyDevices,
+            UserNamespace,
         };
         let properties: &[Property] = match kind {
             DestinationKind::Host => &[HostSystem, LocalProcesses],
-            DestinationKind::Sandbox => {
-                &[NetworkNamespace, UserNamespace, HostSystem, ParallelJobs, ReadOnlyDevices, LocalProcesses]
-            }
+            DestinationKind::Sandbox => &[
+                NetworkNamespace,
+                UserNamespace,
+                HostSystem,
+                ParallelJobs,
+                ReadOnlyDevices,
+                LocalProcesses,
+                Overlays,
+            ],
             // The runtime of a container makes /dev, which belongs to root.
             DestinationKind::Docker | DestinationKind::Kubernetes => &[NetworkNamespace, Image, ParallelJobs],
         };
@@ -86,6 +95,12 @@ impl DestinationCapabilities {
     #[must_use]
     pub fn has_read_only_devices(self) -> bool {
         self.has(Property::ReadOnlyDevices)
+    }
+
+    /// Whether a directory of a job can be an overlay, if the kernel permits it.
+    #[must_use]
+    pub fn mounts_overlays(self) -> bool {
+        self.has(Property::Overlays)
     }
 
     /// Whether its processes are seen in this machine's `/proc`.

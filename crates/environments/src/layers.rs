@@ -6,6 +6,7 @@ mod lock;
 mod prune;
 mod record;
 mod tree;
+mod view;
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -23,6 +24,7 @@ pub use prune::Pruned;
 pub use record::{LayerKind, LayerRecord, RanCommand};
 pub use tree::{TreeSummary, summarize, summarize_within};
 pub(crate) use tree::{make_directories_writable, make_writable};
+pub use view::{ViewMount, take_over};
 
 use self::lock::KeyLock;
 use self::tree::metadata_digest;
@@ -210,6 +212,12 @@ impl LayerInUse {
     #[must_use]
     pub fn record(&self) -> &LayerRecord {
         &self.record
+    }
+
+    /// The directory of the layer. Nothing may write there.
+    #[must_use]
+    pub fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// The environment's home. Nothing may write there.

@@ -14,6 +14,7 @@ use herma_destination::{Exit, Job, JobPaths, LimitName, Prepared, Process, lefto
 use herma_git::CheckoutState;
 
 use crate::context::RunContext;
+use crate::environment::View;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::process_end::{HOLDER_INTERVAL, ProcessEnd, STREAM_TIMEOUT, limits};
@@ -29,12 +30,13 @@ pub(crate) struct CommandRunner<'a> {
     pub(crate) ready: &'a Ready,
     pub(crate) deadline: Instant,
     pub(crate) log: SharedLog,
-    /// Makes the home of each command; they have an empty one in memory where there is none.
-    pub(crate) homes: Option<FreshHome<'a>>,
+    /// Makes the view of each command.
+    pub(crate) views: CommandViews<'a>,
 }
 
-/// Makes the home of the nth command. Each has its own: code of the result that ran in one must not replace the programs of the next.
-pub(crate) type FreshHome<'a> = &'a dyn Fn(usize) -> Result<PathBuf, Stop>;
+/// Makes the environment's view of the nth command; without an environment there is none, and the home is empty and in memory. Each
+/// has a home of its own: code of the result that ran in one must not replace the programs of the next.
+pub(crate) type CommandViews<'a> = &'a dyn Fn(usize) -> Result<Option<View>, Stop>;
 
 /// A command that ran.
 pub(crate) struct CommandRun {
@@ -100,14 +102,15 @@ impl CommandRunner<'_> {
         checkout: &Path,
         prepared: Option<Prepared<'_>>,
     ) -> Result<CommandRun, Stop> {
-        let home = self.homes.map(|fresh| fresh(at)).transpose()?;
+        let (home, overlays) = (self.views)(at)?.map(|view| (view.home, view.overlays)).unzip();
+        let overlays = overlays.unwrap_or_default();
         write(&self.log, format!("$ {command}\n").as_bytes());
         let started = Instant::now();
         let process = if let Some(prepared) = prepared {
-            prepared.start()
+            prepared.with_overlays(overlays).start()
         } else {
             let job = job(ctx, self.ready, command, checkout.to_owned(), home);
-            self.ready.destination.start(&job)
+            self.ready.destination.start(&job.with_overlays(overlays))
         };
         self.attend(process?, ctx, command, started)
     }

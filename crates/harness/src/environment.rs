@@ -1,16 +1,17 @@
-//! The environment of a run: built once the confinement was probed, checked by a preflight, and copied for the agent and for
-//! each verification. No copy reaches another one.
+//! The environment of a run: built once the confinement was probed, checked by a preflight, and shown to the agent and to each
+//! verification in a view of its own. No view reaches another one.
 
 mod preflight;
 mod rebuild;
 mod record;
+mod view;
 
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -24,7 +25,7 @@ use herma_destination::{Destination, Limits};
 use herma_environments::build::{self, BuildError, BuildProgress, Builder, BuiltEnvironment};
 use herma_environments::inputs::select;
 use herma_environments::key::LayerKey;
-use herma_environments::layers::{LayerKind, LayerStore, copy_tree};
+use herma_environments::layers::{LayerKind, LayerStore};
 use herma_environments::prepare::PreparedEnvironment;
 use herma_git::TreeEntry;
 use herma_home::remove_tree;
@@ -32,6 +33,7 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use rebuild::Rebuild;
 pub use record::layer as layer_record;
+pub(crate) use view::{View, ViewMaker};
 
 use self::record::RecordDraft;
 use crate::context::RunContext;
@@ -66,6 +68,7 @@ pub(crate) struct RunEnvironment {
     built: BuiltEnvironment,
     /// The untracked files of the checkout that belong to it.
     files: BTreeSet<RepoPath>,
+    views: ViewMaker,
     draft: RecordDraft,
 }
 
@@ -88,7 +91,8 @@ pub(crate) fn evaluate(
             Ok(built) => match untracked_files(&built, &base.entries)? {
                 UntrackedFiles::Of(files) => {
                     findings.insert(Gate::Environment, Finding::Passed);
-                    environment = Some((built, files));
+                    let views = views(ctx, ready, &built)?;
+                    environment = Some((built, files, views));
                 }
                 UntrackedFiles::Tracked(path) => {
                     let why = format!("its commands made {}, which the base tracks", path.shortened());
@@ -107,7 +111,8 @@ pub(crate) fn evaluate(
             }
         },
     }
-    let seen = preflight::run(ctx, ready, base, environment.as_ref().map(|(built, _)| built))?;
+    let seen =
+        preflight::run(ctx, ready, base, environment.as_ref().map(|(built, _, views)| (built, views)))?;
     findings.insert(Gate::Preflight, preflight::finding(ctx, &seen));
     draft.preflight(seen);
     // The report tells only of what is in the bundle.
@@ -115,7 +120,7 @@ pub(crate) fn evaluate(
     results.used = draft.used();
     results.verify_before = draft.results().to_vec();
     ctx.journal.append(results)?;
-    Ok(environment.map(|(built, files)| RunEnvironment { built, files, draft }))
+    Ok(environment.map(|(built, files, views)| RunEnvironment { built, files, views, draft }))
 }
 
 /// Why there is no environment.
@@ -127,19 +132,19 @@ pub(crate) enum BuildFailure {
 }
 
 impl RunEnvironment {
-    /// Writes the agent's copy into its workspace and its home.
-    pub(crate) fn write_agents_copy(&self, ctx: &RunContext<'_>) -> Result<(), Stop> {
-        write_copy(&self.built, &ctx.dirs.home(), &ctx.dirs.workspace())
+    /// Writes the agent's view into its workspace and its home.
+    pub(crate) fn write_agents_view(&self, ctx: &RunContext<'_>) -> Result<View, Stop> {
+        self.views.write(self.built.top(), &ctx.dirs.home(), &ctx.dirs.workspace())
     }
 
-    /// Writes a copy for verification. The agent has seen none of it.
-    pub(crate) fn write_copy(&self, home: &Path, checkout: &Path) -> Result<(), Stop> {
-        write_copy(&self.built, home, checkout)
+    /// Writes a view for verification. The agent has seen none of it.
+    pub(crate) fn write_view(&self, home: &Path, checkout: &Path) -> Result<View, Stop> {
+        self.views.write(self.built.top(), home, checkout)
     }
 
-    /// The home of the nth verification command: a copy of its own. The first one is there already.
-    pub(crate) fn home_of(&self, ctx: &RunContext<'_>, first: &Path, at: usize) -> Result<PathBuf, Stop> {
-        home_of(&self.built, ctx, first, at)
+    /// The view of the nth verification command, with a home of its own.
+    pub(crate) fn view_of(&self, ctx: &RunContext<'_>, first: &View, at: usize) -> Result<View, Stop> {
+        view_of((&self.built, &self.views), ctx, first, at)
     }
 
     /// The part that the report repeats.
@@ -292,21 +297,24 @@ fn progress_line(step: &BuildProgress) -> String {
     }
 }
 
-fn write_copy(built: &BuiltEnvironment, home: &Path, checkout: &Path) -> Result<(), Stop> {
-    built.top().write_view(home, checkout).map(drop).map_err(Stop::write)
+fn views(ctx: &RunContext<'_>, ready: &Ready, built: &BuiltEnvironment) -> Result<ViewMaker, Stop> {
+    ViewMaker::of(built.top(), &ctx.dirs, ctx.plan.run_id, ready.destination.as_ref())
 }
 
-fn home_of(built: &BuiltEnvironment, ctx: &RunContext<'_>, first: &Path, at: usize) -> Result<PathBuf, Stop> {
-    let name = first.file_name().unwrap_or_default().to_string_lossy();
-    let of =
-        |at: usize| if at == 0 { first.to_owned() } else { first.with_file_name(format!("{name}-{at}")) };
-    let home = of(at);
-    if let Some(before) = at.checked_sub(1) {
-        ctx.remove_aside(of(before));
-        DirBuilder::new().mode(0o700).create(&home)?;
-        copy_tree(&built.top().home(), &home).map_err(Stop::write)?;
-    }
-    Ok(home)
+fn view_of(
+    (built, views): (&BuiltEnvironment, &ViewMaker),
+    ctx: &RunContext<'_>,
+    first: &View,
+    at: usize,
+) -> Result<View, Stop> {
+    let name = first.home.file_name().unwrap_or_default().to_string_lossy();
+    let of = |at: usize| match at {
+        0 => first.home.clone(),
+        _ => first.home.with_file_name(format!("{name}-{at}")),
+    };
+    let Some(before) = at.checked_sub(1) else { return Ok(first.clone()) };
+    ctx.remove_aside(of(before));
+    views.another_home(built.top(), first, &of(at))
 }
 
 /// The files of the environment's checkout. One that the base tracks is refused: where the patch deletes it, the copy would bring it

@@ -9,6 +9,7 @@ use std::time::Duration;
 use herma_destination::{Exit, Job, JobPaths, Limits, Process, Stdin, wait_unless};
 use herma_git::lay_out;
 
+use crate::environment::ViewMaker;
 use crate::environment_build::{EnvironmentError, EnvironmentSite, stopped, with_environment};
 use crate::error::Stop;
 use crate::installation::Installation;
@@ -86,8 +87,10 @@ fn job(site: &EnvironmentSite<'_>, order: &Order, command: ShellCommand) -> Resu
         std::fs::create_dir(dir)?;
     }
     lay_out(&site.base.git_dir, &site.base.entries, &[&checkout])?;
+    let mut overlays = Vec::new();
     if let Some((built, _)) = &site.built {
-        built.top().write_view(&home, &checkout).map_err(Stop::write)?;
+        let views = ViewMaker::of(built.top(), site.dirs, site.run_id, site.place.destination.as_ref())?;
+        overlays = views.write(built.top(), &home, &checkout)?.overlays;
     }
     let tools = &site.place.tools;
     let limits = Limits::with_memory(order.contract.terms.limits.memory).within(SHELL_TIMEOUT);
@@ -95,6 +98,7 @@ fn job(site: &EnvironmentSite<'_>, order: &Order, command: ShellCommand) -> Resu
         .with_env(tools.env.clone())
         .with_search_path(tools.search_path.clone())
         .with_mounts(tools.mounts.clone())
+        .with_overlays(overlays)
         .with_stdin(Stdin::Pipe)
         .with_limits(limits))
 }

@@ -39,7 +39,7 @@ use crate::supervise::{self, StagedEngine};
 use crate::tree_diff::{BaseTree, with_changes};
 use crate::verification::{self, Verifiable};
 use crate::witness;
-use crate::workspace::{self, WorkspaceState};
+use crate::workspace::{self, TakenUp, WorkspaceState};
 use herma_home::{ActiveRun, write_durably};
 
 /// Runs a contract: gates, engine, checks and evidence.
@@ -242,7 +242,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         }
 
         ctx.step(Step::Workspace)?;
-        let (control_files, staged) = match workspace {
+        let TakenUp { control_files, staged, view } = match workspace {
             WorkspaceState::Ready(fresh) => {
                 let made = (*fresh, environment.as_ref());
                 workspace::take_up(ctx, &base, made, &mut self.results.workspace)?
@@ -260,6 +260,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         self.run_engine(staged, &base.baseline.tree)?;
 
         ctx.step(Step::Collect)?;
+        view.map_or(Ok(()), |view| view.take_over(ctx))?;
         let first_test = verification::prepare(ctx, &ready)?;
         let not_of_the_agent = environment.as_ref().map(RunEnvironment::files);
         let (collected, tree) = collect::collect(ctx, &base, &control_files, not_of_the_agent)?;

@@ -6,7 +6,7 @@ use std::sync::mpsc::sync_channel;
 use herma_core::engine::{EndedBy, EngineExit};
 use herma_core::event::EngineStarted;
 use herma_core::tool::{PermissionProtocol, ToolUse};
-use herma_destination::{Exit, Job, Prepared, Stdin};
+use herma_destination::{Exit, Job, Overlay, Prepared, Stdin};
 use herma_engines::Engine;
 use herma_evidence::layout;
 
@@ -25,6 +25,7 @@ use crate::program;
 use crate::pump::{LineReaders, pump};
 use crate::services::Services;
 use crate::transcriber::Transcriber;
+use crate::verification::begin;
 
 /// The most bytes of each of the engine's streams in the log.
 const MAX_LOG_BYTES: u64 = 64 << 20;
@@ -35,6 +36,13 @@ const MAX_WAITING_LINES: usize = 64;
 pub(crate) struct StagedEngine<'a> {
     prepared: Prepared<'a>,
     listener: Listener,
+}
+
+impl StagedEngine<'_> {
+    /// The same with the overlays of the environment.
+    pub(crate) fn with_overlays(self, overlays: Vec<Overlay>) -> Self {
+        Self { prepared: self.prepared.with_overlays(overlays), ..self }
+    }
 }
 
 /// Prepares the start of the engine. It will not see the `hidden` directories of its workspace.
@@ -49,7 +57,7 @@ pub(crate) fn stage<'a>(
     let listener = Listener::of(ctx, engine, &destination.view(&services.job_paths(ctx)));
     let hidden = hidden.iter().map(|&name| name.to_owned()).collect();
     let job = Job { hidden, ..job(ctx, services, engine, ready, &listener)? };
-    let prepared = Prepared::begin(destination, job)?;
+    let prepared = begin(destination, job, ctx.contract)?;
     Ok(StagedEngine { prepared, listener })
 }
 

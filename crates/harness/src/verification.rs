@@ -1,15 +1,15 @@
 //! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
+use herma_core::Contract;
 use herma_core::RepoPath;
 use herma_core::contract::Action;
 use herma_core::event::VerificationCompleted;
 use herma_core::report::{ChangedFile, Verification, VerificationStatus};
-use herma_destination::Prepared;
+use herma_destination::{Destination, Job, Prepared, StartError};
 use herma_evidence::{Redactor, layout};
 use herma_git::{CheckoutState, copy_changes, lay_out};
 use serde::{Deserialize, Serialize};
@@ -18,9 +18,9 @@ use crate::checks::Checked;
 use crate::child_queue::HandedFile;
 use crate::children::hand_over;
 use crate::collect::Collected;
-use crate::command_runner::{CommandRunner, FreshHome, SharedLog, job, write};
+use crate::command_runner::{CommandRunner, SharedLog, job, write};
 use crate::context::RunContext;
-use crate::environment::RunEnvironment;
+use crate::environment::{RunEnvironment, View};
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::journal::StepResult;
@@ -53,7 +53,7 @@ pub(crate) struct Verifiable<'a> {
     pub(crate) checked: &'a Checked,
     /// The forbidden actions that were attempted.
     pub(crate) actions: &'a [Action],
-    /// The environment, of which each checkout gets a copy.
+    /// The environment, of which each checkout gets a view.
     pub(crate) environment: Option<&'a RunEnvironment>,
     /// Why the environment does not fit the result.
     pub(crate) stale: Option<&'static str>,
@@ -64,7 +64,18 @@ pub(crate) fn prepare<'a>(ctx: &RunContext<'_>, ready: &'a Ready) -> Result<Opti
     let home = ready.environment.as_ref().map(|_| ctx.dirs.verification_home());
     let job = |command: &String| job(ctx, ready, command, ctx.dirs.verification(), home.clone());
     let first = ctx.contract.terms.verify.first().map(job);
-    Ok(first.map(|job| Prepared::begin(ready.destination.as_ref(), job)).transpose()?)
+    let destination = ready.destination.as_ref();
+    Ok(first.map(|job| begin(destination, job, ctx.contract)).transpose()?)
+}
+
+/// Begins the setup of a job. Where its environment will be mounted, the sandbox can be set up only with the mounts.
+pub(crate) fn begin<'a>(
+    destination: &'a dyn Destination,
+    job: Job,
+    contract: &Contract,
+) -> Result<Prepared<'a>, StartError> {
+    let is_mounted = contract.terms.environment.is_some() && destination.capabilities().mounts_overlays();
+    if is_mounted { Ok(Prepared::later(destination, job)) } else { Prepared::begin(destination, job) }
 }
 
 /// The verify step: runs every verification command, unless an earlier step decides against the result.
@@ -81,7 +92,7 @@ pub(crate) fn verify(
         verified.skipped = Some(reason.to_owned());
         return Ok(());
     }
-    let (checkout, home) = with_patch(ctx, result)?;
+    let (checkout, view) = with_patch(ctx, result)?;
     if ctx.occasion.child_of.is_some() {
         verified.handed = hand_over(&ctx.dirs.workspace(), &result.collected.changed_files);
     }
@@ -91,15 +102,14 @@ pub(crate) fn verify(
     let log = Arc::new(Mutex::new(ctx.bundle.log(layout::TEST_LOG, Redactor::default(), LOG_CAP)?));
     let shared: SharedLog = log.clone();
     let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
-    let run_all = |checkout: &CheckoutState, home: &Path, first: Option<Prepared<'_>>| {
-        let fresh = |at: usize| match result.environment {
-            Some(environment) => environment.home_of(ctx, home, at),
-            None => Ok(home.to_owned()),
-        };
-        let homes: Option<FreshHome<'_>> = result.environment.map(|_| &fresh as FreshHome<'_>);
-        CommandRunner { ready, deadline, log: Arc::clone(&shared), homes }.run_all(ctx, checkout, first)
+    let run_all = |checkout: &CheckoutState, view: Option<View>, first: Option<Prepared<'_>>| {
+        let environment = result.environment.zip(view.as_ref());
+        let views =
+            |at: usize| environment.map(|(environment, view)| environment.view_of(ctx, view, at)).transpose();
+        CommandRunner { ready, deadline, log: Arc::clone(&shared), views: &views }
+            .run_all(ctx, checkout, first)
     };
-    let done = run_all(&checkout, &home, first)?;
+    let done = run_all(&checkout, view, first)?;
     ctx.check_cancelled()?;
     verified.commands = done;
     ctx.remove_aside(checkout.root().to_owned());
@@ -108,8 +118,8 @@ pub(crate) fn verify(
             &shared,
             b"\n# once more, with the tests and what decides on them as they were before the engine\n",
         );
-        let (checkout, home) = with_old_tests(ctx, result)?;
-        let done = run_all(&checkout, &home, None)?;
+        let (checkout, view) = with_old_tests(ctx, result)?;
+        let done = run_all(&checkout, view, None)?;
         ctx.check_cancelled()?;
         verified.with_baseline_tests = done;
         ctx.remove_aside(checkout.root().to_owned());
@@ -129,30 +139,24 @@ pub(crate) fn verify(
 ///
 /// The commands run in it one after another. They are code of the result, and may have done anything to it once the first has run:
 /// herma writes nothing into it after that.
-fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, PathBuf), Stop> {
+fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, Option<View>), Stop> {
     let (root, changes, base) = (ctx.dirs.verification(), &result.collected.changed_files, result.base);
     copy_changes(&ctx.dirs.workspace(), base.git_dir.format(), changes, &root)?;
     let state = CheckoutState::record(root, base.git_dir.format(), with_changes(base, changes));
-    let home = ctx.dirs.verification_home();
-    copy_environment(ctx, result, &home, state.root())?;
-    Ok((state, home))
-}
-
-/// Gives a checkout its copy of the environment. Tracked files are never replaced.
-fn copy_environment(
-    ctx: &RunContext<'_>,
-    result: Verifiable<'_>,
-    home: &Path,
-    checkout: &Path,
-) -> Result<(), Stop> {
-    let Some(environment) = result.environment else { return Ok(()) };
     ctx.check_cancelled()?;
-    environment.write_copy(home, checkout)
+    // Tracked files are never replaced.
+    let write =
+        |environment: &RunEnvironment| environment.write_view(&ctx.dirs.verification_home(), state.root());
+    let view = result.environment.map(write).transpose()?;
+    Ok((state, view))
 }
 
 /// The result with the tests, and the files that decide on them, of the baseline: in a checkout of its own, because the engine's
 /// tests have run in the first one.
-fn with_old_tests(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, PathBuf), Stop> {
+fn with_old_tests(
+    ctx: &RunContext<'_>,
+    result: Verifiable<'_>,
+) -> Result<(CheckoutState, Option<View>), Stop> {
     let Verifiable { base, collected, .. } = result;
     let reverted = collected.changed_tests.iter().chain(&collected.changed_verification_files).collect();
     let changes = besides(&collected.changed_files, &reverted);
@@ -160,12 +164,13 @@ fn with_old_tests(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(Check
     std::fs::create_dir(&root)?;
     lay_out(&base.git_dir, &tree, &[&root])?;
     let state = CheckoutState::record(root, base.git_dir.format(), tree);
-    let home = ctx.dirs.old_tests_home();
-    if result.environment.is_some() {
+    let write = |environment: &RunEnvironment| {
+        let home = ctx.dirs.old_tests_home();
         std::fs::create_dir(&home)?;
-    }
-    copy_environment(ctx, result, &home, state.root())?;
-    Ok((state, home))
+        environment.write_view(&home, state.root())
+    };
+    let view = result.environment.map(write).transpose()?;
+    Ok((state, view))
 }
 
 /// The changes without those that are reverted, and without those in the place of a reverted file.

@@ -14,7 +14,7 @@ use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository,
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
-use crate::environment::RunEnvironment;
+use crate::environment::{RunEnvironment, View};
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::journal::StepResult;
@@ -51,6 +51,14 @@ pub(crate) enum WorkspaceState<'a> {
     Unusable(String),
     /// The engine can start in it.
     Ready(Box<FreshWorkspace<'a>>),
+}
+
+/// A workspace that the engine starts in.
+pub(crate) struct TakenUp<'a> {
+    pub(crate) control_files: ControlFiles,
+    pub(crate) staged: StagedEngine<'a>,
+    /// The agent's view of the environment.
+    pub(crate) view: Option<View>,
 }
 
 /// The tree that the workspace starts with.
@@ -156,15 +164,17 @@ pub(crate) fn take_up<'a>(
     base: &BaseTree,
     (workspace, environment): (FreshWorkspace<'a>, Option<&RunEnvironment>),
     found: &mut Option<WorkspaceResults>,
-) -> Result<(ControlFiles, StagedEngine<'a>), Stop> {
-    let FreshWorkspace { control_files, staged } = workspace;
+) -> Result<TakenUp<'a>, Stop> {
+    let FreshWorkspace { control_files, mut staged } = workspace;
+    let mut view = None;
     if let Some(environment) = environment {
         let hidden = ctx.engine()?.hidden_paths();
         if let Some(name) = hidden.into_iter().find(|name| environment.has_below(name)) {
             let why = format!("the environment has files in `{name}`, which the engine would run");
             return Err(refuse(ctx, why, found));
         }
-        environment.write_agents_copy(ctx)?;
+        let made = view.insert(environment.write_agents_view(ctx)?);
+        staged = staged.with_overlays(made.overlays.clone());
     }
     let BaseTree { baseline, entries, .. } = base;
     *found = Some(WorkspaceResults { baseline_commit: Some(baseline.commit.clone()), dirty: None });
@@ -180,7 +190,7 @@ pub(crate) fn take_up<'a>(
         files: entries.len(),
         resumed,
     })?;
-    Ok((control_files, staged))
+    Ok(TakenUp { control_files, staged, view })
 }
 
 /// Records that the agent cannot start from the workspace, and stops the run.

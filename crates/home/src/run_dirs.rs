@@ -128,6 +128,12 @@ impl RunDirs {
         self.root.join("environment")
     }
 
+    /// What jobs change in the mounted directories of an environment.
+    #[must_use]
+    pub fn changes(&self) -> PathBuf {
+        self.root.join("changes")
+    }
+
     /// The disposable repository of a stage 4 run.
     #[must_use]
     pub fn disposable(&self) -> PathBuf {

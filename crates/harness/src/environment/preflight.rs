@@ -12,8 +12,8 @@ use herma_environments::build::BuiltEnvironment;
 use herma_environments::preflight::{BaseRun, PreflightCache, PreflightKey, PreflightProblem, check, judge};
 use herma_git::{CheckoutState, lay_out};
 
-use super::{home_of, write_copy};
-use crate::command_runner::{CommandRun, CommandRunner, FreshHome};
+use super::{ViewMaker, view_of};
+use crate::command_runner::{CommandRun, CommandRunner};
 use crate::context::RunContext;
 use crate::error::Stop;
 use crate::gates::Ready;
@@ -25,10 +25,10 @@ pub(super) fn run(
     ctx: &RunContext<'_>,
     ready: &Ready,
     base: &BaseTree,
-    environment: Option<&BuiltEnvironment>,
+    environment: Option<(&BuiltEnvironment, &ViewMaker)>,
 ) -> Result<PreflightRecord, Stop> {
     // Without an environment nothing says which programs the commands found.
-    let Some(built) = environment else { return on_the_base(ctx, ready, base, None) };
+    let Some((built, _)) = environment else { return on_the_base(ctx, ready, base, None) };
     let cache = PreflightCache::open(&ctx.installation.home.preflights()).map_err(Stop::write)?;
     let key = PreflightKey {
         environment: Some(built.top().record().key),
@@ -53,7 +53,7 @@ fn on_the_base(
     ctx: &RunContext<'_>,
     ready: &Ready,
     base: &BaseTree,
-    environment: Option<&BuiltEnvironment>,
+    environment: Option<(&BuiltEnvironment, &ViewMaker)>,
 ) -> Result<PreflightRecord, Stop> {
     let (checkout, home) = (ctx.dirs.preflight(), ctx.dirs.preflight_home());
     for dir in [&checkout, &home] {
@@ -61,19 +61,17 @@ fn on_the_base(
     }
     lay_out(&base.git_dir, &base.entries, &[&checkout])?;
     let checkout = CheckoutState::record(checkout, base.git_dir.format(), base.entries.clone());
-    if let Some(built) = environment {
-        write_copy(built, &home, checkout.root())?;
-    }
-    let fresh = |at: usize| match environment {
-        Some(built) => home_of(built, ctx, &home, at),
-        None => Ok(home.clone()),
+    let write =
+        |(built, views): (&BuiltEnvironment, &ViewMaker)| views.write(built.top(), &home, checkout.root());
+    let first = environment.map(write).transpose()?;
+    let fresh = |at: usize| {
+        environment.zip(first.as_ref()).map(|(of, first)| view_of(of, ctx, first, at)).transpose()
     };
-    let homes: Option<FreshHome<'_>> = environment.map(|_| &fresh as FreshHome<'_>);
     let deadline = Instant::now() + ctx.contract.terms.limits.total.duration();
     let (mut results, mut last_lines) = (Vec::new(), Vec::new());
     for (at, command) in ctx.contract.terms.verify.iter().enumerate() {
         let lines = Arc::new(Mutex::new(LastLines::default()));
-        let runner = CommandRunner { ready, deadline, log: lines.clone(), homes };
+        let runner = CommandRunner { ready, deadline, log: lines.clone(), views: &fresh };
         let ran = runner.run(ctx, (at, command), checkout.root(), None)?;
         ctx.check_cancelled()?;
         let said = lines.lock().unwrap_or_else(PoisonError::into_inner).take(&ctx.events.redactor());

@@ -54,7 +54,10 @@ impl RunEnvironment {
         draft.rebuilt = Some(record);
         draft.write(ctx)?;
         match untracked_files(&built, tree.entries)? {
-            UntrackedFiles::Of(files) => Ok(Rebuild::Done(Box::new(Self { built, files, draft }))),
+            UntrackedFiles::Of(files) => {
+                let views = self.views.clone();
+                Ok(Rebuild::Done(Box::new(Self { built, files, views, draft })))
+            }
             UntrackedFiles::Tracked(path) => Ok(Rebuild::Refused(format!(
                 "its commands made {}, which the result tracks",
                 path.shortened()
