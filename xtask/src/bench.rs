@@ -14,7 +14,7 @@ pub(crate) struct Arguments {
     /// Build with this profile; figures of other profiles than `dist` and `release` mean nothing
     #[arg(long, default_value = "dist")]
     profile: String,
-    /// The benchmark and its options: `harness`, `router` or `sandbox`; `--help` lists the options
+    /// The benchmark and its options: `environment`, `harness`, `router` or `sandbox`; `--help` lists the options
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     arguments: Vec<OsString>,
 }

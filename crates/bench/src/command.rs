@@ -44,6 +44,15 @@ enum Benchmark {
         #[arg(long)]
         quick: bool,
     },
+    /// A run with an environment of 50,000 files against one with an empty environment, and a copy of the files against `cp -a`
+    Environment {
+        /// Measure each at least this often; the median counts
+        #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..=100))]
+        repeat: u32,
+        /// Measure 2,000 files
+        #[arg(long)]
+        quick: bool,
+    },
     /// The router with everything on, against a direct call, nginx, a bare proxy, and the gateways that are installed
     Router {
         /// Measure each in this many rounds; the median counts
@@ -100,6 +109,15 @@ pub fn run(arguments: &Arguments, environment: Environment) -> Result<ExitCode, 
             show(arguments.json, &BenchOutput { schema: "herma.bench/v1", rows }, |output, text| {
                 print::harness(&output.rows, text)
             })?;
+            over
+        }
+        Benchmark::Environment { repeat, quick } => {
+            let home = scratch_path.join("home");
+            let subject = harness::Subject { herma, home, scratch: scratch_path, search_path };
+            let rows = crate::environment::measure(&subject, repeat, quick, &progress)?;
+            let over = rows.iter().any(|row| row.ratio > row.limit);
+            let output = BenchOutput { schema: "herma.bench/v1", rows };
+            show(arguments.json, &output, |output, text| print::environment(&output.rows, text))?;
             over
         }
         Benchmark::Router { repeat, quick } => {

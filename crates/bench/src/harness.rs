@@ -30,7 +30,7 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Runs a command of the binary in the home of the benchmark, and expects it to succeed.
-    fn herma(&self, dir: &Path, args: &[&str]) -> Result<ToolOutput, BenchError> {
+    pub(crate) fn herma(&self, dir: &Path, args: &[&str]) -> Result<ToolOutput, BenchError> {
         let herma = Tool::at("herma", self.herma.clone());
         let call = herma.call().args(args.iter().copied()).cwd(dir);
         let call = call.env("PATH", &self.search_path).env("HOME", dir).env("HERMA_HOME", &self.home);
@@ -62,7 +62,7 @@ const MIN_MEASURED: Duration = Duration::from_secs(5);
 const MAX_REPEAT_FACTOR: u32 = 10;
 
 /// Measures two ways of doing the same in turns, so that a busy moment hits both, and compares their medians.
-fn side_by_side(
+pub(crate) fn side_by_side(
     repeat: u32,
     mut ours: impl FnMut() -> Result<(), BenchError>,
     mut theirs: impl FnMut() -> Result<(), BenchError>,
@@ -89,7 +89,7 @@ fn time(work: &mut impl FnMut() -> Result<(), BenchError>) -> Result<Duration, B
 }
 
 /// In milliseconds.
-fn median(mut times: Vec<Duration>) -> f64 {
+pub(crate) fn median(mut times: Vec<Duration>) -> f64 {
     times.sort();
     times.get(times.len() / 2).map_or(0.0, Duration::as_secs_f64) * 1000.0
 }

@@ -7,6 +7,7 @@ mod child;
 mod client;
 pub mod command;
 mod contenders;
+mod environment;
 mod error;
 mod figures;
 mod harness;

@@ -18,11 +18,16 @@ pub(crate) type Text<'a> = dyn io::Write + 'a;
 
 /// Prints the rows of `cargo xtask bench harness`.
 pub(crate) fn harness(rows: &[BenchRow], text: &mut Text<'_>) -> io::Result<()> {
-    writeln!(
-        text,
-        "{:28} {:>7} {:>12} {:>12} {:>7} {:>7}",
-        "", "files", "with herma", "without", "ratio", "limit"
-    )?;
+    ratios(rows, ["with herma", "without"], text)
+}
+
+/// Prints the rows of `cargo xtask bench environment`.
+pub(crate) fn environment(rows: &[BenchRow], text: &mut Text<'_>) -> io::Result<()> {
+    ratios(rows, ["measured", "compared"], text)
+}
+
+fn ratios(rows: &[BenchRow], [ours, theirs]: [&str; 2], text: &mut Text<'_>) -> io::Result<()> {
+    writeln!(text, "{:28} {:>7} {:>12} {:>12} {:>7} {:>7}", "", "files", ours, theirs, "ratio", "limit")?;
     for row in rows {
         let memory = row.peak_kib.map(|kib| format!("  peak {kib} KiB")).unwrap_or_default();
         writeln!(

@@ -187,10 +187,25 @@ impl Builder<'_> {
         let inputs = lay_out_inputs(base.git_dir, &selected, scratch)?;
         let (fetch_key, setup_key) = self.keys_of(plan, base, &inputs)?;
         let stage = stage::Stage { builder: self, plan, base, selected: &selected, inputs: &inputs };
-        let fetch = stage.fetch(fetch_key)?;
         let has_setup = !plan.definition.setup.is_empty();
+        if has_setup && let Some(built) = self.find_both(fetch_key, setup_key)? {
+            return Ok(built);
+        }
+        let fetch = stage.fetch(fetch_key)?;
         let setup = has_setup.then(|| stage.setup(setup_key, &fetch)).transpose()?;
         Ok(BuiltEnvironment { fetch, setup })
+    }
+
+    /// Both layers, if they are there. The setup layer has the files of the fetch layer too, so that only its own are looked at.
+    fn find_both(&self, fetch: LayerKey, setup: LayerKey) -> Result<Option<BuiltEnvironment>, BuildError> {
+        let failed = |e| BuildError::Io("the store of layers", e);
+        let now = self.clock.now();
+        let Some(fetch) = self.store.hold(fetch, now).map_err(failed)? else { return Ok(None) };
+        let Some(setup) = self.store.find(setup, now).map_err(failed)? else { return Ok(None) };
+        for layer in [&fetch, &setup] {
+            (self.progress)(BuildProgress::Reused(layer.record().key));
+        }
+        Ok(Some(BuiltEnvironment { fetch, setup: Some(setup) }))
     }
 
     fn keys_of(

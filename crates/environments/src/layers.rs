@@ -8,12 +8,14 @@ mod record;
 mod tree;
 mod view;
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_core::Timestamp;
+use herma_core::{Digest, RepoPath, Timestamp};
 use herma_home::{remove_tree, sync_dir, write_durably};
 use rustix::fs::syncfs;
 
@@ -55,6 +57,7 @@ pub struct LayerStore {
 pub struct LayerInUse {
     dir: PathBuf,
     record: LayerRecord,
+    files: BTreeSet<RepoPath>,
     _lock: KeyLock,
 }
 
@@ -108,13 +111,13 @@ impl LayerStore {
         is_cancelled: &dyn Fn() -> bool,
     ) -> io::Result<Acquired> {
         let lock = KeyLock::shared(&self.lock_file(key), &mut *waiting, is_cancelled)?;
-        if let Some(record) = self.undamaged(key, is_cancelled)? {
-            return self.ready(key, record, lock, now).map(Box::new).map(Acquired::Ready);
+        if let Some(layer) = self.undamaged(key, is_cancelled)? {
+            return self.ready(key, layer, lock, now).map(Box::new).map(Acquired::Ready);
         }
         drop(lock);
         let lock = KeyLock::exclusive(&self.lock_file(key), waiting, is_cancelled)?;
-        if let Some(record) = self.undamaged(key, is_cancelled)? {
-            return self.ready(key, record, lock.downgrade()?, now).map(Box::new).map(Acquired::Ready);
+        if let Some(layer) = self.undamaged(key, is_cancelled)? {
+            return self.ready(key, layer, lock.downgrade()?, now).map(Box::new).map(Acquired::Ready);
         }
         let dir = self.building(key);
         remove_tree(&dir)?;
@@ -128,11 +131,21 @@ impl LayerStore {
 
     /// The layer of this key, if it is there and its files are undamaged.
     pub fn find(&self, key: LayerKey, now: Timestamp) -> io::Result<Option<LayerInUse>> {
-        // Another process that builds or removes the layer leaves no record; one that only lists it releases the lock at once.
-        let is_there = || self.record(key).is_some();
-        let Some(lock) = KeyLock::shared_while(&self.lock_file(key), is_there)? else { return Ok(None) };
-        let record = self.undamaged(key, &|| false)?;
-        record.map(|record| self.ready(key, record, lock, now)).transpose()
+        let Some(lock) = self.lock_while_there(key)? else { return Ok(None) };
+        let layer = self.undamaged(key, &|| false)?;
+        layer.map(|layer| self.ready(key, layer, lock, now)).transpose()
+    }
+
+    /// The layer of this key with no look at its files, for one that another layer was made of. No view may be made of it.
+    pub(crate) fn hold(&self, key: LayerKey, now: Timestamp) -> io::Result<Option<LayerInUse>> {
+        let Some(lock) = self.lock_while_there(key)? else { return Ok(None) };
+        let record = self.record(key);
+        record.map(|record| self.ready(key, (record, BTreeSet::new()), lock, now)).transpose()
+    }
+
+    /// Another process that builds or removes the layer leaves no record; one that only lists it releases the lock at once.
+    fn lock_while_there(&self, key: LayerKey) -> io::Result<Option<KeyLock>> {
+        KeyLock::shared_while(&self.lock_file(key), || self.record(key).is_some())
     }
 
     /// Every layer, the least recently used first.
@@ -154,13 +167,13 @@ impl LayerStore {
     fn ready(
         &self,
         key: LayerKey,
-        record: LayerRecord,
+        (record, files): (LayerRecord, BTreeSet<RepoPath>),
         lock: KeyLock,
         now: Timestamp,
     ) -> io::Result<LayerInUse> {
         let dir = self.dir(key);
         write_durably(&dir.join(LAST_USED), now.to_string().as_bytes())?;
-        Ok(LayerInUse { dir, record, _lock: lock })
+        Ok(LayerInUse { dir, record, files, _lock: lock })
     }
 
     fn record(&self, key: LayerKey) -> Option<LayerRecord> {
@@ -168,14 +181,17 @@ impl LayerStore {
         serde_json::from_slice(&bytes).ok().filter(|record: &LayerRecord| record.key == key)
     }
 
-    /// The record of a layer whose files have the paths, kinds, modes and sizes that they were built with. A power cut can truncate
-    /// files that were never flushed.
-    fn undamaged(&self, key: LayerKey, is_cancelled: &dyn Fn() -> bool) -> io::Result<Option<LayerRecord>> {
+    /// A layer whose files have the paths, kinds, modes and sizes that they were built with. A power cut can truncate files that
+    /// were never flushed.
+    fn undamaged(
+        &self,
+        key: LayerKey,
+        is_cancelled: &dyn Fn() -> bool,
+    ) -> io::Result<Option<(LayerRecord, BTreeSet<RepoPath>)>> {
         let Some(record) = self.record(key) else { return Ok(None) };
-        let dir = self.dir(key);
         let limits = TreeLimits { is_cancelled, ..TreeLimits::default() };
-        match metadata_digest(&[(HOME, &dir.join(HOME)), (CHECKOUT, &dir.join(CHECKOUT))], &limits) {
-            Ok(digest) if digest == record.tree.metadata_digest => Ok(Some(record)),
+        match look(&self.dir(key), &limits) {
+            Ok((digest, files)) if digest == record.tree.metadata_digest => Ok(Some((record, files))),
             Err(TreeError::Cancelled) => Err(io::ErrorKind::Interrupted.into()),
             // A layer that cannot be read cannot be used either.
             Ok(_) | Err(_) => Ok(None),
@@ -207,11 +223,28 @@ impl LayerStore {
     }
 }
 
+/// The metadata digest of a layer's files, and the untracked files of its checkout.
+fn look(dir: &Path, limits: &TreeLimits<'_>) -> Result<(Digest, BTreeSet<RepoPath>), TreeError> {
+    let mut files = Vec::new();
+    let parts: [(&str, &Path); 2] = [(HOME, &dir.join(HOME)), (CHECKOUT, &dir.join(CHECKOUT))];
+    let digest = metadata_digest(&parts, limits, &mut |part, below| {
+        let path = (part == CHECKOUT).then(|| RepoPath::new(below.as_os_str().as_bytes()));
+        files.extend(path.flatten());
+    })?;
+    Ok((digest, files.into_iter().collect()))
+}
+
 impl LayerInUse {
     /// Its record.
     #[must_use]
     pub fn record(&self) -> &LayerRecord {
         &self.record
+    }
+
+    /// The untracked files of the checkout.
+    #[must_use]
+    pub fn files(&self) -> &BTreeSet<RepoPath> {
+        &self.files
     }
 
     /// The directory of the layer. Nothing may write there.
@@ -316,6 +349,7 @@ impl LayerBuild {
         remove_tree(&self.dir.join("scratch"))?;
         let tree = summarize_within(&[(HOME, &self.home()), (CHECKOUT, &self.checkout())], limits)?;
         let record = record(tree);
+        let (_, files) = look(&self.dir, limits)?;
         // The record says that the files are there, so that they must reach the disk first.
         syncfs(File::open(&self.dir)?).map_err(io::Error::from)?;
         write_durably(&self.dir.join(RECORD), &serde_json::to_vec_pretty(&record).map_err(io::Error::from)?)?;
@@ -323,7 +357,7 @@ impl LayerBuild {
         fs::rename(&self.dir, &place)?;
         sync_dir(&self.store.root)?;
         let lock = self.lock.take().ok_or_else(|| io::Error::other("the layer was committed twice"))?;
-        Ok(self.store.ready(self.key, record, lock.downgrade()?, now)?)
+        Ok(self.store.ready(self.key, (record, files), lock.downgrade()?, now)?)
     }
 }
 

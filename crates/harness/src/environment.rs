@@ -7,9 +7,8 @@ mod record;
 mod view;
 
 use std::collections::BTreeSet;
-use std::fs::{self, DirBuilder};
+use std::fs::DirBuilder;
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -88,7 +87,7 @@ pub(crate) fn evaluate(
     match &ready.environment {
         None => drop(findings.insert(Gate::Environment, no_environment())),
         Some(prepared) => match build(ctx, ready, prepared, base, &mut draft.layers) {
-            Ok(built) => match untracked_files(&built, &base.entries)? {
+            Ok(built) => match untracked_files(&built, &base.entries) {
                 UntrackedFiles::Of(files) => {
                     findings.insert(Gate::Environment, Finding::Passed);
                     let views = views(ctx, ready, &built)?;
@@ -319,13 +318,10 @@ fn view_of(
 
 /// The files of the environment's checkout. One that the base tracks is refused: where the patch deletes it, the copy would bring it
 /// back.
-fn untracked_files(built: &BuiltEnvironment, entries: &[TreeEntry]) -> Result<UntrackedFiles, Stop> {
-    let files = list(&built.top().checkout()).map_err(Stop::write)?;
+fn untracked_files(built: &BuiltEnvironment, entries: &[TreeEntry]) -> UntrackedFiles {
+    let files = built.top().files();
     let tracked = entries.iter().map(|entry| &entry.path).find(|path| files.contains(path));
-    Ok(match tracked {
-        Some(path) => UntrackedFiles::Tracked(path.clone()),
-        None => UntrackedFiles::Of(files),
-    })
+    tracked.map_or_else(|| UntrackedFiles::Of(files.clone()), |path| UntrackedFiles::Tracked(path.clone()))
 }
 
 /// The files of an environment's checkout.
@@ -333,24 +329,6 @@ enum UntrackedFiles {
     Of(BTreeSet<RepoPath>),
     /// The base tracks this one.
     Tracked(RepoPath),
-}
-
-/// Every file and link below a directory, without following links.
-fn list(root: &Path) -> io::Result<BTreeSet<RepoPath>> {
-    let mut found = BTreeSet::new();
-    let mut pending = vec![root.to_owned()];
-    while let Some(dir) = pending.pop() {
-        for entry in fs::read_dir(&dir)? {
-            let entry = entry?;
-            let path = entry.path();
-            if entry.file_type()?.is_dir() {
-                pending.push(path);
-            } else if let Ok(below) = path.strip_prefix(root) {
-                found.extend(RepoPath::new(below.as_os_str().as_bytes()));
-            }
-        }
-    }
-    Ok(found)
 }
 
 /// The changed files that decide what the environment contains.

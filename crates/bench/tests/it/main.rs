@@ -203,3 +203,21 @@ fn a_quick_look_measures_runs_and_verification() {
     assert_eq!(Value::from(rows), expected);
     bench.assert_nothing_is_left();
 }
+
+#[test]
+fn a_quick_look_measures_environments() {
+    let bench = Bench::new();
+    let output = bench.quick("environment");
+    assert_matches(&output, &schema_for!(BenchOutput));
+    let rows = output["rows"].as_array().unwrap();
+    let names: Vec<Value> = rows.iter().map(|row| json!([row["name"], row["files"]])).collect();
+    assert_eq!(
+        Value::from(names),
+        json!([["run, to an empty environment", 2000], ["copy, to `cp -a`", 2000]])
+    );
+    assert_eq!(rows[1]["limit"], 1.2);
+    for row in rows {
+        assert!(row["ratio"].as_f64().unwrap() > 0.0, "{row:#}");
+    }
+    bench.assert_nothing_is_left();
+}

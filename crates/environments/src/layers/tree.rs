@@ -55,14 +55,18 @@ pub fn summarize(parts: &[(&str, &Path)]) -> io::Result<TreeSummary> {
 
 /// The same within limits. A tree above them is an error before any file is read.
 pub fn summarize_within(parts: &[(&str, &Path)], limits: &TreeLimits<'_>) -> Result<TreeSummary, TreeError> {
-    let (metadata_digest, bytes, files) = read_metadata(parts, limits)?;
+    let (metadata_digest, bytes, files) = read_metadata(parts, limits, &mut |_, _| {})?;
     let digest = content_digest(parts, limits)?;
     Ok(TreeSummary { digest, metadata_digest, bytes, files })
 }
 
-/// The digest that [`TreeSummary::metadata_digest`] has for an undamaged tree.
-pub(super) fn metadata_digest(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<Digest, TreeError> {
-    read_metadata(parts, limits).map(|(digest, ..)| digest)
+/// The digest that [`TreeSummary::metadata_digest`] has for an undamaged tree. `found` hears of every file and link, with its part.
+pub(super) fn metadata_digest(
+    parts: &Parts<'_>,
+    limits: &TreeLimits<'_>,
+    found: &mut dyn FnMut(&str, &Path),
+) -> Result<Digest, TreeError> {
+    read_metadata(parts, limits, found).map(|(digest, ..)| digest)
 }
 
 /// Makes every directory below this one readable and writable for its owner, so that its entries can be listed and moved.
@@ -93,7 +97,11 @@ pub(crate) fn make_writable(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, fs::Permissions::from_mode((mode & 0o7777) | OWNER))
 }
 
-fn read_metadata(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<(Digest, u64, u64), TreeError> {
+fn read_metadata(
+    parts: &Parts<'_>,
+    limits: &TreeLimits<'_>,
+    found: &mut dyn FnMut(&str, &Path),
+) -> Result<(Digest, u64, u64), TreeError> {
     let (mut hash, mut files) = (Sha256::new(), 0);
     let bytes = walk(parts, limits, |entry| {
         let mode = entry.meta.permissions().mode() & 0o7777;
@@ -103,7 +111,10 @@ fn read_metadata(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<(Digest, 
             Kind::Link => ("link", entry.meta.len(), Some(fs::read_link(&entry.path)?)),
             Kind::File => ("file", entry.meta.len(), None),
         };
-        files += u64::from(entry.kind != Kind::Directory);
+        if entry.kind != Kind::Directory {
+            files += 1;
+            found(entry.part, entry.below);
+        }
         hash.update(format!("{kind} {mode:o} {size} {}/", entry.part));
         hash.update(entry.below.as_os_str().as_bytes());
         hash.update([0]);

@@ -53,7 +53,7 @@ impl RunEnvironment {
         };
         draft.rebuilt = Some(record);
         draft.write(ctx)?;
-        match untracked_files(&built, tree.entries)? {
+        match untracked_files(&built, tree.entries) {
             UntrackedFiles::Of(files) => {
                 let views = self.views.clone();
                 Ok(Rebuild::Done(Box::new(Self { built, files, views, draft })))
