@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use herma_core::blocker::Blocker;
-use herma_core::environment::{BaseResult, EnvironmentUse, LayerBuildRecord};
+use herma_core::environment::{BaseResult, EnvironmentUse, LayerBuildRecord, SetupOn};
 use herma_core::gate::{Finding, Gate};
 use herma_core::report::ChangedFile;
 use herma_core::units::Bytes;
@@ -166,6 +166,13 @@ impl RunEnvironment {
         changed.sort();
         changed.dedup();
         changed
+    }
+
+    /// Whether setup saw the sources of the base, so that its files may have been built from them.
+    pub(crate) fn has_build_output(&self, ready: &Ready) -> bool {
+        let definition = ready.environment.as_ref().map(|prepared| prepared.plan().definition);
+        let saw_sources = definition.is_some_and(|definition| definition.setup_on == SetupOn::Base);
+        saw_sources && self.built.setup.is_some() && !self.files.is_empty()
     }
 
     /// Whether it has files in this directory at the top of the checkout.

@@ -301,6 +301,12 @@ impl<'r, 'a> Pipeline<'r, 'a> {
     ) -> Result<Option<RunEnvironment>, Stop> {
         let Some(mut environment) = environment else { return Ok(None) };
         let changed = environment.changed_inputs(ready, &collected.changed_files);
+        if environment.has_build_output(ready) && !collected.changed_files.is_empty() {
+            self.ctx.note(
+                "environment: `setup` ran on the base and left files in the checkout; what it built from sources is as old as the \
+                 base unless `verify` builds it again",
+            );
+        }
         let RunResults { environment: results, checked, .. } = &mut self.results;
         let (Some(results), Some(checked)) = (results.as_mut(), checked.as_ref()) else { return Ok(None) };
         if changed.is_empty() {

@@ -79,11 +79,20 @@ checked_text!(
         let sound = text.len() <= 32
             && text.starts_with(|c: char| c.is_ascii_digit())
             && text.split(['.', '-', '+']).all(component);
-        if sound {
+        // No version has a letter in the place of a number, as `22.x` has.
+        let numbers = text.split(['-', '+']).next().unwrap_or_default();
+        let is_number = |part: &&str| part.starts_with(|c: char| c.is_ascii_digit());
+        if sound && numbers.split('.').all(|part| is_number(&part)) {
             return Ok(());
         }
         let shown: String = text.chars().take(32).collect();
-        Err(format!("`{shown}` is not a version: write its first numbers, like `22` or `3.12`"))
+        let start: Vec<&str> = shown.split('.').take_while(is_number).collect();
+        let meant = match &start[..] {
+            [] => String::new(),
+            start if sound => format!("; did you mean `{}`?", start.join(".")),
+            _ => String::new(),
+        };
+        Err(format!("`{shown}` is not a version: write its first numbers, like `22` or `3.12`{meant}"))
     }
 );
 

@@ -2,9 +2,9 @@
 
 use herma_core::environment::{
     BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerBuildRecord,
-    LayerName, RebuiltUse,
+    LayerName, RebuiltUse, SetupOn,
 };
-use herma_core::{Blocker, Contract, RepoPath, Report, Status};
+use herma_core::{Blocker, Contract, EventType, RepoPath, Report, Status};
 
 use super::pass::BundleContents;
 use crate::layout;
@@ -33,6 +33,7 @@ pub(super) fn environment(seen: &BundleContents, report: &Report) -> Result<(), 
         serde_json::from_slice(bytes).map_err(|e| format!("{}: {e}", layout::ENVIRONMENT))?;
     definition(&record, contract)?;
     commands(&record, contract)?;
+    base_trees(&record, contract, seen, report)?;
     let interrupted = report.blockers.iter().any(|record| record.blocker == Blocker::Interrupted);
     let results = record.preflight.as_ref().map_or(&[][..], |preflight| &preflight.results);
     let says = (used(&record), results);
@@ -62,6 +63,29 @@ fn definition(record: &EnvironmentRecord, contract: &Contract) -> Result<(), Str
     let digest = record.definition.as_ref().map(EnvironmentDefinition::digest).transpose();
     if digest.map_err(|e| e.to_string())? != record.definition_digest {
         return Err("the definition of the environment has another digest".to_owned());
+    }
+    Ok(())
+}
+
+/// The setup layer was made of the base of the run, or for the patch of its result, unless setup saw the inputs alone.
+fn base_trees(
+    record: &EnvironmentRecord,
+    contract: &Contract,
+    seen: &BundleContents,
+    report: &Report,
+) -> Result<(), String> {
+    let Some(definition) = &contract.terms.environment else { return Ok(()) };
+    let prepared = seen.events.as_ref().and_then(|events| events.data(EventType::WorkspacePrepared));
+    let base = prepared.and_then(|data| data.get("baseline_tree")?.as_str());
+    let of_base = record.layers.iter().map(|layer| (layer, base));
+    let rebuilt = record.rebuilt.iter().flat_map(|rebuilt| &rebuilt.layers);
+    let of_result = rebuilt.map(|layer| (layer, report.result_tree.as_deref()));
+    for (layer, tree) in of_base.chain(of_result) {
+        let needs_tree = layer.kind == LayerName::Setup && definition.setup_on == SetupOn::Base;
+        let is_made_of = |built: &String| tree.is_none_or(|tree| tree == built);
+        if layer.base_tree.is_some() != needs_tree || !layer.base_tree.iter().all(is_made_of) {
+            return Err("a layer of the environment was made of another tree than the run's".to_owned());
+        }
     }
     Ok(())
 }

@@ -74,6 +74,8 @@ fn every_change_of_the_record_is_contradicted() {
     changed("the key of a layer", "/layers/1/key", json!(Digest::of(b"x")));
     changed("the files of a layer", "/layers/1/tree", json!(Digest::of(b"x")));
     changed("the commands of a layer", "/layers/1/commands/0/command", json!("true"));
+    changed("the tree that setup ran on", "/layers/1/base_tree", json!("0".repeat(40)));
+    changed("that setup ran on a tree", "/layers/1/base_tree", Value::Null);
     changed("the order of the layers", "/layers/0/kind", json!("setup"));
     changed("a result on the base", "/preflight/results/0", json!({ "result": "passed", "command": "true" }));
     changed("the results on the base", "/preflight/results", json!([]));

@@ -3,7 +3,7 @@
 #[path = "../it/escape/attempts.rs"]
 mod attempts;
 
-use self::attempts::{Attempt, Bomb, table};
+use self::attempts::{Attempt, Bomb, Poison, table};
 use crate::generated::{head, row};
 
 /// Every attempt with what the bundle holds of it.
@@ -28,6 +28,15 @@ pub(crate) fn bombs() -> String {
             &ends,
             &record.to_string(),
         ]);
+    }
+    text
+}
+
+/// Every poisoning of an environment with how its run ends.
+pub(crate) fn poisons() -> String {
+    let mut text = head(&["poisoning", "what it tries", "ends with"]);
+    for Poison { name, what, ends, .. } in table().poisons {
+        text += &row(&[&format!("`{name}`"), &what, &format!("[`{ends}`](blockers/{ends}.md)")]);
     }
     text
 }

@@ -40,6 +40,7 @@ fn parts() -> Vec<(&'static str, &'static str, String)> {
         ("docs/agents.md", "capabilities", engines::capabilities()),
         ("docs/confinement.md", "attempts", escape::attempts()),
         ("docs/confinement.md", "bombs", escape::bombs()),
+        ("docs/confinement.md", "poisons", escape::poisons()),
         ("docs/contract.md", "keys", contract::keys()),
         ("docs/contract.md", "values", contract::values()),
         ("docs/contract.md", "actions", contract::actions()),

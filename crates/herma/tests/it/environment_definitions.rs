@@ -34,6 +34,8 @@ fn a_bad_definition_is_refused_with_line_column_and_suggestion() {
         ("{ tool: [node] }", 16, "did you mean `tools`?"),
         ("{ tools: [nodee] }", 24, "unknown tool `nodee`; did you mean `node`?"),
         ("{ tools: [\"node@latest\"] }", 24, "not a version"),
+        ("{ tools: [\"node@22.x\"] }", 24, "`22.x` is not a version"),
+        ("{ tools: [\"python@3.x.1\"] }", 24, "did you mean `3`?"),
         ("{ tools: [node, node] }", 30, "listed twice"),
         ("{ registries: [npmm] }", 29, "did you mean `npm`?"),
         ("{ inputs: [/etc/passwd] }", 25, "did you mean `etc/passwd`?"),

@@ -1,9 +1,12 @@
 //! `rebuild: true`: a patch that changes a manifest is verified in an environment that was built for it.
 
+use std::collections::BTreeMap;
+
 use herma_core::Blocker;
 use herma_core::environment::EnvironmentRecord;
+use serde_json::json;
 
-use crate::kit::{Finished, Herma, fix_and};
+use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, environment as variable, fix_and};
 
 const WRITE: &str = "- write: { path: package.json, text: wanted }";
 
@@ -101,4 +104,99 @@ fn a_rebuild_that_fails_fails_the_run_and_names_the_command() {
     assert!(run.report.blockers[0].detail.contains("package.json"), "{:#?}", run.report.blockers);
     let failure = record(&run).rebuilt.unwrap().failure.unwrap();
     assert!(failure.last_lines.iter().any(|line| line.contains("no such package")), "{failure:#?}");
+}
+
+/// Says which network a program of the patch had.
+const SPY: &str = "echo \"$(sed -n 's/:.*//p' /proc/net/dev | tr -d ' ') proxy=${HTTPS_PROXY:-none}\" >> ran";
+
+/// A repository with these files, and the terms of a contract with this environment.
+fn on_repository(
+    herma: &Herma,
+    files: &[(&str, &str)],
+    environment: &str,
+) -> (Repository, [(&'static str, String); 5]) {
+    let repository = Repository::of_fixture(herma, "string-slugify");
+    for (path, text) in files {
+        herma.file(&format!("repo/{path}"), text);
+    }
+    repository.commit("add manifests");
+    let [target, stage] = ON_REPOSITORY.map(|(key, value)| (key, value.to_owned()));
+    let terms = [
+        target,
+        stage,
+        ("environment", environment.to_owned()),
+        // It ran, each time without a way out.
+        ("verify", "[\"cat ran && ! grep -qvx 'lo proxy=none' ran\"]".to_owned()),
+        ("allowed_paths", "[\"**\"]".to_owned()),
+    ];
+    (repository, terms)
+}
+
+#[test]
+fn a_lifecycle_script_that_the_agent_adds_runs_without_network() {
+    let herma = Herma::new();
+    let manifest = "{ \"name\": \"shop\", \"version\": \"1.0.0\" }";
+    let lock = "{ \"name\": \"shop\", \"version\": \"1.0.0\", \"lockfileVersion\": 3, \"requires\": true, \
+                \"packages\": { \"\": { \"name\": \"shop\", \"version\": \"1.0.0\" } } }";
+    let environment = "{ tools: [npm], registries: [npm], fetch: [\"npm ci --ignore-scripts --no-audit --no-fund\"], \
+                       setup: [\"npm ci --offline && touch ran\"], setup_on: inputs, cache: [ran], rebuild: true }";
+    let (_repository, terms) =
+        on_repository(&herma, &[("package.json", manifest), ("package-lock.json", lock)], environment);
+    let scripts = ["preinstall", "install", "postinstall", "prepare"];
+    let scripts = scripts.map(|name| (name, SPY)).into_iter().collect::<BTreeMap<_, _>>();
+    let spied = json!({ "name": "shop", "version": "1.0.0", "scripts": scripts }).to_string();
+    let step = json!({ "write": { "path": "package.json", "text": spied } });
+    let run = play(&herma, &format!("- {step}"), &terms);
+    run.assert_pass();
+    let said = run.bundle.text("test.log");
+    assert_eq!(
+        said.matches("lo proxy=none").count(),
+        scripts.len(),
+        "setup ran each, and fetch none: {said}"
+    );
+    assert!(record(&run).rebuilt.is_some());
+}
+
+#[test]
+fn a_build_script_that_the_agent_adds_runs_without_network() {
+    let mut herma = Herma::new();
+    // rustup finds its toolchains by the user's real home.
+    herma.set("HOME", variable("HOME"));
+    let manifest = "[package]\nname = \"shop\"\nversion = \"1.0.0\"\nedition = \"2021\"\n";
+    let lock = "version = 3\n\n[[package]]\nname = \"shop\"\nversion = \"1.0.0\"\n";
+    let environment = "{ tools: [rust], registries: [crates], fetch: [\"cargo fetch --locked\"], \
+                       setup: [\"cargo build --offline && touch ran\"], cache: [ran, target], rebuild: true }";
+    let files = [("Cargo.toml", manifest), ("Cargo.lock", lock), ("src/lib.rs", "")];
+    let (_repository, terms) = on_repository(&herma, &files, environment);
+    let build = format!(
+        "fn main() {{ std::process::Command::new(\"sh\").args([\"-c\", {SPY:?}]).status().unwrap(); }}\n"
+    );
+    let changed = format!("{manifest}build = \"spy.rs\"\n");
+    let steps = [("spy.rs", build), ("Cargo.toml", changed)]
+        .map(|(path, text)| format!("- {}", json!({ "write": { "path": path, "text": text } })));
+    let terms: Vec<(&str, &str)> = terms.iter().map(|(key, value)| (*key, &**value)).collect();
+    let run = herma.play(&fix_and(&[&steps[0], &steps[1]]), &terms);
+    run.assert_pass();
+    let said = run.bundle.text("test.log");
+    assert!(said.contains("lo proxy=none"), "{said}");
+}
+
+#[test]
+fn a_build_backend_that_the_agent_adds_is_never_fetched_for() {
+    let herma = Herma::new();
+    let manifest = "[project]\nname = \"shop\"\nversion = \"1.0.0\"\n";
+    let environment = "{ registries: [pypi], fetch: [\"true\"], rebuild: true }";
+    let (_repository, mut terms) = on_repository(&herma, &[("pyproject.toml", manifest)], environment);
+    terms[3].1 = "[\"true\"]".to_owned();
+    let changed =
+        format!("{manifest}[build-system]\nrequires = []\nbuild-backend = \"own\"\nbackend-path = [\".\"]\n");
+    let step = json!({ "write": { "path": "pyproject.toml", "text": changed } });
+    let run = play(&herma, &format!("- {step}"), &terms);
+    run.assert_only(Blocker::EnvironmentChanged);
+    assert!(
+        run.report.blockers[0].detail.contains("pyproject.toml can hold programs"),
+        "{:#?}",
+        run.report.blockers
+    );
+    assert_eq!(record(&run).rebuilt, None);
 }

@@ -122,6 +122,36 @@ fn the_base_must_do_what_the_contract_expects_before_the_engine_starts() {
 }
 
 #[test]
+fn a_command_that_cannot_run_stops_the_run_before_the_engine_and_the_message_has_the_fix() {
+    let herma = Herma::new();
+    for (verify, missing, fix) in [
+        ("no-such-runner --all", "no-such-runner", "tools"),
+        (
+            "/usr/bin/python3 -m no_such_module",
+            "the Python module `no_such_module` is missing",
+            "`fetch` and `setup`",
+        ),
+        (
+            "echo \"Error: Cannot find module 'left-pad'\" >&2; exit 1",
+            "the Node module `left-pad` is missing",
+            "`fetch` and `setup`",
+        ),
+        ("sh no-such-script.sh", "no-such-script.sh", ""),
+    ] {
+        let verify = serde_json::json!([verify]).to_string();
+        let run = herma.play(&fix_and(&[]), &[("verify", &verify), ("environment", "{ setup: [\"true\"] }")]);
+        run.assert_only(Blocker::VerificationUnrunnable);
+        let record = &run.report.blockers[0];
+        let said = format!("{} {}", record.detail, record.next_step);
+        assert!(said.contains(missing) && said.contains(fix), "{verify}: {said}");
+        assert!(
+            !run.report.engine_started && !run.bundle.has_event(EventType::WorkspacePrepared),
+            "{verify}"
+        );
+    }
+}
+
+#[test]
 fn a_build_that_fails_names_its_command_and_leaves_no_layer() {
     let herma = Herma::new();
     for (setup, said) in [

@@ -4,6 +4,7 @@
 mod attempts;
 mod bombs;
 mod docker;
+mod poisonings;
 mod world;
 
 use std::collections::BTreeMap;
@@ -150,9 +151,9 @@ fn without_confinement_the_same_attempts_get_out() {
 #[test]
 fn the_table_has_many_attempts_each_with_a_name_of_its_own() {
     let table = table();
-    let names =
-        table.attempts.iter().map(|attempt| &attempt.name).chain(table.bombs.iter().map(|bomb| &bomb.name));
-    let mut names: Vec<&String> = names.collect();
+    let names = table.attempts.iter().map(|attempt| &attempt.name);
+    let names = names.chain(table.bombs.iter().map(|bomb| &bomb.name));
+    let mut names: Vec<&String> = names.chain(table.poisons.iter().map(|poison| &poison.name)).collect();
     let all = names.len();
     names.sort();
     names.dedup();

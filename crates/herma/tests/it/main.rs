@@ -25,6 +25,7 @@ mod docker;
 mod dry_run;
 mod egress;
 mod engines;
+mod environment_builds;
 mod environment_definitions;
 mod environment_rebuild;
 mod environment_shell;

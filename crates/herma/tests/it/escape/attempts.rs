@@ -39,6 +39,17 @@ pub(crate) struct Bomb {
     pub(crate) record: Record,
 }
 
+/// A change of an agent's environment that makes its tests pass without a fix. Each is a run of its own.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Poison {
+    pub(crate) name: String,
+    pub(crate) what: String,
+    pub(crate) shell: String,
+    pub(crate) verify: String,
+    pub(crate) ends: String,
+}
+
 impl Bomb {
     /// Whether it is tried in this destination.
     pub(crate) fn is_for(&self, place: &str) -> bool {
@@ -79,6 +90,8 @@ pub(crate) struct Table {
     pub(crate) attempts: Vec<Attempt>,
     #[serde(rename = "bomb")]
     pub(crate) bombs: Vec<Bomb>,
+    #[serde(rename = "poison")]
+    pub(crate) poisons: Vec<Poison>,
 }
 
 pub(crate) fn table() -> Table {
