@@ -7,8 +7,9 @@ use std::os::unix::fs::{
     DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, symlink,
 };
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use rustix::fs::{Timespec, Timestamps, futimens, ioctl_ficlone};
+use rustix::fs::{Timespec, Timestamps, copy_file_range, futimens, ioctl_ficlone};
 
 use super::limits::{TreeError, TreeLimits};
 
@@ -16,8 +17,8 @@ use super::limits::{TreeError, TreeLimits};
 const CHUNK_BYTES: u64 = 64 << 20;
 
 /// A directory with at least so many entries, or so many bytes, is mounted where a view can have mounts. Others cost less as a copy.
-const MIN_MOUNT_ENTRIES: u64 = 64;
-const MIN_MOUNT_BYTES: u64 = 4 << 20;
+pub(super) const MIN_MOUNT_ENTRIES: u64 = 64;
+pub(super) const MIN_MOUNT_BYTES: u64 = 4 << 20;
 /// The most mounts of a view: each one slows every start of a job.
 const MAX_MOUNTS: usize = 24;
 
@@ -43,9 +44,7 @@ pub fn copy_tree_within(from: &Path, to: &Path, limits: &TreeLimits<'_>) -> Resu
             io::Error::new(io::ErrorKind::NotADirectory, "the target of a copy is no directory").into()
         );
     }
-    let mut copy = Copy { limits, can_reflink: true, mounts: None };
-    copy.directory(from, to)?;
-    Ok(if copy.can_reflink { CopyKind::Reflinked } else { CopyKind::Copied })
+    Copy { limits, mounts: None, made: Vec::new() }.run(from, to)
 }
 
 /// The same, but each large directory that `to` lacks is made empty, for a mount. Returns their paths below both.
@@ -54,8 +53,8 @@ pub(super) fn copy_around_mounts(
     to: &Path,
     limits: &TreeLimits<'_>,
 ) -> Result<Vec<PathBuf>, TreeError> {
-    let mut copy = Copy { limits, can_reflink: true, mounts: Some(Vec::new()) };
-    copy.directory(from, to)?;
+    let mut copy = Copy { limits, mounts: Some(Vec::new()), made: Vec::new() };
+    copy.run(from, to)?;
     let below = |mount: PathBuf| mount.strip_prefix(to).map(Path::to_owned).map_err(io::Error::other);
     Ok(copy.mounts.into_iter().flatten().map(below).collect::<Result<_, _>>()?)
 }
@@ -79,45 +78,57 @@ pub(super) fn is_large(dir: &Path) -> io::Result<bool> {
     Ok(false)
 }
 
+/// One copy, in two passes: directories are made first, and then filled on every core.
 struct Copy<'a> {
     limits: &'a TreeLimits<'a>,
-    can_reflink: bool,
     /// Directories that are left to mounts, where the view can have some.
     mounts: Option<Vec<PathBuf>>,
+    /// The directories to fill.
+    made: Vec<(PathBuf, PathBuf)>,
 }
 
 impl Copy<'_> {
-    fn directory(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
-        let is_new = match fs::symlink_metadata(to) {
-            Ok(meta) if meta.is_dir() => false,
-            // A later base can track a file here, whose checkout wins over the layer.
-            Ok(_) => return Ok(()),
-            Err(_) => {
-                fs::DirBuilder::new().mode(0o700).create(to)?;
-                true
-            }
-        };
-        if is_new && self.leave_to_mount(from, to)? {
-            return set_mode_of(from, to);
-        }
-        for entry in fs::read_dir(from)? {
+    fn run(&mut self, from: &Path, to: &Path) -> Result<CopyKind, TreeError> {
+        self.make_directories(from, to)?;
+        let filling = Filling { made: &self.made, ..Filling::default() };
+        std::thread::scope(|scope| {
+            let cores = std::thread::available_parallelism().map_or(1, usize::from);
+            let others: Vec<_> =
+                (1..cores.min(self.made.len())).map(|_| scope.spawn(|| filling.fill(&|| Ok(())))).collect();
+            // This thread alone asks whether to go on, and the others stop with it.
+            let own = filling.fill(&|| self.limits.check());
+            let ended = others.into_iter().map(|other| {
+                other.join().unwrap_or_else(|_| Err(io::Error::other("a thread that copies panicked").into()))
+            });
+            own.and_then(|()| ended.collect::<Result<(), TreeError>>())
+        })?;
+        Ok(if filling.has_copied.into_inner() { CopyKind::Copied } else { CopyKind::Reflinked })
+    }
+
+    fn make_directories(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
+        let mut pending = vec![(from.to_owned(), to.to_owned())];
+        while let Some((from, to)) = pending.pop() {
             self.limits.check()?;
-            let entry = entry?;
-            let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
-            if kind.is_dir() {
-                self.directory(&source, &target)?;
-            } else if fs::symlink_metadata(&target).is_ok() {
-                // The checkout's own file wins.
-            } else if kind.is_symlink() {
-                symlink(fs::read_link(&source)?, &target)?;
-            } else if kind.is_file() {
-                self.file(&source, &target)?;
+            match fs::symlink_metadata(&to) {
+                // The mode of a directory of the checkout counts as a change of a tracked file.
+                Ok(meta) if meta.is_dir() => {}
+                // A later base can track a file here, whose checkout wins over the layer.
+                Ok(_) => continue,
+                Err(_) => {
+                    fs::DirBuilder::new().mode(0o700).create(&to)?;
+                    set_mode_of(&from, &to)?;
+                    if self.leave_to_mount(&from, &to)? {
+                        continue;
+                    }
+                }
             }
-        }
-        // The mode of a directory of the checkout counts as a change of a tracked file.
-        if is_new {
-            // Last: a directory of a package cache may be read-only.
-            set_mode_of(from, to)?;
+            for entry in fs::read_dir(&from)? {
+                let entry = entry?;
+                if entry.file_type()?.is_dir() {
+                    pending.push((entry.path(), to.join(entry.file_name())));
+                }
+            }
+            self.made.push((from, to));
         }
         Ok(())
     }
@@ -131,19 +142,74 @@ impl Copy<'_> {
             _ => Ok(false),
         }
     }
+}
 
-    fn file(&mut self, from: &Path, to: &Path) -> Result<(), TreeError> {
+/// The second pass, shared by its threads.
+#[derive(Default)]
+struct Filling<'a> {
+    made: &'a [(PathBuf, PathBuf)],
+    next: AtomicUsize,
+    /// Whether a thread failed.
+    has_failed: AtomicBool,
+    /// Whether the file system could not reflink.
+    has_copied: AtomicBool,
+}
+
+impl Filling<'_> {
+    fn fill(&self, check: &dyn Fn() -> Result<(), TreeError>) -> Result<(), TreeError> {
+        let mut filled = Ok(());
+        while let (Ok(()), Some((from, to))) =
+            (&filled, self.made.get(self.next.fetch_add(1, Ordering::Relaxed)))
+        {
+            filled = self.directory(from, to, check);
+        }
+        self.has_failed.fetch_or(filled.is_err(), Ordering::Relaxed);
+        filled
+    }
+
+    fn directory(
+        &self,
+        from: &Path,
+        to: &Path,
+        check: &dyn Fn() -> Result<(), TreeError>,
+    ) -> Result<(), TreeError> {
+        for entry in fs::read_dir(from)? {
+            check()?;
+            // The thread that failed has the error.
+            if self.has_failed.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            let entry = entry?;
+            let (source, target, kind) = (entry.path(), to.join(entry.file_name()), entry.file_type()?);
+            let copied = match () {
+                () if kind.is_symlink() => {
+                    fs::read_link(&source).and_then(|to| symlink(to, &target)).map_err(Into::into)
+                }
+                () if kind.is_file() => self.file(&source, &target, check),
+                () => Ok(()),
+            };
+            match copied {
+                // The checkout's own file wins.
+                Err(TreeError::Io(error)) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                copied => copied?,
+            }
+        }
+        Ok(())
+    }
+
+    fn file(
+        &self,
+        from: &Path,
+        to: &Path,
+        check: &dyn Fn() -> Result<(), TreeError>,
+    ) -> Result<(), TreeError> {
         let source = File::open(from)?;
         let meta = source.metadata()?;
         let mode = meta.permissions().mode() & 0o777;
         let mut target = OpenOptions::new().write(true).create_new(true).mode(mode | 0o200).open(to)?;
-        if self.can_reflink && ioctl_ficlone(&target, &source).is_err() {
-            self.can_reflink = false;
-        }
-        if !self.can_reflink {
-            while io::copy(&mut (&source).take(CHUNK_BYTES), &mut target)? == CHUNK_BYTES {
-                self.limits.check()?;
-            }
+        if self.has_copied.load(Ordering::Relaxed) || ioctl_ficlone(&target, &source).is_err() {
+            self.has_copied.store(true, Ordering::Relaxed);
+            copy_bytes(&source, &mut target, meta.len(), check)?;
         }
         // Build tools compare times: a copy that looks newer would be built again.
         let at = |seconds, nanoseconds| Timespec { tv_sec: seconds, tv_nsec: nanoseconds };
@@ -155,6 +221,29 @@ impl Copy<'_> {
         target.set_permissions(fs::Permissions::from_mode(mode))?;
         Ok(())
     }
+}
+
+/// Copies within the kernel where it can, in as few calls as the size needs.
+fn copy_bytes(
+    source: &File,
+    target: &mut File,
+    size: u64,
+    check: &dyn Fn() -> Result<(), TreeError>,
+) -> Result<(), TreeError> {
+    let mut left = size;
+    while left > 0 {
+        let chunk = usize::try_from(left.min(CHUNK_BYTES)).unwrap_or(usize::MAX);
+        match copy_file_range(source, None, &*target, None, chunk) {
+            Ok(0) | Err(_) => break,
+            Ok(copied) => left -= copied.min(chunk) as u64,
+        }
+        check()?;
+    }
+    // What the kernel could not copy.
+    while left > 0 && io::copy(&mut source.take(CHUNK_BYTES), target)? == CHUNK_BYTES {
+        check()?;
+    }
+    Ok(())
 }
 
 /// Gives a directory the mode of another one.

@@ -12,7 +12,9 @@ use rustix::fs::{
 use rustix::io::Errno;
 
 use super::LayerInUse;
-use super::copy::{copy_around_mounts, copy_tree_within, is_large, set_mode_of};
+use super::copy::{
+    MIN_MOUNT_BYTES, MIN_MOUNT_ENTRIES, copy_around_mounts, copy_tree_within, is_large, set_mode_of,
+};
 use super::limits::{TreeError, TreeLimits};
 
 /// A directory of a layer that a view shows by an overlay.
@@ -35,6 +37,13 @@ impl ViewMount {
 }
 
 impl LayerInUse {
+    /// Whether it can have a directory that is worth a mount.
+    #[must_use]
+    pub fn is_worth_mounts(&self) -> bool {
+        let tree = &self.record().tree;
+        tree.files >= MIN_MOUNT_ENTRIES || tree.bytes >= MIN_MOUNT_BYTES
+    }
+
     /// Writes a view like [`LayerInUse::write_view`], but leaves large directories to mounts.
     pub fn write_view_around_mounts(
         &self,

@@ -29,7 +29,7 @@ fn acquire(store: &LayerStore, key: LayerKey, second: i64) -> Acquired {
     store.acquire(key, at(second), &mut || {}, &|| false).unwrap()
 }
 
-fn record(key: LayerKey, tree: herma_environments::layers::TreeSummary) -> LayerRecord {
+pub(crate) fn record(key: LayerKey, tree: herma_environments::layers::TreeSummary) -> LayerRecord {
     LayerRecord {
         key,
         kind: LayerKind::Fetch,

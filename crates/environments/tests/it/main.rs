@@ -15,3 +15,4 @@ mod layers;
 mod preflight;
 mod registries;
 mod tools;
+mod views;

@@ -36,7 +36,7 @@ impl ViewMaker {
         run_id: RunId,
         destination: &dyn Destination,
     ) -> Result<Self, Stop> {
-        if !destination.capabilities().mounts_overlays() {
+        if !destination.capabilities().mounts_overlays() || !layer.is_worth_mounts() {
             return Ok(Self { changes: None });
         }
         let changes = dirs.changes();

@@ -149,11 +149,10 @@ fn a_lifecycle_script_that_the_agent_adds_runs_without_network() {
     let run = play(&herma, &format!("- {step}"), &terms);
     run.assert_pass();
     let said = run.bundle.text("test.log");
-    assert_eq!(
-        said.matches("lo proxy=none").count(),
-        scripts.len(),
-        "setup ran each, and fetch none: {said}"
-    );
+    // A second time the tests are as they were before the engine.
+    let first = said.split("# once more").next().unwrap();
+    let ran = first.matches("lo proxy=none").count();
+    assert_eq!(ran, scripts.len(), "setup ran each, and fetch none: {said}");
     assert!(record(&run).rebuilt.is_some());
 }
 
@@ -165,7 +164,7 @@ fn a_build_script_that_the_agent_adds_runs_without_network() {
     let manifest = "[package]\nname = \"shop\"\nversion = \"1.0.0\"\nedition = \"2021\"\n";
     let lock = "version = 3\n\n[[package]]\nname = \"shop\"\nversion = \"1.0.0\"\n";
     let environment = "{ tools: [rust], registries: [crates], fetch: [\"cargo fetch --locked\"], \
-                       setup: [\"cargo build --offline && touch ran\"], cache: [ran, target], rebuild: true }";
+                       setup: [\"cargo build --offline && touch ran\"], inputs: [Cargo.toml, Cargo.lock, src/lib.rs], cache: [ran, target], rebuild: true }";
     let files = [("Cargo.toml", manifest), ("Cargo.lock", lock), ("src/lib.rs", "")];
     let (_repository, terms) = on_repository(&herma, &files, environment);
     let build = format!(

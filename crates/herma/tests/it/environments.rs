@@ -136,7 +136,6 @@ fn a_command_that_cannot_run_stops_the_run_before_the_engine_and_the_message_has
             "the Node module `left-pad` is missing",
             "`fetch` and `setup`",
         ),
-        ("sh no-such-script.sh", "no-such-script.sh", ""),
     ] {
         let verify = serde_json::json!([verify]).to_string();
         let run = herma.play(&fix_and(&[]), &[("verify", &verify), ("environment", "{ setup: [\"true\"] }")]);
