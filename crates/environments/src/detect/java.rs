@@ -1,13 +1,19 @@
 //! Maven and Gradle projects.
 
+use std::collections::BTreeSet;
+
 use herma_core::environment::Registry;
 
 use super::files::has_extension;
-use super::shell::quoted;
+use super::shell::{quoted, quoted_all};
 use super::{Part, RepositoryFiles};
 
 /// A test that makes surefire resolve its provider, which `dependency:go-offline` does not see.
 const STUB: &str = "HermaStubTest";
+/// Directories of a module that activate profiles and goals by being there.
+const SOURCE_DIRS: [&str; 4] = ["src/main/java", "src/main/resources", "src/test/java", "src/test/resources"];
+/// How many tests are read to find out which library they use.
+const MAX_TESTS_READ: usize = 50;
 
 pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     if files.has("pom.xml") {
@@ -22,18 +28,30 @@ fn maven(files: &RepositoryFiles) -> Part {
     let mut part = Part {
         tools: vec!["java".to_owned(), "maven".to_owned()],
         registries: vec![Registry::Maven],
-        verify: vec!["mvn --batch-mode --offline --quiet test".to_owned()],
         cache: vec!["target".to_owned(), "**/target".to_owned()],
         reasons: vec!["`pom.xml` makes this a Maven project".to_owned()],
         ..Part::default()
     };
-    part.fetch.push("mvn --batch-mode --quiet dependency:go-offline".to_owned());
-    let stubs: Vec<String> = poms.iter().filter_map(|pom| stub(files, pom)).collect();
-    if !stubs.is_empty() {
-        let stubs = stubs.join(" && ");
-        part.fetch.push(format!("{stubs} && mvn --batch-mode --quiet test && rm -rf target"));
+    let mut skipped = "";
+    if files.read("pom.xml").is_some_and(|text| checks_licenses(&text)) {
+        skipped = " -Drat.skip";
         part.reasons.push(
-            "an empty test fetches the parts of surefire that Maven resolves only when tests run".to_owned(),
+            "Apache projects check every file for a license header, which a contract does not have: `-Drat.skip`".to_owned(),
+        );
+    }
+    part.verify.push(format!("mvn --batch-mode --offline{skipped} test"));
+    let stubs: Vec<String> = poms.iter().filter_map(|pom| stub(files, pom)).collect();
+    if stubs.is_empty() {
+        part.fetch.push("mvn --batch-mode --quiet dependency:go-offline".to_owned());
+    } else {
+        let outputs =
+            poms.iter().map(|pom| format!("{}target", pom.strip_suffix("pom.xml").unwrap_or_default()));
+        let outputs: Vec<String> = outputs.collect();
+        let outputs = quoted_all(outputs.iter().map(String::as_str));
+        let stubs = stubs.join(" && ");
+        part.fetch.push(format!("{stubs} && mvn --batch-mode --quiet{skipped} test && rm -rf {outputs}"));
+        part.reasons.push(
+            "an empty test takes the place of the sources, so that Maven fetches all that running tests needs".to_owned(),
         );
     }
     for pom in poms {
@@ -45,11 +63,18 @@ fn maven(files: &RepositoryFiles) -> Part {
     part
 }
 
-/// A command that writes an empty test for a module that has tests.
+/// Whether RAT, which Apache's parents bind to an early phase, looks at every file of the repository.
+fn checks_licenses(pom: &str) -> bool {
+    pom.contains("apache-rat-plugin") || pom.contains("<groupId>org.apache")
+}
+
+/// A command that writes an empty test for a module that has tests, and makes the files and directories that activate profiles of a
+/// parent.
 fn stub(files: &RepositoryFiles, pom: &str) -> Option<String> {
-    let dir = format!("{}src/test/java", pom.strip_suffix("pom.xml").unwrap_or_default());
+    let module = pom.strip_suffix("pom.xml").unwrap_or_default();
+    let dir = format!("{module}src/test/java");
     let tests: Vec<&str> = files.below(&dir).filter(|path| has_extension(path, &["java"])).collect();
-    let text = tests.iter().take(50).filter_map(|path| files.read(path)).collect::<String>();
+    let text = tests.iter().take(MAX_TESTS_READ).filter_map(|path| files.read(path)).collect::<String>();
     let annotation = if text.contains("org.junit.jupiter") {
         "org.junit.jupiter.api.Test"
     } else if text.contains("org.testng") {
@@ -59,9 +84,17 @@ fn stub(files: &RepositoryFiles, pom: &str) -> Option<String> {
     } else {
         return None;
     };
+    let mut dirs: BTreeSet<String> = BTreeSet::from([dir.clone()]);
+    let usual = SOURCE_DIRS.iter().map(|each| format!("{module}{each}"));
+    dirs.extend(usual.filter(|each| files.has_below(each)));
+    let is_profile = |path: &&str| path.rsplit('/').next().is_some_and(|name| name.starts_with("profile."));
+    let sources = format!("{module}src");
+    let profiles: Vec<&str> = files.below(&sources).filter(is_profile).collect();
+    dirs.extend(profiles.iter().filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned())));
+    let dirs = quoted_all(dirs.iter().map(String::as_str));
+    let profiles: String = profiles.iter().map(|path| format!(" && : > {}", quoted(path))).collect();
     let content = format!("public class {STUB} {{ @{annotation} public void empty() {{}} }}");
-    let dir = quoted(&dir);
-    Some(format!("mkdir -p {dir} && echo {} > {dir}/{STUB}.java", quoted(&content)))
+    Some(format!("mkdir -p {dirs}{profiles} && echo {} > {}/{STUB}.java", quoted(&content), quoted(&dir)))
 }
 
 fn gradle(manifest: &str) -> Part {

@@ -13,6 +13,9 @@ use super::{Part, RepositoryFiles};
 const MANIFESTS: [&str; 4] = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
 /// Where wheels are kept between fetch and setup.
 const WHEELS: &str = "\"$HOME/wheels\"";
+/// Installs the project without its dependencies, which are there.
+const INSTALL_PROJECT: &str =
+    "\"$HOME/.venv/bin/python\" -m pip install --quiet --no-index --find-links WHEELS --no-deps --editable .";
 
 pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     let manifest = files.first(&MANIFESTS)?;
@@ -41,16 +44,21 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
         part.setup.push(install);
     }
     part.setup.insert(0, "python3 -m venv \"$HOME/.venv\"".to_owned());
+    let is_compiled = files.has("setup.py") && files.paths().any(|path| has_extension(path, &["c", "pyx"]));
     if is_package {
         part.setup.push(install_project(files));
         part.reasons.push(
             "the project itself is installed as editable, so that its tests import the workspace".to_owned(),
         );
     }
-    if files.has("setup.py") && files.paths().any(|path| has_extension(path, &["c", "pyx"])) {
+    if is_compiled {
         part.tools.push("gcc".to_owned());
         part.cache.extend(["**/*.so", "build"].map(ToOwned::to_owned));
-        part.reasons.push("it has a compiled extension, which setup builds with gcc".to_owned());
+        part.verify.push(INSTALL_PROJECT.replace("WHEELS", WHEELS));
+        part.reasons.push(
+            "it has a compiled extension, which setup builds with gcc, and verification again from the result"
+                .to_owned(),
+        );
     }
     part.cache.extend(["**/*.egg-info", "**/.pytest_cache", "**/__pycache__"].map(ToOwned::to_owned));
     if requirements.uses_scm_version {
@@ -71,12 +79,9 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     Some(part)
 }
 
-/// Installs the project without its dependencies, which are there. A source distribution has its metadata among its files, and setuptools
-/// writes it anew: it is put back.
+/// Installs the project. A source distribution has its metadata among its files, and setuptools writes it anew: it is put back.
 fn install_project(files: &RepositoryFiles) -> String {
-    let install = format!(
-        "\"$HOME/.venv/bin/python\" -m pip install --quiet --no-index --find-links {WHEELS} --no-deps --editable ."
-    );
+    let install = INSTALL_PROJECT.replace("WHEELS", WHEELS);
     let mut dirs: Vec<&str> =
         files.paths().filter_map(|path| Some(path.split_once(".egg-info/")?.0)).collect();
     dirs.dedup();

@@ -13,6 +13,9 @@ const USUAL_TARGETS: [&str; 3] = ["src/lib.rs", "src/main.rs", "build.rs"];
 const TARGET_TABLES: [(&str, &str); 4] =
     [("bin", "src/bin"), ("test", "tests"), ("bench", "benches"), ("example", "examples")];
 
+/// Compiles the dependencies. A base that does not compile is reported by the preflight, with the output of the compiler.
+const COMPILE: &str = "cargo test --offline --no-run --quiet 2> /dev/null || true";
+
 pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     if !files.has("Cargo.toml") {
         return None;
@@ -22,9 +25,11 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     let mut part = Part {
         tools: vec!["rust".to_owned(), "gcc".to_owned()],
         registries: vec![Registry::Crates],
+        setup: vec![COMPILE.to_owned()],
         verify: vec!["cargo test --offline".to_owned()],
         reasons: vec![
             "`Cargo.toml` makes this a Rust project".to_owned(),
+            "setup compiles the dependencies once".to_owned(),
             "cargo reads no manifest without its source files, so that empty ones take their place while crates are downloaded"
                 .to_owned(),
         ],

@@ -69,7 +69,10 @@ fn the_metadata_of_a_source_distribution_is_put_back() {
     assert!(last.starts_with("tar -cf") && last.contains("src/a.egg-info") && last.contains("--editable ."));
     assert!(proposal.definition.fetch[1].ends_with(" idna nose"), "{:?}", proposal.definition.fetch);
     assert_eq!(tools(&proposal), ["python", "gcc"]);
-    assert_eq!(proposal.verify, ["python -m unittest discover"]);
+    // Without the first command the extension of the base would be tested.
+    let [build, test] = &proposal.verify[..] else { panic!("{:?}", proposal.verify) };
+    assert!(last.contains(build) && build.contains("--no-index"), "{build}");
+    assert_eq!(test, "python -m unittest discover");
 }
 
 #[test]
@@ -136,16 +139,22 @@ fn other_ecosystems_have_their_commands() {
     let go = propose(&[("go.mod", "module a\nrequire b v1\n"), ("a.go", ""), ("sub/b.go", "")]);
     assert_eq!(go.definition.fetch, ["go mod download"]);
     assert_eq!(go.allowed_paths, ["sub/**", "/*.go"]);
+    assert!(go.definition.setup[0].starts_with("go test -run '^$'"));
     assert!(propose(&[("go.mod", "module a\n"), ("a.go", "")]).definition.fetch.is_empty());
 
     let maven = propose(&[
         ("pom.xml", "<project/>"),
         ("src/test/java/ATest.java", "import org.junit.jupiter.api.Test;"),
         ("src/main/java/A.java", ""),
+        ("src/site/profile.jacoco", ""),
     ]);
     assert_eq!(tools(&maven), ["java", "maven"]);
-    assert!(maven.definition.fetch[1].contains("org.junit.jupiter.api.Test"));
-    assert!(maven.verify[0].contains("--offline"));
+    assert!(maven.definition.fetch[0].contains("org.junit.jupiter.api.Test"));
+    assert!(maven.definition.fetch[0].contains("mkdir -p src/main/java src/site src/test/java"));
+    assert!(maven.definition.fetch[0].contains(": > src/site/profile.jacoco"));
+    assert_eq!(maven.verify, ["mvn --batch-mode --offline test"]);
+    let apache = [("pom.xml", "<parent><groupId>org.apache.commons</groupId></parent>")];
+    assert_eq!(propose(&apache).verify, ["mvn --batch-mode --offline -Drat.skip test"]);
 
     let cmake = propose(&[("CMakeLists.txt", ""), ("Makefile", "test:\n"), ("src/a.c", "")]);
     assert_eq!(cmake.verify.len(), 3);
