@@ -127,11 +127,17 @@ impl std::fmt::Display for CommandFailure {
             };
             write!(f, "; it was denied {denied}: {advice}")?;
         }
-        if let Some(last) = self.last_lines.last() {
-            write!(f, "; it said: {}", visible_line(last))?;
+        // Package managers print the reason first, and then where to read more.
+        if let Some(line) = self.last_lines.iter().find(|line| is_error(line)).or(self.last_lines.last()) {
+            write!(f, "; it said: {}", visible_line(line))?;
         }
         Ok(())
     }
+}
+
+/// Whether a line of a tool's output states an error, in the form of one of the known package managers.
+fn is_error(line: &str) -> bool {
+    ["error: ", "ERROR: ", "[ERROR] ", "npm error ", "fatal: "].iter().any(|start| line.starts_with(start))
 }
 
 fn named(paths: &[RepoPath]) -> String {

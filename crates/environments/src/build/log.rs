@@ -98,6 +98,7 @@ impl State {
                 self.failed.get_or_insert(error);
             }
         }
+        let line = without_colors(line);
         let line = line.trim_end();
         if line.is_empty() {
             return;
@@ -106,5 +107,32 @@ impl State {
             self.last.pop_front();
         }
         self.last.push_back(line.chars().take(MAX_LINE_CHARS).collect());
+    }
+}
+
+/// A line without the escape sequences by which programs color their output.
+fn without_colors(line: &str) -> String {
+    let mut pieces = line.split("\u{1b}[");
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let parameters = piece.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';');
+        match parameters.strip_prefix(['m', 'K']) {
+            Some(rest) => text.push_str(rest),
+            // Not a color: its letters are shown.
+            None => text.extend(["\u{1b}[", piece]),
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::without_colors;
+
+    #[test]
+    fn colors_are_removed_and_other_sequences_are_kept() {
+        assert_eq!(without_colors("\u{1b}[1;31mERROR\u{1b}[m no\u{1b}[K"), "ERROR no");
+        assert_eq!(without_colors("a\u{1b}[2Jb"), "a\u{1b}[2Jb");
+        assert_eq!(without_colors("plain"), "plain");
     }
 }
