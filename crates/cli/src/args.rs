@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 use herma_core::Status;
+use herma_core::admission::ModelRef;
 use herma_core::contract::{ContractId, FixtureName, RepoRef};
 use herma_core::egress::EgressMode;
 use herma_core::engine::{DestinationKind, EngineName};
@@ -169,6 +170,18 @@ pub struct Init {
     /// The repository
     #[arg(default_value = ".")]
     pub directory: PathBuf,
+    /// The contract's name
+    #[arg(long, default_value = "first")]
+    pub id: ContractId,
+    /// The task in one line
+    #[arg(long, value_name = "TEXT")]
+    pub title: Option<String>,
+    /// The task in full, as you would give it to a colleague who has never seen the code
+    #[arg(long, value_name = "TEXT")]
+    pub brief: Option<String>,
+    /// The model that the engine may use
+    #[arg(long, value_name = "PROVIDER/MODEL")]
+    pub model: Option<ModelRef>,
 }
 
 /// Arguments of `herma run`.

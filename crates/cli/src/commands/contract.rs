@@ -33,7 +33,11 @@ pub(crate) fn contract(command: &args::Contract, settings: &Settings, screen: &S
                 Target::Repo { .. } => "commit it if it is in its target, which has to be clean, ",
                 Target::Fixture(_) => "",
             };
-            written(&file, commit, screen)
+            let shown = file.display();
+            let next_step = format!(
+                "fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown} --engine NAME`; `herma engines` lists the engines"
+            );
+            written(&file, next_step, screen)
         }
     }
 }
@@ -47,12 +51,9 @@ fn as_path(repo: Option<&RepoRef>) -> String {
     }
 }
 
-/// Says that a contract was written, and what to do with it; `commit` says whether it has to be committed.
-pub(crate) fn written(file: &Path, commit: &str, screen: &Screen) -> Ended {
+/// Says that a contract was written, and what to do with it.
+pub(crate) fn written(file: &Path, next_step: String, screen: &Screen) -> Ended {
     let shown = file.display().to_string();
-    let next_step = format!(
-        "fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown} --engine NAME`; `herma engines` lists the engines"
-    );
     if screen.is_json() {
         screen.value(&WrittenOutput { schema: "herma.written/v1", file: shown, next_step })?;
     } else {

@@ -1,7 +1,7 @@
 //! `herma init`: a first contract for a repository, filled in with what the repository says about its tests.
 
 use herma_api::make_last_component;
-use herma_core::contract::{FirstContract, Target, first_contract};
+use herma_core::contract::{FirstContract, ModelChoice, Target, first_contract};
 use herma_core::environment::EnvironmentDefinition;
 use herma_environments::detect::{RepositoryFiles, detect};
 
@@ -16,33 +16,41 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
         return Err(Failure::bad_input(format!("{} is not a git repository", args.directory.display()))
             .hint("run `herma init` at the top of a repository, or `git init` first"));
     }
-    let contracts = args.directory.join(".herma/contracts");
-    for dir in [".herma", ".herma/contracts"].map(|name| args.directory.join(name)) {
+    // `./` in front of a path only makes it longer.
+    let below = |name: &str| args.directory.strip_prefix(".").unwrap_or(&args.directory).join(name);
+    let contracts = below(".herma/contracts");
+    for dir in [".herma", ".herma/contracts"].map(below) {
         if dir.is_symlink() {
             return Err(Failure::bad_input(format!("{} is a symbolic link", dir.display()))
                 .hint("remove it: herma writes contracts inside the repository only"));
         }
         make_last_component("the directory", &dir, 0o777)?;
     }
-    let file = contracts.join("first.md");
-    let id = "first".parse().map_err(Failure::internal)?;
+    let file = contracts.join(format!("{}.md", args.id));
     let repo = "../..".parse().map_err(Failure::internal)?;
-    let otherwise = format!(
-        "edit it, or write another with `herma contract new ID --repo ../.. --output {}/ID.md`",
-        contracts.display()
-    );
+    let otherwise =
+        format!("edit it, or write another with `herma init {} --id NAME`", args.directory.display());
     let files = RepositoryFiles::list(&args.directory).map_err(|e| {
         Failure::bad_input(format!("the files of {} cannot be listed: {e}", args.directory.display()))
     })?;
     let proposal = detect(&files);
     let is_empty = proposal.definition == EnvironmentDefinition::default();
+    let model = args.model.as_ref().map(|model| ModelChoice {
+        provider: model.provider.to_string(),
+        model: model.model.to_string(),
+        fallback: Vec::new(),
+        auxiliary: Vec::new(),
+    });
     let found = FirstContract {
+        title: args.title.as_deref(),
+        brief: args.brief.as_deref(),
+        model: model.as_ref(),
         allowed_paths: &proposal.allowed_paths,
         verify: &proposal.verify,
         environment: (!is_empty).then_some(&proposal.definition),
     };
     let target = Target::Repo { repo, base: None };
-    write_new(&file, &first_contract(&id, &target, &found), &otherwise)?;
+    write_new(&file, &first_contract(&args.id, &target, &found), &otherwise)?;
     if !screen.is_json() {
         for reason in &proposal.reasons {
             screen.line(format_args!("found: {}", safe_line(reason)));
@@ -51,5 +59,13 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
             screen.line(format_args!("look at: {}", safe_line(question)));
         }
     }
-    written(&file, "commit it, since a run needs a clean tree, ", screen)
+    let shown = file.display();
+    let fill_in = match (&args.title, &args.brief) {
+        (Some(_), Some(_)) => "read it and commit it",
+        _ => "write the title and the task into it, and commit it",
+    };
+    let next_step = format!(
+        "{fill_in}: a run needs a clean tree. `herma run {shown} --dry-run` then builds the environment and runs the tests on the base"
+    );
+    written(&file, next_step, screen)
 }

@@ -2,12 +2,18 @@
 
 use std::fmt::Write as _;
 
-use super::fields::{ContractId, Target};
+use super::fields::{ContractId, ModelChoice, Target};
 use crate::environment::{EnvironmentDefinition, History, SetupOn};
 
-/// The parts of a first contract that were found by looking at the repository.
+/// The parts of a first contract that were found by looking at the repository, or that a person has given.
 #[derive(Clone, Debug, Default)]
 pub struct FirstContract<'a> {
+    /// The task in one line.
+    pub title: Option<&'a str>,
+    /// The task in full.
+    pub brief: Option<&'a str>,
+    /// The model.
+    pub model: Option<&'a ModelChoice>,
     /// The paths that may change; examples if there are none.
     pub allowed_paths: &'a [String],
     /// The commands that run the tests; an example if there are none.
@@ -39,21 +45,35 @@ pub fn first_contract(id: &ContractId, target: &Target, found: &FirstContract<'_
     let allowed_paths = listed(found.allowed_paths, "[\"src/**\"]");
     let verify = listed(found.verify, "[\"sh test.sh\"]");
     let environment = found.environment.map(environment).unwrap_or_default();
+    let title = found.title.map_or_else(|| "say in one line what is wrong".to_owned(), quoted);
+    let brief = found.brief.unwrap_or(
+        "Say what the agent should do, as you would say it to a colleague who has never seen the code.",
+    );
+    // A reader of a brief knows what to look for.
+    let success = match found.brief {
+        None => "success: [say what a reader of the result should find]\n",
+        Some(_) => "",
+    };
+    let model = found.model.map(|model| {
+        format!("model: {{ provider: {}, model: {} }}\n", quoted(&model.provider), quoted(&model.model))
+    });
+    let model = model.unwrap_or_default();
     format!(
         "---\n\
          id: {id}\n\
-         title: say in one line what is wrong\n\
+         title: {title}\n\
          target: {target}\n\
          stage: {stage}\n\
          allowed_paths: {allowed_paths:<17} # gitignore-style; deny wins over allow\n\
          forbidden_paths: []              # added to the built-in list (docs/contract.md)\n\
          verify: {verify:<24} # must exit with 0 on a fresh checkout with the patch\n\
          {environment}\
-         success: [say what a reader of the result should find]\n\
+         {success}\
          risk: low\n\
+         {model}\
          limits: {{ total: 20m, startup: 60s, idle: 5m }}\n\
          ---\n\
-         Say what the agent should do, as you would say it to a colleague who has never seen the code.\n"
+         {brief}\n"
     )
 }
 

@@ -2,6 +2,7 @@
 
 use std::os::unix::fs::PermissionsExt as _;
 
+use herma_core::Contract;
 use serde_json::Value;
 
 use crate::kit::{Ended, Herma, Repository, contract_text};
@@ -340,7 +341,7 @@ fn init_writes_a_first_contract_once() {
     Repository::of_fixture(&herma, "string-slugify");
     let json = herma.json(&["init", "repo", "--json"]);
     assert_schema(&json, "written");
-    assert!(json["next_step"].as_str().unwrap().contains("commit it, since"), "{json:#}");
+    assert!(json["next_step"].as_str().unwrap().contains("commit it: a run needs a clean tree"), "{json:#}");
     let file = herma.at("repo/.herma/contracts/first.md");
     let text = std::fs::read_to_string(&file).unwrap();
     assert_eq!(herma.json(&["contract", "check", json["file"].as_str().unwrap(), "--json"])["stage"], 3);
@@ -349,10 +350,17 @@ fn init_writes_a_first_contract_once() {
     assert_eq!(again.code, Some(2), "{again:#?}");
     assert_eq!(std::fs::read_to_string(&file).unwrap(), format!("{text}more\n"));
     // The recommended command works.
-    let another = "herma contract new ID --repo ../.. --output repo/.herma/contracts/ID.md";
-    assert!(again.stderr.contains(another), "{again:#?}");
-    let words: Vec<&str> = another.split(' ').skip(1).map(|w| if w == "ID" { "second" } else { w }).collect();
-    assert_eq!(herma.run(&words).code, Some(0));
+    assert!(again.stderr.contains("`herma init repo --id NAME`"), "{again:#?}");
+    let model = ["--model", "anthropic/claude-sonnet-4-5"];
+    let task =
+        ["--title", "the \"slug\" is wrong: see #7", "--brief", "Remove the dash.\n\n---\nAt the end."];
+    herma.json(&[&["init", "repo", "--id", "second", "--json"], &task[..], &model].concat());
+    let second = std::fs::read(herma.at("repo/.herma/contracts/second.md")).unwrap();
+    let contract = Contract::parse(&second).unwrap();
+    assert_eq!(contract.terms.title, task[1]);
+    assert_eq!(contract.brief.trim_end(), task[3]);
+    let chosen = contract.terms.model.unwrap();
+    assert_eq!(format!("{}/{}", chosen.provider, chosen.model), model[1]);
 }
 
 #[test]
