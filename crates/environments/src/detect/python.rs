@@ -13,9 +13,6 @@ use super::{Part, RepositoryFiles};
 const MANIFESTS: [&str; 4] = ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"];
 /// Where wheels are kept between fetch and setup.
 const WHEELS: &str = "\"$HOME/wheels\"";
-/// Installs the project without its dependencies, which are there.
-const INSTALL_PROJECT: &str =
-    "\"$HOME/.venv/bin/python\" -m pip install --quiet --no-index --find-links WHEELS --no-deps --editable .";
 
 pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     let manifest = files.first(&MANIFESTS)?;
@@ -54,7 +51,7 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     if is_compiled {
         part.tools.push("gcc".to_owned());
         part.cache.extend(["**/*.so", "build"].map(ToOwned::to_owned));
-        part.verify.push(INSTALL_PROJECT.replace("WHEELS", WHEELS));
+        part.verify.push(install_project(files));
         part.reasons.push(
             "it has a compiled extension, which setup builds with gcc, and verification again from the result"
                 .to_owned(),
@@ -71,7 +68,8 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
         part.questions.push("no Python test was found".to_owned());
     } else if requirements.uses_pytest {
         part.verify.push("python -m pytest -q".to_owned());
-        part.reasons.push(format!("`{}` is a test for pytest", tests.first().copied().unwrap_or_default()));
+        let example = tests.iter().copied().find(|path| is_test_module(path)).or(tests.first().copied());
+        part.reasons.push(format!("`{}` is a test for pytest", example.unwrap_or_default()));
     } else {
         part.verify.push("python -m unittest discover".to_owned());
         part.reasons.push("its tests use unittest".to_owned());
@@ -79,9 +77,12 @@ pub(super) fn detect(files: &RepositoryFiles) -> Option<Part> {
     Some(part)
 }
 
-/// Installs the project. A source distribution has its metadata among its files, and setuptools writes it anew: it is put back.
+/// Installs the project without its dependencies, which are there. A source distribution has its metadata among its files, and setuptools
+/// writes it anew: it is put back.
 fn install_project(files: &RepositoryFiles) -> String {
-    let install = INSTALL_PROJECT.replace("WHEELS", WHEELS);
+    let install = format!(
+        "\"$HOME/.venv/bin/python\" -m pip install --quiet --no-index --find-links {WHEELS} --no-deps --editable ."
+    );
     let mut dirs: Vec<&str> =
         files.paths().filter_map(|path| Some(path.split_once(".egg-info/")?.0)).collect();
     dirs.dedup();
@@ -113,9 +114,14 @@ fn python_tool(files: &RepositoryFiles) -> String {
 }
 
 fn is_test(path: &str) -> bool {
+    let is_below = path.starts_with("tests/") || path.starts_with("test/");
+    is_test_module(path) || (has_extension(path, &["py"]) && is_below)
+}
+
+/// Whether pytest collects a file by its name.
+fn is_test_module(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let is_named = name.starts_with("test_") || name.ends_with("_test.py");
-    has_extension(name, &["py"]) && (is_named || path.starts_with("tests/") || path.starts_with("test/"))
+    has_extension(name, &["py"]) && (name.starts_with("test_") || name.ends_with("_test.py"))
 }
 
 /// The directories at the root that are packages.
