@@ -9,46 +9,9 @@ use herma_harness::OperatorSettings;
 use herma_router::config::Config;
 use herma_scripted::Scripted;
 
-use crate::pages::{self, Page};
+use crate::console::Block;
+use crate::pages;
 use crate::transcripts::check_shell;
-
-/// A fenced block.
-pub(crate) struct Block {
-    /// The first word after the fence.
-    pub(crate) language: String,
-    /// The file that the reader writes, from `file=NAME` after the language.
-    pub(crate) file: Option<String>,
-    /// The line of the opening fence.
-    pub(crate) line: usize,
-    /// The content.
-    pub(crate) text: String,
-}
-
-impl Page {
-    /// The page's fenced blocks, in order.
-    pub(crate) fn blocks(&self) -> Vec<Block> {
-        let mut blocks = Vec::new();
-        let mut open: Option<Block> = None;
-        for (at, line) in self.text.lines().enumerate() {
-            match (line.strip_prefix("```"), &mut open) {
-                (Some(_), Some(_)) => blocks.extend(open.take()),
-                (Some(info), None) => {
-                    let mut words = info.split_whitespace();
-                    let language = words.next().unwrap_or_default().to_owned();
-                    let file = words.find_map(|word| word.strip_prefix("file=")).map(str::to_owned);
-                    open = Some(Block { language, file, line: at + 1, text: String::new() });
-                }
-                (None, Some(block)) => {
-                    block.text.push_str(line);
-                    block.text.push('\n');
-                }
-                (None, None) => {}
-            }
-        }
-        assert!(open.is_none(), "{}: a fence is not closed", self.path);
-        blocks
-    }
-}
 
 #[test]
 fn every_block_is_of_a_kind_that_is_checked() {

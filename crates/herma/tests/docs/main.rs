@@ -9,6 +9,7 @@
 mod blockers;
 mod blocks;
 mod cli;
+mod console;
 mod contract;
 mod engines;
 mod escape;

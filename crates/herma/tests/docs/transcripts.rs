@@ -1,19 +1,15 @@
 //! Runs every command of every page and compares what it prints with what the page shows.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::blocks::Block;
-use crate::filters::{Filters, matches, shown_places};
+use crate::console::{Shown, run_command, shown};
+use crate::filters::Filters;
 use crate::pages::{self, Page};
 
-/// One command of a page with what the page says that it prints.
-struct Shown {
-    line: usize,
-    command: String,
-    output: Vec<String>,
-    exit: i32,
-}
+/// The pages whose commands need a real agent and the registries: the tests of the real agents run them.
+const WITH_REAL_AGENT: &str = "docs/ecosystems/";
 
 #[test]
 fn every_command_prints_what_its_page_shows() {
@@ -47,7 +43,7 @@ fn the_readme_shows_both_commands_and_a_whole_run() {
 /// The problem of the page's first command whose output differs from the page; its later ones build on it.
 fn check_page(page: &Page, programs: &Programs) -> Option<String> {
     let blocks = page.blocks();
-    if blocks.iter().all(|block| block.language != "console") {
+    if page.path.starts_with(WITH_REAL_AGENT) || blocks.iter().all(|block| block.language != "console") {
         return None;
     }
     if blocks.iter().any(|block| block.text.contains("herma-stub")) && !programs.has_stub {
@@ -66,29 +62,6 @@ fn check_page(page: &Page, programs: &Programs) -> Option<String> {
         }
     }
     None
-}
-
-/// The commands of a block. A line `$ COMMAND` starts one; the last line of its output can be `[exit CODE]`.
-fn shown(block: &Block) -> Vec<Shown> {
-    let mut all: Vec<Shown> = Vec::new();
-    if block.language != "console" {
-        return all;
-    }
-    for (at, line) in block.text.lines().enumerate() {
-        let exit = line.strip_prefix("[exit ").and_then(|rest| rest.strip_suffix(']')?.parse().ok());
-        match (line.strip_prefix("$ "), exit, all.last_mut()) {
-            (Some(command), ..) => all.push(Shown {
-                line: block.line + at + 1,
-                command: command.to_owned(),
-                output: Vec::new(),
-                exit: 0,
-            }),
-            (None, Some(code), Some(last)) => last.exit = code,
-            (None, None, Some(last)) => last.output.push(line.to_owned()),
-            (None, _, None) => panic!("line {}: output before the first command", block.line + at + 1),
-        }
-    }
-    all
 }
 
 /// The programs that pages run, as they were when the test began: a proof is bound to every byte of them.
@@ -140,46 +113,12 @@ impl Ground {
         }
         // It is this very binary that `cargo run` would build and start, so it is not built a second time.
         let command = shown.command.replace("cargo run --release --", "herma");
-        let (output, exit) = self.run(&command);
-        let output = shown_places(&output, self.root.path());
-        let lines: Vec<String> = output.lines().map(|line| filters.line(line)).collect();
-        let page: Vec<String> = shown.output.iter().map(|line| filters.line(line)).collect();
-        let page: Vec<String> = trim(page);
-        if exit != shown.exit || !matches(&page, &trim(lines)) {
-            return Err(format!("the page says exit {}; it was {exit} with\n{output}", shown.exit));
-        }
-        Ok(())
+        let home = self.home();
+        let variables =
+            [(OsStr::new("PATH"), OsStr::new(&self.path)), (OsStr::new("HOME"), home.as_os_str())];
+        let ended = run_command(&command, &self.work(), variables);
+        shown.check(ended, self.root.path(), filters)
     }
-
-    #[allow(clippy::disallowed_types, reason = "the test is the person at the keyboard, outside of herma")]
-    fn run(&self, command: &str) -> (String, i32) {
-        use std::os::unix::process::ExitStatusExt as _;
-        let output = std::process::Command::new("sh")
-            .args(["-c", &format!("exec 2>&1 </dev/null\n{command}")])
-            .current_dir(self.work())
-            .env_clear()
-            .env("PATH", &self.path)
-            .env("HOME", self.home())
-            .env("LC_ALL", "C.UTF-8")
-            .env("GIT_CONFIG_NOSYSTEM", "1")
-            .env("GIT_AUTHOR_NAME", "you")
-            .env("GIT_AUTHOR_EMAIL", "you@example.org")
-            .env("GIT_COMMITTER_NAME", "you")
-            .env("GIT_COMMITTER_EMAIL", "you@example.org")
-            .output()
-            .unwrap();
-        // A shell may let its last command take its place, and then the signal is its own.
-        let exit = output.status.code().or_else(|| Some(128 + output.status.signal()?)).unwrap();
-        (String::from_utf8_lossy(&output.stdout).into_owned(), exit)
-    }
-}
-
-/// Without empty lines at the end: a page often has one before its next command.
-fn trim(mut lines: Vec<String>) -> Vec<String> {
-    while lines.last().is_some_and(String::is_empty) {
-        lines.pop();
-    }
-    lines
 }
 
 /// Whether a script that a page shows is sound shell.

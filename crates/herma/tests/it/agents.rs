@@ -10,6 +10,7 @@ mod governing;
 mod home;
 mod hook_cost;
 mod overhead;
+mod projects;
 mod resuming;
 mod rows;
 mod transcribing;
@@ -50,7 +51,10 @@ fn codex_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
 
 #[test]
 fn claude_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
-    to_the_top(claude::NAME, &claude::PACKAGE, |at| at % 2 == 1);
+    in_one_home(claude::NAME, &claude::PACKAGE, |herma| {
+        the_ladder(herma, claude::NAME, |at| at % 2 == 1);
+        projects::quick_pages_and_a_landing(herma, claude::NAME);
+    });
 }
 
 #[test]
@@ -95,16 +99,18 @@ fn every_stage_and_every_row_holds_for_hermes() {
 
 /// Every stage of the ladder, and these rows.
 fn to_the_top(engine: &str, package: &Package, which: impl Fn(usize) -> bool) {
-    in_one_home(engine, package, |herma| {
-        climbing::proves_five_stages(herma, engine);
-        herma.with_rehearsal();
-        let mut wrong = Vec::new();
-        for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
-            wrong.extend(row.differs(&play(herma, engine, row)));
-        }
-        assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
-        climbing::lands_and_is_a_candidate(herma, engine);
-    });
+    in_one_home(engine, package, |herma| the_ladder(herma, engine, &which));
+}
+
+fn the_ladder(herma: &Herma, engine: &str, which: impl Fn(usize) -> bool) {
+    climbing::proves_five_stages(herma, engine);
+    herma.with_rehearsal();
+    let mut wrong = Vec::new();
+    for (_, row) in ROWS.iter().enumerate().filter(|(at, _)| which(*at)) {
+        wrong.extend(row.differs(&play(herma, engine, row)));
+    }
+    assert!(wrong.is_empty(), "{engine}:\n{}", wrong.join("\n"));
+    climbing::lands_and_is_a_candidate(herma, engine);
 }
 
 /// The first three stages, and no row.

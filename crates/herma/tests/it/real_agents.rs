@@ -11,4 +11,10 @@
 )]
 
 mod agents;
+#[path = "../docs/console.rs"]
+mod console;
+#[path = "../docs/filters.rs"]
+mod filters;
 mod kit;
+#[path = "../docs/pages.rs"]
+mod pages;

@@ -89,7 +89,7 @@ impl Herma {
     }
 
     /// Another herma with the same home, to give other variables to.
-    fn twin(&self) -> Self {
+    pub(crate) fn twin(&self) -> Self {
         Self {
             dir: Rc::clone(&self.dir),
             home: self.home.clone(),
