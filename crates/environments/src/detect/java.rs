@@ -92,7 +92,8 @@ fn stub(files: &RepositoryFiles, pom: &str) -> Option<String> {
     let profiles: Vec<&str> = files.below(&sources).filter(is_profile).collect();
     dirs.extend(profiles.iter().filter_map(|path| Some(path.rsplit_once('/')?.0.to_owned())));
     let dirs = quoted_all(dirs.iter().map(String::as_str));
-    let profiles: String = profiles.iter().map(|path| format!(" && : > {}", quoted(path))).collect();
+    let profiles: Vec<String> = profiles.iter().map(|path| format!(" && : > {}", quoted(path))).collect();
+    let profiles = profiles.concat();
     let content = format!("public class {STUB} {{ @{annotation} public void empty() {{}} }}");
     Some(format!("mkdir -p {dirs}{profiles} && echo {} > {}/{STUB}.java", quoted(&content), quoted(&dir)))
 }
