@@ -37,7 +37,7 @@ fn every_project_is_changed_by_a_real_agent_and_passes_its_own_tests() {
     assert_eq!(proven.code, Some(0), "{proven:#?}");
     let herma = with_projects(&herma);
     let mut wrong = Vec::new();
-    for project in PROJECTS {
+    for project in chosen() {
         let run = std::panic::AssertUnwindSafe(|| match project.page {
             Some(page) => pages::plays(&herma, page, project),
             None => play(&herma, project),
@@ -47,6 +47,15 @@ fn every_project_is_changed_by_a_real_agent_and_passes_its_own_tests() {
         }
     }
     assert!(wrong.is_empty(), "{wrong:?}");
+}
+
+/// The projects that the variable `PROJECTS` names, or all.
+#[allow(clippy::disallowed_methods, reason = "the variable is for the person who runs the tests")]
+fn chosen() -> Vec<&'static Project> {
+    match std::env::var("PROJECTS") {
+        Ok(names) => names.split_whitespace().map(table::named).collect(),
+        Err(_) => PROJECTS.iter().collect(),
+    }
 }
 
 /// The same for the projects of two pages, and one more lands what the agent did. The engine has proven five stages.
@@ -128,7 +137,8 @@ fn check(project: &Project, finished: &Finished, root: &Path, took: Duration) {
     assert!(!report.verify_before.is_empty() && report.verify_before.len() == report.verification.len());
     let record: EnvironmentRecord = serde_json::from_str(&finished.bundle.text("environment.json")).unwrap();
     let decisions: usize = record.layers.iter().map(|layer| layer.egress.len()).sum();
-    assert_eq!(decisions > 0, project.needs_packages, "{record:#?}");
+    // Cargo fetches optional packages too, which no test needs.
+    assert!(decisions > 0 || !project.needs_packages, "{record:#?}");
     // The commands run again with the tests as they were, if the agent added some: they count once.
     let log = finished.bundle.text("test.log");
     let first = format!("$ {}\n", report.verification[0].command);

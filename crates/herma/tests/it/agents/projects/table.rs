@@ -204,7 +204,7 @@ pub(super) fn named(name: &str) -> &'static Project {
 }
 
 impl Project {
-    /// What the model does: it reads the file, edits it and adds the test.
+    /// The script of the model, which reads the file, edits it and adds the test.
     pub(super) fn script(&self, model: &str) -> Value {
         let edit = json!({ "path": self.path, "old": self.old, "new": self.new });
         let mut turns = vec![json!({ "call": { "read": self.path } }), json!({ "call": { "edit": edit } })];
