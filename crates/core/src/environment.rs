@@ -16,8 +16,8 @@ pub(crate) use parse::DefinitionPositions;
 pub use parse::{BadEnvironment, DefinitionRules, MAX_BYTES};
 pub use record::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
-    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse, RegistryDecision,
-    ToolRecord,
+    HistoryRecord, InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse,
+    RegistryDecision, ToolRecord,
 };
 
 use crate::digest::Digest;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use herma_core::environment::EnvironmentDefinition;
 use herma_core::{Clock, RunId};
 use herma_destination::{Destination, Limits, Mount};
-use herma_git::{GitDir, TreeEntry};
+use herma_git::{CheckoutRepository, GitDir, TreeEntry};
 
 pub use error::{BuildError, CommandFailure, FailureReason};
 
@@ -54,6 +54,8 @@ pub struct BaseTree<'a> {
     pub tree: &'a str,
     /// Its entries.
     pub entries: &'a [TreeEntry],
+    /// The git repository that a checkout of it gets, where the definition gives it some history.
+    pub repository: Option<CheckoutRepository<'a>>,
 }
 
 /// A step of a build, for a person who waits.
@@ -223,6 +225,7 @@ impl Builder<'_> {
             destination: self.destination_name,
             architecture: std::env::consts::ARCH,
         })?;
-        Ok((fetch, setup_key(fetch, plan.definition.setup_on, base.tree)?))
+        let history = base.repository.map(|repository| repository.digest());
+        Ok((fetch, setup_key(fetch, plan.definition.setup_on, base.tree, history)?))
     }
 }

@@ -103,6 +103,8 @@ struct SetupKey<'a> {
     schema: &'static str,
     fetch: LayerKey,
     base_tree: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    history: Option<Digest>,
 }
 
 /// The key of the fetch layer, which every tree with these inputs shares.
@@ -126,10 +128,16 @@ pub fn fetch_key(parts: &KeyParts<'_>) -> Result<LayerKey, serde_json::Error> {
 }
 
 /// The key of the setup layer. Setup runs code of the base, so that only the same tree shares it, unless it ran on the inputs
-/// alone.
-pub fn setup_key(fetch: LayerKey, on: SetupOn, base_tree: &str) -> Result<LayerKey, serde_json::Error> {
-    let base_tree = (on == SetupOn::Base).then_some(base_tree);
-    digest(&SetupKey { schema: "herma.environment-setup/v1", fetch, base_tree })
+/// alone. `history` is the digest of the git history that it sees.
+pub fn setup_key(
+    fetch: LayerKey,
+    on: SetupOn,
+    base_tree: &str,
+    history: Option<Digest>,
+) -> Result<LayerKey, serde_json::Error> {
+    let sees_base = on == SetupOn::Base;
+    let (base_tree, history) = (sees_base.then_some(base_tree), history.filter(|_| sees_base));
+    digest(&SetupKey { schema: "herma.environment-setup/v1", fetch, base_tree, history })
 }
 
 fn digest(parts: &impl Serialize) -> Result<LayerKey, serde_json::Error> {

@@ -1,4 +1,5 @@
-//! The agent's own repository: one parentless commit, no remotes, no hooks, no alternates, nothing shared.
+//! The agent's own repository: one parentless commit, or the history that the contract gives it; no remotes, no hooks, no
+//! alternates, nothing shared.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -7,6 +8,7 @@ use herma_core::{Digest, RepoPath};
 
 use crate::error::GitError;
 use crate::git_dir::{Baseline, GitDir, skeleton};
+use crate::history::BaseHistory;
 use crate::index::index;
 use crate::tree_entry::TreeEntry;
 use crate::walk::describe_below;
@@ -52,6 +54,15 @@ impl ControlFiles {
     }
 }
 
+/// The commit that an agent's repository has checked out.
+#[derive(Clone, Copy, Debug)]
+pub enum AgentHead<'a> {
+    /// One parentless commit.
+    Baseline(&'a Baseline),
+    /// The base commit with its history.
+    Base(&'a BaseHistory),
+}
+
 /// Makes `.git` in a workspace whose files are laid out, so that the agent can diff and commit as it is used to.
 ///
 /// The objects are copied into a pack of its own: a hard link or an alternate would let an agent write to, or read
@@ -59,7 +70,7 @@ impl ControlFiles {
 /// herma never reads back the agent's changes to this directory.
 pub fn make_agent_repository(
     git_dir: &GitDir,
-    baseline: &Baseline,
+    head: AgentHead<'_>,
     entries: &[TreeEntry],
     workspace: &Path,
     scratch_paths: &[&str],
@@ -67,20 +78,24 @@ pub fn make_agent_repository(
 ) -> Result<(), GitError> {
     let own = workspace.join(".git");
     skeleton(&own, git_dir.format(), false)?;
+    let commit = match head {
+        AgentHead::Baseline(baseline) => {
+            let args = ["pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset"];
+            let pack = own.join("objects/pack/pack");
+            let stdin = format!("{}\n", baseline.commit).into_bytes();
+            git_dir.git().call(git_dir.dir(), args).arg(&pack).stdin(stdin).checked()?;
+            &baseline.commit
+        }
+        AgentHead::Base(history) => {
+            history.write(&own)?;
+            history.commit()
+        }
+    };
     let exclude: String = scratch_paths.iter().flat_map(|path| [path, "\n"]).collect();
-    for (name, content) in [("refs/heads/main", format!("{}\n", baseline.commit)), ("info/exclude", exclude)]
-    {
+    for (name, content) in [("refs/heads/main", format!("{commit}\n")), ("info/exclude", exclude)] {
         let path = own.join(name);
         std::fs::write(&path, content).map_err(GitError::file("write", path))?;
     }
-    let pack = own.join("objects/pack/pack");
-    let args = ["pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset"];
-    git_dir
-        .git()
-        .call(git_dir.dir(), args)
-        .arg(&pack)
-        .stdin(format!("{}\n", baseline.commit).into_bytes())
-        .checked()?;
     let file = own.join("index");
     std::fs::write(&file, index(git_dir.format(), entries, hidden)).map_err(GitError::file("write", file))
 }

@@ -91,7 +91,8 @@ impl GitDir {
 
     /// Records `files` as one parentless commit.
     pub fn import(&self, files: &[NewFile<'_>]) -> Result<Baseline, GitError> {
-        let mut import = FastImport::start(self, "baseline", None)?;
+        let mut import =
+            FastImport::start(self, NewCommit { message: "baseline", parent: None, seconds: 0 })?;
         for file in files {
             import.modify(file.path, file.mode, file.content)?;
         }
@@ -134,7 +135,8 @@ impl GitDir {
         root: &Path,
         changes: &[ChangedFile],
     ) -> Result<ResultCommit, GitError> {
-        let mut import = FastImport::start(self, "result", Some(&baseline.commit))?;
+        let commit = NewCommit { message: "result", parent: Some(&baseline.commit), seconds: 0 };
+        let mut import = FastImport::start(self, commit)?;
         // Deletions first: a path may have been a file and be a directory now.
         for change in changes.iter().filter(|c| c.new.is_none()) {
             import.delete(&change.path)?;
@@ -142,6 +144,29 @@ impl GitDir {
         for change in changes {
             if let Some(new) = change.new.as_ref().filter(|new| new.mode != Mode::Submodule) {
                 import.modify(&change.path, new.mode, &read_entry(root, &change.path, new.mode)?)?;
+            }
+        }
+        let (commit, tree) = import.finish()?;
+        Ok(ResultCommit { commit, tree })
+    }
+
+    /// Creates a commit of changes on `parent`. Their contents are objects already.
+    pub(crate) fn commit_known<'a>(
+        &self,
+        parent: &str,
+        seconds: u64,
+        changes: impl IntoIterator<Item = &'a ChangedFile>,
+    ) -> Result<ResultCommit, GitError> {
+        let mut import =
+            FastImport::start(self, NewCommit { message: "checkout", parent: Some(parent), seconds })?;
+        let (new, deleted): (Vec<_>, Vec<_>) = changes.into_iter().partition(|change| change.new.is_some());
+        // Deletions first: a path may have been a file and be a directory now.
+        for change in deleted {
+            import.delete(&change.path)?;
+        }
+        for change in new {
+            if let Some(new) = &change.new {
+                import.modify_known(&change.path, new)?;
             }
         }
         let (commit, tree) = import.finish()?;
@@ -249,8 +274,16 @@ struct FastImport {
     format: ObjectFormat,
 }
 
+/// The head of an imported commit.
+struct NewCommit<'a> {
+    message: &'a str,
+    parent: Option<&'a str>,
+    seconds: u64,
+}
+
 impl FastImport {
-    fn start(git_dir: &GitDir, message: &str, parent: Option<&str>) -> Result<Self, GitError> {
+    fn start(git_dir: &GitDir, head: NewCommit<'_>) -> Result<Self, GitError> {
+        let NewCommit { message, parent, seconds } = head;
         let args = ["fast-import", "--quiet", "--done", "--date-format=raw", "--force"];
         let mut running = git_dir.git.call(&git_dir.dir, args).spawn()?;
         let stdin = running.take_stdin().ok_or_else(|| GitError::unexpected("fast-import", b"no stdin"))?;
@@ -263,7 +296,7 @@ impl FastImport {
         let length = message.len();
         let from = parent.map(|parent| format!("from {parent}\n")).unwrap_or_default();
         let head = format!(
-            "feature done\ncommit refs/herma/{message}\nmark :1\ncommitter herma <herma@herma.invalid> 0 +0000\n\
+            "feature done\ncommit refs/herma/{message}\nmark :1\ncommitter herma <herma@herma.invalid> {seconds} +0000\n\
              data {length}\n{message}\n{from}"
         );
         import.send(head.as_bytes())?;
@@ -275,6 +308,10 @@ impl FastImport {
         self.send(head.as_bytes())?;
         self.send(content)?;
         self.send(b"\n")
+    }
+
+    fn modify_known(&mut self, path: &RepoPath, entry: &Entry) -> Result<(), GitError> {
+        self.send(format!("M {} {} {}\n", entry.mode.as_str(), entry.id, quoted(path)).as_bytes())
     }
 
     fn delete(&mut self, path: &RepoPath) -> Result<(), GitError> {

@@ -123,6 +123,9 @@ fn verify_base(
     private_dir(&checkout)?;
     lay_out(&site.base.git_dir, &site.base.entries, &[&checkout])?;
     let checkout = CheckoutState::record(checkout, site.base.git_dir.format(), site.base.entries.clone());
+    if let Some(repository) = site.base.repository(None) {
+        repository.make(&site.base.entries, checkout.root())?;
+    }
     let mut prepared = Prepared::default();
     let deadline = Instant::now() + order.contract.terms.limits.total.duration();
     for (at, command) in order.contract.terms.verify.iter().enumerate() {

@@ -14,7 +14,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use herma_core::blocker::Blocker;
+use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::{BaseResult, EnvironmentUse, LayerBuildRecord, SetupOn};
 use herma_core::gate::{Finding, Gate};
 use herma_core::report::ChangedFile;
@@ -26,7 +26,7 @@ use herma_environments::inputs::select;
 use herma_environments::key::LayerKey;
 use herma_environments::layers::{LayerKind, LayerStore};
 use herma_environments::prepare::PreparedEnvironment;
-use herma_git::TreeEntry;
+use herma_git::{GitError, TreeEntry};
 use herma_home::remove_tree;
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::installation::Installation;
 use crate::journal::StepResult;
-use crate::tree_diff::BaseTree;
+use crate::tree_diff::{BaseTree, GivenHistory};
 
 /// The time that all commands of one layer may take.
 const BUILD_TIMEOUT: Duration = Duration::from_mins(30);
@@ -82,7 +82,11 @@ pub(crate) fn evaluate(
         return Ok(None);
     }
     let results = found.insert(EnvironmentResults::default());
-    let mut draft = RecordDraft::new(ctx)?;
+    let mut draft = RecordDraft::new(ctx, base)?;
+    if let GivenHistory::Unreadable(error) = &base.history {
+        findings.insert(Gate::Environment, Finding::Missing(no_history(error)));
+        return Ok(None);
+    }
     let mut environment = None;
     match &ready.environment {
         None => drop(findings.insert(Gate::Environment, no_environment())),
@@ -190,6 +194,16 @@ impl RunEnvironment {
     }
 }
 
+/// The history that the contract asks for cannot be had.
+pub(crate) fn no_history(error: &GitError) -> BlockerRecord {
+    BlockerRecord {
+        next_step:
+            "Fetch what is missing (`git fetch --refetch`, or `--unshallow`), or write `history: none`."
+                .to_owned(),
+        ..Blocker::EnvironmentFailed.because(format!("the history of the base cannot be read: {error}"))
+    }
+}
+
 fn no_environment() -> Finding {
     Finding::NotApplicable("the contract has no environment".to_owned())
 }
@@ -205,8 +219,7 @@ fn build(
     for notice in prepared.notices() {
         ctx.note(notice);
     }
-    let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
-    build_tree(ctx, ready, prepared, tree, layers)
+    build_tree(ctx, ready, prepared, base.to_build(), layers)
 }
 
 /// Builds the environment for a tree.

@@ -10,12 +10,13 @@ use herma_environments::build::{self, BuiltEnvironment};
 use herma_home::{RunDirs, remove_tree};
 
 use crate::effectful_gates::probe_alone;
-use crate::environment::{BuildFailure, BuildSite};
+use crate::environment::{BuildFailure, BuildSite, no_history};
 use crate::error::{OrderError, Stop};
 use crate::gates::{self, EnvironmentPlace};
 use crate::installation::Installation;
 use crate::order::Order;
-use crate::tree_diff::{BaseTree, base_tree};
+use crate::target::wanted_history;
+use crate::tree_diff::{BaseTree, GivenHistory, base_tree};
 
 /// The environment of a contract could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -82,7 +83,11 @@ pub(crate) fn with_environment<T>(
     let active = installation.home.activate(run_id).map_err(OrderError::home)?;
     let dirs = installation.home.run(run_id);
     dirs.create().map_err(OrderError::home)?;
-    let ended = base_tree(installation, &place.target, &dirs).map_err(stopped).and_then(|base| {
+    let ended = base_tree(installation, (&place.target, wanted_history(&order.contract)), &dirs);
+    let ended = ended.map_err(stopped).and_then(|base| {
+        if let GivenHistory::Unreadable(error) = &base.history {
+            return Err(EnvironmentError::Blocked(no_history(error)));
+        }
         let built = build(installation, order, (&place, &base), (run_id, &dirs), note)?;
         then(EnvironmentSite { run_id, dirs: &dirs, base: &base, place: &place, built })
     });
@@ -118,7 +123,6 @@ fn build(
     for notice in prepared.notices() {
         note(notice);
     }
-    let tree = build::BaseTree { git_dir: &base.git_dir, tree: &base.baseline.tree, entries: &base.entries };
     let site = BuildSite {
         installation,
         destination: place.destination.as_ref(),
@@ -129,7 +133,7 @@ fn build(
         is_cancelled: &|| installation.cancellation.is_cancelled(),
         note,
     };
-    match site.build(prepared, tree) {
+    match site.build(prepared, base.to_build()) {
         Ok(built) => Ok(Some(built)),
         Err(BuildFailure::Failed(error)) => Err(error.into()),
         Err(BuildFailure::Stopped(stop)) => Err(stopped(stop)),

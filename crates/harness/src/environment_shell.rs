@@ -87,6 +87,9 @@ fn job(site: &EnvironmentSite<'_>, order: &Order, command: ShellCommand) -> Resu
         std::fs::create_dir(dir)?;
     }
     lay_out(&site.base.git_dir, &site.base.entries, &[&checkout])?;
+    if let Some(repository) = site.base.repository(None) {
+        repository.make(&site.base.entries, &checkout)?;
+    }
     let mut overlays = Vec::new();
     if let Some((built, _)) = &site.built {
         let views = ViewMaker::of(built.top(), site.dirs, site.run_id, site.place.destination.as_ref())?;

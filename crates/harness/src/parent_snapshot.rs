@@ -9,7 +9,7 @@ use herma_git::{Baseline, GitDir, GitError, ObjectFormat, walk};
 
 use crate::installation::Installation;
 use crate::parent_run::ParentRun;
-use crate::tree_diff::{BaseTree, compare, expected_tree, take_refused_by_git};
+use crate::tree_diff::{BaseTree, GivenHistory, compare, expected_tree, take_refused_by_git};
 
 /// Where a git directory names those that it reads from.
 const ALTERNATES: &str = "objects/info/alternates";
@@ -43,7 +43,7 @@ pub(crate) fn baseline(
     if let Some(path) = found.too_deep.first() {
         return Err(unfit(&format!("`{}` in it holds a path that is too long", path.shortened())));
     }
-    let base_tree = BaseTree { git_dir, baseline: base, entries };
+    let base_tree = BaseTree { git_dir, baseline: base, entries, history: GivenHistory::None };
     let (mut changes, added) = compare(&base_tree, &found);
     let mut ignored = base_tree.git_dir.ignored(&parent.checkout, &base_tree.entries, &added)?;
     let is_scratch = |path: &&herma_core::RepoPath| {

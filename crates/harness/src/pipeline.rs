@@ -315,7 +315,10 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         // Nothing is fetched for a patch that fails anyway.
         let again = if verification::pointless(self.ctx, (collected, checked, actions)).is_none() {
             let entries = with_changes(base, &collected.changed_files);
-            let tree = BuildTree { git_dir: &base.git_dir, tree: &collected.result_tree, entries: &entries };
+            let top = base.commit_on_top(&collected.changed_files)?;
+            let repository = base.repository(top.as_ref());
+            let (git_dir, tree) = (&base.git_dir, &collected.result_tree);
+            let tree = BuildTree { git_dir, tree, entries: &entries, repository };
             environment.rebuild(self.ctx, ready, tree, &changed)?
         } else {
             Rebuild::Refused("the patch breaks other rules".to_owned())

@@ -8,6 +8,7 @@ use crate::environment::{EnvironmentResults, RunEnvironment};
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::services::{Services, ServicesStarted};
+use crate::target::wanted_history;
 use crate::tree_diff::{BaseTree, base_tree};
 use crate::workspace::{self, WorkspaceState};
 
@@ -39,7 +40,9 @@ impl<'r> Preparation<'r> {
         let ProbeStep { findings, services, started, probe, environment } = step;
         let (made, probed) = std::thread::scope(|scope| {
             // herma's own git directory is read from the target.
-            let base = scope.spawn(|| base_tree(ctx.installation, &ready.target, &ctx.dirs));
+            let base = scope.spawn(|| {
+                base_tree(ctx.installation, (&ready.target, wanted_history(ctx.contract)), &ctx.dirs)
+            });
             let arranged = effectful_gates::arrange(ctx, ready, judged, findings, (&mut *services, started))?;
             let (services, wanted) = (&*services, arranged.is_some());
             let made = scope.spawn(move || {

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use herma_core::admission::TargetAdmission;
 use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::{Risk, Target, Terms};
+use herma_core::environment::History;
 use herma_core::{Contract, Digest, Stage};
 use herma_fixtures::Fixture;
-use herma_git::{Baseline, GitDir, GitError, NotPlain, ObjectFormat, SourceRepo, SourceState, is_plain};
+use herma_git::{
+    BaseHistory, Baseline, GitDir, GitError, NotPlain, ObjectFormat, SourceRepo, SourceState, is_plain,
+};
 use herma_trust::{AdmissionFinding, import_fixture};
 
 use crate::installation::Installation;
@@ -158,6 +161,25 @@ impl FoundTarget {
             Self::Workspace(parent) => parent_snapshot::baseline(installation, git_dir, parent),
         }
     }
+
+    /// The history that checkouts of the baseline get; none if none is wanted.
+    pub(crate) fn history(
+        &self,
+        git_dir: &GitDir,
+        baseline: &Baseline,
+        wanted: History,
+    ) -> Result<Option<BaseHistory>, GitError> {
+        match self {
+            _ if wanted == History::None => Ok(None),
+            Self::Repo(repo) => repo.source.history(git_dir, wanted),
+            Self::Fixture(_) | Self::Workspace(_) => BaseHistory::of_baseline(git_dir, baseline).map(Some),
+        }
+    }
+}
+
+/// The history that a contract gives to checkouts.
+pub(crate) fn wanted_history(contract: &Contract) -> History {
+    contract.terms.environment.as_ref().map_or(History::None, |definition| definition.history)
 }
 
 fn not_critical(contract: &Contract) -> Result<(), BlockerRecord> {

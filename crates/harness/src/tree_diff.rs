@@ -3,8 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use herma_core::RepoPath;
+use herma_core::environment::History;
 use herma_core::report::{ChangedFile, Entry, Mode};
-use herma_git::{Baseline, GitDir, TreeEntry, WalkResult, tree_id};
+use herma_environments::build;
+use herma_git::{
+    BaseHistory, Baseline, CheckoutRepository, CommitOnBase, GitDir, GitError, TreeEntry, WalkResult, tree_id,
+};
 use herma_home::RunDirs;
 use herma_rules::names::is_dot_gitmodules;
 
@@ -17,17 +21,69 @@ pub(crate) struct BaseTree {
     pub(crate) git_dir: GitDir,
     pub(crate) baseline: Baseline,
     pub(crate) entries: Vec<TreeEntry>,
+    /// The history of its checkouts.
+    pub(crate) history: GivenHistory,
+}
+
+/// The history that workspaces and checkouts get.
+pub(crate) enum GivenHistory {
+    /// None.
+    None,
+    /// This one.
+    Of(Box<BaseHistory>),
+    /// The repository does not have it.
+    Unreadable(GitError),
+}
+
+impl BaseTree {
+    /// The history of its checkouts, where they have one.
+    pub(crate) fn history(&self) -> Option<&BaseHistory> {
+        match &self.history {
+            GivenHistory::Of(history) => Some(history),
+            GivenHistory::None | GivenHistory::Unreadable(_) => None,
+        }
+    }
+
+    /// The repository of a checkout of it; of a result, with a commit on top.
+    pub(crate) fn repository<'a>(&'a self, top: Option<&'a CommitOnBase>) -> Option<CheckoutRepository<'a>> {
+        self.history().map(|history| CheckoutRepository { history, top })
+    }
+
+    /// Its commit with these changes, where checkouts have a history.
+    pub(crate) fn commit_on_top<'a>(
+        &self,
+        changes: impl IntoIterator<Item = &'a ChangedFile>,
+    ) -> Result<Option<CommitOnBase>, GitError> {
+        let Some(history) = self.history() else { return Ok(None) };
+        history.commit_on_top(&self.git_dir, &self.baseline.tree, changes).map(Some)
+    }
+
+    /// The base as environments are built for it.
+    pub(crate) fn to_build(&self) -> build::BaseTree<'_> {
+        build::BaseTree {
+            git_dir: &self.git_dir,
+            tree: &self.baseline.tree,
+            entries: &self.entries,
+            repository: self.repository(None),
+        }
+    }
 }
 
 /// Makes herma's own git directory and lists the base tree.
 pub(crate) fn base_tree(
     installation: &Installation,
-    target: &FoundTarget,
+    (target, history): (&FoundTarget, History),
     dirs: &RunDirs,
 ) -> Result<BaseTree, Stop> {
     let (git_dir, baseline) = target.baseline(installation, &dirs.git())?;
     let entries = git_dir.entries(&baseline.tree)?;
-    Ok(BaseTree { git_dir, baseline, entries })
+    let history = match target.history(&git_dir, &baseline, history) {
+        Ok(None) => GivenHistory::None,
+        Ok(Some(history)) => GivenHistory::Of(Box::new(history)),
+        Err(full) if full.is_write_failure() => return Err(full.into()),
+        Err(error) => GivenHistory::Unreadable(error),
+    };
+    Ok(BaseTree { git_dir, baseline, entries, history })
 }
 
 /// The differences from the baseline, and the new paths.

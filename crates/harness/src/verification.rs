@@ -1,6 +1,7 @@
 //! Runs the verification commands on a fresh checkout with the patch, in a fresh destination without the engine.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -11,7 +12,7 @@ use herma_core::event::VerificationCompleted;
 use herma_core::report::{ChangedFile, Verification, VerificationStatus};
 use herma_destination::{Destination, Job, Prepared, StartError};
 use herma_evidence::{Redactor, layout};
-use herma_git::{CheckoutState, copy_changes, lay_out};
+use herma_git::{CheckoutState, CommitOnBase, TreeEntry, copy_changes, lay_out};
 use serde::{Deserialize, Serialize};
 
 use crate::checks::Checked;
@@ -142,13 +143,33 @@ pub(crate) fn verify(
 fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutState, Option<View>), Stop> {
     let (root, changes, base) = (ctx.dirs.verification(), &result.collected.changed_files, result.base);
     copy_changes(&ctx.dirs.workspace(), base.git_dir.format(), changes, &root)?;
-    let state = CheckoutState::record(root, base.git_dir.format(), with_changes(base, changes));
+    let tree = with_changes(base, changes);
+    if let Some(top) = base.commit_on_top(changes)? {
+        if top.tree != result.collected.result_tree {
+            return Err(Stop::internal("the commit of the checkout is not the tree that was collected"));
+        }
+        make_repository(base, &top, (&tree, &root))?;
+    }
+    let state = CheckoutState::record(root, base.git_dir.format(), tree);
     ctx.check_cancelled()?;
     // Tracked files are never replaced.
     let write =
         |environment: &RunEnvironment| environment.write_view(&ctx.dirs.verification_home(), state.root());
     let view = result.environment.map(write).transpose()?;
     Ok((state, view))
+}
+
+/// Gives a checkout the history that the contract asks for, with the result as one commit on top: commands that want a clean
+/// work tree find one. herma runs no git there.
+fn make_repository(
+    base: &BaseTree,
+    top: &CommitOnBase,
+    (tree, root): (&[TreeEntry], &Path),
+) -> Result<(), Stop> {
+    match base.repository(Some(top)) {
+        Some(repository) => Ok(repository.make(tree, root)?),
+        None => Ok(()),
+    }
 }
 
 /// The result with the tests, and the files that decide on them, of the baseline: in a checkout of its own, because the engine's
@@ -160,9 +181,13 @@ fn with_old_tests(
     let Verifiable { base, collected, .. } = result;
     let reverted = collected.changed_tests.iter().chain(&collected.changed_verification_files).collect();
     let changes = besides(&collected.changed_files, &reverted);
+    let top = base.commit_on_top(changes.iter().copied())?;
     let (root, tree) = (ctx.dirs.old_tests(), with_changes(base, changes));
     std::fs::create_dir(&root)?;
     lay_out(&base.git_dir, &tree, &[&root])?;
+    if let Some(top) = &top {
+        make_repository(base, top, (&tree, &root))?;
+    }
     let state = CheckoutState::record(root, base.git_dir.format(), tree);
     let write = |environment: &RunEnvironment| {
         let home = ctx.dirs.old_tests_home();

@@ -1,4 +1,4 @@
-//! The workspace: one parentless commit of the base tree, sharing nothing with the target. It is made while the gates with
+//! The workspace: the base tree in one parentless commit or with its history, sharing nothing with the target. It is made while the gates with
 //! effects are evaluated, and taken into use once the decision is made.
 
 use std::fs::DirBuilder;
@@ -10,7 +10,7 @@ use herma_core::event::{EngineGateBlocked, ResumedSession, WorkspacePrepared};
 use herma_core::report::Mode;
 use herma_core::{Fault, Gate, Stage};
 use herma_engines::Engine;
-use herma_git::{ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
+use herma_git::{AgentHead, ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
@@ -98,7 +98,8 @@ fn make_for<'a>(
     ready: &'a Ready,
     base: &BaseTree,
 ) -> Result<WorkspaceState<'a>, Stop> {
-    let BaseTree { git_dir, baseline, entries } = base;
+    let BaseTree { git_dir, baseline, entries, .. } = base;
+    let head = base.history().map_or(AgentHead::Baseline(baseline), AgentHead::Base);
     let (workspace, engine_dir, fresh) = (ctx.dirs.workspace(), ctx.dirs.engine(), ctx.dirs.verification());
     let homes = [ctx.dirs.home(), ctx.dirs.verification_home()];
     let homes = homes.iter().filter(|_| ctx.contract.terms.environment.is_some());
@@ -137,7 +138,7 @@ fn make_for<'a>(
                 lay_out(git_dir, entries, &[&fresh]).and_then(|()| lay_out(git_dir, start, &[&workspace]))
             }
         });
-        let repository = make_agent_repository(git_dir, baseline, entries, &workspace, scratch, &hidden);
+        let repository = make_agent_repository(git_dir, head, entries, &workspace, scratch, &hidden);
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
         repository.map_err(Stop::from)
     })?;

@@ -90,6 +90,9 @@ pub struct EnvironmentRecord {
     pub definition: Option<EnvironmentDefinition>,
     /// Its digest.
     pub definition_digest: Option<Digest>,
+    /// The git history that the workspace and the checkouts had, where the definition gives them some.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryRecord>,
     /// The layers: fetch first, then setup.
     pub layers: Vec<LayerBuildRecord>,
     /// Why it could not be built.
@@ -100,6 +103,20 @@ pub struct EnvironmentRecord {
     /// The environment that was built again for the patch, where the contract permits it and the patch changes an input.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rebuilt: Option<RebuildRecord>,
+}
+
+/// The git history of the base, as workspaces and checkouts have it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HistoryRecord {
+    /// The base commit, with which it ends.
+    pub commit: String,
+    /// Whether it begins later than the repository: by the definition, or because the repository is a shallow clone.
+    pub is_shallow: bool,
+    /// The number of tags that point into it.
+    pub tags: usize,
+    /// The digest over commit, depth and tags.
+    pub digest: Digest,
 }
 
 /// An environment that was built again for a patch.

@@ -63,8 +63,8 @@ pub(super) fn capture(
     Ok(left_out)
 }
 
-/// Every file and link below a directory, without following links. Sockets, pipes and devices are passed over. Directories become
-/// writable, so that files can be moved out of them.
+/// Every file and link below a directory, without following links. Sockets, pipes and devices are passed over, and so is the
+/// checkout's own `.git`. Directories become writable, so that files can be moved out of them.
 fn list(root: &Path, limits: &TreeLimits<'_>) -> Result<Vec<RepoPath>, TreeError> {
     let mut counter = TreeCounter::new(*limits);
     let mut found = Vec::new();
@@ -75,6 +75,9 @@ fn list(root: &Path, limits: &TreeLimits<'_>) -> Result<Vec<RepoPath>, TreeError
             let entry = entry?;
             let (path, kind) = (entry.path(), entry.file_type()?);
             let below = path.strip_prefix(root).map_err(io::Error::other)?;
+            if below == Path::new(".git") {
+                continue;
+            }
             counter.add_entry(|| Path::new("checkout").join(below))?;
             if kind.is_dir() {
                 pending.push(path);

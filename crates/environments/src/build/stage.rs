@@ -83,6 +83,9 @@ impl Stage<'_> {
         lay_out(self.base.git_dir, entries, &[&work])?;
         let checkout = CheckoutState::record(work, self.base.git_dir.format(), entries.to_vec());
         fetch.write_view_within(&build.home(), checkout.root(), &self.limits())?;
+        if let (SetupOn::Base, Some(repository)) = (self.plan.definition.setup_on, self.base.repository) {
+            repository.make(entries, checkout.root())?;
+        }
         let paths = JobPaths::new(checkout.root().to_owned()).with_home(build.home());
         let commands =
             self.commands(&build, LayerKind::Setup, &self.plan.definition.setup, &paths, Phase::Offline)?;

@@ -19,6 +19,9 @@ pub struct PreflightKey<'a> {
     pub environment: Option<LayerKey>,
     /// The base tree.
     pub base_tree: &'a str,
+    /// The digest of the git history that they see.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub history: Option<Digest>,
     /// The commands.
     pub commands: &'a [String],
     /// The destination.

@@ -60,7 +60,7 @@ impl Repository {
     }
 
     pub(crate) fn base(&self) -> BaseTree<'_> {
-        BaseTree { git_dir: &self.git_dir, tree: &self.tree, entries: &self.entries }
+        BaseTree { git_dir: &self.git_dir, tree: &self.tree, entries: &self.entries, repository: None }
     }
 }
 

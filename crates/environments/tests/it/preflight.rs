@@ -1,5 +1,6 @@
 //! The preflight distinguishes commands that cannot run from commands that fail.
 
+use herma_core::Digest;
 use herma_core::environment::ExpectBefore;
 use herma_destination::Exit;
 use herma_environments::key::LayerKey;
@@ -88,7 +89,13 @@ fn results_are_kept_for_the_same_environment_base_and_commands() {
     let cache = PreflightCache::open(&dir.path().join("preflight")).unwrap();
     let commands = ["a".to_owned()];
     let environment = LayerKey::from_name(&"0".repeat(64));
-    let key = PreflightKey { environment, base_tree: "1234", commands: &commands, destination: "sandbox" };
+    let key = PreflightKey {
+        environment,
+        base_tree: "1234",
+        history: None,
+        commands: &commands,
+        destination: "sandbox",
+    };
     assert_eq!(cache.find(&key), None);
     let results = vec![run("a", 1, "")];
     cache.keep(&key, &results).unwrap();
@@ -96,6 +103,7 @@ fn results_are_kept_for_the_same_environment_base_and_commands() {
     assert_eq!(cache.find(&PreflightKey { environment: None, ..key }), None);
     assert_eq!(cache.find(&PreflightKey { base_tree: "5678", ..key }), None);
     assert_eq!(cache.find(&PreflightKey { commands: &[], ..key }), None);
+    assert_eq!(cache.find(&PreflightKey { history: Some(Digest::of(b"tags")), ..key }), None);
     let other = PreflightKey { destination: "docker", ..key };
     cache.keep(&other, &[run("a", 127, "")]).unwrap();
     assert_eq!(cache.find(&other), None, "a missing program may be there the next time");

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::agent_repository::make_agent_repository;
+use crate::agent_repository::{AgentHead, make_agent_repository};
 use crate::checkout::lay_out;
 use crate::error::GitError;
 use crate::git::Git;
@@ -20,6 +20,6 @@ pub fn make_disposable(
     std::fs::create_dir(dir).map_err(GitError::file("make", dir))?;
     let entries = git_dir.entries(&baseline.tree)?;
     lay_out(git_dir, &entries, &[dir])?;
-    make_agent_repository(git_dir, baseline, &entries, dir, &[], &[])?;
+    make_agent_repository(git_dir, AgentHead::Baseline(baseline), &entries, dir, &[], &[])?;
     SourceRepo::open(git, dir, "the disposable repository", None)
 }

@@ -19,8 +19,8 @@ use std::os::unix::fs::symlink;
 use herma_core::RepoPath;
 use herma_core::report::{ChangedFile, Mode};
 use herma_git::{
-    ControlFiles, GitDir, NewFile, ObjectFormat, SourceRepo, copy_changes, lay_out, make_agent_repository,
-    tree_id, walk,
+    AgentHead, ControlFiles, GitDir, NewFile, ObjectFormat, SourceRepo, copy_changes, lay_out,
+    make_agent_repository, tree_id, walk,
 };
 use kit::{Scene, git_in, path};
 
@@ -72,7 +72,8 @@ fn the_agent_finds_a_clean_repository_with_one_parentless_commit() {
         let entries = git_dir.entries(&baseline.tree).unwrap();
         let workspace = scene.make("workspace");
         lay_out(&git_dir, &entries, &[&workspace]).unwrap();
-        make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &[]).unwrap();
+        make_agent_repository(&git_dir, AgentHead::Baseline(&baseline), &entries, &workspace, &[], &[])
+            .unwrap();
         assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
         assert_eq!(git_in(&workspace, &["rev-list", "--parents", "--all"]).trim(), baseline.commit);
         git_in(&workspace, &["fsck", "--strict"]);
@@ -89,7 +90,15 @@ fn hidden_directories_do_not_look_removed() {
         let entries = git_dir.entries(&baseline.tree).unwrap();
         let workspace = scene.make("workspace");
         lay_out(&git_dir, &entries, &[&workspace]).unwrap();
-        make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &["a", "missing"]).unwrap();
+        make_agent_repository(
+            &git_dir,
+            AgentHead::Baseline(&baseline),
+            &entries,
+            &workspace,
+            &[],
+            &["a", "missing"],
+        )
+        .unwrap();
         fs::remove_dir_all(workspace.join("a")).unwrap();
         fs::create_dir(workspace.join("a")).unwrap();
         assert_eq!(git_in(&workspace, &["status", "--porcelain"]), "");
@@ -108,7 +117,7 @@ fn a_commit_leaves_the_control_files_alone_and_a_setting_does_not() {
     let entries = git_dir.entries(&baseline.tree).unwrap();
     let workspace = scene.make("workspace");
     lay_out(&git_dir, &entries, &[&workspace]).unwrap();
-    make_agent_repository(&git_dir, &baseline, &entries, &workspace, &[], &[]).unwrap();
+    make_agent_repository(&git_dir, AgentHead::Baseline(&baseline), &entries, &workspace, &[], &[]).unwrap();
     let before = ControlFiles::read(&workspace).unwrap();
     fs::write(workspace.join("README.md"), "changed\n").unwrap();
     git_in(&workspace, &["commit", "-qam", "one"]);

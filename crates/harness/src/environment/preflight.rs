@@ -33,6 +33,7 @@ pub(super) fn run(
     let key = PreflightKey {
         environment: Some(built.top().record().key),
         base_tree: &base.baseline.tree,
+        history: base.repository(None).map(|repository| repository.digest()),
         commands: &ctx.contract.terms.verify,
         destination: &format!("{}; files {}", ready.place, built.top().record().tree.digest),
     };
@@ -61,6 +62,9 @@ fn on_the_base(
     }
     lay_out(&base.git_dir, &base.entries, &[&checkout])?;
     let checkout = CheckoutState::record(checkout, base.git_dir.format(), base.entries.clone());
+    if let Some(repository) = base.repository(None) {
+        repository.make(&base.entries, checkout.root())?;
+    }
     let write =
         |(built, views): (&BuiltEnvironment, &ViewMaker)| views.write(built.top(), &home, checkout.root());
     let first = environment.map(write).transpose()?;

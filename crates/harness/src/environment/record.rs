@@ -3,22 +3,25 @@
 use herma_core::Digest;
 use herma_core::environment::{
     BaseResult, CommandRecord, EnvironmentFailure, EnvironmentRecord, EnvironmentSchema, EnvironmentUse,
-    InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse, RegistryDecision,
-    ToolRecord,
+    HistoryRecord, InputRecord, LayerBuildRecord, LayerName, PreflightRecord, RebuildRecord, RebuiltUse,
+    RegistryDecision, ToolRecord,
 };
 use herma_environments::EgressRecord;
 use herma_environments::build::BuildError;
 use herma_environments::key::LayerKey;
 use herma_environments::layers::{LayerKind, LayerRecord};
 use herma_evidence::layout;
+use herma_git::BaseHistory;
 
 use crate::context::{RunContext, pretty};
 use crate::error::Stop;
+use crate::tree_diff::BaseTree;
 
 /// The parts of the record that are known so far.
 #[derive(Clone)]
 pub(super) struct RecordDraft {
     definition: Option<(herma_core::environment::EnvironmentDefinition, Digest)>,
+    history: Option<HistoryRecord>,
     pub(super) layers: Vec<LayerBuildRecord>,
     failure: Option<EnvironmentFailure>,
     preflight: Option<PreflightRecord>,
@@ -26,12 +29,13 @@ pub(super) struct RecordDraft {
 }
 
 impl RecordDraft {
-    pub(super) fn new(ctx: &RunContext<'_>) -> Result<Self, Stop> {
+    pub(super) fn new(ctx: &RunContext<'_>, base: &BaseTree) -> Result<Self, Stop> {
         let definition = match &ctx.contract.terms.environment {
             Some(definition) => Some((definition.clone(), definition.digest().map_err(Stop::internal)?)),
             None => None,
         };
-        Ok(Self { definition, layers: Vec::new(), failure: None, preflight: None, rebuilt: None })
+        let history = base.history().map(BaseHistory::record);
+        Ok(Self { definition, history, layers: Vec::new(), failure: None, preflight: None, rebuilt: None })
     }
 
     pub(super) fn failed(&mut self, error: &BuildError) {
@@ -64,6 +68,7 @@ impl RecordDraft {
             schema: EnvironmentSchema::V1,
             definition: self.definition.as_ref().map(|(definition, _)| definition.clone()),
             definition_digest: self.definition.as_ref().map(|(_, digest)| *digest),
+            history: self.history.clone(),
             layers: self.layers.clone(),
             failure: self.failure.clone(),
             preflight: self.preflight.clone(),

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use herma_core::blocker::{Blocker, BlockerRecord};
-use herma_core::environment::History;
 use herma_destination::DestinationCapabilities;
 use herma_environments::definition::parse;
 use herma_environments::prepare::{PrepareError, PreparedEnvironment};
@@ -33,12 +32,6 @@ pub(super) fn find(case: Case<'_>) -> Result<Option<PreparedEnvironment>, Blocke
             next_step: "Correct the contract's `environment`; docs/environments.md describes every key."
                 .to_owned(),
             ..failed(format!("{}; {}", bad.problem, bad.expected))
-        });
-    }
-    if definition.history != History::None {
-        return Err(BlockerRecord {
-            next_step: "Write `history: none`, and give tools that read tags a version by `env`.".to_owned(),
-            ..failed("this version of herma gives a checkout no git history".to_owned())
         });
     }
     let settings = case.installation.settings();

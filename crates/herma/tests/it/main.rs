@@ -34,6 +34,7 @@ mod escape;
 mod failure_matrix;
 mod fresh_checkout;
 mod full_disk;
+mod history;
 mod home;
 mod home_files;
 mod hostile;

@@ -3,7 +3,7 @@
 use herma_core::approval::{ApprovalRequest, Binding};
 use herma_core::contract::ContractId;
 use herma_core::contract::{Action, Limits, Terms};
-use herma_core::environment::{EnvironmentDefinition, ExpectBefore, SetupOn};
+use herma_core::environment::{EnvironmentDefinition, ExpectBefore, History, SetupOn};
 use herma_core::stage::MutationScope;
 use herma_core::visible::visible_line;
 use herma_rules::forbidden_paths::built_in;
@@ -29,7 +29,7 @@ const ACTION_COLUMN: usize = 22;
 
 /// The commands of an environment, the network that they reach, and everything else that it decides.
 fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
-    // Taken apart so that a new key cannot be forgotten here. A gate blocks the keys that this version does not support.
+    // Taken apart so that a new key cannot be forgotten here.
     let EnvironmentDefinition {
         tools,
         fetch,
@@ -40,7 +40,7 @@ fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
         env,
         cache,
         rebuild,
-        history: _,
+        history,
     } = definition;
     let registries: Vec<&str> = registries.iter().map(|registry| registry.as_str()).collect();
     let tools: Vec<String> = tools.iter().map(ToString::to_string).collect();
@@ -56,6 +56,13 @@ fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
             "rebuild: a patch that changes a manifest or lock file is fetched and set up for, and verified with what it names"
                 .to_owned(),
         );
+    }
+    match history {
+        History::None => {}
+        History::Full => lines.push("history: the agent sees all commits and tags of the base".to_owned()),
+        History::Depth(commits) => {
+            lines.push(format!("history: the agent sees {commits} commits of the base"))
+        }
     }
     if *setup_on == SetupOn::Inputs {
         lines.push("setup runs on the inputs alone".to_owned());
