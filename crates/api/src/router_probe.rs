@@ -120,7 +120,7 @@ pub fn probe_model(
             let blocker = found.blocker().map(|(blocker, why)| blocker.because(why));
             (Some(*found), blocker)
         }
-        Probed::Failed(failed) => (None, Some(failed.blocker().because(failed.to_string()))),
+        Probed::Failed(failed) => (None, Some(failed.record())),
     };
     Ok(RouterProbeOutput {
         schema: "herma.router-probe/v1",

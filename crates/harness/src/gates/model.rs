@@ -81,31 +81,37 @@ fn configured(
     choice: &ModelChoice,
     config: &Result<Option<Config>, BadConfig>,
 ) -> (Judged, Option<RouterPlan>) {
-    let drawn = match config {
+    let plan = match config {
         Ok(Some(config)) => {
             let secrets = &case.installation.settings.secrets;
-            RouterPlan::draw(config, &case.order.contract, choice, secrets).map_err(|bad| bad.to_string())
+            RouterPlan::draw(config, &case.order.contract, choice, secrets).map_err(|bad| {
+                let record = unavailable(bad.to_string());
+                match bad.next_step() {
+                    Some(next_step) => BlockerRecord { next_step, ..record },
+                    None => record,
+                }
+            })
         }
-        Ok(None) => Err(format!(
+        Ok(None) => Err(unavailable(format!(
             "`{}/{}` has no configured provider: there is no {}",
             choice.provider,
             choice.model,
             run_router::ROUTER_FILE
-        )),
-        Err(bad) => Err(run_router::in_words(bad)),
+        ))),
+        Err(bad) => Err(unavailable(run_router::in_words(bad))),
     };
-    let plan = drawn.and_then(|plan| match asks.filter(|endpoint| !plan.endpoints().contains(endpoint)) {
+    let plan = plan.and_then(|plan| match asks.filter(|endpoint| !plan.endpoints().contains(endpoint)) {
         None => Ok(plan),
-        Some(endpoint) => Err(format!(
+        Some(endpoint) => Err(unavailable(format!(
             "`{}` asks at {}, and the upstream `{}` does not answer there",
             case.order.engine,
             path_of(endpoint),
             choice.provider
-        )),
+        ))),
     });
     match plan {
         Ok(plan) => (Ok(Finding::Passed), Some(plan)),
-        Err(why) => (Err(unavailable(why)), None),
+        Err(record) => (Err(record), None),
     }
 }
 

@@ -47,6 +47,17 @@ pub(crate) enum RouterPlanError {
 }
 
 impl RouterPlanError {
+    /// The next step for the operator, where the cause tells it.
+    pub(crate) fn next_step(&self) -> Option<String> {
+        match self {
+            Self::NoPrice(name) => Some(format!(
+                "Add `prices.\"{name}\" = {{ input = \"1.25\", output = \"10.00\" }}` with the real prices to router.toml, or use \
+                 `limits.tokens` in place of `limits.usd`."
+            )),
+            Self::NoUpstream(_) | Self::AmbiguousName(_) | Self::Config(_) => None,
+        }
+    }
+
     fn config(text: String, config: &Config) -> Self {
         Self::Config(placeless(text, config))
     }

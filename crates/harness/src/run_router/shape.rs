@@ -35,7 +35,7 @@ pub(crate) fn response_shape(
             None => Finding::Passed,
             Some((blocker, why)) => Finding::Missing(blocker.because(why)),
         },
-        Err(failed) => Finding::Missing(failed.blocker().because(failed.to_string())),
+        Err(failed) => Finding::Missing(failed.record()),
     }
 }
 

@@ -1,6 +1,7 @@
 //! A probe that could not find out anything.
 
 use herma_core::Blocker;
+use herma_core::blocker::BlockerRecord;
 
 use herma_dialect::endpoint::Endpoint;
 
@@ -72,6 +73,26 @@ impl ProbeFailed {
             | Self::Refused { .. }
             | Self::NotTaken { .. }
             | Self::Unavailable { .. } => Blocker::ProviderUnavailable,
+        }
+    }
+}
+
+impl ProbeFailed {
+    /// The record of its blocker, with the next step that fits the cause.
+    #[must_use]
+    pub fn record(&self) -> BlockerRecord {
+        let record = self.blocker().because(self.to_string());
+        match self {
+            Self::Unavailable { .. } | Self::NotTaken { .. } => BlockerRecord {
+                next_step: "Check the address and the key of the model's upstream in router.toml; `herma router probe \
+                            PROVIDER/MODEL` asks it again. The contract need not change."
+                    .to_owned(),
+                ..record
+            },
+            Self::NotStarted | Self::Router(_) => {
+                BlockerRecord { next_step: "Run the contract again.".to_owned(), ..record }
+            }
+            Self::NoDoor | Self::GivenUp | Self::Refused { .. } | Self::TooLittleOutput { .. } => record,
         }
     }
 }

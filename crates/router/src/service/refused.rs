@@ -196,7 +196,7 @@ fn seconds(wait: Duration) -> u64 {
 fn upstream_failed(upstream: &str, status: u16, failure: UpstreamFailure) -> String {
     match failure {
         UpstreamFailure::RefusedKey => format!(
-            "the upstream `{upstream}` refused the router's key (status {status}); the operator has to look at it"
+            "the upstream `{upstream}` refused the router's key (status {status}); check `key` of this upstream in router.toml"
         ),
         UpstreamFailure::Redirects => {
             format!("the upstream `{upstream}` redirects, and herma does not follow redirects")

@@ -54,6 +54,8 @@ fn a_budget_in_dollars_needs_a_price() {
     let finished = blocked(&herma, &[MODEL, ("limits", "{ usd: 2.00 }")]);
     finished.assert_only(Blocker::ProviderUnavailable);
     assert!(details(&finished).contains("no price of `rehearsal/m`"), "{}", details(&finished));
+    let next_step = &finished.report.blockers[0].next_step;
+    assert!(next_step.starts_with("Add `prices.\"rehearsal/m\" = "), "{next_step}");
     herma.play("fix", &[MODEL]).assert_pass();
 }
 

@@ -27,6 +27,7 @@ fn a_provider_that_fails_is_unavailable() {
         for endpoint in ENDPOINTS {
             let failed = probed(Turns { content, ..GOOD }, endpoint).unwrap_err();
             assert_eq!(failed.blocker(), Blocker::ProviderUnavailable, "{endpoint:?} {content}");
+            assert!(failed.record().next_step.contains("the key of the model's upstream"), "{failed}");
             let (at, why, taken) = match &failed {
                 ProbeFailed::Unavailable { endpoint, why } => (*endpoint, why, true),
                 ProbeFailed::NotTaken { endpoint, why } => (*endpoint, why, false),
