@@ -1,5 +1,7 @@
 //! The table of real projects: where each comes from, and the change that its agent makes.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use super::source::Source;
@@ -215,6 +217,11 @@ impl Project {
         json!({ "name": self.name, "models": [model], "match": { "marker": self.title }, "turns": turns })
     }
 
+    /// Whether its source files have this extension.
+    fn is_in(&self, extension: &str) -> bool {
+        Path::new(self.path).extension().is_some_and(|found| found == extension)
+    }
+
     /// The files that change.
     pub(super) fn changed(&self) -> Vec<&'static str> {
         let mut paths = vec![self.path];
@@ -230,12 +237,10 @@ fn the_table_of_projects_has_every_ecosystem() {
     let count = |is: fn(&Project) -> bool| PROJECTS.iter().filter(|project| is(project)).count();
     assert!(count(|project| matches!(project.source, Source::Pypi(_))) >= 3);
     assert!(count(|project| matches!(project.source, Source::Crate(..))) >= 2);
-    assert!(count(|project| project.path.ends_with(".js")) >= 2);
+    assert!(count(|project| project.is_in("js")) >= 2);
     assert!(count(|project| matches!(project.source, Source::GoModule(..))) >= 1);
-    assert!(count(|project| project.path.ends_with(".java")) >= 1);
-    assert!(
-        count(|project| matches!(project.source, Source::Debian(_)) && project.path.ends_with(".c")) >= 1
-    );
+    assert!(count(|project| project.is_in("java")) >= 1);
+    assert!(count(|project| matches!(project.source, Source::Debian(_)) && project.is_in("c")) >= 1);
     assert!(count(|project| project.needs_packages) >= 7);
     assert!(count(|project| project.min_tests >= 100) >= 5);
     assert!(PROJECTS.len() >= 10);
