@@ -65,7 +65,9 @@ fn maven(files: &RepositoryFiles) -> Part {
 
 /// Whether RAT, which Apache's parents bind to an early phase, looks at every file of the repository.
 fn checks_licenses(pom: &str) -> bool {
-    pom.contains("apache-rat-plugin") || pom.contains("<groupId>org.apache")
+    let parent = pom.split_once("<parent>").and_then(|(_, rest)| Some(rest.split_once("</parent>")?.0));
+    let is_apache = parent.is_some_and(|parent| parent.contains("<groupId>org.apache"));
+    pom.contains("apache-rat-plugin") || is_apache
 }
 
 /// A command that writes an empty test for a module that has tests, and makes the files and directories that activate profiles of a

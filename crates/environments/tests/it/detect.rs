@@ -143,7 +143,7 @@ fn other_ecosystems_have_their_commands() {
     assert!(propose(&[("go.mod", "module a\n"), ("a.go", "")]).definition.fetch.is_empty());
 
     let maven = propose(&[
-        ("pom.xml", "<project/>"),
+        ("pom.xml", "<project><dependency><groupId>org.apache.commons</groupId></dependency></project>"),
         ("src/test/java/ATest.java", "import org.junit.jupiter.api.Test;"),
         ("src/main/java/A.java", ""),
         ("src/site/profile.jacoco", ""),
