@@ -64,7 +64,7 @@ pub(crate) fn close(
     std::thread::scope(|scope| {
         let stored = scope.spawn(|| {
             run_router::index(&installation.store, &ctx.dirs.bundle(), &report)?;
-            installation.event_writer.flush(report.run_id);
+            installation.event_writer.finish(report.run_id);
             let events = ctx.events.events();
             installation.store.call(|store| store.finish_run(&report, &events))
         });

@@ -3,6 +3,7 @@
 use std::sync::OnceLock;
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use herma_core::RunId;
 use herma_core::event::Event;
@@ -19,13 +20,15 @@ pub struct EventWriter {
     queue: OnceLock<Option<Sender<Message>>>,
 }
 
+/// An event waits so long for others: a transaction costs far more than a row.
+const BATCH_PERIOD: Duration = Duration::from_millis(100);
 /// The most messages of one transaction: a writer that never catches up still writes.
 const MAX_BATCH: usize = 1024;
 
 enum Message {
     Event(Box<Event>),
-    /// Writes all rows before this, drops those of the run that could not be written, and then the sender.
-    Flush(RunId, SyncSender<()>),
+    /// Drops the rows of the run that are not written yet, and then the sender.
+    Finish(RunId, SyncSender<()>),
 }
 
 impl EventWriter {
@@ -49,13 +52,14 @@ impl EventWriter {
         }
     }
 
-    /// Waits until the events of the run that were handed over are in the store, or could not be written.
-    pub fn flush(&self, run: RunId) {
+    /// Writes no more events of the run, and waits for a write in progress: what records the end of the run records all of
+    /// its events.
+    pub fn finish(&self, run: RunId) {
         let Some(Some(queue)) = self.queue.get() else { return };
-        let (done, written) = mpsc::sync_channel(0);
-        if queue.send(Message::Flush(run, done)).is_ok() {
+        let (done, finished) = mpsc::sync_channel(0);
+        if queue.send(Message::Finish(run, done)).is_ok() {
             // The writer drops the sender, which ends this wait.
-            let _ = written.recv();
+            let _ = finished.recv();
         }
     }
 }
@@ -63,19 +67,20 @@ impl EventWriter {
 fn write(store: &BlockingStore, queue: &Receiver<Message>) {
     let mut pending: Vec<EventRow> = Vec::new();
     while let Ok(first) = queue.recv() {
-        let mut flushed = Vec::new();
-        // A transaction costs more than a row: take what has arrived.
-        for message in std::iter::once(first).chain(queue.try_iter().take(MAX_BATCH)) {
+        let due = Instant::now() + BATCH_PERIOD;
+        let mut next = Some(first);
+        let mut taken = 0;
+        while let Some(message) = next {
             match message {
                 Message::Event(event) => pending.extend(EventRow::of(&event)),
-                Message::Flush(run, done) => flushed.push((run, done)),
+                Message::Finish(run, _done) => pending.retain(|row| row.run_id != run),
             }
+            taken += 1;
+            let left = due.saturating_duration_since(Instant::now());
+            next = if taken < MAX_BATCH { queue.recv_timeout(left).ok() } else { None };
         }
         if !pending.is_empty() && store.call(|store| store.append_events(&pending)).is_ok() {
             pending.clear();
-        }
-        for (run, _) in &flushed {
-            pending.retain(|row| row.run_id != *run);
         }
     }
 }

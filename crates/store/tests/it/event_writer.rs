@@ -1,19 +1,32 @@
 //! The background writer of events.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use herma_store::EventWriter;
+use herma_core::RunId;
+use herma_core::store::EventRow;
+use herma_store::{BlockingStore, EventWriter, StoreLocation};
 
 use crate::backend::on_every_engine;
 use crate::sample::{events, rows, run};
 
+/// The rows of a run once there are as many.
+fn stored(store: &BlockingStore, run: RunId, count: usize) -> Vec<EventRow> {
+    loop {
+        let rows = store.call(|store| store.events_after(run, None, u32::MAX)).unwrap();
+        if rows.len() >= count {
+            return rows;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
 #[test]
-fn after_a_flush_the_events_of_the_run_are_in_the_store_in_order() {
+fn the_events_of_a_run_in_progress_get_into_the_store_in_order() {
     on_every_engine(|new| {
         let backend = new();
         let store = backend.open_blocking();
         let writer = Arc::new(EventWriter::new(store.clone()));
-        writer.flush(run(1));
         let threads: Vec<_> = (1..5)
             .map(|n| {
                 let writer = Arc::clone(&writer);
@@ -21,7 +34,6 @@ fn after_a_flush_the_events_of_the_run_are_in_the_store_in_order() {
                     for event in &events(run(n), 200) {
                         writer.append(event);
                     }
-                    writer.flush(run(n));
                 })
             })
             .collect();
@@ -29,8 +41,33 @@ fn after_a_flush_the_events_of_the_run_are_in_the_store_in_order() {
             thread.join().unwrap();
         }
         for n in 1..5 {
-            let stored = store.call(|store| store.events_after(run(n), None, u32::MAX)).unwrap();
-            assert_eq!(stored, rows(&events(run(n), 200)));
+            assert_eq!(stored(&store, run(n), 200), rows(&events(run(n), 200)));
+        }
+    });
+}
+
+#[test]
+fn events_of_a_finished_run_are_not_written_later() {
+    on_every_engine(|new| {
+        let backend = new();
+        let store = backend.open_blocking();
+        let writer = EventWriter::new(store.clone());
+        writer.finish(run(1));
+        let at_the_end = (1..=100)
+            .map(|n| {
+                for event in &events(run(n), 2) {
+                    writer.append(event);
+                }
+                writer.finish(run(n));
+                let rows = store.call(|store| store.events_after(run(n), None, 9)).unwrap();
+                (n, rows.len())
+            })
+            .collect::<Vec<_>>();
+        // What comes after them is written after them.
+        writer.append(&events(run(101), 1)[0]);
+        stored(&store, run(101), 1);
+        for (n, count) in at_the_end {
+            assert_eq!(stored(&store, run(n), 0).len(), count, "run {n}");
         }
     });
 }
@@ -39,7 +76,7 @@ fn after_a_flush_the_events_of_the_run_are_in_the_store_in_order() {
 fn a_store_that_fails_for_a_while_gets_all_events_later() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("store.db");
-    let store = herma_store::BlockingStore::open(&herma_store::StoreLocation::file(&file)).unwrap();
+    let store = BlockingStore::open(&StoreLocation::file(&file)).unwrap();
     let writer = EventWriter::new(store.clone());
     let events = events(run(1), 3);
     // The connection for events opens with the first one, and cannot.
@@ -47,11 +84,10 @@ fn a_store_that_fails_for_a_while_gets_all_events_later() {
     std::fs::create_dir(&log).unwrap();
     writer.append(&events[0]);
     writer.append(&events[1]);
-    writer.flush(run(2));
-    let read = || store.call(|store| store.events_after(run(1), None, 9)).unwrap();
-    assert!(read().is_empty(), "the store was out of reach");
+    // Several times as long as events wait for others.
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(stored(&store, run(1), 0).is_empty(), "the store was out of reach");
     std::fs::remove_dir(&log).unwrap();
     writer.append(&events[2]);
-    writer.flush(run(1));
-    assert_eq!(read(), rows(&events));
+    assert_eq!(stored(&store, run(1), 3), rows(&events));
 }
