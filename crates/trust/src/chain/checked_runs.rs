@@ -4,9 +4,9 @@
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
-use std::fs::OpenOptions;
+use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write as _};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::Path;
 
 use herma_core::signed::{Signable, Signed};
@@ -69,6 +69,10 @@ impl CheckedRuns {
         let mut text = serde_json::to_string(&signed::sign(header, key)?)?;
         text.push('\n');
         text.push_str(&lines);
+        // A home without a chain has no such directory yet, and as many runs as any other.
+        if let Some(dir) = file.parent() {
+            DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+        }
         let mut options = OpenOptions::new();
         open_with(options.write(true).create(true).truncate(true).mode(0o600), file)?
             .write_all(text.as_bytes())

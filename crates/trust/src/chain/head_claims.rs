@@ -18,7 +18,7 @@ use herma_files::{MAX_RECORD_BYTES, read_regular};
 use super::checked_runs::CheckedRuns;
 
 /// So many bundles are read at most at a run's start before the list of checked runs is written anew.
-const MAX_UNLISTED: usize = 64;
+const MAX_UNLISTED: usize = 16;
 
 /// Something that names a head of the chain.
 #[derive(Clone, Debug)]
