@@ -164,7 +164,7 @@ fn a_build_script_that_the_agent_adds_runs_without_network() {
     let manifest = "[package]\nname = \"shop\"\nversion = \"1.0.0\"\nedition = \"2021\"\n";
     let lock = "version = 3\n\n[[package]]\nname = \"shop\"\nversion = \"1.0.0\"\n";
     let environment = "{ tools: [rust], registries: [crates], fetch: [\"cargo fetch --locked\"], \
-                       setup: [\"cargo build --offline && touch ran\"], inputs: [Cargo.toml, Cargo.lock, src/lib.rs], cache: [ran, target], rebuild: true }";
+                       setup: [\"cargo build --offline --locked && touch ran\"], inputs: [Cargo.toml, Cargo.lock, src/lib.rs], cache: [ran, target], rebuild: true }";
     let files = [("Cargo.toml", manifest), ("Cargo.lock", lock), ("src/lib.rs", "")];
     let (_repository, terms) = on_repository(&herma, &files, environment);
     let build = format!(
