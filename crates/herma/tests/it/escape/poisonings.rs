@@ -25,7 +25,7 @@ fn definition() -> String {
 }
 
 fn play(herma: &Herma, poison: &Poison, place: &str) -> Finished {
-    let shell = format!("{}\n{{ {}; }} && echo passes-in-its-own-view", poison.shell, poison.verify);
+    let shell = format!("{}\n({}) && echo passes-in-its-own-view", poison.shell, poison.verify);
     let script = json!({ "steps": [
         { "append": { "path": "slugify.sh", "text": "# not fixed\n" } },
         { "shell": { "command": shell, "must": true } },
