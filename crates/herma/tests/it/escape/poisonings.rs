@@ -21,7 +21,7 @@ mkdir -p target ~/.cargo ~/.local/bin && echo 'sh tests/slugify_test.sh' > targe
 
 fn definition() -> String {
     let [setup, cache] = [json!([SETUP]), json!([".venv", "node_modules", "target/*"])];
-    format!("{{ setup: {setup}, cache: {cache}, inputs: [package-lock.json] }}")
+    format!("{{ setup: {setup}, cache: {cache}, inputs: [deps.list] }}")
 }
 
 fn play(herma: &Herma, poison: &Poison, place: &str) -> Finished {
@@ -34,7 +34,7 @@ fn play(herma: &Herma, poison: &Poison, place: &str) -> Finished {
     let terms = [
         ("environment", &*definition()),
         ("verify", &verify),
-        ("allowed_paths", "[slugify.sh, package-lock.json, target, src/**]"),
+        ("allowed_paths", "[slugify.sh, deps.list, target, src/**]"),
         ("destination", place),
     ];
     herma.play(&script.to_string(), &terms)
