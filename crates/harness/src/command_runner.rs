@@ -14,7 +14,7 @@ use herma_destination::{Exit, Job, JobPaths, LimitName, Prepared, Process, lefto
 use herma_git::CheckoutState;
 
 use crate::context::RunContext;
-use crate::environment::View;
+use crate::environment_views::View;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::process_end::{HOLDER_INTERVAL, ProcessEnd, STREAM_TIMEOUT, limits};

@@ -4,7 +4,6 @@
 mod preflight;
 mod rebuild;
 mod record;
-mod view;
 
 use std::collections::BTreeSet;
 use std::fs::DirBuilder;
@@ -32,10 +31,10 @@ use serde::{Deserialize, Serialize};
 
 pub(crate) use rebuild::Rebuild;
 pub use record::layer as layer_record;
-pub(crate) use view::{View, ViewMaker};
 
 use self::record::RecordDraft;
 use crate::context::RunContext;
+use crate::environment_views::{View, ViewMaker};
 use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::installation::Installation;

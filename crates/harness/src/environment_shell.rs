@@ -9,8 +9,8 @@ use std::time::Duration;
 use herma_destination::{Exit, Job, JobPaths, Limits, Process, Stdin, wait_unless};
 use herma_git::lay_out;
 
-use crate::environment::ViewMaker;
 use crate::environment_build::{EnvironmentError, EnvironmentSite, stopped, with_environment};
+use crate::environment_views::ViewMaker;
 use crate::error::Stop;
 use crate::installation::Installation;
 use crate::order::Order;

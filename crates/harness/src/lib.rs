@@ -20,6 +20,7 @@ mod engine_results;
 mod environment;
 mod environment_build;
 mod environment_shell;
+mod environment_views;
 mod error;
 mod follow;
 mod gates;

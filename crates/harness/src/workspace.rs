@@ -14,7 +14,8 @@ use herma_git::{AgentHead, ControlFiles, GitDir, TreeEntry, lay_out, make_agent_
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
-use crate::environment::{RunEnvironment, View};
+use crate::environment::RunEnvironment;
+use crate::environment_views::View;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::journal::StepResult;

@@ -128,7 +128,7 @@ impl RunDirs {
         self.root.join("environment")
     }
 
-    /// What jobs change in the mounted directories of an environment.
+    /// The changes that jobs make in the mounted directories of an environment.
     #[must_use]
     pub fn changes(&self) -> PathBuf {
         self.root.join("changes")

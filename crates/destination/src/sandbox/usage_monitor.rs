@@ -67,7 +67,7 @@ impl WatchedDirs {
         };
         let all =
             [Some(&paths.workspace), paths.engine_dir.as_ref(), paths.home.as_ref()].into_iter().flatten();
-        // What a job changes in an overlay is outside of its directories.
+        // A job's changes of an overlay are outside of its directories.
         let uppers = overlays.iter().map(|overlay| &overlay.upper);
         all.chain(uppers).map(open).collect::<io::Result<_>>().map(Self)
     }

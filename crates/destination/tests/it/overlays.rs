@@ -51,9 +51,9 @@ impl Site {
             for entry in fs::read_dir(dir).unwrap() {
                 let path = entry.unwrap().path();
                 if path.is_dir() {
-                    pending.push(path)
+                    pending.push(path);
                 } else {
-                    found.push((fs::read_to_string(&path).unwrap(), path))
+                    found.push((fs::read_to_string(&path).unwrap(), path));
                 }
             }
         }

@@ -239,7 +239,7 @@ fn copy_bytes(
         }
         check()?;
     }
-    // What the kernel could not copy.
+    // The kernel cannot copy between all file systems.
     while left > 0 && io::copy(&mut source.take(CHUNK_BYTES), target)? == CHUNK_BYTES {
         check()?;
     }

@@ -109,7 +109,7 @@ fn remove_whiteouts(upper: &Path) -> io::Result<()> {
     let mut pending = vec![PathBuf::from(".")];
     while let Some(path) = pending.pop() {
         let dir = match openat2(&root, &path, OFlags::RDONLY | DIRECTORY, Mode::empty(), BENEATH) {
-            // What herma cannot read here, the walk over the result names.
+            // The walk over the result names it.
             Err(Errno::ACCESS | Errno::NAMETOOLONG) => continue,
             opened => opened?,
         };

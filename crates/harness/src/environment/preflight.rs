@@ -12,9 +12,10 @@ use herma_environments::build::BuiltEnvironment;
 use herma_environments::preflight::{BaseRun, PreflightCache, PreflightKey, PreflightProblem, check, judge};
 use herma_git::{CheckoutState, lay_out};
 
-use super::{ViewMaker, view_of};
+use super::view_of;
 use crate::command_runner::{CommandRun, CommandRunner};
 use crate::context::RunContext;
+use crate::environment_views::ViewMaker;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::last_lines::LastLines;

@@ -42,7 +42,7 @@ print("seen:", seen)
 sys.exit(len(seen))
 "#;
 
-/// A user's home with credentials, and a program for every tool of the table that lies beside configuration with more of them.
+/// A user's home with credentials, and a program for every tool of the table that is beside configuration with more of them.
 fn with_credentials_and_tools(herma: &mut Herma) {
     for (path, text) in CREDENTIALS {
         herma.file(&format!("user/{path}"), text.replace("CANARY", CANARY));
