@@ -14,6 +14,7 @@ pub mod child;
 mod child_end;
 pub mod clock;
 pub mod comparison;
+pub mod content;
 pub mod contract;
 pub mod decision;
 pub mod digest;

@@ -13,6 +13,7 @@ use crate::capability::{Capability, Support};
 pub use crate::change::{ChangedFile, Entry, Mode};
 use crate::child::ChildEnd;
 pub use crate::child::ChildrenUse;
+use crate::content::MissingList;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 pub use crate::egress::{EgressMode, EgressUse};
@@ -116,6 +117,9 @@ pub struct Report {
     /// The environment of the run; none where the contract has none, or where it was not built.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub environment: Option<EnvironmentUse>,
+    /// Submodules and Git LFS files of the base that the target does not have, and so the workspace did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_content: Option<MissingList>,
     /// How the verification commands ended on the untouched base, before the engine started.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub verify_before: Vec<BaseResult>,
@@ -297,6 +301,8 @@ pub enum PathRule {
     BareRepository,
     /// A submodule, or something inside one.
     Submodule,
+    /// A file that Git LFS keeps: herma stores none there, so that a patch would put its content into the repository itself.
+    LfsFile,
     /// Too large to be shown in a patch.
     TooLarge,
     /// A path that herma or git cannot handle, such as one that is too long.

@@ -21,7 +21,7 @@ use herma_git::{CheckoutRepository, GitDir, TreeEntry};
 pub use error::{BuildError, CommandFailure, FailureReason};
 
 use crate::inputs::{ignore_rules, lay_out_inputs, select};
-use crate::key::{KeyParts, LayerKey, fetch_key, setup_key};
+use crate::key::{KeyParts, LayerKey, SetupBase, fetch_key, setup_key};
 use crate::layers::{LayerInUse, LayerKind, LayerStore};
 use crate::registries::{Phase, RegistryAccess};
 use crate::tools::FoundTool;
@@ -226,6 +226,7 @@ impl Builder<'_> {
             architecture: std::env::consts::ARCH,
         })?;
         let history = base.repository.map(|repository| repository.digest());
-        Ok((fetch, setup_key(fetch, plan.definition.setup_on, base.tree, history)?))
+        let seen = SetupBase { tree: base.tree, history, content: base.git_dir.content_digest() };
+        Ok((fetch, setup_key(fetch, plan.definition.setup_on, seen)?))
     }
 }

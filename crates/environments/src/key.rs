@@ -105,6 +105,8 @@ struct SetupKey<'a> {
     base_tree: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     history: Option<Digest>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    content: Option<Digest>,
 }
 
 /// The key of the fetch layer, which every tree with these inputs shares.
@@ -127,17 +129,28 @@ pub fn fetch_key(parts: &KeyParts<'_>) -> Result<LayerKey, serde_json::Error> {
     })
 }
 
+/// The base as setup sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct SetupBase<'a> {
+    /// The id of its tree.
+    pub tree: &'a str,
+    /// The digest of the git history that it has.
+    pub history: Option<Digest>,
+    /// The digest of its submodules and LFS files.
+    pub content: Option<Digest>,
+}
+
 /// The key of the setup layer. Setup runs code of the base, so that only the same tree shares it, unless it ran on the inputs
-/// alone. `history` is the digest of the git history that it sees.
+/// alone.
 pub fn setup_key(
     fetch: LayerKey,
     on: SetupOn,
-    base_tree: &str,
-    history: Option<Digest>,
+    SetupBase { tree, history, content }: SetupBase<'_>,
 ) -> Result<LayerKey, serde_json::Error> {
     let sees_base = on == SetupOn::Base;
-    let (base_tree, history) = (sees_base.then_some(base_tree), history.filter(|_| sees_base));
-    digest(&SetupKey { schema: "herma.environment-setup/v1", fetch, base_tree, history })
+    let base_tree = sees_base.then_some(tree);
+    let (history, content) = (history.filter(|_| sees_base), content.filter(|_| sees_base));
+    digest(&SetupKey { schema: "herma.environment-setup/v1", fetch, base_tree, history, content })
 }
 
 fn digest(parts: &impl Serialize) -> Result<LayerKey, serde_json::Error> {

@@ -6,6 +6,7 @@ use std::fmt::Write as _;
 use herma_core::Report;
 use herma_core::blocker::Blocker;
 use herma_core::capability::{Capability, Support};
+use herma_core::content::{MissingContent, MissingList};
 use herma_core::report::{
     BaseResult, ChangedFile, ChildrenUse, EgressUse, EnvironmentUse, ModelToolCalls, ToolUse, Usage,
     Verification, VerificationStatus,
@@ -52,6 +53,9 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     if let Some(used) = &report.environment {
         writeln!(out, "| environment | {} |", environment(used))?;
     }
+    if let Some(missing) = &report.missing_content {
+        writeln!(out, "| not in the target | {} |", missing_content(missing))?;
+    }
     if !report.verify_before.is_empty() {
         writeln!(out, "| verification on the base | {} |", base_results(&report.verify_before))?;
     }
@@ -65,6 +69,20 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
 
 fn environment(used: &EnvironmentUse) -> String {
     format!("{}; files {}", used.definition, used.tree)
+}
+
+/// How much missing content a page names.
+const MAX_MISSING_SHOWN: usize = 10;
+
+fn missing_content(missing: &MissingList) -> String {
+    let shown: Vec<String> = missing.first.iter().take(MAX_MISSING_SHOWN).map(missing_one).collect();
+    let more = missing.count.saturating_sub(shown.len() as u64);
+    let more = if more == 0 { String::new() } else { format!("; and {more} more") };
+    format!("{}{more}", shown.join("; "))
+}
+
+fn missing_one(missing: &MissingContent) -> String {
+    format!("{}: {}", code(&missing.path.to_string()), cell(missing.reason.explain()))
 }
 
 fn base_results(results: &[BaseResult]) -> String {

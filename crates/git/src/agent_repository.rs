@@ -6,10 +6,11 @@ use std::path::Path;
 
 use herma_core::{Digest, RepoPath};
 
+use crate::checkout::BIG_FILE;
 use crate::error::GitError;
 use crate::git_dir::{Baseline, GitDir, skeleton};
 use crate::history::BaseHistory;
-use crate::index::index;
+use crate::index::{Shown, index};
 use crate::tree_entry::TreeEntry;
 use crate::walk::describe_below;
 
@@ -80,7 +81,8 @@ pub fn make_agent_repository(
     skeleton(&own, git_dir.format(), false)?;
     let commit = match head {
         AgentHead::Baseline(baseline) => {
-            let args = ["pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset"];
+            let args =
+                ["-c", BIG_FILE, "pack-objects", "--quiet", "--revs", "--window=0", "--delta-base-offset"];
             let pack = own.join("objects/pack/pack");
             let stdin = format!("{}\n", baseline.commit).into_bytes();
             git_dir.git().call(git_dir.dir(), args).arg(&pack).stdin(stdin).checked()?;
@@ -97,5 +99,9 @@ pub fn make_agent_repository(
         std::fs::write(&path, content).map_err(GitError::file("write", path))?;
     }
     let file = own.join("index");
-    std::fs::write(&file, index(git_dir.format(), entries, hidden)).map_err(GitError::file("write", file))
+    let shown = |entry: &TreeEntry| match entry {
+        entry if hidden.iter().any(|dir| entry.is_below(dir)) => Shown::Hidden,
+        entry => git_dir.content.shown(entry),
+    };
+    std::fs::write(&file, index(git_dir.format(), entries, &shown)).map_err(GitError::file("write", file))
 }

@@ -42,6 +42,7 @@ struct LaidOut {
     stamp: Option<Stamp>,
     /// The permission bits; None for a submodule.
     mode: Option<u32>,
+    bytes: Option<u64>,
 }
 
 impl CheckoutState {
@@ -55,11 +56,11 @@ impl CheckoutState {
             .into_iter()
             .zip(stamps)
             .map(|(expected, stamp)| {
-                let mode = stamp.map(|stamp| stamp.mode());
+                let (mode, bytes) = (stamp.map(|stamp| stamp.mode()), stamp.map(|stamp| stamp.bytes()));
                 // A later change gets at least the newest change time, so only a file that has that one already could be
                 // changed within the same tick of the clock and keep its stamp.
                 let stamp = stamp.filter(|stamp| Some(stamp.changed()) < newest);
-                LaidOut { expected, stamp, mode }
+                LaidOut { expected, stamp, mode, bytes }
             })
             .collect();
         Self { root, format, files, directories }
@@ -92,7 +93,7 @@ impl CheckoutState {
     }
 
     fn is_as_laid_out(&self, root_dir: &OwnedFd, file: &LaidOut) -> bool {
-        let LaidOut { expected, stamp, mode } = file;
+        let LaidOut { expected, stamp, mode, bytes } = file;
         if expected.entry.mode == Mode::Submodule {
             let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::DIRECTORY;
             return open(root_dir.as_fd(), expected.path.as_bytes(), flags).is_ok();
@@ -100,7 +101,7 @@ impl CheckoutState {
         let now = stamp_of(root_dir.as_fd(), &expected.path);
         (stamp.is_some() && now == *stamp)
             || (now.map(|now| now.mode()) == *mode
-                && holds(root_dir.as_fd(), &self.root, self.format, expected))
+                && holds(root_dir.as_fd(), &self.root, self.format, expected, *bytes))
     }
 }
 

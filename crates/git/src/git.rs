@@ -30,6 +30,10 @@ const SETTINGS: &[&str] = &[
     "submodule.recurse=false",
     "fastimport.unpackLimit=0",
     "pack.writeReverseIndex=false",
+    // git would map whole packs, and herma runs several at a time.
+    "core.packedGitWindowSize=16m",
+    "core.packedGitLimit=64m",
+    "core.deltaBaseCacheLimit=32m",
     // git writes only copies that a crashed run discards; the evidence is synced separately.
     "core.fsync=none",
 ];

@@ -1,9 +1,12 @@
 //! herma's own git directory of a run: it records baseline and result out of the agent's reach.
 
+mod content;
+
 use std::collections::BTreeSet;
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
+use std::sync::Arc;
 
 use herma_core::RepoPath;
 use herma_core::report::{ChangedFile, Entry, Mode};
@@ -15,6 +18,8 @@ use crate::object::{ObjectFormat, tree_id};
 use crate::tree_entry::TreeEntry;
 use crate::walk::read_entry;
 
+pub(crate) use self::content::{CheckoutContent, LfsFile, Submodule};
+
 /// The prefix of each path for `git check-ignore`, which has no literal pathspecs: a path with it has no magic.
 const HERE: &[u8] = b"./";
 
@@ -24,6 +29,8 @@ pub struct GitDir {
     git: Git,
     dir: PathBuf,
     format: ObjectFormat,
+    /// The files of checkouts that are no blobs of the tree.
+    pub(crate) content: Arc<CheckoutContent>,
 }
 
 /// The parentless commit that a workspace starts from.
@@ -72,7 +79,7 @@ impl GitDir {
             let file = dir.join("objects/info/alternates");
             std::fs::write(&file, line).map_err(GitError::file("write", file))?;
         }
-        Ok(Self { git: git.clone(), dir: dir.to_owned(), format })
+        Ok(Self { git: git.clone(), dir: dir.to_owned(), format, content: Arc::default() })
     }
 
     /// The hash of its object ids.
@@ -106,6 +113,16 @@ impl GitDir {
             .call(&self.dir, ["cat-file", "-t", tree])
             .checked()
             .is_ok_and(|kind| kind.stdout == b"tree\n")
+    }
+
+    /// The size of a blob, as a checkout has it; none if it is not there.
+    #[must_use]
+    pub fn blob_bytes(&self, entry: &TreeEntry) -> Option<u64> {
+        if let Some(file) = self.content.lfs_file(entry) {
+            return std::fs::metadata(&file.copy).ok().map(|meta| meta.len());
+        }
+        let size = self.git.call(&self.dir, ["cat-file", "-s", &entry.entry.id]).checked().ok()?;
+        String::from_utf8(size.stdout).ok()?.trim_end().parse().ok()
     }
 
     /// Creates a parentless commit of an existing tree.

@@ -8,6 +8,7 @@ mod tags;
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use herma_core::Digest;
 use herma_core::environment::{History, HistoryRecord};
@@ -15,9 +16,10 @@ use sha2::{Digest as _, Sha256};
 
 use self::commits::{Walked, walk};
 use self::tags::Tag;
+use crate::checkout::BIG_FILE;
 use crate::error::GitError;
 use crate::git::Git;
-use crate::git_dir::{Baseline, GitDir, is_id, one_id};
+use crate::git_dir::{Baseline, CheckoutContent, GitDir, is_id, one_id};
 use crate::object::ObjectFormat;
 use crate::source::SourceRepo;
 
@@ -36,6 +38,8 @@ pub struct BaseHistory {
     boundary: Vec<String>,
     tags: Vec<Tag>,
     dir: GitDir,
+    /// The files of checkouts that are no blobs of the tree.
+    content: Arc<CheckoutContent>,
     /// The pack, without its extension.
     pack: PathBuf,
 }
@@ -99,7 +103,8 @@ impl BaseHistory {
         let roots = std::iter::once(&commit).chain(tags.iter().map(|tag| &tag.id));
         let roots: String = roots.flat_map(|id| [id, "\n"]).collect();
         let pack = pack_objects(&dir, &["--revs"], roots, &dir.dir().join("objects/pack/pack"))?;
-        Ok(Self { commit, seconds, boundary, tags, dir, pack })
+        let content = Arc::clone(&git_dir.content);
+        Ok(Self { commit, seconds, boundary, tags, dir, content, pack })
     }
 
     /// The commit that the history ends with.
@@ -145,7 +150,7 @@ fn write_shallow(git_dir: &Path, boundary: &[String]) -> Result<(), GitError> {
 
 /// Packs what `stdin` names. Returns the path of the pack without its extension.
 fn pack_objects(dir: &GitDir, options: &[&str], stdin: String, prefix: &Path) -> Result<PathBuf, GitError> {
-    let args = ["pack-objects", "--quiet", "--window=0", "--delta-base-offset"];
+    let args = ["-c", BIG_FILE, "pack-objects", "--quiet", "--window=0", "--delta-base-offset"];
     let packed =
         dir.git().call(dir.dir(), args).args(options).arg(prefix).stdin(stdin.into_bytes()).checked()?;
     let id = one_id("pack-objects", &packed.stdout)?;

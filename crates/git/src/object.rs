@@ -47,6 +47,36 @@ pub fn blob_id(format: ObjectFormat, size: u64, content: impl Read) -> io::Resul
     }
 }
 
+/// The id of a blob whose content arrives in pieces.
+pub(crate) enum BlobHash {
+    Sha1(Sha1),
+    Sha256(Sha256),
+}
+
+impl BlobHash {
+    pub(crate) fn new(format: ObjectFormat, bytes: u64) -> Self {
+        let head = format!("blob {bytes}\0");
+        match format {
+            ObjectFormat::Sha1 => Self::Sha1(Sha1::new_with_prefix(head)),
+            ObjectFormat::Sha256 => Self::Sha256(Sha256::new_with_prefix(head)),
+        }
+    }
+
+    pub(crate) fn update(&mut self, piece: &[u8]) {
+        match self {
+            Self::Sha1(hash) => hash.update(piece),
+            Self::Sha256(hash) => hash.update(piece),
+        }
+    }
+
+    pub(crate) fn finish(self) -> String {
+        match self {
+            Self::Sha1(hash) => hex::encode(hash.finalize()),
+            Self::Sha256(hash) => hex::encode(hash.finalize()),
+        }
+    }
+}
+
 fn hash_blob<D: Digest>(mut hash: D, size: u64, mut content: impl Read) -> io::Result<String> {
     hash.update(format!("blob {size}\0"));
     let mut buffer = [0; 16 * 1024];

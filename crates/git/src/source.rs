@@ -15,9 +15,11 @@ use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
+use crate::checkout::BIG_FILE;
 use crate::error::GitError;
 use crate::git::Git;
 use crate::git_dir::{Baseline, GitDir, is_id};
+use crate::lfs_status::{WorkTree, without_unchanged};
 use crate::object::{ObjectFormat, blob_id};
 use crate::parallel;
 use crate::plain::{NotPlain, is_plain};
@@ -70,6 +72,10 @@ pub struct StatusSummary {
     /// The number of all paths.
     pub count: usize,
 }
+
+/// herma runs no filter of Git LFS, whose settings may be the target's own; it compares pointers with files itself.
+const NO_LFS_FILTER: [&str; 4] =
+    ["filter.lfs.clean=", "filter.lfs.smudge=", "filter.lfs.process=", "filter.lfs.required=false"];
 
 /// The number of paths that are kept.
 const FIRST: usize = 5;
@@ -220,9 +226,13 @@ impl SourceRepo {
         })
     }
 
-    fn status(&self) -> Result<Vec<u8>, GitError> {
+    pub(crate) fn status(&self) -> Result<Vec<u8>, GitError> {
+        // git would map a smaller file into memory to hash it.
+        let settings = NO_LFS_FILTER.iter().chain([&BIG_FILE]).flat_map(|setting| ["-c", setting]);
         let args = ["status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames"];
-        Ok(self.git.call_in(&self.root, args).checked()?.stdout)
+        let status = self.git.call_in(&self.root, settings.chain(args)).checked()?.stdout;
+        let place = WorkTree { git: &self.git, root: &self.root, common_dir: &self.common_dir };
+        without_unchanged(place, status)
     }
 
     /// The digest of every file that is tracked or untracked. Ignored files are left out: a run cannot land in a

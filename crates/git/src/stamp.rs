@@ -32,6 +32,11 @@ impl Stamp {
         self.mode
     }
 
+    /// The size.
+    pub(crate) fn bytes(&self) -> u64 {
+        u64::try_from(self.size).unwrap_or(0)
+    }
+
     /// The change time, as seconds and nanoseconds.
     pub(crate) fn changed(&self) -> (i64, i64) {
         self.changed

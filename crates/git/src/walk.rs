@@ -47,14 +47,16 @@ const MAX_PATH_BYTES: usize = 4095;
 /// A file that vanishes or changes its type during the walk is an error: every process that could write should be
 /// dead.
 pub fn walk(root: &Path, format: ObjectFormat) -> Result<WalkResult, GitError> {
-    walk_without(root, format, &BTreeSet::new())
+    walk_with(root, format, &BTreeSet::new(), &|_, _| false)
 }
 
-/// The same without these files and links, which are not hashed. A nested repository that holds one of them is passed over too.
-pub fn walk_without(
+/// The same without the files and links of `passed_over`, which are not hashed; a nested repository that holds one of them is passed
+/// over too. A file that is larger than others may be is hashed if `is_known` finds that one of its path may have its size.
+pub fn walk_with(
     root: &Path,
     format: ObjectFormat,
     passed_over: &BTreeSet<RepoPath>,
+    is_known: &(dyn Fn(&RepoPath, u64) -> bool + Sync),
 ) -> Result<WalkResult, GitError> {
     let fail = |doing: &'static str| {
         move |e: Errno| GitError::File { doing, path: root.to_owned(), cause: e.into() }
@@ -65,7 +67,9 @@ pub fn walk_without(
     list(&root_dir, root, &mut found, &mut files)?;
     files.retain(|(path, _)| !passed_over.contains(path));
     found.nested_repositories.retain(|directory| !holds_one(directory, passed_over));
-    let hash = |(path, is_link): &(RepoPath, bool)| hash_one(root_dir.as_fd(), root, format, path, *is_link);
+    let hash = |(path, is_link): &(RepoPath, bool)| {
+        hash_one((root_dir.as_fd(), root), format, path, *is_link, is_known)
+    };
     for file in parallel::map(&files, hash)? {
         let entry = match file.content {
             HashedContent::Named(entry) => entry,
@@ -191,11 +195,11 @@ impl Hashed {
 }
 
 fn hash_one(
-    root_dir: BorrowedFd<'_>,
-    root: &Path,
+    (root_dir, root): (BorrowedFd<'_>, &Path),
     format: ObjectFormat,
     path: &RepoPath,
     is_link: bool,
+    is_known: &dyn Fn(&RepoPath, u64) -> bool,
 ) -> Result<Hashed, GitError> {
     let fail = |doing: &'static str| GitError::file(doing, root.join(path.to_string()));
     if is_link {
@@ -220,7 +224,7 @@ fn hash_one(
         }
         opened => opened.map_err(fail("open"))?,
     };
-    let content = if size > MAX_HASHED_BYTES {
+    let content = if size > MAX_HASHED_BYTES && !is_known(path, size) {
         HashedContent::TooLarge
     } else {
         HashedContent::Named(Entry { mode, id: blob_id(format, size, file).map_err(fail("read"))? })
@@ -240,16 +244,18 @@ fn open_regular(root_dir: BorrowedFd<'_>, path: &RepoPath) -> std::io::Result<(F
     Ok((File::from(fd), u64::try_from(stat.st_size).unwrap_or(0), mode))
 }
 
-/// Whether an entry below the root matches the tree; an unreadable one does not.
+/// Whether an entry below the root, which had this size, matches the tree; an unreadable one does not.
 pub(crate) fn holds(
     root_dir: BorrowedFd<'_>,
     root: &Path,
     format: ObjectFormat,
     expected: &TreeEntry,
+    bytes: Option<u64>,
 ) -> bool {
     let TreeEntry { path, entry } = expected;
+    let is_known = |_: &RepoPath, now: u64| Some(now) == bytes;
     matches!(
-        hash_one(root_dir, root, format, path, entry.mode == Mode::Symlink),
+        hash_one((root_dir, root), format, path, entry.mode == Mode::Symlink, &is_known),
         Ok(Hashed { content: HashedContent::Named(found), .. }) if found == *entry
     )
 }
@@ -298,7 +304,8 @@ pub(crate) fn describe_below(root: &Path, path: &str) -> Result<Vec<(RepoPath, D
                 }
             },
             FileType::RegularFile => {
-                Digest::of(hash_one(root_dir.as_fd(), root, FORMAT, &path, false)?.name().as_bytes())
+                let hashed = hash_one((root_dir.as_fd(), root), FORMAT, &path, false, &|_, _| false)?;
+                Digest::of(hashed.name().as_bytes())
             }
             FileType::Symlink => {
                 Digest::of(&[b"link ", &read_entry(root, &path, Mode::Symlink)?[..]].concat())

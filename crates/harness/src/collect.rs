@@ -7,7 +7,7 @@ use herma_core::event::PatchApplied;
 use herma_core::report::ChangedFile;
 use herma_environments::inputs::cached;
 use herma_evidence::Redactor;
-use herma_git::{ControlFiles, walk, walk_without};
+use herma_git::{ControlFiles, walk_with};
 use herma_rules::TreeFacts;
 use herma_rules::VerificationFiles;
 use herma_rules::test_files::looks_like_test;
@@ -46,13 +46,13 @@ pub(crate) fn collect(
 ) -> Result<(Collected, TreeFacts), Stop> {
     let workspace = ctx.dirs.workspace();
     let git_control_files = ControlFiles::read(&workspace)?.changed_since(control_files);
-    let found = match not_of_the_agent {
-        None => walk(&workspace, base.git_dir.format())?,
-        Some(passed_over) => walk_without(&workspace, base.git_dir.format(), passed_over)?,
-    };
-    let (mut changes, added) = compare(base, &found);
-    let ignored = never_landing(ctx, base, &added)?;
-    changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+    let nothing = BTreeSet::new();
+    let passed_over = not_of_the_agent.unwrap_or(&nothing);
+    let is_known = |path: &RepoPath, bytes: u64| base.has_file(path, bytes);
+    let found = walk_with(&workspace, base.git_dir.format(), passed_over, &is_known)?;
+    let compared = compare(base, &found);
+    let ignored = never_landing(ctx, base, &compared.added)?;
+    let mut changes = compared.without(&ignored, base);
     let refused_by_git = take_refused_by_git(&mut changes);
 
     let result = base.git_dir.commit_changes(&base.baseline, &workspace, &changes)?;
@@ -61,7 +61,10 @@ pub(crate) fn collect(
         return Err(Stop::internal("the workspace changed while it was collected"));
     }
 
+    let changed: Vec<&RepoPath> = changes.iter().map(|change| &change.path).collect();
+    let lfs_files = base.git_dir.kept_by_lfs(&changed)?;
     let tree = TreeFacts {
+        lfs_files,
         changes,
         paths: found.entries.into_keys().collect(),
         links: found.links,

@@ -122,7 +122,11 @@ fn verify_base(
     let checkout = site.dirs.preflight();
     private_dir(&checkout)?;
     lay_out(&site.base.git_dir, &site.base.entries, &[&checkout])?;
-    let checkout = CheckoutState::record(checkout, site.base.git_dir.format(), site.base.entries.clone());
+    let checkout = CheckoutState::record(
+        checkout,
+        site.base.git_dir.format(),
+        site.base.git_dir.checked_out(&site.base.entries).into_owned(),
+    );
     if let Some(repository) = site.base.repository(None) {
         repository.make(&site.base.entries, checkout.root())?;
     }

@@ -16,7 +16,7 @@ use crate::gates::{self, EnvironmentPlace};
 use crate::installation::Installation;
 use crate::order::Order;
 use crate::target::wanted_history;
-use crate::tree_diff::{BaseTree, GivenHistory, base_tree};
+use crate::tree_diff::{BaseTree, GivenHistory, base_tree, missing_note};
 
 /// The environment of a contract could not be built.
 #[derive(Debug, thiserror::Error)]
@@ -85,6 +85,9 @@ pub(crate) fn with_environment<T>(
     dirs.create().map_err(OrderError::home)?;
     let ended = base_tree(installation, (&place.target, wanted_history(&order.contract)), &dirs);
     let ended = ended.map_err(stopped).and_then(|base| {
+        if let Some(text) = missing_note(&base.missing) {
+            note(&text);
+        }
         if let GivenHistory::Unreadable(error) = &base.history {
             return Err(EnvironmentError::Blocked(no_history(error)));
         }

@@ -9,6 +9,7 @@ mod close;
 mod collect;
 mod command_runner;
 mod context;
+mod copy_progress;
 mod decide;
 mod destinations;
 mod dialogue;

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use herma_core::contract::Terms;
 use herma_core::engine::EngineName;
 use herma_core::{Contract, RunId};
+use herma_git::GitDir;
 use herma_router::service::ParentBudget;
 
 /// The most runs above a child.
@@ -26,6 +27,8 @@ pub(crate) struct ParentRun {
     pub(crate) workspace: PathBuf,
     /// herma's own git directory of the parent.
     pub(crate) git: PathBuf,
+    /// The parent's git directory, with the submodules and LFS files of its checkouts.
+    pub(crate) content: GitDir,
     /// The tree in that directory that the parent began with.
     pub(crate) base_tree: String,
     /// A checkout of that tree that no agent sees.

@@ -32,6 +32,7 @@ pub(crate) fn baseline(
     let git_dir = GitDir::create(&installation.git, dir, format, Some(&parent.git.join("objects")))?;
     read_from_all(dir, &parent.git)?;
     let base = git_dir.adopt(&parent.base_tree)?;
+    let git_dir = git_dir.with_content_of(&parent.content);
     let entries = git_dir.entries(&base.tree)?;
     let found = walk(&parent.workspace, format)?;
     if !found.specials.is_empty() || !found.nested_repositories.is_empty() || !found.oversized.is_empty() {
@@ -43,14 +44,15 @@ pub(crate) fn baseline(
     if let Some(path) = found.too_deep.first() {
         return Err(unfit(&format!("`{}` in it holds a path that is too long", path.shortened())));
     }
-    let base_tree = BaseTree { git_dir, baseline: base, entries, history: GivenHistory::None };
-    let (mut changes, added) = compare(&base_tree, &found);
-    let mut ignored = base_tree.git_dir.ignored(&parent.checkout, &base_tree.entries, &added)?;
+    let base_tree =
+        BaseTree { git_dir, baseline: base, entries, missing: Vec::new(), history: GivenHistory::None };
+    let compared = compare(&base_tree, &found);
+    let mut ignored = base_tree.git_dir.ignored(&parent.checkout, &base_tree.entries, &compared.added)?;
     let is_scratch = |path: &&herma_core::RepoPath| {
         parent.scratch.iter().any(|scratch| path.as_bytes().starts_with(scratch.as_bytes()))
     };
-    ignored.extend(added.iter().filter(is_scratch).cloned());
-    changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+    ignored.extend(compared.added.iter().filter(is_scratch).cloned());
+    let mut changes = compared.without(&ignored, &base_tree);
     if let Some(path) = take_refused_by_git(&mut changes).first() {
         return Err(unfit(&format!("git refuses a symbolic link of the name `{}` in it", path.shortened())));
     }

@@ -257,7 +257,7 @@ impl<'r, 'a> Pipeline<'r, 'a> {
         ctx.journal.append_if_any(self.results.disposable.as_ref())?;
 
         ctx.step(Step::Engine)?;
-        self.run_engine(staged, &base.baseline.tree)?;
+        self.run_engine(staged, &base)?;
 
         ctx.step(Step::Collect)?;
         view.map_or(Ok(()), |view| view.take_over(ctx))?;
@@ -336,9 +336,9 @@ impl<'r, 'a> Pipeline<'r, 'a> {
     }
 
     /// Runs the engine, then ends its services and reads their records.
-    fn run_engine(&mut self, staged: StagedEngine<'_>, base_tree: &str) -> Result<(), Stop> {
+    fn run_engine(&mut self, staged: StagedEngine<'_>, base: &BaseTree) -> Result<(), Stop> {
         let ctx = self.ctx;
-        let ended = supervise::run_engine(ctx, &self.services, staged, base_tree, &mut self.results.engine);
+        let ended = supervise::run_engine(ctx, &self.services, staged, base, &mut self.results.engine);
         ctx.journal.append_if_any(self.results.engine.as_ref())?;
         ended?;
         let stops = self.end_services();

@@ -9,7 +9,7 @@ use crate::error::Stop;
 use crate::gates::{Findings, Ready};
 use crate::services::{Services, ServicesStarted};
 use crate::target::wanted_history;
-use crate::tree_diff::{BaseTree, base_tree};
+use crate::tree_diff::{BaseTree, base_tree, missing_note};
 use crate::workspace::{self, WorkspaceState};
 
 /// The base tree and the workspace of a run. No process uses them before the decision.
@@ -47,6 +47,9 @@ impl<'r> Preparation<'r> {
             let (services, wanted) = (&*services, arranged.is_some());
             let made = scope.spawn(move || {
                 let base = joined(base)??;
+                if let Some(note) = missing_note(&base.missing) {
+                    ctx.note(&note);
+                }
                 let workspace = if wanted {
                     workspace::make(ctx, services, ready, &base)
                 } else {

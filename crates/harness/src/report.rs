@@ -37,6 +37,7 @@ pub(crate) fn assemble(input: &ReportInput<'_>, verdict: &Verdict) -> Report {
     let (collected, verified) = (results.collected.as_ref(), results.verified.as_ref());
     let judged = results.checked.as_ref().map(|checked| &checked.violations);
     let broke = |rule: fn(PathRule) -> bool| judged.map(|v| !v.iter().any(|v| rule(v.rule)));
+    let environment = results.environment.as_ref();
     let source_before = gates.and_then(|gates| gates.source_before.as_ref());
     let source_after = results.witnessed.as_ref().and_then(|witnessed| witnessed.source_after.as_ref());
     let outcome_due = results.landing.as_ref().and_then(|landing| landing.outcome_due);
@@ -82,12 +83,9 @@ pub(crate) fn assemble(input: &ReportInput<'_>, verdict: &Verdict) -> Report {
         path_violations: judged.cloned().unwrap_or_default(),
         forbidden_actions_attempted: results.forbidden_actions(),
         required_events_passed: results.end.missing_event.is_none(),
-        environment: results.environment.as_ref().and_then(|found| found.used.clone()),
-        verify_before: results
-            .environment
-            .as_ref()
-            .map(|found| found.verify_before.clone())
-            .unwrap_or_default(),
+        missing_content: results.workspace.as_ref().and_then(|made| made.missing_content.clone()),
+        environment: environment.and_then(|found| found.used.clone()),
+        verify_before: environment.map(|found| found.verify_before.clone()).unwrap_or_default(),
         verification: verified.map(|verified| verified.commands.clone()).unwrap_or_default(),
         verification_with_baseline_tests: verified
             .map(|verified| verified.with_baseline_tests.clone())

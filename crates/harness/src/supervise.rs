@@ -25,6 +25,7 @@ use crate::program;
 use crate::pump::{LineReaders, pump};
 use crate::services::Services;
 use crate::transcriber::Transcriber;
+use crate::tree_diff::BaseTree;
 use crate::verification::begin;
 
 /// The most bytes of each of the engine's streams in the log.
@@ -66,13 +67,13 @@ pub(crate) fn run_engine(
     ctx: &RunContext<'_>,
     services: &Services,
     staged: StagedEngine<'_>,
-    base_tree: &str,
+    base: &BaseTree,
     found: &mut Option<EngineResults>,
 ) -> Result<(), Stop> {
     let results = found.insert(EngineResults::default());
     let run = |children| attend(ctx, services, staged, children, results);
     let Some(queue) = services.governance.as_ref().map(RunGovernance::children) else { return run(None) };
-    Family::of(ctx, base_tree, services.router.as_ref()).while_served(&queue, || run(Some(&queue)))
+    Family::of(ctx, base, services.router.as_ref()).while_served(&queue, || run(Some(&queue)))
 }
 
 fn attend(

@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use herma_core::admission::TargetAdmission;
 use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::content::MissingContent;
 use herma_core::contract::{Risk, Target, Terms};
 use herma_core::environment::History;
 use herma_core::{Contract, Digest, Stage};
 use herma_fixtures::Fixture;
 use herma_git::{
-    BaseHistory, Baseline, GitDir, GitError, NotPlain, ObjectFormat, SourceRepo, SourceState, is_plain,
+    BaseHistory, Baseline, GitDir, GitError, NotPlain, ObjectFormat, SourceRepo, SourceState, TreeEntry,
+    is_plain,
 };
 use herma_trust::{AdmissionFinding, import_fixture};
 
@@ -159,6 +161,19 @@ impl FoundTarget {
             }
             Self::Repo(repo) => repo.source.make_git_dir(git_dir),
             Self::Workspace(parent) => parent_snapshot::baseline(installation, git_dir, parent),
+        }
+    }
+
+    /// The same git directory with the submodules and LFS files that the target has, and what it does not have of them.
+    pub(crate) fn with_content(
+        &self,
+        git_dir: GitDir,
+        entries: &[TreeEntry],
+    ) -> Result<(GitDir, Vec<MissingContent>), GitError> {
+        match self {
+            Self::Repo(repo) => repo.source.with_content(git_dir, entries),
+            Self::Fixture(_) => Ok((git_dir, Vec::new())),
+            Self::Workspace(parent) => Ok((git_dir.with_content_of(&parent.content), Vec::new())),
         }
     }
 

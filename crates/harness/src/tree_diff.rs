@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use herma_core::RepoPath;
+use herma_core::content::MissingContent;
 use herma_core::environment::History;
 use herma_core::report::{ChangedFile, Entry, Mode};
 use herma_environments::build;
@@ -21,6 +22,8 @@ pub(crate) struct BaseTree {
     pub(crate) git_dir: GitDir,
     pub(crate) baseline: Baseline,
     pub(crate) entries: Vec<TreeEntry>,
+    /// Its submodules and LFS files that the target does not have.
+    pub(crate) missing: Vec<MissingContent>,
     /// The history of its checkouts.
     pub(crate) history: GivenHistory,
 }
@@ -42,6 +45,12 @@ impl BaseTree {
             GivenHistory::Of(history) => Some(history),
             GivenHistory::None | GivenHistory::Unreadable(_) => None,
         }
+    }
+
+    /// Whether it has a file of this size at this path.
+    pub(crate) fn has_file(&self, path: &RepoPath, bytes: u64) -> bool {
+        let at = self.entries.binary_search_by(|there| there.path.cmp(path));
+        at.is_ok_and(|at| self.git_dir.blob_bytes(&self.entries[at]) == Some(bytes))
     }
 
     /// The repository of a checkout of it; of a result, with a commit on top.
@@ -77,41 +86,104 @@ pub(crate) fn base_tree(
 ) -> Result<BaseTree, Stop> {
     let (git_dir, baseline) = target.baseline(installation, &dirs.git())?;
     let entries = git_dir.entries(&baseline.tree)?;
+    let (git_dir, missing) = target.with_content(git_dir, &entries)?;
     let history = match target.history(&git_dir, &baseline, history) {
         Ok(None) => GivenHistory::None,
         Ok(Some(history)) => GivenHistory::Of(Box::new(history)),
         Err(full) if full.is_write_failure() => return Err(full.into()),
         Err(error) => GivenHistory::Unreadable(error),
     };
-    Ok(BaseTree { git_dir, baseline, entries, history })
+    Ok(BaseTree { git_dir, baseline, entries, missing, history })
 }
 
-/// The differences from the baseline, and the new paths.
-pub(crate) fn compare(base: &BaseTree, found: &WalkResult) -> (Vec<ChangedFile>, Vec<RepoPath>) {
-    let mut changes = Vec::new();
-    let mut known = BTreeSet::new();
-    for old in &base.entries {
-        known.insert(&old.path);
-        let new = found.entries.get(&old.path);
-        // An untouched submodule is an empty directory, which the walk does not list.
-        let untouched_submodule =
-            old.entry.mode == Mode::Submodule && new.is_none() && !has_below(found, &old.path);
-        if new != Some(&old.entry) && !untouched_submodule {
-            changes.push(ChangedFile {
-                path: old.path.clone(),
-                old: Some(old.entry.clone()),
-                new: new.cloned(),
-            });
+/// A sentence about content that the target does not have; none where it has everything.
+pub(crate) fn missing_note(missing: &[MissingContent]) -> Option<String> {
+    const SHOWN: usize = 5;
+    let each = missing.iter().take(SHOWN);
+    let shown: Vec<String> = each
+        .map(|missing| format!("`{}` ({})", missing.path.shortened(), missing.reason.explain()))
+        .collect();
+    let more = match missing.len().saturating_sub(SHOWN) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let note = || format!("not in the target, and so not in the workspace: {}{more}", shown.join(", "));
+    (!missing.is_empty()).then(note)
+}
+
+/// The differences of a directory from the baseline.
+pub(crate) struct Compared {
+    changes: Vec<ChangedFile>,
+    /// The new paths.
+    pub(crate) added: Vec<RepoPath>,
+    /// Submodules of which a file is gone or changed.
+    broken_submodules: BTreeSet<RepoPath>,
+}
+
+/// Compares a directory with the baseline.
+pub(crate) fn compare(base: &BaseTree, found: &WalkResult) -> Compared {
+    let mut compared =
+        Compared { changes: Vec::new(), added: Vec::new(), broken_submodules: BTreeSet::new() };
+    let expected = base.git_dir.checked_out(&base.entries);
+    let expected: BTreeMap<&RepoPath, &Entry> =
+        expected.iter().map(|there| (&there.path, &there.entry)).collect();
+    let recorded: BTreeMap<&RepoPath, &Entry> =
+        base.entries.iter().map(|there| (&there.path, &there.entry)).collect();
+    for (path, wanted) in &expected {
+        let (old, new) = (recorded.get(path).copied(), found.entries.get(*path));
+        // The walk lists no directory, and a pointer in the place of its file is what the base has.
+        let is_directory = wanted.mode == Mode::Submodule && new.is_none();
+        if is_directory || new == Some(*wanted) || (old.is_some() && new == old) {
+            continue;
+        }
+        // The files of a submodule are no part of the base's own tree.
+        if old.is_none() {
+            compared.broken_submodules.extend(around(base, path));
+        }
+        if old.is_some() || new.is_some() {
+            let (old, new) = (old.cloned(), new.cloned());
+            compared.changes.push(ChangedFile { path: (*path).clone(), old, new });
         }
     }
-    let added: Vec<RepoPath> = found.entries.keys().filter(|path| !known.contains(path)).cloned().collect();
-    changes.extend(added.iter().map(|path| ChangedFile {
+    compared.added = found.entries.keys().filter(|path| !expected.contains_key(path)).cloned().collect();
+    compared.changes.extend(compared.added.iter().map(|path| ChangedFile {
         path: path.clone(),
         old: None,
         new: found.entries.get(path).cloned(),
     }));
-    changes.sort_by(|a, b| a.path.cmp(&b.path));
-    (changes, added)
+    compared
+}
+
+impl Compared {
+    /// The changes without these new paths, in order of path. A submodule with a change inside is one of them: the tree that results
+    /// does not have it any more.
+    pub(crate) fn without(self, ignored: &BTreeSet<RepoPath>, base: &BaseTree) -> Vec<ChangedFile> {
+        let Self { mut changes, broken_submodules: mut broken, .. } = self;
+        changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
+        if base.entries.iter().any(|there| there.entry.mode == Mode::Submodule) {
+            broken.extend(changes.iter().flat_map(|change| around(base, &change.path)));
+            let changed: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
+            broken.retain(|path| !changed.contains(path));
+            let gone = base.entries.iter().filter(|there| broken.contains(&there.path));
+            let gone = gone.map(|there| ChangedFile {
+                path: there.path.clone(),
+                old: Some(there.entry.clone()),
+                new: None,
+            });
+            changes.extend(gone);
+        }
+        changes.sort_by(|a, b| a.path.cmp(&b.path));
+        changes
+    }
+}
+
+/// The submodule that this path is inside of.
+fn around(base: &BaseTree, path: &RepoPath) -> Option<RepoPath> {
+    let above = std::iter::successors(path.parent(), RepoPath::parent);
+    let mut above = above.filter_map(|directory| {
+        base.entries.binary_search_by(|there| there.path.cmp(&directory)).ok().map(|at| &base.entries[at])
+    });
+    above.find(|there| there.entry.mode == Mode::Submodule).map(|there| there.path.clone())
 }
 
 /// Takes the links out of the changes that git refuses to record: neither a commit nor a patch can hold them.
@@ -124,12 +196,6 @@ pub(crate) fn take_refused_by_git(changes: &mut Vec<ChangedFile>) -> Vec<RepoPat
         changes.iter().filter(|change| is_refused(change)).map(|change| change.path.clone()).collect();
     changes.retain(|change| !is_refused(change));
     refused
-}
-
-/// Whether there is an entry below that path.
-fn has_below(found: &WalkResult, directory: &RepoPath) -> bool {
-    let prefix = [directory.as_bytes(), b"/"].concat();
-    found.entries.keys().any(|path| path.as_bytes().starts_with(&prefix))
 }
 
 pub(crate) fn submodules(base: &BaseTree) -> Vec<RepoPath> {

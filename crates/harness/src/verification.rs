@@ -151,7 +151,8 @@ fn with_patch(ctx: &RunContext<'_>, result: Verifiable<'_>) -> Result<(CheckoutS
         }
         make_repository(base, &top, (&tree, &root))?;
     }
-    let state = CheckoutState::record(root, base.git_dir.format(), tree);
+    let state =
+        CheckoutState::record(root, base.git_dir.format(), base.git_dir.checked_out(&tree).into_owned());
     ctx.check_cancelled()?;
     // Tracked files are never replaced.
     let write =
@@ -189,7 +190,8 @@ fn with_old_tests(
     if let Some(top) = &top {
         make_repository(base, top, (&tree, &root))?;
     }
-    let state = CheckoutState::record(root, base.git_dir.format(), tree);
+    let state =
+        CheckoutState::record(root, base.git_dir.format(), base.git_dir.checked_out(&tree).into_owned());
     let write = |environment: &RunEnvironment| {
         let home = ctx.dirs.old_tests_home();
         std::fs::create_dir(&home)?;

@@ -1,19 +1,22 @@
 //! The workspace: the base tree in one parentless commit or with its history, sharing nothing with the target. It is made while the gates with
 //! effects are evaluated, and taken into use once the decision is made.
 
+use std::collections::BTreeSet;
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::Path;
 
 use herma_core::blocker::{Blocker, BlockerRecord};
+use herma_core::content::MissingList;
 use herma_core::event::{EngineGateBlocked, ResumedSession, WorkspacePrepared};
 use herma_core::report::Mode;
-use herma_core::{Fault, Gate, Stage};
+use herma_core::{Fault, Gate, RepoPath, Stage};
 use herma_engines::Engine;
-use herma_git::{AgentHead, ControlFiles, GitDir, TreeEntry, lay_out, make_agent_repository, walk};
+use herma_git::{AgentHead, ControlFiles, TreeEntry, lay_out_watched, make_agent_repository, walk_with};
 use serde::{Deserialize, Serialize};
 
 use crate::context::RunContext;
+use crate::copy_progress::CopyProgress;
 use crate::environment::RunEnvironment;
 use crate::environment_views::View;
 use crate::error::Stop;
@@ -30,6 +33,9 @@ use herma_home::remove_tree;
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct WorkspaceResults {
     pub(crate) baseline_commit: Option<String>,
+    /// Submodules and LFS files of the base that the target does not have.
+    #[serde(default)]
+    pub(crate) missing_content: Option<MissingList>,
     /// Why the agent cannot start from the workspace.
     pub(crate) dirty: Option<BlockerRecord>,
 }
@@ -132,12 +138,13 @@ fn make_for<'a>(
     unless_over(ctx)?;
     let staged = supervise::stage(ctx, services, engine, ready, &hidden)?;
     let scratch = engine.scratch_paths();
+    let progress = CopyProgress::new(entries.len(), |text| ctx.note(text));
+    let wrote = |files: usize| progress.add(files);
+    let lay_out = |tree: &[TreeEntry], roots: &[&Path]| lay_out_watched(git_dir, tree, roots, &wrote);
     std::thread::scope(|scope| {
         let files = scope.spawn(|| match &resumed {
-            None => lay_out(git_dir, entries, &[&workspace, &fresh]),
-            Some(start) => {
-                lay_out(git_dir, entries, &[&fresh]).and_then(|()| lay_out(git_dir, start, &[&workspace]))
-            }
+            None => lay_out(entries, &[&workspace, &fresh]),
+            Some(start) => lay_out(entries, &[&fresh]).and_then(|()| lay_out(start, &[&workspace])),
         });
         let repository = make_agent_repository(git_dir, head, entries, &workspace, scratch, &hidden);
         files.join().map_err(|_| Stop::panicked("laying out the workspace"))??;
@@ -147,7 +154,7 @@ fn make_for<'a>(
     if ctx.order.fault == Some(Fault::DirtyCopy) {
         std::fs::write(workspace.join("left-over"), "this was not in the base tree\n")?;
     }
-    if ctx.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, git_dir, start)? {
+    if ctx.contract.terms.stage >= Stage::CopiedRepo && !is_tree(&workspace, base, start)? {
         let why = "the workspace is not the base tree that it was made from";
         return Ok(WorkspaceState::Unusable(why.to_owned()));
     }
@@ -178,8 +185,13 @@ pub(crate) fn take_up<'a>(
         let made = view.insert(environment.write_agents_view(ctx)?);
         staged = staged.with_overlays(made.overlays.clone());
     }
-    let BaseTree { baseline, entries, .. } = base;
-    *found = Some(WorkspaceResults { baseline_commit: Some(baseline.commit.clone()), dirty: None });
+    let BaseTree { baseline, entries, missing, .. } = base;
+    let missing_content = MissingList::of(missing);
+    *found = Some(WorkspaceResults {
+        baseline_commit: Some(baseline.commit.clone()),
+        missing_content: missing_content.clone(),
+        dirty: None,
+    });
     let resumed = ctx.order.resumes.as_ref().map(|Resumed { run: parent, resume, work }| ResumedSession {
         run: *parent,
         session: resume.session.to_string(),
@@ -190,6 +202,7 @@ pub(crate) fn take_up<'a>(
         baseline_commit: baseline.commit.clone(),
         baseline_tree: baseline.tree.clone(),
         files: entries.len(),
+        missing_content,
         resumed,
     })?;
     Ok(TakenUp { control_files, staged, view })
@@ -205,7 +218,7 @@ pub(crate) fn refuse(ctx: &RunContext<'_>, why: String, found: &mut Option<Works
         mutation_scope: ctx.contract.terms.mutation_scope(),
         engine_started: false,
     });
-    *found = Some(WorkspaceResults { baseline_commit: None, dirty: Some(dirty) });
+    *found = Some(WorkspaceResults { dirty: Some(dirty), ..WorkspaceResults::default() });
     recorded.err().unwrap_or(Stop::Blocked)
 }
 
@@ -243,8 +256,10 @@ fn leads_elsewhere(engine: &dyn Engine, name: &str) -> String {
 }
 
 /// Whether the workspace equals the expected tree, file by file.
-fn is_tree(workspace: &Path, git_dir: &GitDir, expected: &[TreeEntry]) -> Result<bool, Stop> {
-    let found = walk(workspace, git_dir.format())?;
+fn is_tree(workspace: &Path, base: &BaseTree, expected: &[TreeEntry]) -> Result<bool, Stop> {
+    let is_known = |path: &RepoPath, bytes: u64| base.has_file(path, bytes);
+    let found = walk_with(workspace, base.git_dir.format(), &BTreeSet::new(), &is_known)?;
+    let expected = base.git_dir.checked_out(expected);
     let expected = expected
         .iter()
         .filter(|there| there.entry.mode != Mode::Submodule && !found.oversized.contains(&there.path));

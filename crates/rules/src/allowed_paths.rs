@@ -76,6 +76,7 @@ impl PathRules {
         for change in &facts.changes {
             violations.extend(judge_submodule(change, &submodules));
             violations.extend(judge_content(change, facts));
+            violations.extend(judge_lfs_file(change, facts));
         }
         for path in &facts.ignored {
             violations.extend(self.forbids(path, PathKind::Leaf));
@@ -294,6 +295,13 @@ fn judge_submodule(change: &ChangedFile, submodules: &BTreeMap<Vec<u8>, &RepoPat
     let folded = fold_path(change.path.as_bytes());
     let around = prefixes(&folded, PathKind::Leaf).find_map(|(prefix, _)| submodules.get(prefix))?;
     Some(broke(&change.path, PathRule::Submodule, format!("it is in the submodule `{around}`")))
+}
+
+/// A patch has content where the repository has a pointer. A deletion is what it seems.
+fn judge_lfs_file(change: &ChangedFile, facts: &TreeFacts) -> Option<PathViolation> {
+    let why = "Git LFS keeps it, and herma stores no file there: landed, its content would be in the repository itself";
+    let is_kept = change.new.is_some() && facts.lfs_files.contains(&change.path);
+    is_kept.then(|| broke(&change.path, PathRule::LfsFile, why))
 }
 
 /// The rules for the new content of a path. Unknown content counts as a violation.

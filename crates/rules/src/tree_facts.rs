@@ -1,6 +1,6 @@
 //! The facts about a result's tree that the path rules judge.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use herma_core::RepoPath;
 use herma_core::report::ChangedFile;
@@ -32,6 +32,8 @@ pub struct TreeFacts {
     pub refused_by_git: Vec<RepoPath>,
     /// The submodules of the baseline.
     pub submodules: Vec<RepoPath>,
+    /// Changed paths whose content Git LFS keeps.
+    pub lfs_files: BTreeSet<RepoPath>,
     /// Files of the agent's own repository that decide how git behaves and are not as herma made them.
     pub git_control_files: Vec<RepoPath>,
 }

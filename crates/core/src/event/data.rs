@@ -16,6 +16,7 @@ use crate::approval::ApprovalId;
 use crate::approver::ApproverName;
 use crate::blocker::{Blocker, BlockerRecord};
 use crate::child_end::ChildEnd;
+use crate::content::MissingList;
 use crate::contract::{Action, ContractId};
 use crate::digest::Digest;
 use crate::engine::{DestinationKind, EngineName};
@@ -225,6 +226,9 @@ pub struct WorkspacePrepared {
     pub baseline_tree: String,
     /// The number of files in it.
     pub files: usize,
+    /// Submodules and Git LFS files of the base that the target does not have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub missing_content: Option<MissingList>,
     /// The session that the engine goes on with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<ResumedSession>,

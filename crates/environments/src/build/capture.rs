@@ -45,6 +45,7 @@ pub(super) fn capture(
     let Captured { base, definition, laid_out, work, ignore_root } = from;
     let rules = ignore_rules(base.entries);
     lay_out(base.git_dir, &rules, &[ignore_root])?;
+    let laid_out = base.git_dir.checked_out(laid_out);
     let tracked: BTreeSet<&RepoPath> = laid_out.iter().map(|entry| &entry.path).collect();
     let mut untracked = list(work, limits)?;
     untracked.retain(|path| !tracked.contains(path));

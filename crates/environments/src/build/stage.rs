@@ -52,7 +52,11 @@ impl Stage<'_> {
         let began = Instant::now();
         let work = build.scratch("work")?;
         lay_out(self.base.git_dir, self.selected, &[&work])?;
-        let checkout = CheckoutState::record(work, self.base.git_dir.format(), self.selected.to_vec());
+        let checkout = CheckoutState::record(
+            work,
+            self.base.git_dir.format(),
+            self.base.git_dir.checked_out(self.selected).into_owned(),
+        );
         let proxy =
             RegistryProxy::start(self.plan.registries, &self.builder.clock, &build.scratch("egress")?)?;
         let paths = JobPaths::new(checkout.root().to_owned()).with_home(build.home());
@@ -81,7 +85,11 @@ impl Stage<'_> {
         };
         let work = build.scratch("work")?;
         lay_out(self.base.git_dir, entries, &[&work])?;
-        let checkout = CheckoutState::record(work, self.base.git_dir.format(), entries.to_vec());
+        let checkout = CheckoutState::record(
+            work,
+            self.base.git_dir.format(),
+            self.base.git_dir.checked_out(entries).into_owned(),
+        );
         fetch.write_view_within(&build.home(), checkout.root(), &self.limits())?;
         if let (SetupOn::Base, Some(repository)) = (self.plan.definition.setup_on, self.base.repository) {
             repository.make(entries, checkout.root())?;

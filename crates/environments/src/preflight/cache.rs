@@ -22,6 +22,9 @@ pub struct PreflightKey<'a> {
     /// The digest of the git history that they see.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub history: Option<Digest>,
+    /// The digest of the base's submodules and LFS files.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content: Option<Digest>,
     /// The commands.
     pub commands: &'a [String],
     /// The destination.

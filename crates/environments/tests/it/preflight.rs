@@ -93,6 +93,7 @@ fn results_are_kept_for_the_same_environment_base_and_commands() {
         environment,
         base_tree: "1234",
         history: None,
+        content: None,
         commands: &commands,
         destination: "sandbox",
     };
@@ -103,6 +104,7 @@ fn results_are_kept_for_the_same_environment_base_and_commands() {
     assert_eq!(cache.find(&PreflightKey { environment: None, ..key }), None);
     assert_eq!(cache.find(&PreflightKey { base_tree: "5678", ..key }), None);
     assert_eq!(cache.find(&PreflightKey { commands: &[], ..key }), None);
+    assert_eq!(cache.find(&PreflightKey { content: Some(Digest::of(b"lfs")), ..key }), None);
     assert_eq!(cache.find(&PreflightKey { history: Some(Digest::of(b"tags")), ..key }), None);
     let other = PreflightKey { destination: "docker", ..key };
     cache.keep(&other, &[run("a", 127, "")]).unwrap();

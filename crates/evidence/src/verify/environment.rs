@@ -1,8 +1,8 @@
 //! The check that `environment.json` belongs to the contract, and that the report repeats it.
 
 use herma_core::environment::{
-    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, LayerBuildRecord,
-    LayerName, RebuiltUse, SetupOn,
+    BaseResult, EnvironmentDefinition, EnvironmentRecord, EnvironmentUse, ExpectBefore, History,
+    LayerBuildRecord, LayerName, RebuiltUse, SetupOn,
 };
 use herma_core::{Blocker, Contract, EventType, RepoPath, Report, Status};
 
@@ -146,6 +146,10 @@ fn ready(record: &EnvironmentRecord, contract: &Contract, results: &[BaseResult]
     let is_unrunnable = |result: &BaseResult| matches!(result, BaseResult::Unrunnable { .. });
     if !is_built || results.len() != contract.terms.verify.len() || results.iter().any(is_unrunnable) {
         return Err("the engine started without an environment in which verification can run".to_owned());
+    }
+    let gives_history = record.definition.as_ref().is_some_and(|own| own.history != History::None);
+    if gives_history != record.history.is_some() {
+        return Err("the checkouts had another git history than the contract's".to_owned());
     }
     let fails = results.iter().any(|result| matches!(result, BaseResult::Failed { .. }));
     match contract.terms.expect_before {

@@ -58,6 +58,7 @@ pub const FIELDS: &[FieldCheck] = fields! {
     herma_version Whole "the attestation, the event `run.started`";
     ignored_files Nothing "nothing: files that never land leave no trace";
     landing Part "the stage, `status` and `outcome`; commit and base against nothing but the repository itself";
+    missing_content Whole "the event `workspace.prepared`";
     model Whole "the contract";
     model_admission Part "the admissions in `decision.json`, where a record was looked at";
     model_provider Whole "the contract";

@@ -59,6 +59,7 @@ fn claims(report: &Report) -> Vec<Claim<'_>> {
         claim(E::ContractCreated, "contract_digest", "contract_digest", value(&report.contract_digest)),
         claim(E::EligibilityDecided, "engine_digest", "engine_digest", value(&report.engine_digest)),
         claim(E::WorkspacePrepared, "baseline_commit", "baseline_commit", value(&report.baseline_commit)),
+        claim(E::WorkspacePrepared, "missing_content", "missing_content", value(&report.missing_content)),
         claim(E::EngineStarted, "engine", "engine", value(&report.engine)),
         claim(E::EngineStarted, "version", "engine_version", value(&report.engine_version)),
         claim(E::PatchApplied, "result_tree", "result_tree", value(&report.result_tree)),

@@ -288,6 +288,7 @@ fn report(contract: &str, started: Timestamp) -> Report {
         path_violations: Vec::new(),
         forbidden_actions_attempted: Vec::new(),
         required_events_passed: true,
+        missing_content: None,
         environment: None,
         verify_before: Vec::new(),
         verification: vec![Verification {

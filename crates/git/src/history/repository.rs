@@ -86,7 +86,8 @@ impl CheckoutRepository<'_> {
         let branch = own.join("refs/heads/main");
         std::fs::write(&branch, format!("{head}\n")).map_err(GitError::file("write", branch))?;
         let file = own.join("index");
-        std::fs::write(&file, index(format, entries, &[])).map_err(GitError::file("write", file))
+        std::fs::write(&file, index(format, entries, &|entry| self.history.content.shown(entry)))
+            .map_err(GitError::file("write", file))
     }
 }
 

@@ -17,6 +17,8 @@ pub fn make_disposable(
     git_dir: &GitDir,
     baseline: &Baseline,
 ) -> Result<SourceRepo, GitError> {
+    // Files that are no blobs of the tree would look like changes there.
+    let git_dir = &git_dir.without_content();
     std::fs::create_dir(dir).map_err(GitError::file("make", dir))?;
     let entries = git_dir.entries(&baseline.tree)?;
     lay_out(git_dir, &entries, &[dir])?;

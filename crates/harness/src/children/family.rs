@@ -30,6 +30,7 @@ use crate::parent_run::ParentRun;
 use crate::progress::Progress;
 use crate::run_router::RunRouter;
 use crate::submission::{Finished, RunSubmission, Submission};
+use crate::tree_diff::BaseTree;
 
 /// How many children a run may have: each leaves a bundle, and an agent could ask without end.
 const MAX_CHILDREN: usize = 64;
@@ -53,7 +54,7 @@ pub(crate) struct Family<'a> {
 
 impl<'a> Family<'a> {
     /// The run, whose engine is about to start.
-    pub(crate) fn of(ctx: &RunContext<'a>, base_tree: &str, router: Option<&RunRouter>) -> Self {
+    pub(crate) fn of(ctx: &RunContext<'a>, base: &BaseTree, router: Option<&RunRouter>) -> Self {
         let engine = ctx.installation.engines.get(&ctx.plan.engine);
         let scratch = engine.map(Engine::scratch_paths).unwrap_or_default();
         let root = ctx.occasion.child_of.map_or_else(
@@ -69,7 +70,8 @@ impl<'a> Family<'a> {
             terms: ctx.effective_rules().cloned().collect(),
             workspace: ctx.dirs.workspace(),
             git: ctx.dirs.git(),
-            base_tree: base_tree.to_owned(),
+            content: base.git_dir.clone(),
+            base_tree: base.baseline.tree.clone(),
             checkout: ctx.dirs.verification(),
             scratch: scratch.iter().map(ToString::to_string).collect(),
             root,

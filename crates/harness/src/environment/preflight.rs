@@ -35,6 +35,7 @@ pub(super) fn run(
         environment: Some(built.top().record().key),
         base_tree: &base.baseline.tree,
         history: base.repository(None).map(|repository| repository.digest()),
+        content: base.git_dir.content_digest(),
         commands: &ctx.contract.terms.verify,
         destination: &format!("{}; files {}", ready.place, built.top().record().tree.digest),
     };
@@ -62,7 +63,11 @@ fn on_the_base(
         DirBuilder::new().mode(0o700).create(dir)?;
     }
     lay_out(&base.git_dir, &base.entries, &[&checkout])?;
-    let checkout = CheckoutState::record(checkout, base.git_dir.format(), base.entries.clone());
+    let checkout = CheckoutState::record(
+        checkout,
+        base.git_dir.format(),
+        base.git_dir.checked_out(&base.entries).into_owned(),
+    );
     if let Some(repository) = base.repository(None) {
         repository.make(&base.entries, checkout.root())?;
     }

@@ -7,6 +7,7 @@ use std::sync::LazyLock;
 use std::time::Duration;
 
 use herma_core::blocker::Blocker;
+use herma_core::content::{MissingContent, MissingList, MissingReason};
 use herma_core::contract::Action;
 use herma_core::engine::DestinationKind;
 use herma_core::report::{
@@ -71,6 +72,10 @@ const CHANGES: &[(&str, Change)] = &[
     ("forbidden_paths_passed", |r| r.forbidden_paths_passed = Some(false)),
     ("freshness", |r| r.freshness.passed = false),
     ("herma_version", |r| "9.9.9".clone_into(&mut r.herma_version)),
+    ("missing_content", |r| {
+        let first = vec![MissingContent { path: path("lib"), reason: MissingReason::SubmoduleNotCheckedOut }];
+        r.missing_content = Some(MissingList { count: 1, first });
+    }),
     ("model", |r| r.model = Some("m".to_owned())),
     ("model_admission", |r| r.model_admission = Admission::Admitted),
     ("model_provider", |r| r.model_provider = Some("p".to_owned())),

@@ -127,6 +127,7 @@ pub(super) fn report() -> Report {
         path_violations: Vec::new(),
         forbidden_actions_attempted: Vec::new(),
         required_events_passed: true,
+        missing_content: None,
         environment: None,
         verify_before: Vec::new(),
         verification: vec![passed_command()],
