@@ -43,6 +43,9 @@ mod interrupted;
 mod kit;
 mod ladder;
 mod landing;
+#[path = "../scale/large_target.rs"]
+mod large_target;
+mod large_targets;
 mod lfs;
 mod limits;
 mod logging;

@@ -8,6 +8,8 @@
     reason = "a test that cannot go on must fail"
 )]
 
+mod large_target;
+
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
@@ -41,6 +43,50 @@ fn the_last_of_a_thousand_runs_take_as_long_as_the_first() {
     say(&format!("{COMPARED} runs, first and last: {first:?}, {last:?}"));
     say(&format!("{raw:.3}x, of which the machine itself {machine:.3}x: {:.3}x", raw / machine));
     assert!(raw / machine <= 1.2, "{raw} / {machine}");
+}
+
+/// The memory of herma and its git on any target.
+const MAX_BYTES: u64 = 512 << 20;
+
+#[test]
+fn a_target_of_200_000_files_takes_512_mib_and_hardly_longer_than_a_clone() {
+    let dir = tempfile::tempdir().unwrap();
+    let target = dir.path().join("target");
+    large_target::make(&target, 200_000, &[]);
+    let (mut cloned, mut prepared) = (Vec::new(), Vec::new());
+    for _ in 0..3 {
+        cloned.push(large_target::clone(&target, &dir.path().join("clone")));
+        let watched = watch_large(dir.path());
+        say(&format!(
+            "clone {:?}, preparation {:?}, {} MiB",
+            cloned.last(),
+            watched.preparation,
+            watched.peak_bytes >> 20
+        ));
+        assert!(watched.peak_bytes <= MAX_BYTES, "{} bytes", watched.peak_bytes);
+        assert!(watched.said.contains(" of 200,001 files"), "{}", watched.said);
+        prepared.push(watched.preparation);
+    }
+    let ratio = median(prepared).as_secs_f64() / median(cloned).as_secs_f64();
+    say(&format!("preparation of 200,000 files: {ratio:.2}x a clone"));
+    assert!(ratio <= 1.5, "{ratio}");
+}
+
+#[test]
+fn a_target_of_five_gigabytes_takes_512_mib() {
+    let dir = tempfile::tempdir().unwrap();
+    large_target::make(&dir.path().join("target"), 0, &[1_300, 1_300, 1_300, 600, 600]);
+    let watched = watch_large(dir.path());
+    say(&format!("five gigabytes in five files: {} MiB", watched.peak_bytes >> 20));
+    assert!(watched.peak_bytes <= MAX_BYTES, "{} bytes", watched.peak_bytes);
+}
+
+fn watch_large(dir: &Path) -> large_target::Watched {
+    let home = new_home();
+    let (contract, script) = large_target::contract(dir, "target");
+    let mut herma = Command::new(env!("CARGO_BIN_EXE_herma"));
+    herma.env("HERMA_HOME", home.path()).arg("run").arg(contract).arg("--script").arg(script);
+    large_target::watch(herma)
 }
 
 /// A directory that herma takes as its home: empty, and its owner's alone.
