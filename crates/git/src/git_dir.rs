@@ -292,6 +292,7 @@ struct FastImport {
 }
 
 /// The head of an imported commit.
+#[derive(Clone, Copy)]
 struct NewCommit<'a> {
     message: &'a str,
     parent: Option<&'a str>,

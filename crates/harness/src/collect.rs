@@ -61,8 +61,8 @@ pub(crate) fn collect(
         return Err(Stop::internal("the workspace changed while it was collected"));
     }
 
-    let changed: Vec<&RepoPath> = changes.iter().map(|change| &change.path).collect();
-    let lfs_files = base.git_dir.kept_by_lfs(&changed)?;
+    let touched: Vec<&RepoPath> = changes.iter().map(|change| &change.path).collect();
+    let lfs_files = base.git_dir.kept_by_lfs(&touched)?;
     let tree = TreeFacts {
         lfs_files,
         changes,

@@ -161,7 +161,7 @@ impl Compared {
         let Self { mut changes, broken_submodules: mut broken, .. } = self;
         changes.retain(|change| !(change.old.is_none() && ignored.contains(&change.path)));
         if base.entries.iter().any(|there| there.entry.mode == Mode::Submodule) {
-            broken.extend(changes.iter().flat_map(|change| around(base, &change.path)));
+            broken.extend(changes.iter().filter_map(|change| around(base, &change.path)));
             let changed: BTreeSet<&RepoPath> = changes.iter().map(|change| &change.path).collect();
             broken.retain(|path| !changed.contains(path));
             let gone = base.entries.iter().filter(|there| broken.contains(&there.path));

@@ -56,7 +56,7 @@ impl BaseHistory {
     pub(crate) fn write(&self, own: &Path) -> Result<(), GitError> {
         copy_pack(&self.pack, own)?;
         write_shallow(own, &self.boundary)?;
-        let tags: String = self.tags.iter().map(|tag| format!("{} {}\n", tag.id, tag.name)).collect();
+        let tags: String = self.tags.iter().flat_map(|tag| [&tag.id, " ", &tag.name, "\n"]).collect();
         let file = own.join("packed-refs");
         std::fs::write(&file, tags).map_err(GitError::file("write", file))
     }

@@ -33,7 +33,7 @@ pub(super) fn pointing_into(
     if tags.is_empty() {
         return Ok(tags);
     }
-    let questions: String = tags.iter().map(|tag| format!("{}^{{commit}}\n", tag.id)).collect();
+    let questions: String = tags.iter().flat_map(|tag| [&tag.id, "^{commit}\n"]).collect();
     let call = source.git.call(&source.common_dir, ["cat-file", "--batch-check=%(objectname)"]);
     let answers = call.stdin(questions.into_bytes()).checked()?.stdout;
     let answers = String::from_utf8_lossy(&answers).into_owned();

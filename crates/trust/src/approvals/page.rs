@@ -61,7 +61,7 @@ fn environment_lines(definition: &EnvironmentDefinition) -> Vec<String> {
         History::None => {}
         History::Full => lines.push("history: the agent sees all commits and tags of the base".to_owned()),
         History::Depth(commits) => {
-            lines.push(format!("history: the agent sees {commits} commits of the base"))
+            lines.push(format!("history: the agent sees {commits} commits of the base"));
         }
     }
     if *setup_on == SetupOn::Inputs {
