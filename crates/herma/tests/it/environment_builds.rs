@@ -7,7 +7,7 @@ use herma_core::Blocker;
 use herma_environments::tools::TOOLS;
 use serde_json::{Value, json};
 
-use crate::kit::{Herma, fix_and};
+use crate::kit::{Herma, Started, fix_and};
 
 /// Part of every credential.
 const CANARY: &str = "canary-5d1f0c";
@@ -114,15 +114,15 @@ fn two_builds_at_once_build_one_environment_once() {
     // The first one makes the home.
     herma.run(&["env", "list"]);
     let started = [herma.start(&build), herma.start(&build)];
-    let mut built = 0;
-    for ended in started.map(|one| one.end()) {
+    let mut made = 0;
+    for ended in started.map(Started::end) {
         assert_eq!(ended.code, Some(0), "{ended:#?}");
         let layers: Value = serde_json::from_str(&ended.stdout).unwrap();
         let setup =
             layers["layers"].as_array().unwrap().iter().find(|layer| layer["kind"] == "setup").unwrap();
-        built += usize::from(setup["reused"] == false);
+        made += usize::from(setup["reused"] == false);
     }
-    assert_eq!(built, 1);
+    assert_eq!(made, 1);
     herma.play(&fix_and(&[]), &terms).assert_pass();
     assert_eq!(herma.json(&["env", "list", "--json"])["layers"].as_array().unwrap().len(), 2);
 }

@@ -26,7 +26,8 @@ pub(crate) fn make(dir: &Path, files: usize, large: &[usize]) {
         let path = format!("d{:03}/s{}/f{file:06}.txt", file / 500, file / 50 % 10);
         write!(to, "M 100644 inline {path}\ndata {}\n{text}\n", text.len()).unwrap();
     }
-    let block: Vec<u8> = (0..1 << 20).map(|at: u32| (at.wrapping_mul(0x9e37_79b9) >> 11) as u8).collect();
+    let block: Vec<u8> =
+        (0..1 << 20).map(|at: u32| (at.wrapping_mul(0x9e37_79b9) >> 11).to_le_bytes()[0]).collect();
     for (at, mebibytes) in large.iter().enumerate() {
         write!(to, "M 100644 inline large{at}.bin\ndata {}\n", mebibytes << 20).unwrap();
         for _ in 0..*mebibytes {

@@ -134,7 +134,7 @@ fn kill_once(
     must(newest == Some(&Value::from(run.to_string())), || format!("the newest of the list is {newest:?}"))?;
     let summary = listed.iter().find(|listed| listed["run_id"] == run.to_string());
     let other = match victim {
-        Victim::Inside(word) if hit => Some(word),
+        Victim::Inside(name) if hit => Some(name),
         _ => None,
     };
     closed(world, herma, *run, summary.ok_or("the run is not listed")?, end, other, tally)

@@ -63,7 +63,7 @@ fn events_of_a_finished_run_are_not_written_later() {
                 (n, rows.len())
             })
             .collect::<Vec<_>>();
-        // What comes after them is written after them.
+        // A later event is written after them.
         writer.append(&events(run(101), 1)[0]);
         stored(&store, run(101), 1);
         for (n, count) in at_the_end {

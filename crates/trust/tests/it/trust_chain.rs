@@ -224,8 +224,9 @@ fn an_attestation_that_changed_since_it_was_listed_is_read_again() {
 fn runs_of_a_home_without_a_chain_are_listed_too() {
     let temp = tempfile::tempdir().unwrap();
     let root = temp.path();
-    (100..170)
-        .for_each(|number| bundle(root, &format!("01890a5d-ac96-774b-bcce-b302099a8{number}"), TrustHead::empty()));
+    (100..170).for_each(|number| {
+        bundle(root, &format!("01890a5d-ac96-774b-bcce-b302099a8{number}"), TrustHead::empty());
+    });
     assert_eq!(open(root).head_to_name().unwrap(), TrustHead::empty());
     let list = fs::read_to_string(root.join("trust/checked-runs")).unwrap();
     assert_eq!(list.lines().count(), 71, "{list}");

@@ -79,9 +79,9 @@ fn own_repository(herma: &Herma) -> Repository {
 
 /// Has the work of one contract approved, done, landed and accepted, and runs its test on the branch.
 fn land(herma: &Herma, engine: &str, shop: &Repository, (name, test, title): (&str, &str, &str)) {
-    let text = if name == "greeting" { "Hello, friend." } else { "Goodbye, friend." };
+    let line = if name == "greeting" { "Hello, friend." } else { "Goodbye, friend." };
     let turns = format!(
-        "\n  - call: {{ read: {name}.txt }}\n  - call: {{ write: {{ path: {name}.txt, text: \"{text}\\n\" }} }}\n  - say: It is done.\n"
+        "\n  - call: {{ read: {name}.txt }}\n  - call: {{ write: {{ path: {name}.txt, text: \"{line}\\n\" }} }}\n  - say: It is done.\n"
     );
     let script = format!("name: {name}\nmodels: [m]\nmatch: {{ marker: {title} }}\nturns:{turns}");
     fs::write(herma.home().join("case.yaml"), script).unwrap();

@@ -22,7 +22,8 @@ pub(super) fn play(herma: &Herma, engine: &str, row: &Row) -> Finished {
     let router = herma.home().join("router.toml");
     let kept = fs::read_to_string(&router).unwrap();
     let leaving = format!(
-        "[upstreams.leaving]\nprovider = \"compatible\"\nurl = \"http://127.0.0.1:{port}\"\nkey = {{ file = {token:?} }}\n"
+        "[upstreams.leaving]\nprovider = \"compatible\"\nurl = \"http://127.0.0.1:{port}\"\nkey = {{ file = \"{}\" }}\n",
+        token.display()
     );
     fs::write(&router, format!("{kept}\n{leaving}")).unwrap();
     herma.let_model_in("leaving/m", "file");

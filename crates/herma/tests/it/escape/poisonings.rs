@@ -8,7 +8,7 @@ use super::attempts::{Poison, table};
 use crate::kit::{Finished, Herma};
 
 /// One directory that is large enough to be mounted, and others that are copied. Their tests run those of the fixture.
-const SETUP: &str = r#"
+const SETUP: &str = r"
 for n in $(seq 80); do mkdir -p node_modules/p$n && echo 'sh tests/slugify_test.sh' > node_modules/p$n/run.sh; done
 python3 -m venv --without-pip .venv && cat > $(echo .venv/lib/python3*/site-packages)/runner.py <<'END'
 import subprocess, sys
@@ -17,7 +17,7 @@ except ImportError: pass
 sys.exit(subprocess.call(['sh', 'tests/slugify_test.sh']))
 END
 mkdir -p target ~/.cargo ~/.local/bin && echo 'sh tests/slugify_test.sh' > target/run && echo '# nothing' > ~/.cargo/env
-"#;
+";
 
 fn definition() -> String {
     let [setup, cache] = [json!([SETUP]), json!([".venv", "node_modules", "target/*"])];
