@@ -53,7 +53,7 @@ fn codex_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
 fn claude_gets_to_the_top_and_whatever_it_is_made_to_do_ends_as_what_it_is() {
     in_one_home(claude::NAME, &claude::PACKAGE, |herma| {
         the_ladder(herma, claude::NAME, |at| at % 2 == 1);
-        projects::quick_pages_and_a_landing(herma, claude::NAME);
+        projects::quick_page_and_a_landing(herma, claude::NAME);
     });
 }
 

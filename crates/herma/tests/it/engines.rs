@@ -207,18 +207,6 @@ fn each_engine_declares_every_capability_and_the_list_has_them_in_a_line() {
     }
 }
 
-#[test]
-fn a_name_that_is_no_engines_is_to_be_corrected_and_nothing_else() {
-    let herma = Herma::new();
-    let contract = herma.contract(&[]);
-    let run = herma.finished(&["run", contract.to_str().unwrap(), "--engine", "cluade", "--json"]);
-    assert_eq!((run.ended.code, run.report.engine_started), (Some(3), false), "{:#?}", run.ended);
-    assert_eq!(run.report.blockers.len(), 4, "{:#?}", run.report.blockers);
-    for blocker in &run.report.blockers {
-        assert!(blocker.next_step.starts_with("Correct the engine's name"), "{blocker:#?}");
-    }
-}
-
 /// A run of a contract that needs this, with this engine: what its gate `engine_registered` says, if it does not hold.
 fn needing(herma: &Herma, needs: &str, engine: &str) -> (Finished, Option<(String, String)>) {
     let contract = herma.contract(&[("needs", needs)]);
