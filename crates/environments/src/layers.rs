@@ -3,6 +3,7 @@
 mod copy;
 mod limits;
 mod lock;
+mod metadata;
 mod prune;
 mod record;
 mod tree;
@@ -11,7 +12,6 @@ mod view;
 use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -29,7 +29,7 @@ pub(crate) use tree::{make_directories_writable, make_writable};
 pub use view::{ViewMount, take_over};
 
 use self::lock::KeyLock;
-use self::tree::metadata_digest;
+use self::metadata::read_metadata;
 use crate::key::LayerKey;
 
 /// The record of a layer, in its directory. A directory without one is no layer.
@@ -108,7 +108,7 @@ impl LayerStore {
         key: LayerKey,
         now: Timestamp,
         waiting: &mut dyn FnMut(),
-        is_cancelled: &dyn Fn() -> bool,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> io::Result<Acquired> {
         let lock = KeyLock::shared(&self.lock_file(key), &mut *waiting, is_cancelled)?;
         if let Some(layer) = self.undamaged(key, is_cancelled)? {
@@ -186,7 +186,7 @@ impl LayerStore {
     fn undamaged(
         &self,
         key: LayerKey,
-        is_cancelled: &dyn Fn() -> bool,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
     ) -> io::Result<Option<(LayerRecord, BTreeSet<RepoPath>)>> {
         let Some(record) = self.record(key) else { return Ok(None) };
         let limits = TreeLimits { is_cancelled, ..TreeLimits::default() };
@@ -225,13 +225,9 @@ impl LayerStore {
 
 /// The metadata digest of a layer's files, and the untracked files of its checkout.
 fn look(dir: &Path, limits: &TreeLimits<'_>) -> Result<(Digest, BTreeSet<RepoPath>), TreeError> {
-    let mut files = Vec::new();
     let parts: [(&str, &Path); 2] = [(HOME, &dir.join(HOME)), (CHECKOUT, &dir.join(CHECKOUT))];
-    let digest = metadata_digest(&parts, limits, &mut |part, below| {
-        let path = (part == CHECKOUT).then(|| RepoPath::new(below.as_os_str().as_bytes()));
-        files.extend(path.flatten());
-    })?;
-    Ok((digest, files.into_iter().collect()))
+    let metadata = read_metadata(&parts, limits, Some(CHECKOUT))?;
+    Ok((metadata.digest, metadata.listed.into_iter().collect()))
 }
 
 impl LayerInUse {

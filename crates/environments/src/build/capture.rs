@@ -67,7 +67,7 @@ pub(super) fn capture(
 /// Every file and link below a directory, without following links. Sockets, pipes and devices are passed over, and so is the
 /// checkout's own `.git`. Directories become writable, so that files can be moved out of them.
 fn list(root: &Path, limits: &TreeLimits<'_>) -> Result<Vec<RepoPath>, TreeError> {
-    let mut counter = TreeCounter::new(*limits);
+    let counter = TreeCounter::new(*limits);
     let mut found = Vec::new();
     let mut pending = vec![root.to_owned()];
     while let Some(dir) = pending.pop() {

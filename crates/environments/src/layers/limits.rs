@@ -2,6 +2,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use herma_core::visible::visible_line;
@@ -24,7 +25,7 @@ pub struct TreeLimits<'a> {
     /// When the walk fails.
     pub deadline: Option<Instant>,
     /// Whether the walk is to end early.
-    pub is_cancelled: &'a dyn Fn() -> bool,
+    pub is_cancelled: &'a (dyn Fn() -> bool + Sync),
 }
 
 /// A tree could not be read, copied or captured.
@@ -112,42 +113,43 @@ impl TreeLimits<'_> {
     }
 }
 
-/// Counts the entries and bytes of one walk against its limits.
+/// Counts the entries and bytes of one walk against its limits, for all its threads.
 #[derive(Debug)]
 pub(crate) struct TreeCounter<'a> {
     limits: TreeLimits<'a>,
-    entries: u64,
-    bytes: u64,
+    entries: AtomicU64,
+    bytes: AtomicU64,
 }
 
 impl<'a> TreeCounter<'a> {
     pub(crate) fn new(limits: TreeLimits<'a>) -> Self {
-        Self { limits, entries: 0, bytes: 0 }
+        Self { limits, entries: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
     /// Counts an entry; `path` names it in an error.
-    pub(crate) fn add_entry(&mut self, path: impl FnOnce() -> PathBuf) -> Result<(), TreeError> {
+    pub(crate) fn add_entry(&self, path: impl FnOnce() -> PathBuf) -> Result<(), TreeError> {
         self.limits.check()?;
-        self.entries += 1;
+        let before = self.entries.fetch_add(1, Ordering::Relaxed);
         let max = self.limits.max_entries;
-        if self.entries > max {
+        if before >= max {
             return Err(TreeError::TooManyEntries { path: path(), max });
         }
         Ok(())
     }
 
     /// Counts the apparent size of a file.
-    pub(crate) fn add_bytes(&mut self, bytes: u64, path: impl FnOnce() -> PathBuf) -> Result<(), TreeError> {
-        self.bytes = self.bytes.saturating_add(bytes);
+    pub(crate) fn add_bytes(&self, bytes: u64, path: impl FnOnce() -> PathBuf) -> Result<(), TreeError> {
+        let sum = |before: u64| Some(before.saturating_add(bytes));
+        let (Ok(before) | Err(before)) = self.bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum);
         let max = self.limits.max_bytes;
-        if self.bytes > max {
+        if before.saturating_add(bytes) > max {
             return Err(TreeError::TooManyBytes { path: path(), max });
         }
         Ok(())
     }
 
     pub(crate) fn bytes(&self) -> u64 {
-        self.bytes
+        self.bytes.load(Ordering::Relaxed)
     }
 }
 

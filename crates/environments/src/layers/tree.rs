@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use super::limits::{TreeCounter, TreeError, TreeLimits};
+use super::metadata::{TreeMetadata, read_metadata};
 use crate::file_digest::digest_of_file_while;
 
 /// A tree in figures.
@@ -55,24 +56,15 @@ pub fn summarize(parts: &[(&str, &Path)]) -> io::Result<TreeSummary> {
 
 /// The same within limits. A tree above them is an error before any file is read.
 pub fn summarize_within(parts: &[(&str, &Path)], limits: &TreeLimits<'_>) -> Result<TreeSummary, TreeError> {
-    let (metadata_digest, bytes, files) = read_metadata(parts, limits, &mut |_, _| {})?;
+    let TreeMetadata { digest: metadata_digest, bytes, files, .. } = read_metadata(parts, limits, None)?;
     let digest = content_digest(parts, limits)?;
     Ok(TreeSummary { digest, metadata_digest, bytes, files })
-}
-
-/// The digest that [`TreeSummary::metadata_digest`] has for an undamaged tree. `found` hears of every file and link, with its part.
-pub(super) fn metadata_digest(
-    parts: &Parts<'_>,
-    limits: &TreeLimits<'_>,
-    found: &mut dyn FnMut(&str, &Path),
-) -> Result<Digest, TreeError> {
-    read_metadata(parts, limits, found).map(|(digest, ..)| digest)
 }
 
 /// Makes every directory below this one readable and writable for its owner, so that its entries can be listed and moved.
 /// Package managers leave read-only directories in their caches.
 pub(crate) fn make_directories_writable(root: &Path, limits: &TreeLimits<'_>) -> Result<(), TreeError> {
-    let mut counter = TreeCounter::new(*limits);
+    let counter = TreeCounter::new(*limits);
     let mut pending = vec![root.to_owned()];
     while let Some(dir) = pending.pop() {
         make_writable(&dir)?;
@@ -97,34 +89,6 @@ pub(crate) fn make_writable(dir: &Path) -> io::Result<()> {
     fs::set_permissions(dir, fs::Permissions::from_mode((mode & 0o7777) | OWNER))
 }
 
-fn read_metadata(
-    parts: &Parts<'_>,
-    limits: &TreeLimits<'_>,
-    found: &mut dyn FnMut(&str, &Path),
-) -> Result<(Digest, u64, u64), TreeError> {
-    let (mut hash, mut files) = (Sha256::new(), 0);
-    let bytes = walk(parts, limits, |entry| {
-        let mode = entry.meta.permissions().mode() & 0o7777;
-        let (kind, size, target) = match entry.kind {
-            // The size of a directory depends on the file system.
-            Kind::Directory => ("directory", 0, None),
-            Kind::Link => ("link", entry.meta.len(), Some(fs::read_link(&entry.path)?)),
-            Kind::File => ("file", entry.meta.len(), None),
-        };
-        if entry.kind != Kind::Directory {
-            files += 1;
-            found(entry.part, entry.below);
-        }
-        hash.update(format!("{kind} {mode:o} {size} {}/", entry.part));
-        hash.update(entry.below.as_os_str().as_bytes());
-        hash.update([0]);
-        hash.update(target.as_deref().map_or(&b""[..], |target| target.as_os_str().as_bytes()));
-        hash.update([0]);
-        Ok(())
-    })?;
-    Ok((Digest::from_bytes(hash.finalize().into()), bytes, files))
-}
-
 fn content_digest(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<Digest, TreeError> {
     let mut hash = Sha256::new();
     walk(parts, limits, |entry| {
@@ -145,17 +109,17 @@ fn content_digest(parts: &Parts<'_>, limits: &TreeLimits<'_>) -> Result<Digest, 
     Ok(Digest::from_bytes(hash.finalize().into()))
 }
 
-/// Visits every directory, link and file in an order that depends on names alone, and returns the bytes of all files.
+/// Visits every directory, link and file in an order that depends on names alone.
 fn walk(
     parts: &Parts<'_>,
     limits: &TreeLimits<'_>,
     mut visit: impl FnMut(&Entry<'_>) -> Result<(), TreeError>,
-) -> Result<u64, TreeError> {
-    let mut counter = TreeCounter::new(*limits);
+) -> Result<(), TreeError> {
+    let counter = TreeCounter::new(*limits);
     for (part, root) in parts {
         let mut pending: Vec<PathBuf> = vec![PathBuf::new()];
         while let Some(dir) = pending.pop() {
-            for entry in sorted(part, root, &dir, &mut counter)? {
+            for entry in sorted(part, root, &dir, &counter)? {
                 limits.check()?;
                 let (below, kind) = (dir.join(entry.file_name()), entry.file_type()?);
                 let kind = match () {
@@ -175,7 +139,7 @@ fn walk(
             }
         }
     }
-    Ok(counter.bytes())
+    Ok(())
 }
 
 /// The entries of a directory, sorted. They are counted before they are kept: one directory can have more than the limit.
@@ -183,7 +147,7 @@ fn sorted(
     part: &str,
     root: &Path,
     dir: &Path,
-    counter: &mut TreeCounter<'_>,
+    counter: &TreeCounter<'_>,
 ) -> Result<Vec<DirEntry>, TreeError> {
     let mut entries = Vec::new();
     for entry in fs::read_dir(root.join(dir))? {

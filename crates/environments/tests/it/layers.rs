@@ -217,6 +217,50 @@ fn a_layer_without_a_metadata_digest_is_built_again() {
 }
 
 #[test]
+fn a_change_of_metadata_in_any_directory_is_damage() {
+    type Action<'a> = &'a dyn Fn();
+    let dir = tempfile::tempdir().unwrap();
+    let store = LayerStore::open(dir.path()).unwrap();
+    let Acquired::Build(building) = acquire(&store, key("a"), 1) else { panic!("there is a layer") };
+    // So many directories that threads share them.
+    let nested = |number: u32| format!("d{number}/below");
+    for number in 0..100 {
+        let made = building.checkout().join(nested(number));
+        fs::create_dir_all(&made).unwrap();
+        fs::write(made.join("file"), "text").unwrap();
+        symlink("file", made.join("link")).unwrap();
+    }
+    let built = building.commit(at(2), |tree| record(key("a"), tree)).unwrap();
+    assert_eq!(built.files().len(), 200);
+    let checkout = built.checkout();
+    let found = || store.find(key("a"), at(3)).unwrap();
+    for number in [0, 57, 99] {
+        let place = checkout.join(nested(number));
+        let (file, link) = (place.join("file"), place.join("link"));
+        let set_mode = |mode| fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let set_target = |target| {
+            fs::remove_file(&link).unwrap();
+            symlink(target, &link).unwrap();
+        };
+        let mode = fs::metadata(&file).unwrap().permissions().mode();
+        let damages: [(Action<'_>, Action<'_>); 5] = [
+            (&|| fs::write(&file, "").unwrap(), &|| fs::write(&file, "text").unwrap()),
+            (&|| set_mode(0o755), &|| set_mode(mode)),
+            (&|| set_target("elif"), &|| set_target("file")),
+            (&|| fs::remove_file(&link).unwrap(), &|| symlink("file", &link).unwrap()),
+            (&|| fs::create_dir(place.join("new")).unwrap(), &|| fs::remove_dir(place.join("new")).unwrap()),
+        ];
+        for (at, (damage, repair)) in damages.iter().enumerate() {
+            assert_eq!(found().expect("an undamaged layer").files(), built.files());
+            damage();
+            assert!(found().is_none(), "damage {at} in directory {number} is not seen");
+            repair();
+        }
+    }
+    assert!(found().is_some());
+}
+
+#[test]
 fn a_layer_is_found_while_others_list_it() {
     let dir = tempfile::tempdir().unwrap();
     let store = LayerStore::open(dir.path()).unwrap();
