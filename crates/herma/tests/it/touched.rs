@@ -8,16 +8,17 @@ use crate::kit::{Finished, Herma};
 
 const WARNING: &str = "WARNING: the evidence was touched after it was signed:";
 
-/// Whether `herma show`, `herma diff` and `herma logs` warn.
-fn warned(herma: &Herma, run: &Finished) -> [bool; 3] {
+/// Whether `herma show`, `herma diff`, `herma logs` and `herma logs --raw` warn.
+fn warned(herma: &Herma, run: &Finished) -> [bool; 4] {
     let id = run.report.run_id.to_string();
-    ["show", "diff", "logs"].map(|command| {
-        let ended = herma.run(&[command, &id]);
+    [&["show"][..], &["diff"], &["logs"], &["logs", "--raw"]].map(|words| {
+        let (command, words) = (words[0], [words, &[id.as_str()]].concat());
+        let ended = herma.run(&words);
         let is_warned = ended.stderr.contains(WARNING);
         // An unsigned patch is shown, and not handed out as a patch.
         let withheld = command == "diff" && is_warned;
         assert_eq!((ended.code, ended.stdout.is_empty()), (Some(withheld.into()), withheld), "{ended:#?}");
-        let json = herma.run(&[command, &id, "--json"]);
+        let json = herma.run(&[&words[..], &["--json"]].concat());
         assert_eq!(json.code, Some(withheld.into()), "{json:#?}");
         assert_eq!(json.stderr.contains(WARNING), is_warned, "{json:#?}");
         assert_eq!(ended.stderr.contains("herma verify"), is_warned, "{ended:#?}");
@@ -36,14 +37,15 @@ fn warned(herma: &Herma, run: &Finished) -> [bool; 3] {
 fn a_changed_bundle_is_shown_with_a_warning() {
     let herma = Herma::new();
     let run = herma.demo(&["--destination", "host"]);
-    assert_eq!(warned(&herma, &run), [false; 3]);
+    assert_eq!(warned(&herma, &run), [false; 4]);
     let at = |name: &str| run.bundle.dir.join(name);
     let cases = [
-        (layout::REPORT, "\"trim-slug\"", "\"trim-snail\"", [true, true, false]),
-        (layout::PATCH, "+", "+ ", [false, true, false]),
-        (layout::EVENTS, "engine.started", "engine.message", [true, false, false]),
-        (layout::TEST_LOG, "$ ", "# ", [false, false, true]),
-        (layout::ATTESTATION, "\"sig\":\"", "\"sig\":\"A", [true; 3]),
+        (layout::REPORT, "\"trim-slug\"", "\"trim-snail\"", [true, true, false, false]),
+        (layout::PATCH, "+", "+ ", [false, true, false, false]),
+        (layout::EVENTS, "engine.started", "engine.message", [true, false, true, false]),
+        (layout::TRANSCRIPT, "\"shell\"", "\"other\"", [false, false, true, false]),
+        (layout::TEST_LOG, "$ ", "# ", [false, false, false, true]),
+        (layout::ATTESTATION, "\"sig\":\"", "\"sig\":\"A", [true; 4]),
     ];
     for (name, from, to, expected) in cases {
         let (path, before) = (at(name), fs::read_to_string(at(name)).unwrap());
@@ -51,12 +53,12 @@ fn a_changed_bundle_is_shown_with_a_warning() {
         fs::write(&path, before.replacen(from, to, 1)).unwrap();
         assert_eq!(warned(&herma, &run), expected, "{name}");
         fs::write(&path, before).unwrap();
-        assert_eq!(warned(&herma, &run), [false; 3], "{name}");
+        assert_eq!(warned(&herma, &run), [false; 4], "{name}");
     }
     fs::remove_file(at(layout::TEST_LOG)).unwrap();
-    assert_eq!(warned(&herma, &run), [false, false, true]);
+    assert_eq!(warned(&herma, &run), [false, false, false, true]);
     fs::remove_file(at(layout::ATTESTATION)).unwrap();
-    assert_eq!(warned(&herma, &run), [true; 3]);
+    assert_eq!(warned(&herma, &run), [true; 4]);
 }
 
 #[test]
@@ -66,7 +68,7 @@ fn a_bundle_that_another_installation_signed_is_shown_with_a_warning() {
     other.demo(&["--destination", "host"]);
     fs::copy(other.home().join("keys/installation.key"), herma.home().join("keys/installation.key")).unwrap();
     fs::copy(other.home().join("keys/installation.pub"), herma.home().join("keys/installation.pub")).unwrap();
-    assert_eq!(warned(&herma, &run), [true; 3]);
+    assert_eq!(warned(&herma, &run), [true; 4]);
 }
 
 #[test]
@@ -93,7 +95,7 @@ fn the_bundle_of_another_run_is_found_where_a_run_is_named() {
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     assert!(ended.stdout.contains("identity       -"), "{ended:#?}");
 
-    assert_eq!(warned(&herma, &run), [true; 3]);
+    assert_eq!(warned(&herma, &run), [true; 4]);
     let ended = herma.run(&["accept", &id]);
     assert!(ended.stderr.contains(&said), "{ended:#?}");
     let ended = herma.run(&["reject", &id, "--reason", "no"]);
