@@ -1,4 +1,4 @@
-//! The cost of a hook for each tool call: `herma hook` at the socket of a run beside a program that does nothing.
+//! The cost of a hook for each tool call: `herma hook` at the socket of a run beside a start of herma that does nothing.
 
 #![allow(clippy::disallowed_types, reason = "it starts the hook as an agent does")]
 #![allow(clippy::disallowed_macros, reason = "it prints what it measured")]
@@ -19,8 +19,8 @@ use crate::kit::HERMA;
 
 /// How often each is measured, in turn.
 const ROUNDS: usize = 300;
-/// The permitted cost of the hook.
-const MOST: Duration = Duration::from_millis(5);
+/// The most that a hook may take, in starts of herma that do nothing.
+const MOST: f64 = 2.0;
 
 const CALL: &[u8] =
     br#"{"hook_event_name":"PreToolUse","tool_name":"Bash","tool_input":{"command":"cargo test --quiet"}}"#;
@@ -47,18 +47,16 @@ fn every_tool_call_costs_little_for_its_hook() {
     let mut times: [Vec<Duration>; 2] = [Vec::new(), Vec::new()];
     for _ in 0..ROUNDS {
         times[0].push(took(&hook));
-        times[1].push(took(&[OsStr::new("/bin/true")]));
+        times[1].push(took(&[OsStr::new(HERMA), OsStr::new("--version")]));
     }
     assert_eq!(events.count(EventType::ToolEvaluated), ROUNDS as u64);
     let [hook, nothing] = times.map(|mut times| {
         times.sort();
         times[ROUNDS / 2]
     });
-    let cost = hook.saturating_sub(nothing);
-    println!(
-        "a hook takes {hook:?}, a program that does nothing {nothing:?}: it costs {cost:?} for each call"
-    );
-    assert!(cost < MOST, "{cost:?}");
+    let ratio = hook.as_secs_f64() / nothing.as_secs_f64();
+    println!("a hook takes {hook:?}, a start that does nothing {nothing:?}: {ratio:.2} times as long");
+    assert!(ratio < MOST, "{ratio:.2}");
 }
 
 /// How long the program takes to read the call and end well.
