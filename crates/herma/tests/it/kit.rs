@@ -135,9 +135,11 @@ impl Herma {
         })
     }
 
-    /// The words before the arguments.
+    /// The words before the arguments. Tests that `nohup` or a shell's background started ignore signals, and so would
+    /// herma: `env` gives it the default ones.
     fn words(&self) -> Vec<OsString> {
-        [&self.wrapper[..], &[self.binary.clone().into()]].concat()
+        let signals = ["/usr/bin/env", "--default-signal=HUP,INT,TERM"].map(OsString::from);
+        [&signals[..], &self.wrapper, &[self.binary.clone().into()]].concat()
     }
 
     /// Runs a command that must end with 0, and gives the JSON that it prints.
