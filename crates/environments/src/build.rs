@@ -34,6 +34,10 @@ const INSIDE_HOME: &str = "/home/agent";
 /// The certificate authorities of the machine, where the sandbox shows them.
 const CERTIFICATES: [&str; 2] = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt"];
 
+/// npm prepares a git dependency by an install of its own in the clone, whose `.npmrc` names the program that is git there: with
+/// network, and whatever `--ignore-scripts` says. A bundle in the tree is a repository too. Without git there is no clone.
+const NPM_WITHOUT_GIT: (&str, &str) = ("npm_config_git", "/bin/false");
+
 /// An environment that is ready to be built.
 #[derive(Clone, Copy, Debug)]
 pub struct EnvironmentPlan<'a> {
@@ -159,6 +163,10 @@ impl EnvironmentPlan<'_> {
         let certificates = CERTIFICATES.into_iter().map(PathBuf::from).find(|file| file.exists());
         for registry in self.registries {
             settings.env.extend(registry.variables(phase, certificates.as_deref()));
+        }
+        if matches!(phase, Phase::Fetch { .. }) {
+            let (name, value) = NPM_WITHOUT_GIT;
+            settings.env.push((name.to_owned(), value.to_owned()));
         }
         // The definition's own variables win.
         settings.env.extend(self.definition.env.iter().map(|(name, value)| (name.clone(), value.clone())));

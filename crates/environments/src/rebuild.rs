@@ -4,14 +4,12 @@
 use herma_core::RepoPath;
 use herma_core::environment::EnvironmentDefinition;
 
-/// Manifests and lock files that their package managers only read. Others can name or hold programs, such as `.yarnrc.yml`,
+/// Manifests and lock files that the package managers below only read. Others can name or hold programs, such as `.yarnrc.yml`,
 /// `Gemfile`, `setup.py` or `build.gradle`.
-const DATA_FILES: [&str; 9] = [
+const DATA_FILES: [&str; 7] = [
     "package.json",
     "package-lock.json",
     "npm-shrinkwrap.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
     "Cargo.toml",
     "Cargo.lock",
     "go.mod",
@@ -26,12 +24,11 @@ struct SafeFetch {
 
 const IGNORE_SCRIPTS: Option<&str> = Some("--ignore-scripts");
 
-const SAFE_FETCHES: [SafeFetch; 8] = [
+/// pnpm is not among them: `package.json` names config dependencies, whose hooks it runs, and the version of pnpm itself. Nor is
+/// yarn, which installs a git dependency with its scripts. npm does neither as long as it has no git ([`crate::build`] takes it away).
+const SAFE_FETCHES: [SafeFetch; 5] = [
     SafeFetch { words: &["npm", "ci"], needs: IGNORE_SCRIPTS },
     SafeFetch { words: &["npm", "install"], needs: IGNORE_SCRIPTS },
-    SafeFetch { words: &["pnpm", "install"], needs: IGNORE_SCRIPTS },
-    SafeFetch { words: &["pnpm", "fetch"], needs: IGNORE_SCRIPTS },
-    SafeFetch { words: &["yarn", "install"], needs: IGNORE_SCRIPTS },
     SafeFetch { words: &["cargo", "fetch"], needs: None },
     SafeFetch { words: &["cargo", "vendor"], needs: None },
     SafeFetch { words: &["go", "mod", "download"], needs: None },
@@ -49,6 +46,11 @@ pub fn refusal(definition: &EnvironmentDefinition, changed: &[RepoPath]) -> Opti
             "only for manifests and lock files that are data is it built again, and {} can hold programs",
             path.shortened()
         ));
+    }
+    // Names of variables are compared as npm does.
+    let is_npms = |name: &&String| name.to_ascii_lowercase().starts_with("npm_config_");
+    if let Some(name) = definition.env.keys().find(is_npms) {
+        return Some(format!("`env` sets `{name}`, and with another setting npm can run code of the patch"));
     }
     let unsafe_fetch = definition.fetch.iter().find(|command| !is_safe(command))?;
     Some(format!(
@@ -103,15 +105,33 @@ mod tests {
             "cargo fetch --config=./evil.toml",
             "make fetch",
             "pip download -r requirements.txt",
+            "pnpm install --ignore-scripts",
+            "pnpm fetch --ignore-scripts",
+            "yarn install --ignore-scripts",
             "sh -c true",
         ] {
             assert!(refused(fetch, "package.json"), "{fetch}");
         }
-        for changed in
-            ["build.rs", ".yarnrc.yml", "setup.py", "pyproject.toml", "build.gradle", "fetch.sh", "Gemfile"]
-        {
+        for changed in [
+            "build.rs",
+            ".yarnrc.yml",
+            "yarn.lock",
+            "pnpm-lock.yaml",
+            "setup.py",
+            "pyproject.toml",
+            "build.gradle",
+            "fetch.sh",
+            "Gemfile",
+        ] {
             assert!(refused("npm ci --ignore-scripts", changed), "{changed}");
         }
+        let with_git = EnvironmentDefinition {
+            fetch: vec!["npm ci --ignore-scripts".to_owned()],
+            env: [("NPM_CONFIG_GIT".to_owned(), "git".to_owned())].into(),
+            rebuild: true,
+            ..EnvironmentDefinition::default()
+        };
+        assert!(refusal(&with_git, &[RepoPath::new("package.json").unwrap()]).is_some());
         let without = EnvironmentDefinition::default();
         assert!(refusal(&without, &[RepoPath::new("go.mod").unwrap()]).is_some());
     }

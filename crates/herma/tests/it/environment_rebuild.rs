@@ -1,12 +1,13 @@
 //! `rebuild: true`: a patch that changes a manifest is verified in an environment that was built for it.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::PermissionsExt as _;
 
 use herma_core::Blocker;
 use herma_core::environment::EnvironmentRecord;
 use serde_json::json;
 
-use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, environment as variable, fix_and};
+use crate::kit::{Finished, Herma, ON_REPOSITORY, Repository, environment as variable, fix_and, run_tool};
 
 const WRITE: &str = "- write: { path: package.json, text: wanted }";
 
@@ -154,6 +155,46 @@ fn a_lifecycle_script_that_the_agent_adds_runs_without_network() {
     let ran = first.lines().filter(|line| *line == "lo proxy=none").count();
     assert_eq!(ran, scripts.len(), "setup ran each, and fetch none: {said}");
     assert!(record(&run).rebuilt.is_some());
+}
+
+/// npm installs a git dependency once more in its clone to prepare it, with the settings of the clone, which name the program that is git
+/// there. `--ignore-scripts` does not matter to that, and any file can be a bundle, also one with the name of a manifest.
+#[test]
+fn a_git_dependency_in_the_patch_runs_nothing_while_npm_fetches() {
+    let herma = Herma::new();
+    let environment = "{ tools: [npm], registries: [npm], fetch: [\"npm install --ignore-scripts --no-audit --no-fund\"], rebuild: true }";
+    let manifest = "{ \"name\": \"shop\", \"version\": \"1.0.0\" }";
+    let (_repository, mut terms) = on_repository(&herma, &[("package.json", manifest)], environment);
+    terms[3].1 = "[\"! cat ~/ran\"]".to_owned();
+    let spy = format!("#!/bin/sh\ncd ~\n{SPY}\nexec git \"$@\"\n");
+    let package = json!({ "name": "evil", "version": "1.0.0", "scripts": { "prepare": "true" },
+                          "devDependencies": { "none": "git+ssh://./x:y/none" } });
+    for (path, text) in
+        [("package.json", &*package.to_string()), (".npmrc", "git=./spy.sh\n"), ("spy.sh", &spy)]
+    {
+        let file = herma.file(&format!("evil/{path}"), text);
+        std::fs::set_permissions(file, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    let evil = Repository { dir: herma.at("evil") };
+    evil.git(&["init", "-q", "-b", "main"]);
+    evil.commit("it looks like a package");
+    let bundle = herma.at("bundle");
+    evil.git(&["bundle", "create", "-q", bundle.to_str().unwrap(), "HEAD", "main"]);
+    let encoded = run_tool("base64", &["-w0".as_ref(), bundle.as_os_str()], &[]);
+    let place = "src/a:b/package.json";
+    let wanted = json!({ "name": "shop", "version": "1.0.0", "dependencies": { "evil": format!("git+ssh://./{place}") } });
+    let steps = [
+        json!({ "write": { "path": place, "base64": encoded.trim() } }),
+        json!({ "write": { "path": "package.json", "text": wanted.to_string() } }),
+    ]
+    .map(|step| format!("- {step}"));
+    let terms: Vec<(&str, &str)> = terms.iter().map(|(key, value)| (*key, &**value)).collect();
+    let run = herma.play(&fix_and(&[&steps[0], &steps[1]]), &terms);
+    run.assert_only(Blocker::EnvironmentChanged);
+    let failure = record(&run).rebuilt.unwrap().failure.unwrap();
+    let said = failure.last_lines.join("\n");
+    // npm got as far as the clone, with the program in the place of git.
+    assert!(said.contains("/bin/false") && !said.contains("spy.sh"), "{said}");
 }
 
 #[test]
