@@ -11,9 +11,15 @@ use crate::screen::{Screen, Tone, safe, safe_line};
 const INDENT: usize = 19;
 /// The columns of a narrow terminal, where the text begins below the time and the kind.
 const NARROW: usize = 60;
-const NARROW_INDENT: usize = 2;
+/// The start of such a line: with blanks alone it could begin like an entry.
+const NARROW_MARGIN: &str = "| ";
 /// The fewest columns of text.
 const MIN_TEXT: usize = 20;
+/// The longest name of a tool that is shown as the kind of its calls.
+const MAX_KIND: usize = 8;
+/// The kinds of other entries: a tool of such a name would make its calls look like herma's own words.
+const KINDS: [&str; 10] =
+    ["agent", "thinks", "failed", "edit", "plan", "tokens", "error", "output", "denied", "tool"];
 /// The lines that are shown of a result and of an edit.
 const RESULT_LINES: usize = 8;
 const EDIT_LINES: usize = 20;
@@ -59,8 +65,8 @@ impl<'a> TranscriptView<'a> {
         let head = tone.map_or_else(|| head.clone(), |tone| self.screen.paint(tone, &head));
         let columns = self.screen.columns().map(|columns| columns.saturating_sub(self.prefix.len()));
         let narrow = columns.is_some_and(|columns| columns < NARROW);
-        let indent = if narrow { NARROW_INDENT } else { INDENT };
-        let width = columns.map_or(usize::MAX, |columns| columns.saturating_sub(indent).max(MIN_TEXT));
+        let margin = if narrow { NARROW_MARGIN.to_owned() } else { " ".repeat(INDENT) };
+        let width = columns.map_or(usize::MAX, |columns| columns.saturating_sub(margin.len()).max(MIN_TEXT));
         let mut texts = lines.into_iter().flat_map(|(tone, text)| {
             let paint = move |part: &str| match tone {
                 Some(tone) => self.screen.paint(tone, part),
@@ -73,7 +79,7 @@ impl<'a> TranscriptView<'a> {
             Some(first) => format!("{head} {first}"),
             None => head,
         }];
-        shown.extend(texts.map(|text| format!("{:indent$}{text}", "")));
+        shown.extend(texts.map(|text| format!("{margin}{text}")));
         shown.into_iter().map(|line| line.trim_end().to_owned()).collect()
     }
 
@@ -85,9 +91,9 @@ impl<'a> TranscriptView<'a> {
             }
             TranscriptEntry::ToolCall { tool, arguments, .. } => {
                 let tool = safe_line(tool);
-                // A long name is part of the text.
+                // Another name is part of the text.
                 let (kind, text) = match tool.as_str() {
-                    name if name.chars().count() <= 8 => (name.to_owned(), arguments.clone()),
+                    name if is_kind(name) => (name.to_owned(), arguments.clone()),
                     name => ("tool".to_owned(), format!("{name}  {arguments}")),
                 };
                 block(&kind, Some(Tone::Good), self.cut(&text, RESULT_LINES))
@@ -147,6 +153,16 @@ impl<'a> TranscriptView<'a> {
     }
 }
 
+/// Whether the name of a tool can stand where the kind of an entry stands: it is short, and neither is nor looks like one of the others.
+fn is_kind(name: &str) -> bool {
+    let is_plain =
+        name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.'));
+    // Capitals alone are what denials have.
+    let capitals = name.bytes().filter(u8::is_ascii_uppercase).count();
+    let is_other = KINDS.iter().any(|kind| kind.eq_ignore_ascii_case(name));
+    is_plain && (1..=MAX_KIND).contains(&name.len()) && capitals <= 2 && !is_other
+}
+
 fn block(kind: &str, tone: Option<Tone>, lines: Vec<(Option<Tone>, String)>) -> Block {
     Block { kind: kind.to_owned(), tone, lines }
 }
@@ -185,15 +201,43 @@ mod tests {
             let lines =
                 shown(TranscriptEntry::Message { text: format!("{} {forged}", "x".repeat(200)) }, columns);
             assert!(lines[0].starts_with("   1.25s  agent"), "{lines:#?}");
-            let indent = if columns == Some(40) { NARROW_INDENT } else { INDENT };
+            let margin = if columns == Some(40) { NARROW_MARGIN.to_owned() } else { " ".repeat(INDENT) };
             for line in &lines[1..] {
-                assert!(line.starts_with(&" ".repeat(indent)), "{lines:#?}");
+                assert!(line.starts_with(&margin), "{lines:#?}");
                 assert!(!line.chars().any(|c| c.is_control() || c == '\u{202e}'), "{line:?}");
             }
             assert!(
                 columns.is_none_or(|most| lines.iter().all(|line| line.chars().count() <= most)),
                 "{lines:#?}"
             );
+        }
+    }
+
+    #[test]
+    fn no_tool_has_the_name_of_a_kind() {
+        let denial = TranscriptEntry::Denial {
+            tool: "shell".to_owned(),
+            arguments: "curl".to_owned(),
+            reason: "no".to_owned(),
+        };
+        let head = |entry| shown(entry, None)[0].split_at(INDENT - 1).0.trim_end().to_owned();
+        let denied = head(denial);
+        for name in ["DENIED", "denied", "DENlED", "DENIED ", "", "agent", "Edit", "\u{ff24}ENIED", "a\nb"] {
+            let call = TranscriptEntry::ToolCall {
+                call: None,
+                tool: name.to_owned(),
+                arguments: "shell  curl\ndenied by herma: no".to_owned(),
+            };
+            let seen = head(call);
+            assert_eq!(seen, "   1.25s  tool", "{name:?}");
+            assert_ne!(seen, denied);
+        }
+        for name in ["shell", "Read", "WebFetch", "mcp.x"] {
+            assert!(is_kind(name), "{name}");
+        }
+        // On a narrow terminal the text begins at the left.
+        for line in &shown(TranscriptEntry::Message { text: "a\n 1.25s  DENIED".to_owned() }, Some(40))[1..] {
+            assert_ne!(line.trim_end(), denied);
         }
     }
 
