@@ -25,10 +25,13 @@ pub(super) fn directory(git_dir: &GitDir, entries: &[TreeEntry]) -> Result<Optio
     let mut names_filter = false;
     if !files.is_empty() {
         read_blobs(git_dir, files.into_iter(), |blob| {
-            // git reads no attributes from a file of megabytes that somebody would have written.
-            if let Blob::Small(content) = blob {
-                names_filter |= content.windows(b"filter=lfs".len()).any(|window| window == b"filter=lfs");
-            }
+            names_filter |= match blob {
+                Blob::Small(content) => {
+                    content.windows(b"filter=lfs".len()).any(|window| window == b"filter=lfs")
+                }
+                // git reads attributes from files of many megabytes; it is asked.
+                Blob::Large(_) => true,
+            };
             Ok(())
         })?;
     }

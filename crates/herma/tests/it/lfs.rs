@@ -106,6 +106,17 @@ fn content_never_takes_the_place_of_a_pointer() {
 }
 
 #[test]
+fn attributes_of_more_than_a_megabyte_count_too() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    let comments = format!("# {}\n", "x".repeat(97)).repeat(11_000);
+    fs::write(repository.dir.join(".gitattributes"), format!("{comments}*.bin filter=lfs -text\n")).unwrap();
+    repository.commit("by Git LFS");
+    let run = play(&herma, &["- write: { path: x.bin, text: content }"], &[]);
+    run.assert_only(Blocker::DisallowedFile);
+}
+
+#[test]
 fn a_file_that_is_not_there_is_named_before_the_agent_starts() {
     let herma = Herma::new();
     let target = Target::new(&herma);
