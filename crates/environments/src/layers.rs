@@ -21,7 +21,7 @@ use rustix::fs::syncfs;
 
 pub use copy::{CopyKind, copy_tree, copy_tree_within};
 pub(crate) use limits::TreeCounter;
-pub use limits::{MAX_TREE_BYTES, MAX_TREE_ENTRIES, TreeError, TreeLimits};
+pub use limits::{MAX_TREE_BYTES, MAX_TREE_ENTRIES, MAX_TREE_PATH_BYTES, TreeError, TreeLimits};
 pub use prune::Pruned;
 pub use record::{LayerKind, LayerRecord, RanCommand};
 pub use tree::{TreeSummary, summarize, summarize_within};

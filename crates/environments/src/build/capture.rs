@@ -79,7 +79,7 @@ fn list(root: &Path, limits: &TreeLimits<'_>) -> Result<Vec<RepoPath>, TreeError
             if below == Path::new(".git") {
                 continue;
             }
-            counter.add_entry(|| Path::new("checkout").join(below))?;
+            counter.add_entry(below.as_os_str().len(), || Path::new("checkout").join(below))?;
             if kind.is_dir() {
                 pending.push(path);
             } else if kind.is_file() || kind.is_symlink() {

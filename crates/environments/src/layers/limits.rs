@@ -12,6 +12,9 @@ pub const MAX_TREE_BYTES: u64 = 64 << 30;
 /// The number of files, links and directories of a layer.
 pub const MAX_TREE_ENTRIES: u64 = 2_000_000;
 
+/// The bytes of all their paths. herma keeps paths in memory while it looks at a layer.
+pub const MAX_TREE_PATH_BYTES: u64 = 512 << 20;
+
 /// How much of a path an error names.
 const MAX_PATH_CHARS: usize = 240;
 
@@ -22,6 +25,8 @@ pub struct TreeLimits<'a> {
     pub max_bytes: u64,
     /// The number of entries.
     pub max_entries: u64,
+    /// The bytes of the paths of all entries.
+    pub max_path_bytes: u64,
     /// When the walk fails.
     pub deadline: Option<Instant>,
     /// Whether the walk is to end early.
@@ -53,6 +58,18 @@ pub enum TreeError {
         /// The limit.
         max: u64,
     },
+    /// The paths are too long together.
+    #[error(
+        "the paths of its files have more than {max} bytes together; the first above the limit is `{}`: remove what the tests do \
+         not need",
+        shown(path)
+    )]
+    TooLongPaths {
+        /// The first entry above the limit.
+        path: PathBuf,
+        /// The limit.
+        max: u64,
+    },
     /// The files are too large together.
     #[error(
         "its files have more than {max} bytes together, holes and hard links included; the first above the limit is `{}`: \
@@ -73,7 +90,9 @@ impl From<TreeError> for io::Error {
             TreeError::Io(error) => error,
             TreeError::Cancelled => Self::from(io::ErrorKind::Interrupted),
             TreeError::TimedOut => Self::new(io::ErrorKind::TimedOut, error),
-            TreeError::TooManyEntries { .. } | TreeError::TooManyBytes { .. } => Self::other(error),
+            TreeError::TooManyEntries { .. }
+            | TreeError::TooLongPaths { .. }
+            | TreeError::TooManyBytes { .. } => Self::other(error),
         }
     }
 }
@@ -83,6 +102,7 @@ impl Default for TreeLimits<'_> {
         Self {
             max_bytes: MAX_TREE_BYTES,
             max_entries: MAX_TREE_ENTRIES,
+            max_path_bytes: MAX_TREE_PATH_BYTES,
             deadline: None,
             is_cancelled: &|| false,
         }
@@ -91,10 +111,11 @@ impl Default for TreeLimits<'_> {
 
 impl std::fmt::Debug for TreeLimits<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { max_bytes, max_entries, deadline, is_cancelled: _ } = self;
+        let Self { max_bytes, max_entries, max_path_bytes, deadline, is_cancelled: _ } = self;
         f.debug_struct("TreeLimits")
             .field("max_bytes", max_bytes)
             .field("max_entries", max_entries)
+            .field("max_path_bytes", max_path_bytes)
             .field("deadline", deadline)
             .finish_non_exhaustive()
     }
@@ -118,21 +139,32 @@ impl TreeLimits<'_> {
 pub(crate) struct TreeCounter<'a> {
     limits: TreeLimits<'a>,
     entries: AtomicU64,
+    path_bytes: AtomicU64,
     bytes: AtomicU64,
 }
 
 impl<'a> TreeCounter<'a> {
     pub(crate) fn new(limits: TreeLimits<'a>) -> Self {
-        Self { limits, entries: AtomicU64::new(0), bytes: AtomicU64::new(0) }
+        Self { limits, entries: AtomicU64::new(0), path_bytes: AtomicU64::new(0), bytes: AtomicU64::new(0) }
     }
 
-    /// Counts an entry; `path` names it in an error.
-    pub(crate) fn add_entry(&self, path: impl FnOnce() -> PathBuf) -> Result<(), TreeError> {
+    /// Counts an entry whose path has so many bytes; `path` names it in an error.
+    pub(crate) fn add_entry(
+        &self,
+        path_bytes: usize,
+        path: impl FnOnce() -> PathBuf,
+    ) -> Result<(), TreeError> {
         self.limits.check()?;
         let before = self.entries.fetch_add(1, Ordering::Relaxed);
         let max = self.limits.max_entries;
         if before >= max {
             return Err(TreeError::TooManyEntries { path: path(), max });
+        }
+        // At most 2,000,000 times 4,096: no sum of them overflows.
+        let before = self.path_bytes.fetch_add(path_bytes as u64, Ordering::Relaxed);
+        let max = self.limits.max_path_bytes;
+        if before.saturating_add(path_bytes as u64) > max {
+            return Err(TreeError::TooLongPaths { path: path(), max });
         }
         Ok(())
     }

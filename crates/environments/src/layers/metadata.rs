@@ -178,7 +178,8 @@ impl Walk<'_> {
             if matches!(name.to_bytes(), b"." | b"..") {
                 continue;
             }
-            self.counter.add_entry(|| shown(place, name))?;
+            self.counter
+                .add_entry(place.below.len() + name.to_bytes_with_nul().len(), || shown(place, name))?;
             names.push(name.to_owned());
         }
         names.sort_unstable();

@@ -70,9 +70,10 @@ pub(crate) fn make_directories_writable(root: &Path, limits: &TreeLimits<'_>) ->
         make_writable(&dir)?;
         for entry in fs::read_dir(&dir)? {
             let entry = entry?;
-            counter.add_entry(|| entry.path())?;
+            let path = entry.path();
+            counter.add_entry(path.as_os_str().len(), || path.clone())?;
             if entry.file_type()?.is_dir() {
-                pending.push(entry.path());
+                pending.push(path);
             }
         }
     }
@@ -152,7 +153,8 @@ fn sorted(
     let mut entries = Vec::new();
     for entry in fs::read_dir(root.join(dir))? {
         let entry = entry?;
-        counter.add_entry(|| Path::new(part).join(dir).join(entry.file_name()))?;
+        let path_bytes = dir.as_os_str().len() + entry.file_name().len();
+        counter.add_entry(path_bytes, || Path::new(part).join(dir).join(entry.file_name()))?;
         entries.push(entry);
     }
     entries.sort_by_cached_key(DirEntry::file_name);

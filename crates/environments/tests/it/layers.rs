@@ -327,6 +327,10 @@ fn a_tree_above_its_limits_is_refused_with_the_first_path_above_them() {
     let few_entries = TreeLimits { max_entries: 2, ..TreeLimits::default() };
     let too_many = summarize_within(&parts, &few_entries).unwrap_err();
     assert!(matches!(too_many, TreeError::TooManyEntries { max: 2, .. }), "{too_many}");
+    // Each path of one byte counts two: with what ends it.
+    let short_paths = TreeLimits { max_path_bytes: 3, max_bytes: u64::MAX, ..TreeLimits::default() };
+    let too_long = summarize_within(&parts, &short_paths).unwrap_err();
+    assert!(matches!(too_long, TreeError::TooLongPaths { max: 3, .. }), "{too_long}");
     let large = summarize(&parts).unwrap_err().to_string();
     assert!(large.contains("`home/a`"), "{large}");
     let links = TreeLimits { max_bytes: 7 << 39, ..TreeLimits::default() };
