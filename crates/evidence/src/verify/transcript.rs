@@ -1,6 +1,6 @@
 //! Checks the form of a transcript: it is of this run and engine, and every line is an entry, in the order of time.
 
-use herma_core::transcript::{TranscriptHead, TranscriptLine};
+use herma_core::transcript::{TranscriptEntry, TranscriptHead, TranscriptLine};
 use herma_core::{Report, Timestamp};
 
 use crate::layout;
@@ -80,6 +80,10 @@ impl Found {
             return Ok(());
         }
         let entry: TranscriptLine = serde_json::from_slice(line.bytes).map_err(|e| format!("a line: {e}"))?;
+        // Readers would take it for herma's own words; denials are in the events.
+        if matches!(entry.entry, TranscriptEntry::Denial { .. }) {
+            return Err("it has a denial, which no agent can say".to_owned());
+        }
         if entry.ts < self.last {
             return Err("its entries are not in the order of time".to_owned());
         }

@@ -29,6 +29,10 @@ fn a_transcript_that_is_none_of_this_run_is_refused() {
     is_refused("other words than the agent's", |text| text.replacen("\"agent\"", "\"herma\"", 1));
     is_refused("no first line", |_| String::new());
     is_refused("a line that is no entry", |text| format!("{text}{{\"kind\":\"message\"}}\n"));
+    is_refused("a denial", |text| {
+        let denial = r#"{"ts":"2999-01-01T00:00:00Z","kind":"denial","tool":"shell","arguments":"curl","reason":"no"}"#;
+        format!("{text}{denial}\n")
+    });
     is_refused("a torn line", |text| text.trim_end().to_owned());
     is_refused("entries against the order of time", |text| {
         let (head, entries) = text.split_once('\n').unwrap();
