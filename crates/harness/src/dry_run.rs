@@ -10,13 +10,13 @@ use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::environment::{BaseResult, LayerBuildRecord};
 use herma_core::gate::{Finding, Gate};
 use herma_destination::{Exit, Job, JobPaths, LimitName, wait_unless};
-use herma_environments::layers::copy_tree;
 use herma_environments::preflight::{BaseRun, PreflightProblem, check, judge};
 use herma_evidence::Redactor;
 use herma_git::{CheckoutState, lay_out};
 
 use crate::command_runner::{SharedLog, copy_output};
 use crate::environment_build::{EnvironmentError, EnvironmentSite, stopped, with_environment};
+use crate::environment_views::{View, ViewMaker};
 use crate::error::{OrderError, Stop};
 use crate::gates;
 use crate::installation::Installation;
@@ -130,19 +130,30 @@ fn verify_base(
     if let Some(repository) = site.base.repository(None) {
         repository.make(&site.base.entries, checkout.root())?;
     }
+    let environment = match &site.built {
+        None => None,
+        Some((built, _)) => {
+            let top = built.top();
+            let views = ViewMaker::of(top, site.dirs, site.run_id, site.place.destination.as_ref())?;
+            Some((top, views))
+        }
+    };
+    let mut first: Option<View> = None;
     let mut prepared = Prepared::default();
     let deadline = Instant::now() + order.contract.terms.limits.total.duration();
     for (at, command) in order.contract.terms.verify.iter().enumerate() {
         let home = site.dirs.root().join(format!("dry-run-home-{at}"));
-        private_dir(&home)?;
-        if let Some((built, _)) = &site.built {
-            let top = built.top();
-            let written = match at {
-                0 => top.write_view(&home, checkout.root()).map(drop),
-                _ => copy_tree(&top.home(), &home).map(drop),
-            };
-            written.map_err(Stop::write)?;
-        }
+        let overlays = match (&environment, first.clone()) {
+            (Some((top, views)), Some(first)) => views.another_home(top, &first, &home)?.overlays,
+            (Some((top, views)), None) => {
+                private_dir(&home)?;
+                first.insert(views.write(top, &home, checkout.root())?).overlays.clone()
+            }
+            (None, _) => {
+                private_dir(&home)?;
+                Vec::new()
+            }
+        };
         let tools = &site.place.tools;
         let argv = vec!["/bin/sh".into(), "-c".into(), command.into()];
         let paths = JobPaths::new(checkout.root().to_owned()).with_home(home);
@@ -150,6 +161,7 @@ fn verify_base(
             .with_env(tools.env.clone())
             .with_search_path(tools.search_path.clone())
             .with_mounts(tools.mounts.clone())
+            .with_overlays(overlays)
             .with_limits(limits(&order.contract));
         let Ran { exit, exceeded, lines } = run(installation, site, &job, deadline)?;
         let result = match checkout.changed().first() {

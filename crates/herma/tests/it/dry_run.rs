@@ -1,6 +1,6 @@
 //! `herma run --dry-run`: what would block a run, before an engine starts and a model is asked.
 
-use crate::kit::{Herma, ON_REPOSITORY, Repository};
+use crate::kit::{Herma, ON_REPOSITORY, Repository, fix_and};
 
 #[test]
 fn a_dry_run_evaluates_everything_but_the_engine_and_leaves_no_run() {
@@ -43,6 +43,21 @@ fn a_dry_run_evaluates_everything_but_the_engine_and_leaves_no_run() {
     ] {
         assert!(shown.stdout.contains(line), "{shown:#?}");
     }
+}
+
+#[test]
+fn a_dry_run_shows_an_environment_as_a_run_does() {
+    let herma = Herma::new();
+    // Large enough to be mounted: then the directory itself cannot be removed.
+    let environment =
+        "{ setup: [\"mkdir deps && touch $(seq -f deps/f%g 100) && echo home > ~/own\"], cache: [deps] }";
+    let verify = "[\"rm -rf deps\", \"cat ~/own\"]";
+    let terms = [("environment", environment), ("verify", verify)];
+    let contract = herma.contract(&terms);
+    let tried = herma.json(&["run", contract.to_str().unwrap(), "--dry-run", "--json"]);
+    let run = herma.play(&fix_and(&[]), &terms);
+    let seen = serde_json::to_value(&run.report.verify_before).unwrap();
+    assert_eq!(tried["verify_before"], seen);
 }
 
 #[test]
