@@ -3,7 +3,6 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use herma_core::Blocker;
 use herma_environments::tools::TOOLS;
 use serde_json::{Value, json};
 
@@ -51,6 +50,10 @@ fn with_credentials_and_tools(herma: &mut Herma) {
     for row in TOOLS {
         let prefix = herma.at(&format!("user/opt/{}", row.name));
         for file in ["etc/npmrc", "conf/settings.xml", "pip.conf", "init.d/own.gradle"] {
+            // A JDK needs its `conf`, and is refused with such a file in it.
+            if row.name == "java" && file == "conf/settings.xml" {
+                continue;
+            }
             herma.file(&format!("user/opt/{}/{file}", row.name), CANARY);
         }
         let script = format!(
@@ -86,16 +89,11 @@ fn build(herma: &Herma, tools: &[&str]) -> (Option<i32>, String) {
 fn no_command_of_a_build_sees_a_credential_whatever_tools_it_has() {
     let mut herma = Herma::new();
     with_credentials_and_tools(&mut herma);
-    let mut built = Vec::new();
     for row in TOOLS {
         let (code, said) = build(&herma, &[row.name]);
-        // One whose installation is not as its table row says is refused before anything runs.
-        let refused = said.contains(Blocker::ToolMissing.as_str());
-        assert!(code == Some(0) || refused, "{}: {said}", row.name);
+        assert_eq!(code, Some(0), "{}: {said}", row.name);
         assert!(!said.contains(CANARY), "{}: {said}", row.name);
-        built.extend((code == Some(0)).then_some(row.name));
     }
-    assert!(built.len() >= 3, "{built:?}");
     // The same command finds what is there.
     herma.marked_home();
     herma.file("shown/notes.txt", CANARY);
