@@ -210,7 +210,7 @@ blockers! {
         "Run `herma doctor`: it says what is missing and how to install it.";
     ConfinementFailed "confinement_failed" Blocked
         "A probe inside the destination reached something that it must not reach."
-        "Look at confinement.json in the bundle for the probe that got through.";
+        "Run `herma probe` to see which probe got through; the bundle of a run has them in confinement.json.";
     BudgetExhausted "budget_exhausted" Blocked
         "The run would have cost more than its limits allow."
         "Raise limits.tokens or limits.usd.";
