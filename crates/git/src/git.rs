@@ -97,6 +97,27 @@ impl Git {
         inside.join(OsStr::from_bytes(line)).canonicalize().map_err(|e| none(e.to_string()))
     }
 
+    /// The top directory of the work tree that `inside` is in.
+    pub fn top_level(&self, inside: &Path) -> Result<PathBuf, GitError> {
+        let none = |reason: String| GitError::NotARepository { name: inside.display().to_string(), reason };
+        let inside = inside.canonicalize().map_err(|e| none(e.to_string()))?;
+        let output = self
+            .call_in(&inside, ["rev-parse", "--show-toplevel"])
+            .checked()
+            .map_err(|_| none("git does not find a work tree there".to_owned()))?;
+        let line = output.stdout.strip_suffix(b"\n").unwrap_or(&output.stdout);
+        Path::new(OsStr::from_bytes(line)).canonicalize().map_err(|e| none(e.to_string()))
+    }
+
+    /// A call of `git config` that reads the settings of this user too. It reads files and runs no other program.
+    pub(crate) fn config_of(&self, inside: &Path, user_home: &Path) -> ToolInvocation<'_> {
+        let call = set(self.tool.call().arg("--no-pager"), SETTINGS).cwd(inside);
+        let variables =
+            [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("LC_ALL", "C"), ("GIT_TERMINAL_PROMPT", "0")];
+        let call = variables.into_iter().fold(call, |call, (name, value)| call.env(name, value));
+        call.env("HOME", user_home).args(["config", "--includes"])
+    }
+
     /// A call in the git directory `git_dir`.
     pub(crate) fn call<I, S>(&self, git_dir: &Path, args: I) -> ToolInvocation<'_>
     where

@@ -14,6 +14,7 @@ use herma_destination::tool::Streaming;
 
 use crate::error::GitError;
 use crate::git::Git;
+use crate::identity::Identity;
 use crate::object::{ObjectFormat, tree_id};
 use crate::tree_entry::TreeEntry;
 use crate::walk::read_entry;
@@ -82,6 +83,12 @@ impl GitDir {
         Ok(Self { git: git.clone(), dir: dir.to_owned(), format, content: Arc::default() })
     }
 
+    /// The directory that [`GitDir::create`] made in an earlier process.
+    #[must_use]
+    pub fn open(git: &Git, dir: &Path, format: ObjectFormat) -> Self {
+        Self { git: git.clone(), dir: dir.to_owned(), format, content: Arc::default() }
+    }
+
     /// The hash of its object ids.
     #[must_use]
     pub fn format(&self) -> ObjectFormat {
@@ -135,6 +142,25 @@ impl GitDir {
     pub(crate) fn commit_on(&self, parent: &str, tree: &str, message: &str) -> Result<String, GitError> {
         let args = ["commit-tree", "-p", parent, "-F", "-", tree];
         one_id("commit-tree", &self.git.call(&self.dir, args).stdin(message).checked()?.stdout)
+    }
+
+    /// Creates a commit of a tree on `parent` with a person as its author.
+    pub(crate) fn commit_as(
+        &self,
+        parent: &str,
+        tree: &str,
+        message: &str,
+        (author, second): (&Identity, i64),
+    ) -> Result<String, GitError> {
+        let date = format!("@{second} +0000");
+        let mut call = self.git.call(&self.dir, ["commit-tree", "-p", parent, "-F", "-", tree]);
+        for role in ["AUTHOR", "COMMITTER"] {
+            call = call
+                .env(format!("GIT_{role}_NAME"), &author.name)
+                .env(format!("GIT_{role}_EMAIL"), &author.email)
+                .env(format!("GIT_{role}_DATE"), &date);
+        }
+        one_id("commit-tree", &call.stdin(message).checked()?.stdout)
     }
 
     /// Every path of a tree.

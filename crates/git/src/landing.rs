@@ -9,6 +9,7 @@ mod hidden;
 mod land;
 mod pack;
 mod pack_index;
+mod personal;
 mod prepare;
 mod reach;
 mod refs;
@@ -16,6 +17,7 @@ mod target;
 mod unland;
 
 pub use disposable::make_disposable;
+pub use personal::PersonalBranch;
 pub use refs::RefList;
 
 use serde::{Deserialize, Serialize};
@@ -24,6 +26,8 @@ use crate::error::GitError;
 use crate::git_dir::is_id;
 use crate::plain::NotPlain;
 
+/// The prefix of all branches.
+const HEADS: &str = "refs/heads";
 /// The prefix of all refs that herma creates in a target.
 const REFS: &str = "refs/heads/herma";
 
@@ -59,14 +63,28 @@ pub struct BaseRef {
 impl Landing {
     /// Names become part of paths and of git's input, so values read from disk are checked before.
     fn check(&self) -> Result<(), GitError> {
-        let plain = |text: &str| !text.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control());
         let run = self.reference.strip_prefix(REFS).and_then(|rest| rest.strip_prefix('/'));
-        let sound = run
-            .is_some_and(|run| run.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') && !run.is_empty())
-            && self.pack.strip_prefix("pack-").is_some_and(is_id)
+        let own =
+            run.is_some_and(|run| run.bytes().all(|b| b.is_ascii_hexdigit() || b == b'-') && !run.is_empty());
+        if own { self.check_ids() } else { Err(self.unexpected()) }
+    }
+
+    fn check_ids(&self) -> Result<(), GitError> {
+        let plain = |text: &str| !text.bytes().any(|b| b.is_ascii_whitespace() || b.is_ascii_control());
+        let sound = self.pack.strip_prefix("pack-").is_some_and(is_id)
             && [&self.commit, &self.base, &self.tree].into_iter().all(|id| is_id(id))
             && self.base_ref.as_ref().is_none_or(|base| plain(&base.name) && is_id(&base.id));
-        if sound { Ok(()) } else { Err(GitError::unexpected("landing", self.reference.as_bytes())) }
+        if sound { Ok(()) } else { Err(self.unexpected()) }
+    }
+
+    fn unexpected(&self) -> GitError {
+        GitError::unexpected("landing", self.reference.as_bytes())
+    }
+
+    /// The directories of the ref's name below `refs/heads`, the outermost first.
+    fn directories(&self) -> Vec<&str> {
+        let slashes = self.reference.match_indices('/').map(|(at, _)| &self.reference[..at]);
+        slashes.filter(|name| name.len() > HEADS.len()).collect()
     }
 }
 

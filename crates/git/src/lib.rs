@@ -14,6 +14,7 @@ mod error;
 mod git;
 mod git_dir;
 mod history;
+mod identity;
 mod index;
 mod landing;
 mod lfs_status;
@@ -36,7 +37,10 @@ pub use error::GitError;
 pub use git::Git;
 pub use git_dir::{Baseline, GitDir, NewFile, ResultCommit};
 pub use history::{BaseHistory, CheckoutRepository, CommitOnBase};
-pub use landing::{BaseRef, LandError, LandState, Landing, RefList, Unlanded, make_disposable};
+pub use identity::Identity;
+pub use landing::{
+    BaseRef, LandError, LandState, Landing, PersonalBranch, RefList, Unlanded, make_disposable,
+};
 pub use object::{ObjectFormat, blob_id, tree_id};
 pub use plain::{NotPlain, is_plain};
 pub use source::{SourceRepo, SourceState, StatusSummary};

@@ -166,6 +166,18 @@ impl SourceRepo {
         &self.base_commit
     }
 
+    /// The paths whose entry in the index is not that of the base: what a person has staged.
+    pub fn staged(&self) -> Result<Vec<RepoPath>, GitError> {
+        regular::check_openable(&self.root)?;
+        let args = ["diff-index", "--cached", "--name-only", "--no-renames", "-z", "--ignore-submodules=all"];
+        let call = self.git.call_in(&self.root, args).arg(&self.base_commit).arg("--");
+        let output = call.checked().map_err(|e| self.unplaced(e.into()))?;
+        let names = output.stdout.split(|b| *b == 0).filter(|name| !name.is_empty());
+        names
+            .map(|name| RepoPath::new(name).ok_or_else(|| GitError::unexpected("diff-index", name)))
+            .collect()
+    }
+
     /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads
     /// this repository's objects and writes none there.
     pub fn make_git_dir(&self, dir: &Path) -> Result<(GitDir, Baseline), GitError> {

@@ -29,6 +29,11 @@ impl SourceRepo {
     /// A process that dies midway leaves at most a pack that no ref names; [`SourceRepo::unland`] removes it.
     pub fn land(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
         landing.check()?;
+        self.land_checked(git_dir, landing)
+    }
+
+    /// The same for a landing whose names were checked.
+    pub(super) fn land_checked(&self, git_dir: &GitDir, landing: &Landing) -> Result<(), LandError> {
         let deadline = Instant::now() + MAX_LOCK_WAIT;
         while let Attempt::Failed(error) = self.try_to_land(git_dir, landing)? {
             if error.is_write_failure() {
@@ -41,7 +46,7 @@ impl SourceRepo {
         }
         // A link that appeared after the first look has let the transaction write somewhere else.
         if let Err(source) = has_plain_paths(&self.common_dir) {
-            self.unland(landing)?;
+            self.take_back(landing).map_err(|e| self.unplaced(e))?;
             return Err(LandError::NotPlain(source));
         }
         Ok(())

@@ -43,7 +43,7 @@ impl SourceRepo {
 
     /// Packs the commit and the objects that its tree has and the base's tree lacks. git checks every object and
     /// link of the pack, so that the target's own `git fsck` stays clean.
-    fn pack(&self, git_dir: &GitDir, commit: &str, tree: &str) -> Result<String, GitError> {
+    pub(super) fn pack(&self, git_dir: &GitDir, commit: &str, tree: &str) -> Result<String, GitError> {
         let waiting = waiting_packs(git_dir);
         std::fs::create_dir_all(&waiting).map_err(GitError::file("make", &waiting))?;
         let call = |args: &[&str]| git_dir.git().call(git_dir.dir(), args.iter().copied());

@@ -58,9 +58,10 @@ impl SourceRepo {
     /// A ref that git cannot keep beside the one of `landing`: the same name, a prefix of it, or one below it.
     pub(super) fn in_the_way(&self, landing: &Landing) -> Result<Option<String>, GitError> {
         let below = format!("{}/", landing.reference);
-        let blocks =
-            |name: &str| name == landing.reference || name == super::REFS || name.starts_with(&below);
-        Ok(self.refs(&[super::REFS])?.into_iter().map(|r| r.name).find(|name| blocks(name)))
+        let above = landing.directories();
+        let names: Vec<&str> = above.iter().copied().chain([landing.reference.as_str()]).collect();
+        let blocks = |name: &str| names.contains(&name) || name.starts_with(&below);
+        Ok(self.refs(&names)?.into_iter().map(|r| r.name).find(|name| blocks(name)))
     }
 
     /// Whether the ref of the base has not moved.

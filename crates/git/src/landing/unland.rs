@@ -1,6 +1,6 @@
 //! Undoes a landing.
 
-use super::{LandState, Landing, REFS, Unlanded};
+use super::{LandState, Landing, Unlanded};
 use crate::error::GitError;
 use crate::source::SourceRepo;
 
@@ -12,7 +12,7 @@ impl SourceRepo {
         self.take_back(landing).map_err(|e| self.unplaced(e))
     }
 
-    fn take_back(&self, landing: &Landing) -> Result<Unlanded, GitError> {
+    pub(super) fn take_back(&self, landing: &Landing) -> Result<Unlanded, GitError> {
         match self.landed(landing)? {
             LandState::Absent => {}
             LandState::Theirs(commit) => return Ok(Unlanded::RefMoved(commit)),
@@ -29,7 +29,9 @@ impl SourceRepo {
             }
         }
         // git removes it with its last ref; an interrupted landing may have left it. In use it is not empty.
-        let _ = std::fs::remove_dir(self.common_dir.join(REFS));
+        for directory in landing.directories().into_iter().rev() {
+            let _ = std::fs::remove_dir(self.common_dir.join(directory));
+        }
         self.remove_pack(landing)?;
         Ok(if self.has(&landing.commit)? { Unlanded::ObjectsKept } else { Unlanded::NoTrace })
     }
