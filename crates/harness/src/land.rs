@@ -87,6 +87,11 @@ pub(crate) fn land(
         results.refused = Some(Blocker::TargetNotAdmitted.because(why));
         return Ok(());
     }
+    // `herma apply` holds the same lock while it changes the work tree of a target.
+    let _lock = match kind {
+        LandedIn::Target => Some(ctx.installation.home.lock_landing()?),
+        LandedIn::Disposable => None,
+    };
     let refs_before = match place.ref_list() {
         Ok(refs) => refs,
         Err(error) => return results.refuse_unreadable(place, kind, error),

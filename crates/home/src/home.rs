@@ -76,6 +76,12 @@ impl Home {
         self.root.join("egress")
     }
 
+    /// The records of patches that people applied, each named by its run.
+    #[must_use]
+    pub fn applied(&self) -> PathBuf {
+        self.root.join("applied")
+    }
+
     /// The directory itself.
     #[must_use]
     pub fn root(&self) -> &Path {

@@ -6,10 +6,12 @@ mod durable;
 mod enabled;
 mod error;
 mod home;
+mod landing_lock;
 mod marker;
 mod ownership;
 mod place;
 mod removal;
+mod retention;
 mod run_dirs;
 
 pub use active::ActiveRun;
@@ -22,4 +24,5 @@ pub use marker::{MARKER, MARKER_TEXT};
 pub use ownership::check_home;
 pub use place::HomePlace;
 pub use removal::remove_tree;
+pub use retention::RemovedBundle;
 pub use run_dirs::RunDirs;
