@@ -1,6 +1,7 @@
 //! The output types of `--json`. Each has a `schema` that names its version; `herma schema NAME` prints it.
 
 mod admissions;
+mod apply;
 mod approvals;
 mod approvers;
 mod destinations;
@@ -12,6 +13,7 @@ mod ladder;
 mod models;
 mod outcome;
 mod policy;
+mod retention;
 mod router;
 mod router_probe;
 mod tree;
@@ -23,12 +25,13 @@ use herma_core::report::ChangedFile;
 use herma_core::step::TraceLine;
 use herma_core::store::RunSummary;
 use herma_core::transcript::TranscriptLine;
-use herma_core::{Digest, Event, RunId, Status};
+use herma_core::{Digest, Event, RunId, Status, Timestamp};
 use herma_evidence::verify::Check;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use self::admissions::{AdmissionOutput, AdmissionRecord, AdmissionRow, AdmissionsOutput};
+pub use self::apply::{ApplyAction, ApplyOutput};
 pub use self::approvals::{ApprovalOutput, ApprovalRow, ApprovalsOutput};
 pub use self::approvers::{ApproverItem, ApproverOutput, ApproversOutput};
 pub use self::destinations::{DestinationOutput, DestinationRow, DestinationsOutput, ProbeOutput, ProbeRow};
@@ -46,6 +49,9 @@ pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
+};
+pub use self::retention::{
+    DiscardOutput, ExportOutput, GcBundle, GcEnvironment, GcKept, GcOutput, GcWorkspace,
 };
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
@@ -84,6 +90,9 @@ pub struct RunRow {
     pub run: RunSummary,
     /// Its outcome, if it needs one.
     pub outcome: Option<OutcomeRow>,
+    /// When `herma gc` removed its bundle; not there while the bundle is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bundle_removed_at: Option<Timestamp>,
 }
 
 /// `herma diff --json`.

@@ -1,7 +1,7 @@
 //! Finds the run that a person names, and lists runs.
 
 use herma_core::store::{RunQuery, RunSummary, StoreError};
-use herma_core::{RunId, Status};
+use herma_core::{RunId, Status, Timestamp};
 use herma_evidence::ExpectedRun;
 use herma_harness::Installation;
 
@@ -30,6 +30,9 @@ pub enum RunLookupError {
     /// The run has not ended.
     #[error("run {0} is still under way, so its evidence is not complete")]
     UnderWay(RunId),
+    /// Its bundle was removed by `herma gc`.
+    #[error("the bundle of run {0} was removed by gc on {1:.0}")]
+    Removed(RunId, Timestamp),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -46,6 +49,9 @@ impl RunLookupError {
             Self::Unknown(_) => "`herma runs` lists the names",
             Self::UnderWay(_) => {
                 "wait until `herma runs` shows its status; `herma watch` follows it until then"
+            }
+            Self::Removed(..) => {
+                "`herma runs` has its verdict; an archive of `herma export` may have its bundle"
             }
             Self::Store(_) => return None,
         })
@@ -77,7 +83,16 @@ pub fn find_finished_run(installation: &Installation, named: &str) -> Result<Run
     if run.status.is_none() {
         return Err(RunLookupError::UnderWay(run.run_id));
     }
+    has_bundle(installation, &run)?;
     Ok(run)
+}
+
+/// Refuses a run whose bundle `herma gc` removed: it is not damaged.
+pub fn has_bundle(installation: &Installation, run: &RunSummary) -> Result<(), RunLookupError> {
+    match installation.home.removed_bundle(run.run_id) {
+        Some(removed) => Err(RunLookupError::Removed(run.run_id, removed.removed_at)),
+        None => Ok(()),
+    }
 }
 
 /// The run that the bundle in the run's directory must belong to.
@@ -89,7 +104,12 @@ pub fn expected_run(run: &RunSummary) -> ExpectedRun {
 /// Lists runs with their outcomes, newest first.
 pub fn run_rows(installation: &Installation, query: &RunQuery) -> Result<Vec<RunRow>, StoreError> {
     let runs = installation.store.call(|store| store.runs(query))?.into_iter();
-    Ok(runs.map(|run| RunRow { outcome: outcome_of(installation, &run), run }).collect())
+    let row = |run: RunSummary| RunRow {
+        outcome: outcome_of(installation, &run),
+        bundle_removed_at: installation.home.removed_bundle(run.run_id).map(|removed| removed.removed_at),
+        run,
+    };
+    Ok(runs.map(row).collect())
 }
 
 /// The outcome of a run that landed. A bundle that cannot be read has none here: `herma verify` reports it.

@@ -1,6 +1,7 @@
 //! The command line. `docs/cli.md` is generated from it.
 
 mod admit;
+mod apply;
 mod approvals;
 mod approver;
 mod compare;
@@ -11,6 +12,7 @@ mod env;
 mod ladder;
 mod outcome;
 mod policy;
+mod retention;
 mod router;
 mod trust;
 mod usage;
@@ -26,6 +28,7 @@ use herma_core::egress::EgressMode;
 use herma_core::engine::{DestinationKind, EngineName};
 
 pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, AdmitTarget, Until};
+pub use self::apply::Apply;
 pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};
 pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
@@ -36,6 +39,7 @@ pub use self::env::{Env, EnvBuild, EnvShell};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
+pub use self::retention::{Discard, Export, Gc};
 pub use self::router::{ApiArg, Router, RouterCommand};
 pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
@@ -78,6 +82,12 @@ pub enum Command {
     Run(Run),
     /// Continue an earlier run with the agent's session
     Resume(Resume),
+    /// Delete the kept workspace and session of a run; its evidence stays
+    Discard(Discard),
+    /// Remove old workspaces, sessions, environments and bundles that nothing names
+    Gc(Gc),
+    /// Write the bundles of runs into one archive
+    Export(Export),
     /// List runs, newest first
     Runs(Runs),
     /// Show a run's report
@@ -90,6 +100,8 @@ pub enum Command {
     Watch(Watch),
     /// Verify a bundle offline
     Verify(Verify),
+    /// Apply the verified patch of a run to your own work tree, or take it back
+    Apply(Apply),
     /// Accept the branch that a run landed
     Accept(Accept),
     /// Reject the branch that a run landed, and delete it
@@ -217,6 +229,15 @@ pub struct Resume {
     /// A message for the agent in addition to the verdict; recorded in the evidence
     #[arg(long, value_name = "TEXT")]
     pub message: Option<String>,
+    /// Start from the workspace that was kept when the run was interrupted
+    #[arg(long)]
+    pub from_workspace: bool,
+    /// Leave the kept workspace aside: start from the base, with the patch of the run if it left one
+    #[arg(long, conflicts_with = "from_workspace")]
+    pub from_base: bool,
+    /// The script that `fake` plays: a file
+    #[arg(long, value_name = "FILE")]
+    pub script: Option<PathBuf>,
     /// Keep the workspace after the run and print its path
     #[arg(long)]
     pub keep_workspace: bool,

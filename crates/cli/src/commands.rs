@@ -2,6 +2,7 @@
 
 mod admissions;
 mod admit;
+mod apply;
 mod approvals;
 mod approver;
 mod child;
@@ -11,11 +12,14 @@ mod contract;
 mod demo;
 mod destinations;
 mod diff;
+mod discard;
 mod doctor;
 mod dry_run;
 mod egress;
 mod engines;
 mod env;
+mod export;
+mod gc;
 mod init;
 pub(crate) mod inside;
 mod ladder;
@@ -61,12 +65,16 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Init(args) => init::init(args, screen),
         Command::Run(args) => run::run(args, environment, screen),
         Command::Resume(args) => resume::resume(args, environment, screen),
+        Command::Discard(args) => discard::discard(args, environment, screen),
+        Command::Gc(args) => gc::gc(args, environment, screen),
+        Command::Export(args) => export::export(args, environment, screen),
         Command::Runs(args) => runs::runs(args, environment, screen),
         Command::Show(args) => show::show(args, environment, screen),
         Command::Diff(args) => diff::diff(args, environment, screen),
         Command::Logs(args) => logs::logs(args, environment, screen),
         Command::Watch(args) => watch::watch(args, environment, screen),
         Command::Verify(args) => verify::verify(args, environment, screen),
+        Command::Apply(args) => apply::apply(args, environment, screen),
         Command::Accept(args) => outcome::accept(args, environment, screen),
         Command::Reject(args) => outcome::reject(args, environment, screen),
         Command::Compare(args) => compare::compare(args, environment, screen),

@@ -17,6 +17,30 @@ pub(crate) fn confirm(code: &str, given: Option<&str>, screen: &Screen) -> Resul
     confirm_with(code, |typed| typed.eq_ignore_ascii_case(code), given, screen)
 }
 
+/// Goes on only if a person types the code at a terminal: no flag and no pipe stands for it.
+pub(crate) fn at_terminal(code: &str, screen: &Screen) -> Result<(), Failure> {
+    if !stdin().is_terminal() {
+        return Err(Failure::bad_input("there is no terminal to type the code at")
+            .hint("run it in a terminal: only a person confirms it"));
+    }
+    confirm(code, Some(&typed_code(code, screen)?), screen)
+}
+
+fn typed_code(code: &str, screen: &Screen) -> Result<String, Failure> {
+    screen.note(format_args!("Type the code {code} to continue, anything else to stop:"));
+    let mut line = String::new();
+    stdin().read_line(&mut line).map_err(Failure::internal)?;
+    Ok(line)
+}
+
+/// Whether a person types `yes`.
+pub(crate) fn agrees(question: &str, screen: &Screen) -> Result<bool, Failure> {
+    screen.note(question);
+    let mut line = String::new();
+    stdin().read_line(&mut line).map_err(Failure::internal)?;
+    Ok(line.trim().eq_ignore_ascii_case("yes"))
+}
+
 /// The same for a code that can be typed in more than one way.
 pub(crate) fn confirm_with(
     code: &str,
@@ -26,12 +50,7 @@ pub(crate) fn confirm_with(
 ) -> Result<(), Failure> {
     let typed = match given {
         Some(given) => given.to_owned(),
-        None if stdin().is_terminal() && !screen.is_json() => {
-            screen.note(format_args!("Type the code {code} to continue, anything else to stop:"));
-            let mut line = String::new();
-            stdin().read_line(&mut line).map_err(Failure::internal)?;
-            line
-        }
+        None if stdin().is_terminal() && !screen.is_json() => typed_code(code, screen)?,
         None => {
             return Err(Failure::bad_input("there is no terminal to type the code at")
                 .hint(format!("read what is shown; if you mean it, add `--code {code}`")));

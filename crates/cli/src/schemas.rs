@@ -107,6 +107,10 @@ pub const SCHEMAS: &[Published] = &[
     },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
+    Published { name: "apply", what: "`apply`", make: || schema_for!(output::ApplyOutput) },
+    Published { name: "discard", what: "`discard`", make: || schema_for!(output::DiscardOutput) },
+    Published { name: "gc", what: "`gc`", make: || schema_for!(output::GcOutput) },
+    Published { name: "export", what: "`export`", make: || schema_for!(output::ExportOutput) },
     Published { name: "diff", what: "`diff`", make: || schema_for!(output::DiffOutput) },
     Published { name: "logs", what: "`logs`", make: || schema_for!(output::LogsOutput) },
     Published {

@@ -214,6 +214,17 @@ fn escaped(json: &str) -> String {
     text
 }
 
+/// A number of bytes as a person reads it.
+#[allow(clippy::cast_precision_loss, reason = "one digit after the point for a person")]
+pub(crate) fn readable_bytes(bytes: u64) -> String {
+    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 1024.0 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1024.0, unit + 1);
+    }
+    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

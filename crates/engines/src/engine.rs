@@ -155,6 +155,8 @@ pub struct Assignment<'a> {
     pub script: Option<&'a str>,
     /// The session to resume, if any.
     pub resume: Option<&'a Resume>,
+    /// A note to add to the contract's brief, where no session is resumed.
+    pub note: Option<&'a str>,
 }
 
 impl<'a> Assignment<'a> {

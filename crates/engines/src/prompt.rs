@@ -10,7 +10,10 @@ use crate::engine::Assignment;
 pub(crate) fn told(assignment: &Assignment<'_>) -> String {
     match assignment.resume {
         Some(resume) => resume.message.clone(),
-        None => prompt(assignment.contract),
+        None => match assignment.note {
+            Some(note) => format!("{}\n## State of the files\n\n{note}\n", prompt(assignment.contract)),
+            None => prompt(assignment.contract),
+        },
     }
 }
 

@@ -17,6 +17,7 @@ use crate::report::{ReportInput, assemble};
 use crate::results::RunResults;
 use crate::run_router;
 use crate::session;
+use crate::unsaved_work::has_unsaved_work;
 use herma_home::ActiveRun;
 
 /// A run that is being closed.
@@ -70,10 +71,14 @@ pub(crate) fn close(
         });
         ctx.join_removals();
         let session = results.engine.as_ref().and_then(|engine| engine.session.as_ref());
-        if let (Some(engine), Some(session)) = (installation.engines.get(&ctx.plan.engine), session) {
-            session::keep(&ctx.dirs, engine, ctx.order, session);
+        let keeps_work = session::keeps_workspace(&ctx.dirs);
+        if let Some(engine) =
+            installation.engines.get(&ctx.plan.engine).filter(|_| keeps_work || session.is_some())
+        {
+            session::keep(&ctx.dirs, engine, &ctx.plan, session, keeps_work);
         }
-        let cleared = ctx.dirs.clear(ctx.plan.keep_workspace && was_used(&ctx.events.events()));
+        let kept = ctx.plan.keep_workspace && was_used(&ctx.events.events());
+        let cleared = ctx.dirs.clear(kept || keeps_work);
         joined(stored)??;
         cleared.and_then(|()| ctx.dirs.forget_plan()).map_err(OrderError::home)
     })?;
@@ -131,6 +136,7 @@ impl Closing<'_> {
     pub(crate) fn seal(&mut self) -> Result<Report, OrderError> {
         self.strip_target_paths();
         children::tell_of_lost(self.installation, self.events)?;
+        self.keep_unsaved_work();
         let events = self.events.events();
         self.results.end.missing_event = self.missing_event(&events);
         let verdict = self.results.judge(self.contract);
@@ -157,6 +163,26 @@ impl Closing<'_> {
             results: self.results,
         };
         Ok(seal(self.bundle, &assemble(&input, &verdict), &self.events.redactor())?)
+    }
+
+    /// An interrupted run keeps work that no patch has, and its message says how to continue.
+    fn keep_unsaved_work(&mut self) {
+        if self.results.end.interrupted.is_none() || self.results.end.keeps_workspace.is_some() {
+            return;
+        }
+        let dirs = self.installation.home.run(self.plan.run_id);
+        let events = self.events.events();
+        let keeps =
+            has_unsaved_work(self.installation, (self.plan, &dirs), (self.bundle, self.results), &events);
+        // Before the attestation: a process that closes the run after a kill must find it.
+        let keeps = keeps && session::keep_workspace(&dirs, self.plan).is_ok();
+        let run = self.plan.run_id.short();
+        self.results.end.keeps_workspace = Some(keeps);
+        self.results.end.resume_with = keeps.then(|| {
+            format!(
+                "Its workspace is kept: `herma resume {run} --from-workspace` continues from it, `herma discard {run}` deletes it."
+            )
+        });
     }
 
     /// Replaces the target's paths in the errors of git and the system: only the admission may name them.

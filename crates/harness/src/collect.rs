@@ -1,6 +1,7 @@
 //! The collect step: herma walks the workspace itself, after every process of the agent is dead.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use herma_core::RepoPath;
 use herma_core::event::PatchApplied;
@@ -51,7 +52,7 @@ pub(crate) fn collect(
     let is_known = |path: &RepoPath, bytes: u64| base.has_file(path, bytes);
     let found = walk_with(&workspace, base.git_dir.format(), passed_over, &is_known)?;
     let compared = compare(base, &found);
-    let ignored = never_landing(ctx, base, &compared.added)?;
+    let ignored = never_landing(ctx, base, &compared.added, &ctx.dirs.verification())?;
     let mut changes = compared.without(&ignored, base);
     let refused_by_git = take_refused_by_git(&mut changes);
 
@@ -140,14 +141,15 @@ fn secret_in_names<'a>(
     })
 }
 
-/// New files that never land: those that the baseline's ignore rules cover, the engine's scratch paths, and those that the
+/// New files that never land: those that the baseline's ignore rules, which `checkout` has, cover, the engine's scratch paths, and those that the
 /// contract's environment names as its own.
-fn never_landing(
+pub(crate) fn never_landing(
     ctx: &RunContext<'_>,
     base: &BaseTree,
     added: &[RepoPath],
+    checkout: &Path,
 ) -> Result<BTreeSet<RepoPath>, Stop> {
-    let mut ignored = base.git_dir.ignored(&ctx.dirs.verification(), &base.entries, added)?;
+    let mut ignored = base.git_dir.ignored(checkout, &base.entries, added)?;
     if let Some(engine) = ctx.installation.engines.get(&ctx.plan.engine) {
         let scratch = engine.scratch_paths();
         let is_scratch = |path: &&RepoPath| scratch.iter().any(|s| path.as_bytes().starts_with(s.as_bytes()));

@@ -55,7 +55,12 @@ impl Order {
         Assignment {
             contract: &self.contract,
             script: self.script.as_deref(),
-            resume: self.resumes.as_ref().map(|resumed| &resumed.resume),
+            resume: self.resumes.as_ref().and_then(|resumed| resumed.resume.as_ref()),
+            note: self
+                .resumes
+                .as_ref()
+                .filter(|resumed| resumed.resume.is_none())
+                .map(|r| r.message.as_str()),
         }
     }
 
@@ -90,6 +95,9 @@ pub(crate) struct Plan {
     /// The head of the trust chain when the run started.
     #[serde(default)]
     pub(crate) trust_head: Option<TrustHead>,
+    /// The directory that the contract's relative paths start from, for a later run that resumes this one.
+    #[serde(default)]
+    pub(crate) contract_dir: Option<PathBuf>,
 }
 
 impl Plan {
@@ -115,6 +123,7 @@ impl Plan {
             egress: order.egress,
             herma_version: VERSION.to_owned(),
             trust_head: None,
+            contract_dir: Some(order.contract_dir.clone()),
         }
     }
 }
@@ -124,15 +133,27 @@ impl Plan {
 pub struct Resumed {
     /// Which.
     pub(crate) run: RunId,
-    /// The session that its agent continues.
-    pub(crate) resume: Resume,
-    /// Its result on the base; none where it changed nothing, or where its patch was withheld.
+    /// The session that its agent continues; none where the run was cut off before its session could be kept.
+    pub(crate) resume: Option<Resume>,
+    /// The message to the agent.
+    pub(crate) message: String,
+    /// Its work; none where it changed nothing, or where its patch was withheld.
     pub(crate) work: Option<Work>,
 }
 
-/// A patch, and the tree that it makes of the base that it was drawn from.
+/// The work of the run that another one resumes.
 #[derive(Clone, Debug)]
-pub(crate) struct Work {
-    pub(crate) patch: PathBuf,
-    pub(crate) tree: String,
+pub(crate) enum Work {
+    /// A patch, and the tree that it makes of the base that it was drawn from.
+    Patch { patch: PathBuf, tree: String },
+    /// The workspace that was kept when the run was interrupted.
+    Workspace(KeptWorkspace),
+}
+
+/// The workspace that was kept when a run was interrupted.
+#[derive(Clone, Debug)]
+pub(crate) struct KeptWorkspace {
+    pub(crate) directory: PathBuf,
+    /// The parentless commit of the base of that run.
+    pub(crate) baseline_commit: Option<String>,
 }

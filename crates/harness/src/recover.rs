@@ -24,6 +24,7 @@ use crate::order::Plan;
 use crate::pipeline::first_events;
 use crate::results::RunResults;
 use crate::run_router;
+use crate::session;
 use crate::target::find_again;
 use herma_home::{ActiveRun, RunDirs};
 
@@ -143,7 +144,9 @@ fn close_planned(
     run_router::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.call(|store| store.finish_run(&report, &events))?;
     let kept = plan.keep_workspace && was_used(&events);
-    dirs.clear(kept).and_then(|()| dirs.forget_plan()).map_err(OrderError::home)?;
+    dirs.clear(kept || session::keeps_workspace(dirs))
+        .and_then(|()| dirs.forget_plan())
+        .map_err(OrderError::home)?;
     Ok(report)
 }
 

@@ -55,6 +55,10 @@ pub(crate) struct RunResults {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct RunEnd {
     pub(crate) interrupted: Option<String>,
+    /// Whether the workspace is kept for a later run; none until that is known.
+    pub(crate) keeps_workspace: Option<bool>,
+    /// The next step of an interrupted run that can be resumed.
+    pub(crate) resume_with: Option<String>,
     pub(crate) write_failures: Vec<String>,
     pub(crate) missing_event: Option<EventType>,
     /// Why herma's own verification refuses the bundle.
@@ -200,6 +204,7 @@ impl RunResults {
             protocol_error: engine.and_then(|engine| engine.protocol_error.clone()),
             gate_blockers: self.gate_blockers().cloned().collect(),
             interrupted: self.end.interrupted.clone(),
+            interrupted_next_step: self.end.resume_with.clone(),
         })
     }
 

@@ -5,15 +5,16 @@ use std::io;
 
 use herma_core::contract::MAX_BYTES;
 use herma_core::engine::EngineName;
-use herma_core::{Contract, Event, Report, RunId};
+use herma_core::{Contract, Event, Report, RunId, Timestamp};
 use herma_engines::Resume;
 use herma_evidence::{layout, report, secrets};
 use herma_trust::verify_run;
 
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular, read_start};
 use crate::installation::Installation;
-use crate::order::{Order, Resumed, Work};
-use crate::session::Kept;
+use crate::order::{KeptWorkspace, Order, Resumed, Work};
+use crate::session::{self, Kept};
+use herma_home::RunDirs;
 
 /// The longest message to an agent.
 const LONGEST_MESSAGE: usize = 16 << 10;
@@ -26,6 +27,12 @@ pub enum ResumeError {
     /// Its agent cannot continue a session.
     #[error("the engine `{0}` cannot continue a session")]
     Unable(EngineName),
+    /// A person discarded it.
+    #[error("the workspace and the session of run {0} were discarded on {1:.0}")]
+    Discarded(RunId, Timestamp),
+    /// It keeps no workspace.
+    #[error("run {0} keeps no workspace")]
+    NoWorkspace(RunId),
     /// Nothing was kept of it.
     #[error(
         "nothing was kept of the session of run {0}: its agent was not started, gave it no name, \
@@ -49,11 +56,47 @@ pub enum ResumeError {
     Secret(String),
 }
 
+/// The files that a resumed run starts from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ResumeFrom {
+    /// The base, with the patch that the earlier run left.
+    #[default]
+    Patch,
+    /// The workspace that was kept when the earlier run was interrupted.
+    Workspace,
+}
+
+/// How a run is resumed.
+#[derive(Clone, Debug, Default)]
+pub struct ResumeOptions<'a> {
+    /// A message of the person to the agent.
+    pub message: Option<&'a str>,
+    /// The files that it starts from.
+    pub from: ResumeFrom,
+    /// The script of `fake`.
+    pub script: Option<String>,
+}
+
+/// Whether the run was interrupted after its agent had changed files, and its workspace is still there.
+#[must_use]
+pub fn kept_workspace(installation: &Installation, run: RunId) -> bool {
+    let dirs = installation.home.run(run);
+    session::keeps_workspace(&dirs) && dirs.workspace().is_dir()
+}
+
 /// The order by which this run is resumed. Everything that a new run needs is asked for again: gates, admissions, an
 /// approval.
-pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) -> Result<Order, ResumeError> {
+pub fn resume(
+    installation: &Installation,
+    run: RunId,
+    options: ResumeOptions<'_>,
+) -> Result<Order, ResumeError> {
+    let ResumeOptions { message, from, script } = options;
     if let Some(message) = message {
         check(message)?;
+    }
+    if let Some(at) = installation.home.discarded_at(run) {
+        return Err(ResumeError::Discarded(run, at));
     }
     let dirs = installation.home.run(run);
     let doubt = |why: String| ResumeError::Evidence(run, why);
@@ -68,7 +111,8 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
     let report =
         report::parse(&read(layout::REPORT, MAX_RECORD_BYTES)?).map_err(|bad| doubt(bad.to_string()))?;
     let engine = installation.engines.get(&report.engine);
-    if engine.is_none_or(|engine| engine.sessions().is_empty()) {
+    let from_workspace = from == ResumeFrom::Workspace;
+    if !from_workspace && engine.is_none_or(|engine| engine.sessions().is_empty()) {
         return Err(ResumeError::Unable(report.engine));
     }
     let events = read_start(&dirs.bundle().join(layout::EVENTS), FIRST_EVENT);
@@ -76,28 +120,67 @@ pub fn resume(installation: &Installation, run: RunId, message: Option<&str>) ->
         return Err(ResumeError::Child(run));
     }
     let kept = Kept::of(&dirs).map_err(|e| match e.kind() {
+        io::ErrorKind::NotFound if from_workspace => ResumeError::NoWorkspace(run),
         io::ErrorKind::NotFound => ResumeError::NoSession(run),
         _ => ResumeError::Kept(run, e.to_string()),
     })?;
     let contract_text =
         String::from_utf8(read(layout::CONTRACT, MAX_BYTES)?).map_err(|e| doubt(e.to_string()))?;
     let contract = Contract::parse(contract_text.as_bytes()).map_err(|e| doubt(e.to_string()))?;
-    let there = !report.changed_files.is_empty() && report.artifacts.contains_key(layout::PATCH);
-    let changed = report.result_tree.clone().filter(|_| there);
-    let work = changed.map(|tree| Work { patch: dirs.bundle().join(layout::PATCH), tree });
-    let message = told(&report, work.is_some(), message);
+    let session = kept.session.filter(|_| engine_resumes(installation, &report));
+    if session.is_none() && !from_workspace {
+        return Err(ResumeError::NoSession(run));
+    }
+    let work = work_of(&report, &dirs, from)?;
+    let message = match session {
+        Some(_) => told(&report, work.is_some(), message),
+        None => noted(message),
+    };
     Ok(Order {
         contract,
         contract_text,
         contract_dir: kept.contract_dir,
         engine: report.engine,
         destination: Some(kept.destination),
-        script: None,
+        script,
         keep_workspace: false,
         egress: kept.egress,
-        resumes: Some(Resumed { run, resume: Resume { session: kept.session, message }, work }),
+        resumes: Some(Resumed {
+            run,
+            resume: session.map(|session| Resume { session, message: message.clone() }),
+            message,
+            work,
+        }),
         fault: None,
     })
+}
+
+fn engine_resumes(installation: &Installation, report: &Report) -> bool {
+    installation.engines.get(&report.engine).is_some_and(|engine| !engine.sessions().is_empty())
+}
+
+/// The work that the new run starts from.
+fn work_of(report: &Report, dirs: &RunDirs, from: ResumeFrom) -> Result<Option<Work>, ResumeError> {
+    if from == ResumeFrom::Workspace {
+        let directory = dirs.workspace();
+        if !session::keeps_workspace(dirs) || !directory.is_dir() {
+            return Err(ResumeError::NoWorkspace(report.run_id));
+        }
+        let baseline_commit = report.baseline_commit.clone();
+        return Ok(Some(Work::Workspace(KeptWorkspace { directory, baseline_commit })));
+    }
+    let there = !report.changed_files.is_empty() && report.artifacts.contains_key(layout::PATCH);
+    let changed = report.result_tree.clone().filter(|_| there);
+    Ok(changed.map(|tree| Work::Patch { patch: dirs.bundle().join(layout::PATCH), tree }))
+}
+
+/// The note for an agent that starts from the files of an interrupted run without its session.
+fn noted(message: Option<&str>) -> String {
+    let mut text = "An earlier attempt at this task was interrupted, and its changes are in the files. Continue from them.".to_owned();
+    if let Some(message) = message {
+        let _ = write!(text, "\n\n{}", message.trim());
+    }
+    text
 }
 
 /// Whether the first event names a parent run.

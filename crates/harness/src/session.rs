@@ -12,7 +12,7 @@ use herma_home::{RunDirs, remove_tree};
 use serde::{Deserialize, Serialize};
 
 use crate::file_reading::{MAX_RECORD_BYTES, read_regular};
-use crate::order::Order;
+use crate::order::Plan;
 
 /// The data for a later run, beside the agent's files.
 const RECORD: &str = "session.json";
@@ -25,10 +25,14 @@ const MAX_ENTRIES: u64 = 20_000;
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Kept {
-    pub(crate) session: SessionId,
+    #[serde(default)]
+    pub(crate) session: Option<SessionId>,
     pub(crate) contract_dir: PathBuf,
     pub(crate) destination: DestinationKind,
     pub(crate) egress: EgressMode,
+    /// Whether the workspace was kept, because the run was interrupted after its agent had changed files.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) workspace: bool,
 }
 
 impl Kept {
@@ -41,33 +45,70 @@ impl Kept {
 
 /// Keeps the session of an agent that has ended, beside the bundle. A session that cannot be kept is removed: the run is
 /// closed, whatever the agent did to its directory.
-pub(crate) fn keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &SessionId) {
-    if try_to_keep(dirs, engine, order, session).is_err() {
+pub(crate) fn keep(
+    dirs: &RunDirs,
+    engine: &dyn Engine,
+    plan: &Plan,
+    session: Option<&SessionId>,
+    workspace: bool,
+) {
+    if try_to_keep(dirs, engine, plan, session, workspace).is_err() {
         let _ = remove_tree(&dirs.session());
+        if workspace {
+            let _ = keep_workspace(dirs, plan);
+        }
     }
 }
 
-fn try_to_keep(dirs: &RunDirs, engine: &dyn Engine, order: &Order, session: &SessionId) -> io::Result<()> {
-    let places: Vec<_> =
-        engine.sessions().into_iter().filter(|place| is_directory(&dirs.engine(), place)).collect();
+/// Whether the workspace of a run is kept.
+pub(crate) fn keeps_workspace(dirs: &RunDirs) -> bool {
+    Kept::of(dirs).is_ok_and(|kept| kept.workspace)
+}
+
+/// Records that the workspace was kept, without a session.
+pub(crate) fn keep_workspace(dirs: &RunDirs, plan: &Plan) -> io::Result<()> {
+    if !dirs.session().is_dir() {
+        make(&dirs.session())?;
+    }
+    write(dirs, plan, None, true)
+}
+
+fn write(dirs: &RunDirs, plan: &Plan, session: Option<&SessionId>, workspace: bool) -> io::Result<()> {
+    let contract_dir = plan.contract_dir.clone();
+    let contract_dir = contract_dir.ok_or_else(|| io::Error::other("the plan is of an earlier version"))?;
+    let record = Kept {
+        session: session.cloned(),
+        contract_dir,
+        destination: plan.destination,
+        egress: plan.egress,
+        workspace,
+    };
+    fs::write(dirs.session().join(RECORD), serde_json::to_vec(&record)?)
+}
+
+fn try_to_keep(
+    dirs: &RunDirs,
+    engine: &dyn Engine,
+    plan: &Plan,
+    session: Option<&SessionId>,
+    workspace: bool,
+) -> io::Result<()> {
+    let is_there = |place: &&str| session.is_some() && is_directory(&dirs.engine(), place);
+    let places: Vec<_> = engine.sessions().into_iter().filter(is_there).collect();
     if places.is_empty() {
-        return Ok(());
+        return if workspace { keep_workspace(dirs, plan) } else { Ok(()) };
     }
     let kept = dirs.session();
-    make(&kept)?;
+    if !kept.is_dir() {
+        make(&kept)?;
+    }
     for place in places {
         let to = kept.join(place);
         DirBuilder::new().mode(0o700).recursive(true).create(to.parent().unwrap_or(&kept))?;
         fs::rename(dirs.engine().join(place), to)?;
     }
-    let record = Kept {
-        session: session.clone(),
-        contract_dir: order.contract_dir.clone(),
-        destination: order.destination(),
-        egress: order.egress,
-    };
     // Last, so that what has a record is whole.
-    fs::write(kept.join(RECORD), serde_json::to_vec(&record)?)
+    write(dirs, plan, session, workspace)
 }
 
 /// Puts a session that was kept where the agent of another run will look for it.

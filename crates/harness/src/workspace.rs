@@ -10,7 +10,7 @@ use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::content::MissingList;
 use herma_core::event::{EngineGateBlocked, ResumedSession, WorkspacePrepared};
 use herma_core::report::Mode;
-use herma_core::{Fault, Gate, RepoPath, Stage};
+use herma_core::{Digest, Fault, Gate, RepoPath, Stage};
 use herma_engines::Engine;
 use herma_git::{AgentHead, ControlFiles, TreeEntry, lay_out_watched, make_agent_repository, walk_with};
 use serde::{Deserialize, Serialize};
@@ -22,7 +22,8 @@ use crate::environment_views::View;
 use crate::error::Stop;
 use crate::gates::Ready;
 use crate::journal::StepResult;
-use crate::order::Resumed;
+use crate::kept_workspace::{self, KeptTree};
+use crate::order::{Resumed, Work};
 use crate::services::Services;
 use crate::session;
 use crate::supervise::{self, StagedEngine};
@@ -47,6 +48,8 @@ impl StepResult for WorkspaceResults {
 /// A workspace that no process has used yet, and the engine that waits to start in it.
 pub(crate) struct FreshWorkspace<'a> {
     control_files: ControlFiles,
+    /// The tree that it has, where that is not the base.
+    start: Option<StartedFrom>,
     staged: StagedEngine<'a>,
 }
 
@@ -68,11 +71,18 @@ pub(crate) struct TakenUp<'a> {
     pub(crate) view: Option<View>,
 }
 
+/// The tree of a workspace that starts with the work of another run.
+struct StartedFrom {
+    tree: String,
+    /// The digest of the kept workspace that it was read from.
+    kept_workspace: Option<Digest>,
+}
+
 /// The tree that the workspace starts with.
 enum StartTree {
     Base,
-    /// The result of the run that this one resumes.
-    Resumed(Vec<TreeEntry>),
+    /// The work of the run that this one resumes.
+    Resumed(StartedFrom, Vec<TreeEntry>),
     Unusable(String),
 }
 
@@ -115,13 +125,14 @@ fn make_for<'a>(
     }
     let resumed = match start_tree(ctx, base)? {
         StartTree::Base => None,
-        StartTree::Resumed(tree) => Some(tree),
+        StartTree::Resumed(from, tree) => Some((from, tree)),
         StartTree::Unusable(why) => return Ok(WorkspaceState::Unusable(why)),
     };
+    let (started_from, resumed) = resumed.unzip();
     let start = resumed.as_ref().unwrap_or(entries);
     let view = ready.destination.view(&services.job_paths(ctx));
     engine.prepare(&ctx.order.assignment(), &engine_dir, &view)?;
-    if let Some(Resumed { run: parent, .. }) = &ctx.order.resumes
+    if let Some(Resumed { run: parent, resume: Some(_), .. }) = &ctx.order.resumes
         && let Err(why) = session::take_up(&ctx.installation.home.run(*parent), engine, &engine_dir)
     {
         let why = format!("the session of run {parent} cannot be taken up: {why}");
@@ -158,7 +169,8 @@ fn make_for<'a>(
         let why = "the workspace is not the base tree that it was made from";
         return Ok(WorkspaceState::Unusable(why.to_owned()));
     }
-    let fresh = FreshWorkspace { control_files: ControlFiles::read(&workspace)?, staged };
+    let control_files = ControlFiles::read(&workspace)?;
+    let fresh = FreshWorkspace { control_files, start: started_from, staged };
     Ok(WorkspaceState::Ready(Box::new(fresh)))
 }
 
@@ -174,7 +186,7 @@ pub(crate) fn take_up<'a>(
     (workspace, environment): (FreshWorkspace<'a>, Option<&RunEnvironment>),
     found: &mut Option<WorkspaceResults>,
 ) -> Result<TakenUp<'a>, Stop> {
-    let FreshWorkspace { control_files, mut staged } = workspace;
+    let FreshWorkspace { control_files, start, mut staged } = workspace;
     let mut view = None;
     if let Some(environment) = environment {
         let hidden = ctx.engine()?.hidden_paths();
@@ -192,11 +204,12 @@ pub(crate) fn take_up<'a>(
         missing_content: missing_content.clone(),
         dirty: None,
     });
-    let resumed = ctx.order.resumes.as_ref().map(|Resumed { run: parent, resume, work }| ResumedSession {
-        run: *parent,
-        session: resume.session.to_string(),
-        message: resume.message.clone(),
-        start_tree: work.as_ref().map(|work| work.tree.clone()),
+    let resumed = ctx.order.resumes.as_ref().map(|resumed| ResumedSession {
+        run: resumed.run,
+        session: resumed.resume.as_ref().map(|resume| resume.session.to_string()),
+        message: resumed.message.clone(),
+        start_tree: start.as_ref().map(|start| start.tree.clone()),
+        kept_workspace: start.as_ref().and_then(|start| start.kept_workspace),
     });
     ctx.record(WorkspacePrepared {
         baseline_commit: baseline.commit.clone(),
@@ -222,13 +235,30 @@ pub(crate) fn refuse(ctx: &RunContext<'_>, why: String, found: &mut Option<Works
     recorded.err().unwrap_or(Stop::Blocked)
 }
 
-/// The tree that the workspace starts with: where this run resumes another one, the very tree that the other one's report names.
+/// The tree that the workspace starts with: where this run resumes another one, the very tree that the other one's report names, or
+/// that of the workspace that it left.
 fn start_tree(ctx: &RunContext<'_>, base: &BaseTree) -> Result<StartTree, Stop> {
     let Some(Resumed { run: parent, work: Some(work), .. }) = &ctx.order.resumes else {
         return Ok(StartTree::Base);
     };
-    let why = match base.git_dir.tree_with_patch(&base.baseline.tree, &work.patch) {
-        Ok(tree) if tree == work.tree => return Ok(StartTree::Resumed(base.git_dir.entries(&tree)?)),
+    let (patch, wanted) = match work {
+        Work::Patch { patch, tree } => (patch, tree),
+        Work::Workspace(kept) => {
+            return Ok(match kept_workspace::read(ctx, base, kept)? {
+                Ok(KeptTree { tree, entries, digest }) => {
+                    StartTree::Resumed(StartedFrom { tree, kept_workspace: Some(digest) }, entries)
+                }
+                Err(why) => {
+                    StartTree::Unusable(format!("run {parent} left a workspace that cannot be used: {why}"))
+                }
+            });
+        }
+    };
+    let why = match base.git_dir.tree_with_patch(&base.baseline.tree, patch) {
+        Ok(tree) if tree == *wanted => {
+            let entries = base.git_dir.entries(&tree)?;
+            return Ok(StartTree::Resumed(StartedFrom { tree, kept_workspace: None }, entries));
+        }
         Ok(_) => "the target's base is another one now".to_owned(),
         Err(error) => error.to_string(),
     };

@@ -17,6 +17,8 @@ pub struct RunFacts<'a> {
     pub gate_blockers: Vec<BlockerRecord>,
     /// The step at which herma was stopped, if it was.
     pub interrupted: Option<String>,
+    /// The next step after that, where the work can be continued.
+    pub interrupted_next_step: Option<String>,
     /// The engine's exit; `None` if it was not started.
     pub engine_exit: Option<EngineExit>,
     /// Details of an end that was not the engine's own: the exceeded limit, or the cause.
@@ -95,10 +97,11 @@ enum Limit {
 /// The verdict that the facts lead to: a pass only if there is nothing at all against it.
 #[must_use]
 pub fn judge(facts: &RunFacts<'_>) -> Verdict {
+    let interrupted = interruption(facts);
     let mut blockers = Vec::new();
     if facts.gate_blockers.is_empty() {
         let ending = ending(facts);
-        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+        blockers.extend(interrupted);
         judge_engine(facts, ending, &mut blockers);
         blockers.extend(facts.model_refusals.iter().cloned());
         judge_changes(facts, ending, &mut blockers);
@@ -111,10 +114,17 @@ pub fn judge(facts: &RunFacts<'_>) -> Verdict {
         blockers.extend(facts.landing_refused.iter().cloned());
     } else {
         blockers.extend(facts.gate_blockers.iter().cloned());
-        blockers.extend(facts.interrupted.iter().map(|what| Blocker::Interrupted.because(what)));
+        blockers.extend(interrupted);
     }
     judge_evidence(facts, &mut blockers);
     Verdict::new(blockers)
+}
+
+/// The interruption, with the step by which its work is continued, where that is possible.
+fn interruption(facts: &RunFacts<'_>) -> Option<BlockerRecord> {
+    let record = Blocker::Interrupted.because(facts.interrupted.as_ref()?);
+    let next_step = facts.interrupted_next_step.clone();
+    Some(BlockerRecord { next_step: next_step.unwrap_or_else(|| record.next_step.clone()), ..record })
 }
 
 fn ending(facts: &RunFacts<'_>) -> EngineEnding {

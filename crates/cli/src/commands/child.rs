@@ -53,8 +53,21 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
                 only_said_to_be()
             }))
         }
+        Command::Apply(_) => Some(Err(for_people("apply"))),
+        Command::Discard(_) => Some(Err(for_people("discard"))),
+        Command::Gc(_) => Some(Err(for_people("gc"))),
         _ => None,
     }
+}
+
+/// Inside a run there is no person.
+fn for_people(command: &str) -> Failure {
+    Failure::blocked(format!(
+        "this herma is inside a run, where `herma {command}` does not exist: it is a person's command"
+    ))
+    .hint(format!(
+        "a person calls it at a terminal; where {RUN_VARIABLE} was left behind, `unset {RUN_VARIABLE}`"
+    ))
 }
 
 fn is_there(socket: &Path) -> bool {

@@ -18,7 +18,7 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::interrupt::listen;
 use crate::output::EnvironmentBuiltOutput;
-use crate::screen::{Screen, Tone, safe_line};
+use crate::screen::{Screen, Tone, readable_bytes as readable, safe_line};
 use crate::timed_notes::timed_notes;
 
 /// How many digits of a key are shown.
@@ -164,16 +164,6 @@ fn short(hex: &str) -> String {
 #[allow(clippy::cast_precision_loss, reason = "tenths of a second for a person")]
 fn seconds(milliseconds: u64) -> f64 {
     milliseconds as f64 / 1000.0
-}
-
-#[allow(clippy::cast_precision_loss, reason = "one digit after the point for a person")]
-fn readable(bytes: u64) -> String {
-    const UNITS: [&str; 4] = ["B", "KiB", "MiB", "GiB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        (value, unit) = (value / 1024.0, unit + 1);
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
 }
 
 impl From<LayersError> for Failure {

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
-use herma_api::{denial, read_transcript};
+use herma_api::{denial, has_bundle, read_transcript};
 use herma_core::RunId;
 use herma_core::store::RunSummary;
 use herma_core::transcript::TranscriptLine;
@@ -179,6 +179,7 @@ fn show_transcript(
 pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (run, dirs) = find_run(&installation, &args.run)?;
+    has_bundle(&installation, &run)?;
     match (args.raw || args.only.is_some(), args.follow) {
         (false, false) => show_transcript(&installation, &run, &dirs, args.full, screen),
         (false, true) => follow_transcript(&installation, &run, args.full, screen),

@@ -29,9 +29,10 @@ pub(crate) fn runs(args: &args::Runs, environment: &Environment, screen: &Screen
     if runs.is_empty() {
         screen.line("no runs yet; start with `herma demo`");
     }
-    for RunRow { run, outcome } in runs {
+    for RunRow { run, outcome, bundle_removed_at } in runs {
         let status = run.status.map_or_else(|| screen.paint(Tone::Dim, "running"), |s| screen.status(s));
         let mut notes: Vec<String> = run.blockers.iter().map(ToString::to_string).collect();
+        notes.extend(bundle_removed_at.map(|at| format!("bundle removed by gc on {at:.0}")));
         notes.extend(outcome.as_ref().map(|outcome| format!("outcome {}", outcome::in_words(outcome))));
         // Pads by hand: the colour's escapes would count.
         let pad = " ".repeat(8 - run.status.map_or("running".len(), |s| s.as_str().len()).min(8));

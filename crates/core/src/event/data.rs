@@ -240,11 +240,15 @@ pub struct ResumedSession {
     /// The earlier run.
     pub run: RunId,
     /// The agent's name for the session.
-    pub session: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
     /// The message to the agent.
     pub message: String,
     /// The tree that the workspace starts with, where that is not the base tree.
     pub start_tree: Option<String>,
+    /// The digest of paths, modes and blob ids of that tree, where it was read from the kept workspace of the earlier run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_workspace: Option<Digest>,
 }
 
 /// `confinement.probed`.

@@ -98,7 +98,7 @@ mod tests {
 
     fn written() -> Vec<u8> {
         let contract = contract("string-slugify");
-        let assignment = Assignment { contract: &contract, script: None, resume: None };
+        let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
         serde_json::to_vec(&StubAssignment::of(&assignment).unwrap()).unwrap()
     }
 
@@ -106,8 +106,13 @@ mod tests {
     fn assignments_survive_a_round_trip_for_every_fixture() {
         for fixture in herma_fixtures::all() {
             let contract = contract(fixture.name);
-            let written =
-                StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None }).unwrap();
+            let written = StubAssignment::of(&Assignment {
+                contract: &contract,
+                script: None,
+                resume: None,
+                note: None,
+            })
+            .unwrap();
             assert_eq!(written.script.as_deref(), fixture.script("fix"), "{}", fixture.name);
             assert_eq!(written.contract_digest, contract.digest().unwrap());
             let read = StubAssignment::parse(&serde_json::to_vec(&written).unwrap()).unwrap();
@@ -125,7 +130,8 @@ mod tests {
                     egress: [example.org]\ntoolchains: [python]\nneeds: [resume]\n---\nDo it, with \u{1} and ü.\n";
         let contract = Contract::parse(text.as_bytes()).unwrap();
         let written =
-            StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None }).unwrap();
+            StubAssignment::of(&Assignment { contract: &contract, script: None, resume: None, note: None })
+                .unwrap();
         assert_eq!(written.script, None);
         let read = StubAssignment::parse(&serde_json::to_vec(&written).unwrap()).unwrap();
         assert_eq!((read.contract, read.brief), (contract.terms, contract.brief));

@@ -359,7 +359,7 @@ fn each_configured_agent_is_an_engine_and_without_one_there_is_only_the_name() {
     assert!(
         acp.unconfigured().is_some() && acp.version() == "not configured" && acp.identify(&view()).is_none()
     );
-    let assignment = Assignment { contract: &contract("m"), script: None, resume: None };
+    let assignment = Assignment { contract: &contract("m"), script: None, resume: None, note: None };
     for error in [acp.digest().unwrap_err(), acp.launch(&assignment, &view()).unwrap_err()] {
         assert_eq!(
             error.to_string(),
@@ -382,7 +382,7 @@ fn an_agent_is_started_as_the_operator_says() {
     let (tree, dir) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let registry = registry(Some(agent()), Some(tree.path()));
     let (some, contract) = (get(&registry), contract("big/m-1"));
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     some.prepare(&assignment, dir.path(), &view()).unwrap();
     let config = fs::read_to_string(dir.path().join("agent/deep/config.json")).unwrap();
     assert_eq!(config, r#"{"model":"big/m-1","dir":"/engine/agent","in":"/workspace"}"#);
@@ -403,7 +403,7 @@ fn a_model_whose_name_would_say_more_in_a_file_is_refused() {
     let registry = registry(Some(agent()), Some(dir.path()));
     for model in ["m\"x", "m}", "a b", "é"] {
         let contract = contract(model);
-        let assignment = Assignment { contract: &contract, script: None, resume: None };
+        let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
         let error = get(&registry).prepare(&assignment, dir.path(), &view()).unwrap_err();
         assert!(matches!(error, EngineError::ModelName { .. }), "{error}");
     }
@@ -479,6 +479,6 @@ fn an_agent_whose_package_is_named_is_installed_from_there() {
     let library = ("LD_LIBRARY_PATH".to_owned(), "/opt/herma-engine/python/lib".to_owned());
     assert_eq!(get(&pypi).identify(&view()).unwrap().env, std::slice::from_ref(&library));
     let contract = contract("m");
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     assert!(get(&pypi).launch(&assignment, &view()).unwrap().env.contains(&library));
 }

@@ -158,7 +158,7 @@ fn without_a_tree_nothing_can_be_started_and_the_message_says_what_to_do() {
     for engine in AGENTS {
         let registry = registry(engine, None);
         let agent = registry.get(&name(engine)).unwrap();
-        let assignment = Assignment { contract: &contract(true), script: None, resume: None };
+        let assignment = Assignment { contract: &contract(true), script: None, resume: None, note: None };
         for error in [agent.digest().unwrap_err(), agent.launch(&assignment, &view()).unwrap_err()] {
             let expected =
                 format!("the engine `{engine}` is not installed: `herma engines install {engine}` does it");
@@ -191,7 +191,7 @@ fn prepared(engine: &str) -> (String, Launch) {
     let registry = registry(engine, Some(tree.path()));
     let agent = registry.get(&name(engine)).unwrap();
     let dir = tempfile::tempdir().unwrap();
-    let assignment = Assignment { contract: &contract(true), script: None, resume: None };
+    let assignment = Assignment { contract: &contract(true), script: None, resume: None, note: None };
     agent.prepare(&assignment, dir.path(), &view()).unwrap();
     let mut files = vec![];
     for place in [dir.path().to_owned(), dir.path().join(engine)] {
@@ -232,13 +232,13 @@ fn without_a_model_or_a_way_to_it_nothing_is_prepared() {
         let (with, without) = (contract(true), contract(false));
         for (contract, view) in [(&without, view()), (&with, View { router_port: None, ..view() })] {
             let error = agent
-                .prepare(&Assignment { contract, script: None, resume: None }, dir.path(), &view)
+                .prepare(&Assignment { contract, script: None, resume: None, note: None }, dir.path(), &view)
                 .unwrap_err();
             assert!(matches!(error, EngineError::NoModel(_)), "{error}");
         }
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         let blind = View { engine_dir: None, ..view() };
-        let assignment = Assignment { contract: &with, script: None, resume: None };
+        let assignment = Assignment { contract: &with, script: None, resume: None, note: None };
         assert!(matches!(agent.launch(&assignment, &blind), Err(EngineError::NoEngineDirectory(_))));
     }
 }

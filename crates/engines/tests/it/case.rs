@@ -123,7 +123,7 @@ fn contract() -> Contract {
 #[test]
 fn the_task_goes_by_file_and_the_model_by_configuration() {
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let (registry, dir) = (registry(Some(Path::new("/programs/ca"))), tempfile::tempdir().unwrap());
     let case = registry.get(&"case".parse().unwrap()).unwrap();
     case.prepare(&assignment, dir.path(), &view()).unwrap();
@@ -157,7 +157,7 @@ fn printed(program: &str) -> String {
     fs::set_permissions(&ca, fs::Permissions::from_mode(0o755)).unwrap();
     let registry = registry(Some(Path::new("/programs/ca")));
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let launch = registry.get(&"case".parse().unwrap()).unwrap().launch(&assignment, &view()).unwrap();
     let [shell, c, script, name, ..] = &launch.argv[..] else { panic!("{launch:?}") };
     let mut command = Command::new(shell);

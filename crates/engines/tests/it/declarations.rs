@@ -67,7 +67,7 @@ fn contract() -> Contract {
 /// The files that an engine writes for its agent, by name, and the agent's command.
 fn prepared(engine: &dyn Engine, view: &View) -> Result<BTreeMap<String, String>, EngineError> {
     let (dir, contract) = (tempfile::tempdir().unwrap(), contract());
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     engine.prepare(&assignment, dir.path(), view)?;
     let mut all = BTreeMap::new();
     read(dir.path(), &mut all);
@@ -141,7 +141,7 @@ fn is_tool(said: &AgentEvent) -> bool {
 
 fn heard(engine: &dyn Engine, stream: &str) -> Vec<AgentEvent> {
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let Some(mut dialogue) = engine.conversation(&assignment, &view()) else {
         let mut reader = engine.reader(Digest::of(b"contract"));
         return stream.lines().filter_map(|line| reader.line(line.as_bytes())).collect();
@@ -200,7 +200,7 @@ fn engines_without_servers_do_not_declare_mcp() {
 /// herma's messages to an agent until it has a session.
 fn opening(engine: &dyn Engine) -> Vec<String> {
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let Some(mut dialogue) = engine.conversation(&assignment, &view()) else { return Vec::new() };
     let mut turns = dialogue.open();
     turns.extend(dialogue.hear(br#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}"#).1);

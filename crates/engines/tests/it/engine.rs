@@ -67,8 +67,12 @@ fn the_script_goes_by_file_and_all_paths_are_those_inside() {
     let dir = tempfile::tempdir().unwrap();
     let contract = contract("{ repo: ../r }");
     let registry = registry("/outside/herma");
-    let assignment =
-        Assignment { contract: &contract, script: Some("steps: [say: secret-plan]"), resume: None };
+    let assignment = Assignment {
+        contract: &contract,
+        script: Some("steps: [say: secret-plan]"),
+        resume: None,
+        note: None,
+    };
     fake(&registry).prepare(&assignment, dir.path(), &view()).unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), "steps: [say: secret-plan]");
 
@@ -86,7 +90,11 @@ fn without_a_script_a_fixture_is_fixed() {
     let contract = contract("{ fixture: binary-logo }");
     let registry = registry("/herma");
     fake(&registry)
-        .prepare(&Assignment { contract: &contract, script: None, resume: None }, dir.path(), &view())
+        .prepare(
+            &Assignment { contract: &contract, script: None, resume: None, note: None },
+            dir.path(),
+            &view(),
+        )
         .unwrap();
     let fix = find("binary-logo").unwrap().script("fix").unwrap();
     assert_eq!(fs::read_to_string(dir.path().join("script.yaml")).unwrap(), fix);
@@ -99,7 +107,11 @@ fn a_failed_preparation_is_reported_and_writes_nothing() {
     let error = |target: &str, script: Option<&str>| {
         let contract = contract(target);
         let error = fake(&registry)
-            .prepare(&Assignment { contract: &contract, script, resume: None }, dir.path(), &view())
+            .prepare(
+                &Assignment { contract: &contract, script, resume: None, note: None },
+                dir.path(),
+                &view(),
+            )
             .unwrap_err();
         assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
         error.to_string()
@@ -116,7 +128,7 @@ fn a_missing_engine_directory_is_an_error_without_its_path() {
     let registry = registry("/herma");
     let gone = dir.path().join("gone");
     let error = fake(&registry)
-        .prepare(&Assignment { contract: &contract, script: None, resume: None }, &gone, &view())
+        .prepare(&Assignment { contract: &contract, script: None, resume: None, note: None }, &gone, &view())
         .unwrap_err()
         .to_string();
     insta::assert_snapshot!(error, @"`script.yaml` could not be written to the run's engine directory: No such file or directory (os error 2)");

@@ -67,7 +67,7 @@ fn stub_is_a_program_that_was_let_in() {
 fn without_a_program_nothing_can_be_started() {
     let registry = registry(None);
     let (stub, contract) = (stub(&registry), contract("{ repo: ../r }"));
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let errors = [stub.digest().unwrap_err(), stub.launch(&assignment, &view()).unwrap_err()];
     for error in errors {
         insta::allow_duplicates! {
@@ -84,8 +84,12 @@ fn the_assignment_goes_by_file_and_nothing_of_it_by_argument() {
     let dir = tempfile::tempdir().unwrap();
     let registry = registry(Some("/outside/herma-stub".into()));
     let contract = contract("{ repo: ../r }");
-    let assignment =
-        Assignment { contract: &contract, script: Some("steps: [say: secret-plan]"), resume: None };
+    let assignment = Assignment {
+        contract: &contract,
+        script: Some("steps: [say: secret-plan]"),
+        resume: None,
+        note: None,
+    };
     stub(&registry).prepare(&assignment, dir.path(), &view()).unwrap();
     let written = fs::read(dir.path().join("assignment.json")).unwrap();
     let read = StubAssignment::parse(&written).unwrap();
@@ -110,12 +114,13 @@ fn a_script_that_cannot_be_read_is_refused_before_there_is_a_run() {
     let dir = tempfile::tempdir().unwrap();
     let registry = registry(None);
     let contract = contract("{ fixture: string-slugify }");
-    let assignment = Assignment { contract: &contract, script: Some("steps:\n  - wirte: x\n"), resume: None };
+    let assignment =
+        Assignment { contract: &contract, script: Some("steps:\n  - wirte: x\n"), resume: None, note: None };
     let error = stub(&registry).prepare(&assignment, dir.path(), &view()).unwrap_err();
     insta::assert_snapshot!(error, @"the script for `stub` cannot be read: line 2, column 5: `wirte` is not known here; did you mean `write`?");
     assert!(fs::read_dir(dir.path()).unwrap().next().is_none());
 
-    let assignment = Assignment { contract: &contract, script: None, resume: None };
+    let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
     let error = stub(&registry).prepare(&assignment, &dir.path().join("gone"), &view()).unwrap_err();
     insta::assert_snapshot!(error, @"`assignment.json` could not be written to the run's engine directory: No such file or directory (os error 2)");
 }

@@ -46,7 +46,8 @@ fn transcript(engine: &str, output: &[u8]) -> Vec<TranscriptEntry> {
     let acp = serde_json::from_str("{\"some\":{\"program\":\"bin/some\"}}").unwrap();
     let registry = Registry::new("/herma".into(), None, BTreeMap::new(), &acp);
     let engine = registry.get(&engine.parse().unwrap()).unwrap();
-    let mut reader = engine.transcript(&Assignment { contract: &contract, script: None, resume: None });
+    let mut reader =
+        engine.transcript(&Assignment { contract: &contract, script: None, resume: None, note: None });
     let lines = output.split(|byte| *byte == b'\n');
     let mut entries: Vec<_> = lines.flat_map(|line| reader.line(line)).collect();
     entries.extend(reader.finish());

@@ -7,6 +7,7 @@ use herma_home::remove_tree;
 
 use super::lock::KeyLock;
 use super::{LayerRecord, LayerStore};
+use crate::key::LayerKey;
 
 /// The result of a prune.
 #[derive(Clone, Debug, Default)]
@@ -20,6 +21,23 @@ pub struct Pruned {
 }
 
 impl LayerStore {
+    /// Removes the layer with this name, unless a process uses it.
+    pub fn remove(&self, name: &str) -> io::Result<bool> {
+        let Some(key) = LayerKey::from_name(name) else { return Ok(false) };
+        match KeyLock::try_exclusive(&self.lock_file(key))? {
+            None => Ok(false),
+            Some(_lock) => self.take_out(key).map(|()| true),
+        }
+    }
+
+    /// Out of its place first: a removal that is interrupted leaves nothing that looks like a layer.
+    fn take_out(&self, key: LayerKey) -> io::Result<()> {
+        let aside = self.building(key);
+        remove_tree(&aside)?;
+        fs::rename(self.dir(key), &aside)?;
+        remove_tree(&aside)
+    }
+
     /// Removes layers, the least recently used first, until all together have at most `budget_bytes`. One in use is never removed.
     pub fn prune(&self, budget_bytes: u64) -> io::Result<Pruned> {
         let layers = self.list()?;
@@ -37,11 +55,7 @@ impl LayerStore {
                 pruned.kept.push(record);
                 continue;
             };
-            // Out of its place first: a removal that is interrupted leaves nothing that looks like a layer.
-            let aside = self.building(key);
-            remove_tree(&aside)?;
-            fs::rename(self.dir(key), &aside)?;
-            remove_tree(&aside)?;
+            self.take_out(key)?;
             total = total.saturating_sub(record.tree.bytes);
             pruned.removed.push(record);
         }

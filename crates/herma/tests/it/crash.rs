@@ -77,6 +77,9 @@ fn kill_at(scene: Scene, step: Step, keep: bool) {
     let dir = herma.home().join("runs").join(run.to_string());
     if keep && step > Step::Workspace {
         assert_eq!(crate::kit::names(&dir), ["bundle", "workspace"], "{scene:?} {step}");
+    } else if matches!(step, Step::Collect | Step::Check) {
+        // The agent has changed files, and no patch has them yet.
+        assert_eq!(crate::kit::names(&dir), ["bundle", "session", "workspace"], "{scene:?} {step}");
     } else {
         herma.assert_only_the_bundle_is_left(run);
     }

@@ -28,7 +28,7 @@ pub(crate) use bundle::{Bundle, Finished};
 pub(crate) use contract::{contract_text, fix_and};
 pub(crate) use models::{ANSWERS, LONG_ANSWERS, MODEL, ROUTER};
 pub(crate) use owned::{
-    CONTRACT, HOLD, ON_TARGET, Owned, assert_said_nowhere, assert_unplaced, assert_unplaced_in,
+    CONTRACT, HOLD, ON_TARGET, Owned, SECRET_PLACE, assert_said_nowhere, assert_unplaced, assert_unplaced_in,
 };
 pub(crate) use people::as_approver;
 pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
@@ -130,9 +130,12 @@ impl Herma {
 
     /// Runs a command at a terminal of its own, where this was typed.
     pub(crate) fn run_typing<S: AsRef<OsStr>>(&self, typed: &str, args: &[S]) -> Ended {
-        people::at_terminal(typed, |stdin| {
-            Started::reading(&self.words(), &self.variables, self.dir.path(), args, stdin).end()
-        })
+        people::at_terminal(typed, |stdin| self.start_reading(args, stdin).end())
+    }
+
+    /// Starts a command with this as its standard input.
+    fn start_reading<S: AsRef<OsStr>>(&self, args: &[S], stdin: std::process::Stdio) -> Started {
+        Started::reading(&self.words(), &self.variables, self.dir.path(), args, stdin)
     }
 
     /// The words before the arguments. Tests that `nohup` or a shell's background started ignore signals, and so would

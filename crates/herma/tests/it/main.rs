@@ -9,6 +9,7 @@
 
 mod acp;
 mod admissions;
+mod apply;
 mod approvals;
 mod approver;
 mod attempts;
@@ -31,15 +32,18 @@ mod environment_rebuild;
 mod environment_shell;
 mod environments;
 mod escape;
+mod export;
 mod failure_matrix;
 mod fresh_checkout;
 mod full_disk;
+mod gc;
 mod history;
 mod home;
 mod home_files;
 mod hostile;
 mod hostile_names;
 mod interrupted;
+mod kept_workspaces;
 mod kit;
 mod ladder;
 mod landing;

@@ -103,6 +103,7 @@ impl Seen {
             require_diff: self.require_diff,
             gate_blockers: self.gate_blockers.clone(),
             interrupted: self.interrupted.clone(),
+            interrupted_next_step: None,
             engine_exit: self.engine_exit.clone(),
             engine_ended: self.engine_ended.clone(),
             protocol_error: self.protocol_error.clone(),

@@ -19,8 +19,13 @@ const SCRIPT: &str = "steps:\n  - plan: [write the greeting]\n  - write: { path:
 /// The parts between `<!-- made: NAME -->` and `<!-- end -->`, made by the program itself.
 fn parts() -> [(&'static str, String); 3] {
     let contract = Contract::parse(CONTRACT.as_bytes()).unwrap();
-    let given =
-        StubAssignment::of(&Assignment { contract: &contract, script: Some(SCRIPT), resume: None }).unwrap();
+    let given = StubAssignment::of(&Assignment {
+        contract: &contract,
+        script: Some(SCRIPT),
+        resume: None,
+        note: None,
+    })
+    .unwrap();
     let given = serde_json::to_string_pretty(&given).unwrap();
     let place = Place::new();
     let printed = |args: &[&str], input: &str| {

@@ -91,7 +91,7 @@ pub(crate) fn digest() -> Digest {
 pub(crate) fn assignment(script: Option<&str>) -> Vec<u8> {
     let contract = contract();
     let mut assignment =
-        StubAssignment::of(&Assignment { contract: &contract, script, resume: None }).unwrap();
+        StubAssignment::of(&Assignment { contract: &contract, script, resume: None, note: None }).unwrap();
     assignment.script = script.map(str::to_owned);
     serde_json::to_vec(&assignment).unwrap()
 }

@@ -30,7 +30,7 @@ fn inside(dir: &tempfile::TempDir, script: Option<&str>) -> (Exit, Vec<u8>) {
     let paths = JobPaths::new(workspace).with_engine_dir(engine_dir.clone());
     let view = sandbox.view(&paths);
     let contract = contract();
-    let assignment = Assignment { contract: &contract, script, resume: None };
+    let assignment = Assignment { contract: &contract, script, resume: None, note: None };
     engine.prepare(&assignment, &engine_dir, &view).unwrap();
     let Launch { argv, env, stdin, .. } = if script.is_some() {
         engine.launch(&assignment, &view).unwrap()

@@ -150,7 +150,7 @@ impl Bare {
             herma: HERMA.into(),
         };
         let contract = Contract::parse(&fs::read(contract).unwrap()).unwrap();
-        let assignment = Assignment { contract: &contract, script: None, resume: None };
+        let assignment = Assignment { contract: &contract, script: None, resume: None, note: None };
         adapter.prepare(&assignment, &engine_dir, &view).unwrap();
         let launch = adapter.launch(&assignment, &view).unwrap();
         let inside = &adapter.mounts(&tree)[0].inside;

@@ -28,6 +28,17 @@ impl Herma {
         self.run(&as_approver(name, args))
     }
 
+    /// Starts a command at a terminal of its own, where this was typed, and kills it as soon as the condition holds.
+    pub(crate) fn kill_typing(&self, typed: &str, args: &[&str], mut when: impl FnMut() -> bool) -> Ended {
+        at_terminal(typed, |stdin| {
+            let mut started = self.start_reading(args, stdin);
+            while started.is_alive() && !when() {
+                std::thread::sleep(std::time::Duration::from_micros(200));
+            }
+            started.kill()
+        })
+    }
+
     /// The operator's settings for the whole installation.
     pub(crate) fn settings(&self, text: &str) {
         std::fs::write(self.marked_home().join("settings.yaml"), text).unwrap();

@@ -60,6 +60,13 @@ impl Repository {
         self.git(&[&name[..], &["commit", "-q", "-m", message]].concat());
     }
 
+    /// Commits everything, if there is something to commit.
+    pub(crate) fn commit_if_changed(&self) {
+        if !self.git(&["status", "--porcelain"]).is_empty() {
+            self.commit("more");
+        }
+    }
+
     /// The repository as it is now: HEAD, refs, index, objects and every file of the work tree, byte by byte.
     pub(crate) fn picture(&self) -> Picture {
         everything_below(&self.dir)
