@@ -14,7 +14,6 @@ use herma_trust::{AdmissionFile, Admissions};
 use serde::Deserialize;
 
 use crate::error::ApplyError;
-use crate::subject::why_no_repository;
 
 /// The part of a run's plan that names its contract.
 #[derive(Deserialize)]
@@ -37,6 +36,15 @@ pub(crate) fn is_of_a_repository(
         Some(_) => {}
     }
     why_no_repository(contract).map_or(Ok(()), refuse)
+}
+
+/// Why the result of this contract cannot become a change of a person's repository.
+fn why_no_repository(contract: &Contract) -> Option<&'static str> {
+    match (&contract.terms.target, contract.terms.stage) {
+        (Target::Fixture(_), _) => Some("its target is a fixture, which is built into herma"),
+        (_, Stage::OwnedRepo) => Some("it landed on a branch of its own: merge that branch"),
+        _ => None,
+    }
 }
 
 /// The commit that is checked out, if its files are those that the run started from. The evidence names the tree of the base, and

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
-use herma_core::RepoPath;
 use herma_core::report::Mode;
+use herma_core::{RepoPath, RunId};
 use herma_git::{ObjectFormat, blob_id};
 use rustix::fs::{
     AtFlags, FileType, Mode as Permissions, OFlags, RenameFlags, ResolveFlags, mkdirat, openat, openat2,
@@ -26,6 +26,9 @@ const RESOLVE: ResolveFlags = ResolveFlags::BENEATH
 /// The permissions of new files and directories, from which the umask takes some.
 const NEW_FILE: u32 = 0o666;
 const NEW_EXECUTABLE: u32 = 0o777;
+
+/// The start of the names under which files are written before they are in their place.
+const ASIDE: &str = ".herma-apply-";
 
 /// The state of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -257,6 +260,41 @@ impl WorkTree {
         }
         Ok(false)
     }
+}
+
+/// Brings one file from one state to another, with the directories around it: git keeps no empty ones.
+pub(crate) fn bring(
+    work: &WorkTree,
+    path: &RepoPath,
+    aside: &[u8],
+    (from, to): (Option<&FileState>, Option<&FileState>),
+) -> io::Result<()> {
+    let mut above = Vec::new();
+    let mut parent = path.parent();
+    while let Some(directory) = parent {
+        parent = directory.parent();
+        above.push(directory);
+    }
+    if to.is_some() {
+        if from.is_none() && work.state(path)? == Found::Directory {
+            work.remove_directory(path)?;
+        }
+        for directory in above.iter().rev() {
+            work.make_directory(directory)?;
+        }
+    }
+    work.change(path, aside, (from, to))?;
+    if to.is_none() {
+        for directory in &above {
+            work.remove_directory(directory)?;
+        }
+    }
+    Ok(())
+}
+
+/// The name under which the file with this number is written first.
+pub(crate) fn aside(run: RunId, at: usize) -> Vec<u8> {
+    format!("{ASIDE}{}-{at}", run.short()).into_bytes()
 }
 
 fn rename(parent: &OwnedFd, from: &[u8], to: &[u8], flags: RenameFlags) -> io::Result<()> {

@@ -127,7 +127,7 @@ impl Journal {
         read(&self.dir)
     }
 
-    /// Makes the directory of the contents. What a cut-off attempt left before it had a record is removed: it changed nothing.
+    /// Makes the directory of the contents. Files of an attempt that was cut off before it had a record are removed: it changed nothing.
     pub(crate) fn make(&self) -> io::Result<PathBuf> {
         self.forget()?;
         let contents = self.contents();

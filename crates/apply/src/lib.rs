@@ -1,8 +1,8 @@
 //! A person takes the verified patch of a run into their own repository, and takes it back.
 //!
 //! Only `cli` depends on this crate, and a test of it checks that: no server, chat, MCP tool, flow or run can apply anything.
-//! The patch becomes changes of the work tree, or one commit on a new branch. What an undo needs is in herma's home before the
-//! repository changes. git runs before a change only, never in a tree that has the patch.
+//! The patch becomes changes of the work tree, or one commit on a new branch. The record for an undo is in herma's home before
+//! the repository changes. git runs before a change only, never in a tree that has the patch.
 
 mod base_check;
 mod branch;

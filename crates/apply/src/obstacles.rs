@@ -1,4 +1,4 @@
-//! What is in the way of a patch: files of the person that it would overwrite.
+//! Obstacles of a patch: files of the person that it would overwrite.
 
 use std::collections::BTreeSet;
 use std::io;

@@ -2,10 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use herma_core::contract::{self, Target};
+use herma_core::contract;
 use herma_core::event::Event;
 use herma_core::store::RunSummary;
-use herma_core::{Contract, Digest, Report, RunId, Stage, Status};
+use herma_core::{Contract, Digest, Report, RunId, Status};
 use herma_evidence::{ExpectedRun, layout, report};
 use herma_files::{MAX_RECORD_BYTES, read_regular, read_start};
 use herma_harness::Installation;
@@ -97,13 +97,4 @@ pub(crate) fn not_applied_yet(recorded: Result<Record, ApplyError>, run: RunId) 
 fn first_event(bundle: &Path) -> Option<Event> {
     let events = read_start(&bundle.join(layout::EVENTS), FIRST_EVENT_BYTES).ok()?;
     serde_json::from_slice(events.split(|byte| *byte == b'\n').next()?).ok()
-}
-
-/// Whether the result of this contract may become a change of a person's repository.
-pub(crate) fn why_no_repository(contract: &Contract) -> Option<&'static str> {
-    match (&contract.terms.target, contract.terms.stage) {
-        (Target::Fixture(_), _) => Some("its target is a fixture, which is built into herma"),
-        (_, Stage::OwnedRepo) => Some("it landed on a branch of its own: merge that branch"),
-        _ => None,
-    }
 }

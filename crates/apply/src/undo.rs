@@ -10,10 +10,9 @@ use herma_harness::Installation;
 use herma_home::Home;
 
 use crate::error::ApplyError;
-use crate::files::{Found, WorkTree};
+use crate::files::{Found, WorkTree, aside, bring};
 use crate::journal::{FileChange, FileState, Form, Journal, Record, State, read};
 use crate::obstacles::other_file;
-use crate::work_tree::{aside, bring};
 
 /// An application that was taken back.
 #[derive(Clone, Debug)]

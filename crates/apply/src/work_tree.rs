@@ -10,14 +10,11 @@ use herma_harness::Installation;
 
 use crate::base_check;
 use crate::error::ApplyError;
-use crate::files::{Found, WorkTree};
+use crate::files::{Found, WorkTree, aside, bring};
 use crate::journal::{FileChange, FileState, Form, Journal, Record, RecordSchema, State};
 use crate::obstacles::obstacles;
 use crate::subject::{Subject, not_applied_yet};
 use crate::undo;
-
-/// The start of the names under which files are written before they are in their place.
-const ASIDE: &str = ".herma-apply-";
 
 /// Applies the patch to the work tree of the subject: files only, and no git command runs in it afterwards.
 pub fn apply(installation: &Installation, subject: &Subject) -> Result<Record, ApplyError> {
@@ -198,39 +195,4 @@ fn write_all(work: &WorkTree, run: RunId, files: &[FileChange]) -> Result<(), (R
         bring(work, &file.path, &aside(run, at), states).map_err(failed)?;
     }
     Ok(())
-}
-
-/// Brings one file from one state to another, with the directories around it: git keeps no empty ones.
-pub(crate) fn bring(
-    work: &WorkTree,
-    path: &RepoPath,
-    aside: &[u8],
-    (from, to): (Option<&FileState>, Option<&FileState>),
-) -> std::io::Result<()> {
-    let mut above = Vec::new();
-    let mut parent = path.parent();
-    while let Some(directory) = parent {
-        parent = directory.parent();
-        above.push(directory);
-    }
-    if to.is_some() {
-        if from.is_none() && work.state(path)? == Found::Directory {
-            work.remove_directory(path)?;
-        }
-        for directory in above.iter().rev() {
-            work.make_directory(directory)?;
-        }
-    }
-    work.change(path, aside, (from, to))?;
-    if to.is_none() {
-        for directory in &above {
-            work.remove_directory(directory)?;
-        }
-    }
-    Ok(())
-}
-
-/// The name under which the file with this number is written first.
-pub(crate) fn aside(run: RunId, at: usize) -> Vec<u8> {
-    format!("{ASIDE}{}-{at}", run.short()).into_bytes()
 }

@@ -22,7 +22,7 @@ const MAX_BYTES: u64 = 64 << 10;
 struct Discarded {
     schema: String,
     run_id: RunId,
-    discarded_at: Timestamp,
+    at: Timestamp,
     removed: Vec<String>,
 }
 
@@ -76,7 +76,7 @@ impl Home {
         let record = Discarded {
             schema: "herma.discarded/v1".to_owned(),
             run_id: run,
-            discarded_at: at,
+            at,
             removed: removed.iter().map(|name| (*name).to_owned()).collect(),
         };
         write_durably(&dirs.discarded(), &serde_json::to_vec(&record)?)?;
@@ -90,7 +90,7 @@ impl Home {
     #[must_use]
     pub fn discarded_at(&self, run: RunId) -> Option<Timestamp> {
         let bytes = read_regular(&self.run(run).discarded(), MAX_BYTES).ok()?;
-        Some(serde_json::from_slice::<Discarded>(&bytes).ok()?.discarded_at)
+        Some(serde_json::from_slice::<Discarded>(&bytes).ok()?.at)
     }
 
     /// Removes the bundle of a run. The record comes first, so that a bundle is never missing without one.

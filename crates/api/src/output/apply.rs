@@ -13,7 +13,7 @@ pub struct ApplyOutput {
     pub schema: &'static str,
     /// The run.
     pub run_id: RunId,
-    /// What was done.
+    /// The action.
     pub action: ApplyAction,
     /// The repository.
     pub repository: PathBuf,
@@ -27,7 +27,7 @@ pub struct ApplyOutput {
     pub commit: Option<String>,
 }
 
-/// What `herma apply` did.
+/// An action of `herma apply`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum ApplyAction {

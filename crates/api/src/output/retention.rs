@@ -38,7 +38,7 @@ pub struct GcOutput {
     pub bytes: u64,
 }
 
-/// What a run keeps.
+/// A run that keeps something.
 #[derive(Clone, Debug, Serialize, JsonSchema)]
 pub struct GcWorkspace {
     /// The run.
@@ -74,7 +74,7 @@ pub struct GcBundle {
 pub struct GcKept {
     /// The run.
     pub run_id: RunId,
-    /// What names it.
+    /// The records that name it.
     pub because: Vec<String>,
 }
 

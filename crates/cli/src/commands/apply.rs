@@ -78,7 +78,7 @@ fn take_back(args: &args::Apply, installation: &Installation, screen: &Screen) -
     )
 }
 
-/// What the code is about.
+/// Shows the subject of the code.
 fn show(subject: &Subject, branch: Option<&str>, screen: &Screen) {
     let Subject { report, contract, directory, base, .. } = subject;
     screen.note(format_args!("run         {}  verified pass", report.run_id));

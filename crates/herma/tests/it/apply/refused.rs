@@ -236,7 +236,7 @@ fn while_a_result_may_land_in_the_repository_nothing_is_applied() {
     assert!(ended.stderr.contains("of stage 5 is under way: a landing and `herma apply` exclude each other"));
     let landed = landing.go_on();
     landed.assert_pass();
-    // What landed is on a branch of its own.
+    // A result that landed is on a branch of its own.
     let id = landed.report.run_id.to_string();
     let ended = herma.run_typing(&code(&landed.bundle), &["apply", &id, "--repo", &repo]);
     assert_eq!(ended.code, Some(3), "{ended:#?}");
