@@ -7,10 +7,12 @@ mod engine;
 mod event_writer;
 mod handle;
 mod location;
+mod postgres;
 mod sqlite;
+mod summary_of;
 
 pub use blocking::BlockingStore;
 pub use engine::{BoxFuture, Engine, StoreFuture};
 pub use event_writer::EventWriter;
 pub use handle::Store;
-pub use location::StoreLocation;
+pub use location::{PostgresHost, PostgresLocation, StoreLocation};
