@@ -9,6 +9,7 @@ mod cancelled_calls;
 mod event_writer;
 mod events;
 mod leases;
+mod postgres_server;
 mod race;
 mod runs;
 mod sample;
