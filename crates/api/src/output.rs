@@ -14,6 +14,7 @@ mod outcome;
 mod policy;
 mod router;
 mod router_probe;
+mod store;
 mod tree;
 mod trust;
 
@@ -49,6 +50,9 @@ pub use self::policy::{
 };
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
+pub use self::store::{
+    RefusedBundle, StoreCheckOutput, StoreDisagreement, StoreDisagreementKind, StoreMigrateOutput, StoreRebuildOutput,
+};
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;
 

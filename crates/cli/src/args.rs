@@ -12,6 +12,7 @@ mod ladder;
 mod outcome;
 mod policy;
 mod router;
+mod store;
 mod trust;
 mod usage;
 
@@ -37,6 +38,7 @@ pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
 pub use self::router::{ApiArg, Router, RouterCommand};
+pub use self::store::{Store, StoreMigrate};
 pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
 
@@ -127,6 +129,9 @@ pub enum Command {
     /// Verify the trust chain, or start it for an older home
     #[command(subcommand)]
     Trust(Trust),
+    /// Check, rebuild and move the store
+    #[command(subcommand)]
+    Store(Store),
     /// Build, list and remove environments: the tools and packages that a project's tests need
     #[command(subcommand)]
     Env(Env),

@@ -13,7 +13,7 @@ use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
 use herma_engines::{env, fake};
 use herma_environments::tools::CLIENT_VARIABLES;
-use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, StoreVariables, WORKSPACE_VARIABLE};
 use herma_home::{HomeError, HomePlace};
 
 use self::lookup::EnvironmentLookup;
@@ -59,6 +59,19 @@ pub const VARIABLES: &[Variable] = &[
         name: "HERMA_APPROVER_TOKEN",
         what: "an approver's token, for automation: its signatures count as that approver's. herma never prints it \
                and never passes it on; set it where no agent runs",
+    },
+    Variable {
+        name: "HERMA_STORE",
+        what: "the [store](store.md): `sqlite:PATH` or `postgres://USER@HOST:PORT/DATABASE`, without a password; `store.url` in \
+               `settings.yaml` or the file `store.db` in the home otherwise",
+    },
+    Variable {
+        name: "HERMA_STORE_PASSWORD_FILE",
+        what: "the file with the password of the store that HERMA_STORE names; only its owner may read it",
+    },
+    Variable {
+        name: "HERMA_STORE_PASSWORD",
+        what: "the password itself, where there is no file for it. herma never prints it and never passes it on",
     },
     Variable {
         name: env::SOCKET_VARIABLE,
@@ -184,6 +197,11 @@ impl Environment {
                 secrets,
                 docker_host,
                 client_variables,
+                store: StoreVariables {
+                    url: text("HERMA_STORE").map(Secret::new),
+                    password: text("HERMA_STORE_PASSWORD").map(Secret::new),
+                    password_file: set("HERMA_STORE_PASSWORD_FILE").map(PathBuf::from),
+                },
             },
             color,
             user,

@@ -12,7 +12,7 @@ use herma_evidence::{ExpectedRun, InstallationKey, KeyError, Trust};
 use herma_git::{Git, GitError};
 use herma_home::{Home, HomeError, HomePlace};
 use herma_policy::Policies;
-use herma_store::{BlockingStore, EventWriter, StoreLocation};
+use herma_store::{BlockingStore, EventWriter};
 use herma_trust::{
     AdmissionContext, Admissions, Approvers, EgressFiles, Outcomes, Proofs, RunEvidence, SYSTEM_TEMP_DIRS,
     TrustLog, count_runs,
@@ -21,6 +21,7 @@ use herma_trust::{
 use crate::operator_settings::{OperatorSettings, SettingsError};
 use crate::policy_files::{PolicyError, policies};
 use crate::secret_source::SecretSource;
+use crate::store_place::{StorePlaceError, StoreVariables, store_location};
 
 /// The settings of an installation; all of them are passed in as values.
 #[derive(Clone, Debug)]
@@ -39,6 +40,8 @@ pub struct Settings {
     pub docker_host: Option<String>,
     /// Variables of package managers and version managers, such as `GOPROXY` and `JAVA_HOME`.
     pub client_variables: BTreeMap<String, String>,
+    /// The store that the environment names.
+    pub store: StoreVariables,
 }
 
 /// Everything that runs share on this machine.
@@ -80,6 +83,9 @@ pub enum OpenError {
     /// The operator's settings cannot be read.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The store cannot be located, or its password cannot be had.
+    #[error(transparent)]
+    StorePlace(#[from] StorePlaceError),
 }
 
 impl Installation {
@@ -91,7 +97,7 @@ impl Installation {
         let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
         let operator = OperatorSettings::read(&home.settings())?;
         let own_digest = Some(home.own_digest());
-        let store = BlockingStore::open(&StoreLocation::file(home.store()))?;
+        let store = BlockingStore::open(&store_location(&home, &operator, &settings)?)?;
         Ok(Self {
             event_writer: Arc::new(EventWriter::new(store.clone())),
             store,

@@ -54,6 +54,7 @@ mod secret_source;
 mod services;
 mod session;
 mod step_log;
+mod store_place;
 mod store_sink;
 mod submission;
 mod supervise;
@@ -85,9 +86,13 @@ pub use pipeline::run;
 pub use policy_files::{POLICY_DIR, PolicyError, read_policies, read_policy, read_policy_cases};
 pub use progress::{Progress, Unwatched};
 pub use proof_run::run_proof;
-pub use recover::{Recovered, recover, settle_used};
+pub use recover::{Recovered, record_bundle, recover, settle_used};
 pub use resume::{ResumeError, resume};
 pub use run_router::{ROUTER_FILE, router_config};
 pub use run_service::{RunHandle, RunService};
 pub use secret_source::SecretSource;
+pub use store_place::{
+    KeyringItem, PasswordSource, StorePlaceError, StoreSettings, StoreVariables, store_location,
+    target_location,
+};
 pub use submission::Finished;

@@ -2,6 +2,7 @@
 //!
 //! Its sockets belong to a runtime of its own, because a future of the interface may be polled by any.
 
+mod admin;
 mod approvals;
 mod call;
 mod connection;
@@ -20,14 +21,18 @@ use herma_core::contract::ContractId;
 use herma_core::event::Event;
 use herma_core::report::Report;
 use herma_core::signed::Signed;
-use herma_core::store::{EventRow, RunQuery, RunSummary, StoreError, StoreErrorKind, UsageBy, UsageRow};
+use herma_core::store::{
+    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, StoreErrorKind, UsageBy, UsageRow,
+};
 use herma_core::usage::UsageByModel;
 use herma_core::{RunId, Timestamp};
 use sqlx::Connection as _;
 use sqlx::migrate::Migrator;
 use tokio::runtime::{Builder, Handle, Runtime};
 
+use crate::copy::CopyReceiver;
 use crate::engine::{Engine, StoreFuture};
+use crate::tables::{Table, TableRow};
 use crate::location::PostgresLocation;
 use call::Caller;
 use connection::Server;
@@ -159,5 +164,34 @@ impl Engine for PostgresEngine {
 
     fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
         Box::pin(usage::sum(&self.caller, by))
+    }
+
+    fn describe(&self) -> StoreFuture<'_, StoreDescription> {
+        Box::pin(admin::describe(self))
+    }
+
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
+        Box::pin(admin::counts(&self.caller))
+    }
+
+    fn artifacts(&self, run: RunId) -> StoreFuture<'_, Vec<ArtifactRow>> {
+        Box::pin(admin::artifacts(&self.caller, run))
+    }
+
+    fn clear_index(&self) -> StoreFuture<'_, u64> {
+        Box::pin(admin::clear_index(&self.caller))
+    }
+
+    fn read_table<'a>(
+        &'a self,
+        table: Table,
+        after: Option<&'a TableRow>,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<TableRow>> {
+        Box::pin(admin::read_table(&self.caller, table, after, limit))
+    }
+
+    fn import(&self, rows: CopyReceiver) -> StoreFuture<'_, ()> {
+        Box::pin(admin::import(&self.caller, rows))
     }
 }

@@ -69,7 +69,8 @@ pub(super) fn not_migrated(place: &str, error: MigrateError) -> StoreError {
 /// back in favour of another.
 pub(super) fn is_transient(error: &sqlx::Error) -> bool {
     match error {
-        sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
+        sqlx::Error::Io(error) => !is_tls(error),
+        sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => true,
         sqlx::Error::Database(error) => {
             let code = error.code().unwrap_or_default();
             // Classes and codes: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
@@ -78,6 +79,11 @@ pub(super) fn is_transient(error: &sqlx::Error) -> bool {
         }
         _ => false,
     }
+}
+
+/// Whether the connection was made, and its encryption failed: rustls reports that as invalid data.
+fn is_tls(error: &std::io::Error) -> bool {
+    error.kind() == std::io::ErrorKind::InvalidData
 }
 
 pub(super) fn kind(error: &sqlx::Error) -> StoreErrorKind {
@@ -107,12 +113,13 @@ pub(super) fn kind(error: &sqlx::Error) -> StoreErrorKind {
 }
 
 fn next_step(error: &sqlx::Error) -> &'static str {
+    const UNVERIFIED: &str = "give the server a certificate for this host name, or name its authority with \
+                              `sslrootcert=/FILE` in the URL";
     match error {
+        sqlx::Error::Io(error) if is_tls(error) => UNVERIFIED,
+        sqlx::Error::Tls(_) => UNVERIFIED,
         sqlx::Error::Io(_) | sqlx::Error::PoolTimedOut | sqlx::Error::Protocol(_) => {
             "start PostgreSQL, or correct the URL of the store"
-        }
-        sqlx::Error::Tls(_) => {
-            "give the server a certificate for this host name, or name its authority with `sslrootcert=/FILE` in the URL"
         }
         sqlx::Error::Database(error) => match error.code().as_deref() {
             Some("28P01" | "28000") => "check the user, and the source of its password",

@@ -17,14 +17,14 @@ pub(crate) struct Backend {
 }
 
 /// The engines.
-const ENGINES: [fn() -> Backend; 2] = [sqlite, postgres];
+pub(crate) const ENGINES: [fn() -> Backend; 2] = [sqlite, postgres];
 
 fn sqlite() -> Backend {
     let dir = TempDir::new().unwrap();
     Backend { url: format!("sqlite:{}", dir.path().join("store.db").display()), _dir: Some(dir) }
 }
 
-fn postgres() -> Backend {
+pub(crate) fn postgres() -> Backend {
     Backend { url: postgres_server::shared().database(), _dir: None }
 }
 

@@ -6,11 +6,14 @@
 mod approvals;
 mod backend;
 mod cancelled_calls;
+mod connections;
 mod event_writer;
 mod events;
 mod leases;
+mod outage;
 mod postgres_server;
 mod race;
 mod runs;
 mod sample;
 mod usage;
+mod whole_store;

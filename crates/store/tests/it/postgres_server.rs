@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "several test programs include this file, and each uses a part of it")]
 
 use std::fs;
+use std::io::Write as _;
 use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::os::unix::process::CommandExt as _;
@@ -20,8 +21,8 @@ use tempfile::TempDir;
 const START: Duration = Duration::from_secs(60);
 
 /// The role of every test, and its password where a test uses TCP.
-pub const USER: &str = "herma";
-pub const PASSWORD: &str = "marked-store-password";
+pub(crate) const USER: &str = "herma";
+pub(crate) const PASSWORD: &str = "marked-store-password";
 
 /// The user that the server runs as: PostgreSQL refuses root.
 #[derive(Clone, Copy)]
@@ -31,24 +32,25 @@ struct User {
 }
 
 /// A server. It ends with this value, and with the test process however that ends.
-pub struct Server {
+pub(crate) struct Server {
     directory: TempDir,
     port: u16,
     user: Option<User>,
-    /// A shell that waits for the end of its standard input, and then stops the server.
+    /// A shell that waits for an order or the end of its standard input, stops the server, and at the end of the test
+    /// process also removes the directory: a static value is not dropped.
     guard: Mutex<Option<Child>>,
     databases: AtomicU32,
 }
 
 /// The server that the tests of this process share.
-pub fn shared() -> &'static Server {
+pub(crate) fn shared() -> &'static Server {
     static SERVER: OnceLock<Server> = OnceLock::new();
     SERVER.get_or_init(|| Server::start(&[]))
 }
 
 impl Server {
     /// Makes a cluster, and starts it with these settings beside the usual ones.
-    pub fn start(settings: &[&str]) -> Self {
+    pub(crate) fn start(settings: &[&str]) -> Self {
         let directory = TempDir::with_prefix("herma-pg-").unwrap();
         let user = fs::metadata("/proc/self").unwrap().uid().eq(&0).then(ordinary_user);
         if let Some(User { uid, gid }) = user {
@@ -79,21 +81,21 @@ impl Server {
     }
 
     /// The directory of its Unix socket.
-    pub fn socket(&self) -> &Path {
+    pub(crate) fn socket(&self) -> &Path {
         self.directory.path()
     }
 
-    pub fn port(&self) -> u16 {
+    pub(crate) fn port(&self) -> u16 {
         self.port
     }
 
     /// The directory of its cluster, for files that the server reads.
-    pub fn data(&self) -> PathBuf {
+    pub(crate) fn data(&self) -> PathBuf {
         self.directory.path().join("data")
     }
 
     /// Gives a file to the user of the server, for its eyes only.
-    pub fn adopt(&self, file: &Path) {
+    pub(crate) fn adopt(&self, file: &Path) {
         fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
         if let Some(User { uid, gid }) = self.user {
             chown(file, Some(uid), Some(gid)).unwrap();
@@ -101,13 +103,13 @@ impl Server {
     }
 
     /// A new database, as the URL of its store by the socket.
-    pub fn database(&self) -> String {
+    pub(crate) fn database(&self) -> String {
         let name = self.database_name();
         format!("postgres://{USER}@localhost:{}/{name}?host={}", self.port, self.socket().display())
     }
 
     /// A new database, by TCP: the server asks for [`PASSWORD`].
-    pub fn database_by_tcp(&self) -> String {
+    pub(crate) fn database_by_tcp(&self) -> String {
         let name = self.database_name();
         format!("postgres://{USER}@127.0.0.1:{}/{name}", self.port)
     }
@@ -119,7 +121,7 @@ impl Server {
     }
 
     /// Executes SQL as an administrator, and returns what it prints.
-    pub fn sql(&self, database: &str, sql: &str) -> String {
+    pub(crate) fn sql(&self, database: &str, sql: &str) -> String {
         let mut psql = self.command("psql");
         psql.args(["-X", "-A", "-t", "-q", "-v", "ON_ERROR_STOP=1", "-U", USER, "-d", database, "-c", sql]);
         psql.arg("-h").arg(self.socket()).arg("-p").arg(self.port.to_string());
@@ -127,19 +129,20 @@ impl Server {
     }
 
     /// Stops it at once, as a crash does: sessions are cut off in the middle of what they do.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let Some(mut guard) = self.guard.lock().unwrap().take() else { return };
-        drop(guard.stdin.take());
+        let _ = guard.stdin.take().unwrap().write_all(b"keep\n");
         guard.wait().unwrap();
     }
 
     /// Starts it again, and waits until it answers.
-    pub fn resume(&self) {
+    pub(crate) fn resume(&self) {
         // Immediate shutdown: the guard itself gets no signal, and outlives a test process that is killed.
-        let script = "log=$1; shift; \"$@\" >>\"$log\" 2>&1 </dev/null & server=$!; cat >/dev/null; \
-                      kill -QUIT $server 2>/dev/null; wait $server";
+        let script = "directory=$1; shift; \"$@\" >>\"$directory/log\" 2>&1 </dev/null & server=$!; \
+                      read -r order; kill -QUIT $server 2>/dev/null; wait $server; \
+                      [ \"$order\" = keep ] || rm -rf \"$directory\"";
         let mut shell = Command::new("sh");
-        shell.args(["-c", script, "guard"]).arg(self.directory.path().join("log"));
+        shell.args(["-c", script, "guard"]).arg(self.directory.path());
         shell.arg(bin().join("postgres")).arg("-D").arg(self.data());
         shell.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
         self.as_user(&mut shell);
