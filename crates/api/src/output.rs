@@ -51,7 +51,8 @@ pub use self::policy::{
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
 pub use self::store::{
-    RefusedBundle, StoreCheckOutput, StoreDisagreement, StoreDisagreementKind, StoreMigrateOutput, StoreRebuildOutput,
+    RefusedBundle, StoreCheckOutput, StoreDisagreement, StoreDisagreementKind, StoreMigrateOutput,
+    StoreRebuildOutput,
 };
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;

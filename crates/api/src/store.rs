@@ -58,11 +58,13 @@ pub enum StoreCommandError {
 }
 
 impl StoreCommandError {
-    /// What to do next.
+    /// The next step for the user.
     #[must_use]
     pub fn next_step(&self) -> String {
         match self {
-            Self::Store(_) | Self::Record(..) => "`herma store check` says whether the store can be used".to_owned(),
+            Self::Store(_) | Self::Record(..) => {
+                "`herma store check` says whether the store can be used".to_owned()
+            }
             Self::Place(error) => error.next_step().to_owned(),
             Self::Home(_) => "make it readable for its owner".to_owned(),
             Self::ActiveRun(_) => "wait for its end, or cancel it".to_owned(),

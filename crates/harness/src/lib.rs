@@ -91,8 +91,5 @@ pub use resume::{ResumeError, resume};
 pub use run_router::{ROUTER_FILE, router_config};
 pub use run_service::{RunHandle, RunService};
 pub use secret_source::SecretSource;
-pub use store_place::{
-    KeyringItem, PasswordSource, StorePlaceError, StoreSettings, StoreVariables, store_location,
-    target_location,
-};
+pub use store_place::{KeyringItem, PasswordSource, StorePlaceError, StoreSettings, StoreVariables};
 pub use submission::Finished;

@@ -1,19 +1,18 @@
 //! Which store an installation uses: the environment precedes `settings.yaml`, and that precedes the file in herma's home.
 
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use herma_core::secret::Secret;
 use herma_core::store::StoreError;
 use herma_core::visible::visible_line;
 use herma_destination::{Tool, ToolError};
-use herma_home::Home;
 use herma_router::config::read_secret;
 use herma_store::StoreLocation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::installation::Settings;
-use crate::operator_settings::OperatorSettings;
+use crate::secret_source::SecretSource;
 
 /// The store that variables of the environment name.
 #[derive(Clone, Debug, Default)]
@@ -93,7 +92,7 @@ pub enum StorePlaceError {
 }
 
 impl StorePlaceError {
-    /// What to do next.
+    /// The next step for the user.
     #[must_use]
     pub fn next_step(&self) -> &'static str {
         match self {
@@ -115,14 +114,22 @@ const PASSWORD: &str = "HERMA_STORE_PASSWORD";
 const PASSWORD_FILE: &str = "HERMA_STORE_PASSWORD_FILE";
 const PASSWORD_SETTING: &str = "store.password in settings.yaml";
 
-/// The store of this installation, with its password. A password belongs to the URL beside it: that of the settings is never
+/// The sources of a store's location and password.
+pub(crate) struct StorePlace<'a> {
+    /// The file in herma's home.
+    pub(crate) home_file: PathBuf,
+    pub(crate) variables: &'a StoreVariables,
+    pub(crate) settings: &'a StoreSettings,
+    pub(crate) secrets: &'a SecretSource,
+    /// For the command that prints the password.
+    pub(crate) search_path: &'a OsStr,
+    pub(crate) user_home: &'a Path,
+}
+
+/// The store of an installation, with its password. A password belongs to the URL beside it: that of the settings is never
 /// sent to a server that the environment names.
-pub fn store_location(
-    home: &Home,
-    operator: &OperatorSettings,
-    settings: &Settings,
-) -> Result<StoreLocation, StorePlaceError> {
-    let variables = &settings.store;
+pub(crate) fn store_location(place: &StorePlace<'_>) -> Result<StoreLocation, StorePlaceError> {
+    let variables = place.variables;
     if let Some(url) = &variables.url {
         let location = parse(url.expose(), IN_ENVIRONMENT)?;
         let (origin, password) = match (&variables.password, &variables.password_file) {
@@ -136,21 +143,20 @@ pub fn store_location(
         };
         return with_password(location, password, origin);
     }
-    let Some(url) = &operator.store.url else { return Ok(StoreLocation::file(home.store())) };
+    let Some(url) = &place.settings.url else { return Ok(StoreLocation::file(&place.home_file)) };
     let location = parse(url, IN_SETTINGS)?;
-    let password = operator.store.password.as_ref().map(|source| read_password(source, settings)).transpose()?;
+    let password = place.settings.password.as_ref().map(|source| read_password(source, place)).transpose()?;
     with_password(location, password, PASSWORD_SETTING)
 }
 
 /// Another store than that of the installation, with the password in a file. Without a file, that of the environment is taken
 /// where the environment names no store.
-pub fn target_location(
+pub(crate) fn target_location(
     url: &str,
     password_file: Option<&Path>,
-    settings: &Settings,
+    variables: &StoreVariables,
 ) -> Result<StoreLocation, StorePlaceError> {
     let location = parse(url, TARGET)?;
-    let variables = &settings.store;
     let password = match (password_file, &variables.password, &variables.password_file) {
         (Some(file), _, _) => Some(from_file(file, TARGET_PASSWORD)?),
         (None, Some(password), None) if variables.url.is_none() => Some(password.clone()),
@@ -179,12 +185,13 @@ fn with_password(
     }
 }
 
-fn read_password(source: &PasswordSource, settings: &Settings) -> Result<Secret<String>, StorePlaceError> {
+fn read_password(source: &PasswordSource, place: &StorePlace<'_>) -> Result<Secret<String>, StorePlaceError> {
     let problem = |problem: String| StorePlaceError::Password { origin: PASSWORD_SETTING, problem };
     match source {
         PasswordSource { env: Some(name), file: None, command: None, keyring: None } => {
-            let value = settings.secrets.0.variable(name);
-            let value = value.ok_or_else(|| problem(format!("the variable `{}` is not set", visible_line(name))))?;
+            let value = place.secrets.0.variable(name);
+            let value =
+                value.ok_or_else(|| problem(format!("the variable `{}` is not set", visible_line(name))))?;
             let value = value.into_string().map_err(|_| problem("the variable is not a text".to_owned()))?;
             alone(&value, PASSWORD_SETTING)
         }
@@ -199,13 +206,14 @@ fn read_password(source: &PasswordSource, settings: &Settings) -> Result<Secret<
                 return Err(problem("the command is not an absolute path".to_owned()));
             }
             let tool = Tool::at(program, PathBuf::from(program));
-            let call = tool.call().args(arguments).env("PATH", &settings.search_path).env("HOME", &settings.user_home);
+            let call =
+                tool.call().args(arguments).env("PATH", place.search_path).env("HOME", place.user_home);
             let output = call.checked().map_err(StorePlaceError::Command)?;
             let text = String::from_utf8(output.stdout);
             alone(&text.map_err(|_| problem("the command prints no text".to_owned()))?, PASSWORD_SETTING)
         }
         PasswordSource { env: None, file: None, command: None, keyring: Some(item) } => {
-            let text = settings.secrets.0.keyring(&item.service, &item.user);
+            let text = place.secrets.0.keyring(&item.service, &item.user);
             alone(&text.map_err(|why| problem(visible_line(&why).to_string()))?, PASSWORD_SETTING)
         }
         _ => Err(problem("expected exactly one of `env`, `file`, `command` and `keyring`".to_owned())),

@@ -22,7 +22,8 @@ use herma_core::event::Event;
 use herma_core::report::Report;
 use herma_core::signed::Signed;
 use herma_core::store::{
-    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, StoreErrorKind, UsageBy, UsageRow,
+    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, StoreErrorKind,
+    UsageBy, UsageRow,
 };
 use herma_core::usage::UsageByModel;
 use herma_core::{RunId, Timestamp};
@@ -32,8 +33,8 @@ use tokio::runtime::{Builder, Handle, Runtime};
 
 use crate::copy::CopyReceiver;
 use crate::engine::{Engine, StoreFuture};
-use crate::tables::{Table, TableRow};
 use crate::location::PostgresLocation;
+use crate::tables::{Table, TableRow};
 use call::Caller;
 use connection::Server;
 
@@ -51,8 +52,10 @@ struct OwnRuntime(Option<Runtime>);
 
 impl OwnRuntime {
     fn start() -> Result<(Self, Handle), StoreError> {
-        let built = Builder::new_multi_thread().worker_threads(1).thread_name("postgres").enable_all().build();
-        let runtime = built.map_err(|e| StoreError::new(StoreErrorKind::Unavailable, "start a runtime", e))?;
+        let built =
+            Builder::new_multi_thread().worker_threads(1).thread_name("postgres").enable_all().build();
+        let runtime =
+            built.map_err(|e| StoreError::new(StoreErrorKind::Unavailable, "start a runtime", e))?;
         let handle = runtime.handle().clone();
         Ok((Self(Some(runtime)), handle))
     }

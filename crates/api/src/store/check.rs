@@ -70,8 +70,10 @@ fn compare(
         return Ok(Some((StoreDisagreementKind::OtherStatus, problem)));
     }
     if row.contract_digest != report.contract_digest {
-        let problem =
-            format!("the store has the contract {}, the bundle {}", row.contract_digest, report.contract_digest);
+        let problem = format!(
+            "the store has the contract {}, the bundle {}",
+            row.contract_digest, report.contract_digest
+        );
         return Ok(Some((StoreDisagreementKind::OtherContract, problem)));
     }
     let stored = installation.store.call(|store| store.artifacts(report.run_id))?;
@@ -81,7 +83,8 @@ fn compare(
     let paths: BTreeSet<_> = stored.keys().chain(bundled.keys()).collect();
     let differs = paths.into_iter().find(|path| stored.get(*path) != bundled.get(*path));
     Ok(differs.map(|path| {
-        let problem = format!("the store has another digest of {path} than the report, or one of them has none");
+        let problem =
+            format!("the store has another digest of {path} than the report, or one of them has none");
         (StoreDisagreementKind::OtherArtifacts, problem)
     }))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use herma_core::store::StoreError;
 use herma_files::read_regular;
-use herma_harness::{Installation, OperatorSettings, StoreSettings, target_location};
+use herma_harness::{Installation, OperatorSettings, StoreSettings};
 use herma_home::write_durably;
 use herma_store::{BlockingStore, StoreLocation, copy};
 
@@ -35,7 +35,8 @@ pub fn migrate_store(
     let settings = target.is_to_be_used.then(|| changed_settings(installation, &file, target)).transpose()?;
     nothing_else_uses(installation)?;
     let from = installation.store.call(|store| store.describe())?;
-    let location = target_location(&target.url, target.password_file.as_deref(), installation.settings())?;
+    let location =
+        installation.settings().other_store_location(&target.url, target.password_file.as_deref())?;
     let same = from.location.parse::<StoreLocation>().is_ok_and(|from| from == location);
     if same {
         return Err(StoreCommandError::SameStore(from.location));
@@ -80,7 +81,8 @@ fn changed_settings(
         Err(e) => Err(e),
     };
     let text = text.map_err(|cause| StoreCommandError::File { file: file.to_owned(), cause })?;
-    let location: StoreLocation = target.url.parse().map_err(|error: StoreError| StoreCommandError::Store(error))?;
+    let location: StoreLocation =
+        target.url.parse().map_err(|error: StoreError| StoreCommandError::Store(error))?;
     let quoted = |text: &str| serde_json::Value::from(text).to_string();
     let mut changed = text;
     if !changed.is_empty() && !changed.ends_with('\n') {

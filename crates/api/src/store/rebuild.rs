@@ -68,12 +68,13 @@ pub fn set_corrupt_store_aside(
         return Ok(None);
     }
     let Some(place) = &settings.home else { return Ok(None) };
-    let home = Home::open(place).map_err(|error: HomeError| StoreCommandError::Home(std::io::Error::other(error)))?;
+    let home = Home::open(place)
+        .map_err(|error: HomeError| StoreCommandError::Home(std::io::Error::other(error)))?;
     if let Some(run) = home.active_runs().map_err(StoreCommandError::Home)?.first() {
         return Err(StoreCommandError::ActiveRun(*run));
     }
     let Ok(operator) = herma_harness::OperatorSettings::read(&home.settings()) else { return Ok(None) };
-    let location = herma_harness::store_location(&home, &operator, settings)?;
+    let location = settings.store_location(&home, &operator)?;
     let herma_store::StoreLocation::Sqlite(file) = location else { return Ok(None) };
     let named = |suffix: &str| {
         let mut name = file.clone().into_os_string();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use herma_api::{
     StoreCommandError, StoreTarget, check_store, migrate_store, rebuild_store, set_corrupt_store_aside,
 };
-use herma_core::store::{StoreCounts, StoreDescription};
 use herma_core::Clock as _;
+use herma_core::store::{StoreCounts, StoreDescription};
 use herma_harness::{Installation, SystemClock};
 
 use crate::args;
@@ -46,7 +46,8 @@ fn check(installation: &Installation, screen: &Screen) -> Ended {
 
 fn rebuild(environment: &Environment, screen: &Screen) -> Ended {
     let clock = Arc::new(SystemClock);
-    let set_aside = match Installation::open(environment.settings.clone(), Arc::<SystemClock>::clone(&clock)) {
+    let set_aside = match Installation::open(environment.settings.clone(), Arc::<SystemClock>::clone(&clock))
+    {
         Ok(_) => None,
         Err(error) => {
             let aside = set_corrupt_store_aside(&environment.settings, &error, clock.now())?;
@@ -94,7 +95,8 @@ fn migrate(installation: &Installation, args: &args::StoreMigrate, screen: &Scre
     if output.is_in_use {
         screen.line("settings.yaml names the new store");
     } else {
-        screen.note("to use it, set `store.url` in settings.yaml or HERMA_STORE, and move the old store away");
+        screen
+            .note("to use it, set `store.url` in settings.yaml or HERMA_STORE, and move the old store away");
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -127,9 +129,9 @@ impl From<StoreCommandError> for Failure {
             | StoreCommandError::Record(..)
             | StoreCommandError::File { .. } => Self::internal(error),
             StoreCommandError::ActiveRun(_) | StoreCommandError::InUse { .. } => Self::blocked(error),
-            StoreCommandError::Place(_) | StoreCommandError::SameStore(_) | StoreCommandError::CannotUse(_) => {
-                Self::bad_input(error)
-            }
+            StoreCommandError::Place(_)
+            | StoreCommandError::SameStore(_)
+            | StoreCommandError::CannotUse(_) => Self::bad_input(error),
         };
         failure.hint(next_step)
     }

@@ -106,7 +106,9 @@ pub(super) fn parse(text: &str) -> Result<PostgresLocation, String> {
         return Err(bad("has a `#`"));
     }
     let decoded = |text: &str, what: &str| {
-        let text = percent_decode_str(text).decode_utf8().map_err(|_| bad(&format!("has {what} that is no text")))?;
+        let text = percent_decode_str(text)
+            .decode_utf8()
+            .map_err(|_| bad(&format!("has {what} that is no text")))?;
         if text.contains(|c: char| c.is_control()) {
             return Err(bad(&format!("has {what} with a control character")));
         }
@@ -140,9 +142,11 @@ pub(super) fn parse(text: &str) -> Result<PostgresLocation, String> {
             }
             ("sslrootcert", file) if file.starts_with('/') => root_certificates = Some(PathBuf::from(file)),
             _ => {
-                return Err("the location has a parameter that herma does not know: expected `host=/DIRECTORY`, \
+                return Err(
+                    "the location has a parameter that herma does not know: expected `host=/DIRECTORY`, \
                             `sslmode=verify-full` or `sslrootcert=/FILE`"
-                    .to_owned());
+                        .to_owned(),
+                );
             }
         }
     }

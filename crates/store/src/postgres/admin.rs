@@ -71,7 +71,10 @@ pub(super) async fn artifacts(caller: &Caller, run: RunId) -> Result<Vec<Artifac
             let select = sqlx::query("SELECT path, sha256 FROM artifacts WHERE run_id = $1 ORDER BY path");
             let rows = select.bind(run.to_string()).fetch_all(connection).await;
             let artifact = |row| {
-                Ok::<_, StoreError>(ArtifactRow { path: column(row, "path")?, sha256: parse(&column(row, "sha256")?)? })
+                Ok::<_, StoreError>(ArtifactRow {
+                    path: column(row, "path")?,
+                    sha256: parse(&column(row, "sha256")?)?,
+                })
             };
             Ok(rows.map_err(failed("list the artifacts"))?.iter().map(artifact).collect::<Result<_, _>>()?)
         })
@@ -117,7 +120,8 @@ pub(super) async fn read_table(
                     TableValue::Integer(number) => select.bind(*number),
                 };
             }
-            let rows = select.bind(wanted.limit).fetch_all(connection).await.map_err(failed("read its tables"))?;
+            let rows =
+                select.bind(wanted.limit).fetch_all(connection).await.map_err(failed("read its tables"))?;
             let values = |row| wanted.table.read(row).map_err(unreadable);
             Ok(rows.iter().map(values).collect::<Result<_, _>>()?)
         })

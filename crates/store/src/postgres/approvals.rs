@@ -37,7 +37,9 @@ pub(super) async fn request(
     };
     let call = Call::change("record a request", |requested: &Requested, connection, may_be_done| {
         Box::pin(async move {
-            if may_be_done && lock(connection, requested.id).await?.is_some_and(|row| row.request == requested.request) {
+            if may_be_done
+                && lock(connection, requested.id).await?.is_some_and(|row| row.request == requested.request)
+            {
                 return Ok(());
             }
             let insert = sqlx::query(
@@ -65,7 +67,11 @@ struct Ruled {
     now: i64,
 }
 
-pub(super) async fn rule(caller: &Caller, ruling: &Signed<Ruling>, now: Timestamp) -> Result<Moved, StoreError> {
+pub(super) async fn rule(
+    caller: &Caller,
+    ruling: &Signed<Ruling>,
+    now: Timestamp,
+) -> Result<Moved, StoreError> {
     const OPERATION: &str = "record a ruling";
     let Ruling { id, answer, request, .. } = &ruling.record;
     let ruled = Ruled {
@@ -81,25 +87,30 @@ pub(super) async fn rule(caller: &Caller, ruling: &Signed<Ruling>, now: Timestam
             if may_be_done && row.ruling.as_ref() == Some(&ruled.ruling) {
                 return Ok(Moved::Done);
             }
-            if let Some(stood) = stood(connection, ruled.id, &row, ApprovalState::Requested, ruled.now).await? {
+            if let Some(stood) =
+                stood(connection, ruled.id, &row, ApprovalState::Requested, ruled.now).await?
+            {
                 return Ok(stood);
             }
             // The ruling contains the request that the approver saw; the stored one must be the same.
             if row.request != ruled.request {
-                let why = format!("it is about another request than the one that the store has as {}", ruled.id);
+                let why =
+                    format!("it is about another request than the one that the store has as {}", ruled.id);
                 return Err(StoreError::new(StoreErrorKind::Conflict, OPERATION, why).into());
             }
             let answered = match ruled.answer {
                 Answer::Granted => ApprovalState::Granted,
                 Answer::Denied => ApprovalState::Denied,
             };
-            sqlx::query("UPDATE approvals SET state = $1, ruling = $2 WHERE approval_id = $3 AND state = 'requested'")
-                .bind(answered.as_str())
-                .bind(&ruled.ruling)
-                .bind(ruled.id.to_string())
-                .execute(connection)
-                .await
-                .map_err(failed(OPERATION))?;
+            sqlx::query(
+                "UPDATE approvals SET state = $1, ruling = $2 WHERE approval_id = $3 AND state = 'requested'",
+            )
+            .bind(answered.as_str())
+            .bind(&ruled.ruling)
+            .bind(ruled.id.to_string())
+            .execute(connection)
+            .await
+            .map_err(failed(OPERATION))?;
             Ok(Moved::Done)
         })
     });
@@ -197,21 +208,24 @@ pub(super) async fn list(
     contract: Option<&ContractId>,
     limit: u32,
 ) -> Result<Vec<Approval>, StoreError> {
-    let call = Call::read("list the approvals", |(contract, limit): &(Option<ContractId>, i64), connection, _| {
-        Box::pin(async move {
-            let sql = format!(
-                "SELECT {COLUMNS} FROM approvals WHERE $1::text IS NULL OR contract_id = $1 \
+    let call =
+        Call::read("list the approvals", |(contract, limit): &(Option<ContractId>, i64), connection, _| {
+            Box::pin(async move {
+                let sql = format!(
+                    "SELECT {COLUMNS} FROM approvals WHERE $1::text IS NULL OR contract_id = $1 \
                  ORDER BY seq DESC LIMIT $2"
-            );
-            let select = sqlx::query(AssertSqlSafe(sql)).bind(contract.as_ref().map(ContractId::as_str)).bind(limit);
-            let rows = select.fetch_all(connection).await.map_err(failed("list the approvals"))?;
-            approvals_of(&rows)
-        })
-    });
+                );
+                let select = sqlx::query(AssertSqlSafe(sql))
+                    .bind(contract.as_ref().map(ContractId::as_str))
+                    .bind(limit);
+                let rows = select.fetch_all(connection).await.map_err(failed("list the approvals"))?;
+                approvals_of(&rows)
+            })
+        });
     caller.call(call, (contract.cloned(), i64::from(limit))).await
 }
 
-/// A row that nobody else can change until the end of the transaction.
+/// A row that no other transaction can change until the end of this one.
 struct LockedRow {
     state: ApprovalState,
     expires_at: i64,

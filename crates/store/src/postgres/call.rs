@@ -21,7 +21,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
 /// The statements of a call. The last argument says whether an earlier attempt may have been committed.
-pub(super) type Work<A, T> = for<'a> fn(&'a A, &'a mut PgConnection, bool) -> BoxFuture<'a, Result<T, CallError>>;
+pub(super) type Work<A, T> =
+    for<'a> fn(&'a A, &'a mut PgConnection, bool) -> BoxFuture<'a, Result<T, CallError>>;
 
 /// A kind of call.
 pub(super) struct Call<A, T> {

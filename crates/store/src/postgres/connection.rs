@@ -32,7 +32,7 @@ const SESSION: [&str; 5] = [
     "SET idle_in_transaction_session_timeout = '60s'",
 ];
 
-/// What is known about a server.
+/// A server that answered.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) version: String,
@@ -68,7 +68,8 @@ pub(super) async fn connect(
     const OPERATION: &str = "open";
     let failed = |error| at_database(place, OPERATION, error);
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options));
-    let late = |_| sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer"));
+    let late =
+        |_| sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer"));
     let mut connection = connecting.await.map_err(late).and_then(|connected| connected).map_err(failed)?;
     let row = sqlx::query(
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
@@ -91,7 +92,11 @@ pub(super) async fn connect(
     }
     if encoding != "UTF8" {
         let problem = format!("the database has the encoding {encoding}");
-        return Err(unfit(StoreErrorKind::Incompatible, problem, "create it with `createdb --encoding=UTF8`"));
+        return Err(unfit(
+            StoreErrorKind::Incompatible,
+            problem,
+            "create it with `createdb --encoding=UTF8`",
+        ));
     }
     if is_replica {
         let problem = "the server is a replica, which is read-only".to_owned();
@@ -114,7 +119,8 @@ pub(super) fn pool(options: PgConnectOptions, instance: i32) -> PgPool {
                 for statement in SESSION {
                     sqlx::query(statement).execute(&mut *connection).await?;
                 }
-                let lock = sqlx::query("SELECT pg_advisory_lock_shared($1, $2)").bind(PRESENCE).bind(instance);
+                let lock =
+                    sqlx::query("SELECT pg_advisory_lock_shared($1, $2)").bind(PRESENCE).bind(instance);
                 lock.execute(connection).await.map(drop)
             })
         })

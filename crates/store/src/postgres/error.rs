@@ -49,7 +49,11 @@ impl Error for AtDatabase {
 /// The error of a database, with its place.
 pub(super) fn at_database(place: &str, operation: &'static str, error: sqlx::Error) -> StoreError {
     let (kind, next_step) = (kind(&error), next_step(&error));
-    StoreError::new(kind, operation, AtDatabase { place: place.to_owned(), next_step, source: Box::new(error) })
+    StoreError::new(
+        kind,
+        operation,
+        AtDatabase { place: place.to_owned(), next_step, source: Box::new(error) },
+    )
 }
 
 /// The failure to create or update the tables.
@@ -75,7 +79,10 @@ pub(super) fn is_transient(error: &sqlx::Error) -> bool {
             let code = error.code().unwrap_or_default();
             // Classes and codes: <https://www.postgresql.org/docs/current/errcodes-appendix.html>.
             code.starts_with("08")
-                || matches!(&*code, "57P01" | "57P02" | "57P03" | "57P05" | "40001" | "40P01" | "55P03" | "53300")
+                || matches!(
+                    &*code,
+                    "57P01" | "57P02" | "57P03" | "57P05" | "40001" | "40P01" | "55P03" | "53300"
+                )
         }
         _ => false,
     }

@@ -38,7 +38,8 @@ pub(super) async fn replace(
         .execute(&mut *connection)
         .await
         .map_err(failed("record the events"))?;
-    let update = "DO UPDATE SET type = excluded.type, line = excluded.line WHERE events.line <> excluded.line";
+    let update =
+        "DO UPDATE SET type = excluded.type, line = excluded.line WHERE events.line <> excluded.line";
     insert(connection, events, update).await
 }
 

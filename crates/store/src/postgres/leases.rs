@@ -15,9 +15,9 @@ use super::rows::number;
 struct Change {
     scope: String,
     holder: String,
-    /// What is wanted, or what is added.
+    /// The amount that is wanted or added.
     more: Amount,
-    /// What is taken off.
+    /// The amount that is given back.
     less: Amount,
     limits: Limits,
 }
@@ -82,7 +82,8 @@ impl Leases for PostgresEngine {
                      ON CONFLICT (scope, holder) DO UPDATE SET requests = excluded.requests, \
                      tokens = excluded.tokens, micro_usd = excluded.micro_usd",
                 );
-                let query = bind(query.bind(&set.scope).bind(&set.holder), set.more).execute(connection).await;
+                let query =
+                    bind(query.bind(&set.scope).bind(&set.holder), set.more).execute(connection).await;
                 query.map(drop).map_err(failed("set a lease"))
             })
         });
@@ -91,7 +92,8 @@ impl Leases for PostgresEngine {
     }
 
     fn taken<'a>(&'a self, scope: &'a Scope) -> Later<'a, Result<Amount, LeaseError>> {
-        let call = Call::read("read a budget", |scope: &String, connection, _| Box::pin(taken(connection, scope)));
+        let call =
+            Call::read("read a budget", |scope: &String, connection, _| Box::pin(taken(connection, scope)));
         Box::pin(async move { self.caller.call(call, scope.to_string()).await.map_err(not(scope, "read")) })
     }
 }
@@ -105,7 +107,8 @@ type Query<'q> = sqlx::query::Query<'q, sqlx::Postgres, sqlx::postgres::PgArgume
 /// Locks the sum of a scope until the end of the transaction.
 async fn lock_scope(connection: &mut PgConnection, scope: &str) -> Result<(), CallError> {
     let failed = failed("lock a budget");
-    let insert = sqlx::query("INSERT INTO leased (scope) VALUES ($1) ON CONFLICT (scope) DO NOTHING").bind(scope);
+    let insert =
+        sqlx::query("INSERT INTO leased (scope) VALUES ($1) ON CONFLICT (scope) DO NOTHING").bind(scope);
     insert.execute(&mut *connection).await.map_err(failed)?;
     let lock = sqlx::query("SELECT 1 FROM leased WHERE scope = $1 FOR UPDATE").bind(scope);
     lock.execute(connection).await.map(drop).map_err(failed)

@@ -16,7 +16,8 @@ use crate::summary_of::summary_of;
 pub(super) const ROWS_PER_STATEMENT: usize = 256;
 
 pub(super) async fn begin(caller: &Caller, run: &RunSummary) -> Result<(), StoreError> {
-    let call = Call::change("record a run", |run: &RunSummary, connection, _| Box::pin(insert(connection, run)));
+    let call =
+        Call::change("record a run", |run: &RunSummary, connection, _| Box::pin(insert(connection, run)));
     caller.call(call, run.clone()).await
 }
 

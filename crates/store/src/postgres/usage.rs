@@ -23,21 +23,24 @@ struct Used {
 }
 
 pub(super) async fn record(caller: &Caller, report: &Report, used: &UsageByModel) -> Result<(), StoreError> {
-    let rows = used.rows().into_iter().map(|(day, model, usage)| {
-        (day.to_string(), model.to_owned(), counts(&usage).map(number))
-    });
-    let used = Used { run: report.run_id.to_string(), engine: report.engine.to_string(), rows: rows.collect() };
+    let rows = used
+        .rows()
+        .into_iter()
+        .map(|(day, model, usage)| (day.to_string(), model.to_owned(), counts(&usage).map(number)));
+    let used =
+        Used { run: report.run_id.to_string(), engine: report.engine.to_string(), rows: rows.collect() };
     let call = Call::change("record the usage of a run", |used: &Used, connection, _| {
         Box::pin(async move {
             let failed = failed("record the usage of a run");
             let delete = sqlx::query("DELETE FROM usage WHERE run_id = $1").bind(&used.run);
             delete.execute(&mut *connection).await.map_err(failed)?;
             for (day, model, counts) in &used.rows {
-                let mut insert = sqlx::query("INSERT INTO usage VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
-                    .bind(&used.run)
-                    .bind(&used.engine)
-                    .bind(day)
-                    .bind(model);
+                let mut insert =
+                    sqlx::query("INSERT INTO usage VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)")
+                        .bind(&used.run)
+                        .bind(&used.engine)
+                        .bind(day)
+                        .bind(model);
                 for count in counts {
                     insert = insert.bind(count);
                 }

@@ -46,7 +46,8 @@ pub(super) async fn artifacts(engine: &SqliteEngine, run: RunId) -> Result<Vec<A
     let reader = &mut *engine.reader().await?;
     let select = sqlx::query("SELECT path, sha256 FROM artifacts WHERE run_id = ? ORDER BY path");
     let rows = select.bind(run.to_string()).fetch_all(reader).await.map_err(failed("list the artifacts"))?;
-    let artifact = |row| Ok(ArtifactRow { path: column(row, "path")?, sha256: parse(&column(row, "sha256")?)? });
+    let artifact =
+        |row| Ok(ArtifactRow { path: column(row, "path")?, sha256: parse(&column(row, "sha256")?)? });
     rows.iter().map(artifact).collect()
 }
 
@@ -94,7 +95,11 @@ pub(super) async fn import(engine: &SqliteEngine, mut parts: CopyReceiver) -> Re
     }
 }
 
-async fn insert(connection: &mut SqliteConnection, table: Table, rows: &[TableRow]) -> Result<(), StoreError> {
+async fn insert(
+    connection: &mut SqliteConnection,
+    table: Table,
+    rows: &[TableRow],
+) -> Result<(), StoreError> {
     for some in rows.chunks(ROWS_PER_STATEMENT) {
         let head = format!("INSERT INTO {} ({}) ", table.name(), table.column_list());
         QueryBuilder::<Sqlite>::new(head)

@@ -57,17 +57,21 @@ impl Server {
             chown(directory.path(), Some(uid), Some(gid)).unwrap();
         }
         let port = TcpListener::bind(("127.0.0.1", 0)).unwrap().local_addr().unwrap().port();
-        let server =
-            Self { directory, port, user, guard: Mutex::new(None), databases: AtomicU32::new(0) };
+        let server = Self { directory, port, user, guard: Mutex::new(None), databases: AtomicU32::new(0) };
         let password = server.directory.path().join("password");
         fs::write(&password, PASSWORD).unwrap();
         fs::set_permissions(&password, fs::Permissions::from_mode(0o644)).unwrap();
         let mut initdb = server.command("initdb");
         initdb.args(["--auth-local=trust", "--auth-host=scram-sha-256", "--encoding=UTF8", "--no-locale"]);
-        initdb.args(["--no-sync", "--username", USER, "--pwfile"]).arg(&password).arg("-D").arg(server.data());
+        initdb
+            .args(["--no-sync", "--username", USER, "--pwfile"])
+            .arg(&password)
+            .arg("-D")
+            .arg(server.data());
         succeed(&mut initdb);
         let mut config = fs::read_to_string(server.data().join("postgresql.conf")).unwrap();
-        let usual = ["fsync = off", "full_page_writes = off", "max_connections = 200", "shared_buffers = 16MB"];
+        let usual =
+            ["fsync = off", "full_page_writes = off", "max_connections = 200", "shared_buffers = 16MB"];
         for line in usual.iter().chain(settings) {
             config = format!("{config}\n{line}");
         }

@@ -61,7 +61,7 @@ fn a_store_is_copied_from_every_engine_to_every_engine() {
                 let counts = copy(&from, &to).await.unwrap();
                 assert_eq!((counts.runs, counts.events, counts.approvals), (3, 702, 4));
                 assert_eq!(contents(&to).await, contents(&from).await);
-                // What comes next is the newest there.
+                // The next row is the newest there.
                 to.begin_run(&summary(9)).await.unwrap();
                 assert_eq!(to.runs(&all()).await.unwrap()[0], summary(9));
                 to.request_approval(&request(9), None).await.unwrap();
@@ -129,7 +129,8 @@ fn the_description_names_engine_version_and_place() {
             let about = backend.open().await.describe().await.unwrap();
             let location = |url: &str| url.parse::<StoreLocation>().unwrap();
             assert_eq!(location(&about.location), location(&backend.url));
-            let (engine, schema) = if backend.url.starts_with("sqlite") { ("sqlite", 6) } else { ("postgresql", 1) };
+            let (engine, schema) =
+                if backend.url.starts_with("sqlite") { ("sqlite", 6) } else { ("postgresql", 1) };
             assert_eq!((&*about.engine, about.schema_version), (engine, schema));
             assert!(about.version.starts_with(|c: char| c.is_ascii_digit()), "{}", about.version);
         });
