@@ -105,7 +105,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "HERMA_LOG",
         what: "log records on stderr, if no `-v` is given: a level (`error`, `warn`, `info`, `debug`, `trace`, `off`) for all \
-               crates that log, `CRATE=LEVEL` for `harness` or `router`, or several of them separated by commas",
+               crates that log, `CRATE=LEVEL` for `harness`, `router` or `store`, or several of them separated by commas",
     },
     Variable {
         name: "HERMA_LOG_FORMAT",

@@ -12,8 +12,12 @@ use herma_store::{BlockingStore, EventWriter};
 use crate::postgres_server::Server;
 use crate::sample::{at, events, report, request, rows, ruling, run, summary};
 
-/// Several times as long as a call waits between two attempts.
-const OUTAGE: Duration = Duration::from_secs(3);
+/// Several times as long as a call waits between two attempts; `scripts/long` names a longer time.
+#[allow(clippy::disallowed_methods, reason = "the environment names the length of the test")]
+fn outage() -> Duration {
+    let seconds = std::env::var("STORE_OUTAGE_SECONDS").ok().map(|text| text.parse().unwrap());
+    Duration::from_secs(seconds.unwrap_or(3))
+}
 
 #[test]
 fn a_server_that_goes_away_loses_nothing_and_comes_back_by_itself() {
@@ -55,7 +59,7 @@ fn a_server_that_goes_away_loses_nothing_and_comes_back_by_itself() {
             crate::backend::block_on(lease.lease(&scope_of_lease, "a", amount, Limits::default()))
         });
         all[10..20].iter().for_each(|event| writer.append(event));
-        sleep(OUTAGE);
+        sleep(outage());
         is_down.store(false, Ordering::SeqCst);
         server.resume();
 
