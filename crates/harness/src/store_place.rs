@@ -86,8 +86,8 @@ pub enum StorePlaceError {
     NoPassword {
         /// The variable or key.
         origin: &'static str,
-        /// The store.
-        location: StoreLocation,
+        /// The store's URL.
+        location: String,
     },
 }
 
@@ -180,7 +180,7 @@ fn with_password(
             location.password = password;
             Ok(StoreLocation::Postgres(location))
         }
-        (location, Some(_)) => Err(StorePlaceError::NoPassword { origin, location }),
+        (location, Some(_)) => Err(StorePlaceError::NoPassword { origin, location: location.to_string() }),
         (location, None) => Ok(location),
     }
 }
@@ -214,7 +214,7 @@ fn read_password(source: &PasswordSource, place: &StorePlace<'_>) -> Result<Secr
         }
         PasswordSource { env: None, file: None, command: None, keyring: Some(item) } => {
             let text = place.secrets.0.keyring(&item.service, &item.user);
-            alone(&text.map_err(|why| problem(visible_line(&why).to_string()))?, PASSWORD_SETTING)
+            alone(&text.map_err(|why| problem(visible_line(&why)))?, PASSWORD_SETTING)
         }
         _ => Err(problem("expected exactly one of `env`, `file`, `command` and `keyring`".to_owned())),
     }

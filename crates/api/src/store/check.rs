@@ -79,7 +79,7 @@ fn compare(
     let stored = installation.store.call(|store| store.artifacts(report.run_id))?;
     let stored: BTreeMap<String, Digest> = stored.into_iter().map(|row| (row.path, row.sha256)).collect();
     let bundled: BTreeMap<String, Digest> =
-        report.artifacts.iter().map(|(path, artifact)| (path.to_string(), artifact.sha256)).collect();
+        report.artifacts.iter().map(|(path, artifact)| (path.clone(), artifact.sha256)).collect();
     let paths: BTreeSet<_> = stored.keys().chain(bundled.keys()).collect();
     let differs = paths.into_iter().find(|path| stored.get(*path) != bundled.get(*path));
     Ok(differs.map(|path| {

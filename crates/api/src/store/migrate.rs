@@ -88,11 +88,16 @@ fn changed_settings(
     if !changed.is_empty() && !changed.ends_with('\n') {
         changed.push('\n');
     }
-    changed += &format!("store:\n  url: {}\n", quoted(&location.to_string()));
+    let mut lines = vec!["store:".to_owned(), format!("  url: {}", quoted(&location.to_string()))];
     if let Some(password) = &target.password_file {
         let absolute = std::path::absolute(password);
         let absolute = absolute.map_err(|cause| StoreCommandError::File { file: password.clone(), cause })?;
-        changed += &format!("  password:\n    file: {}\n", quoted(&absolute.to_string_lossy()));
+        lines.push("  password:".to_owned());
+        lines.push(format!("    file: {}", quoted(&absolute.to_string_lossy())));
+    }
+    for line in lines {
+        changed.push_str(&line);
+        changed.push('\n');
     }
     match OperatorSettings::parse(&changed) {
         Ok(parsed) if parsed.store.url == Some(location.to_string()) => Ok(changed),

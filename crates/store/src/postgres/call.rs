@@ -11,11 +11,12 @@ use sqlx::{Connection as _, Postgres};
 use tokio::runtime::Handle;
 use tokio::sync::{oneshot, watch};
 
-use super::error::{AtDatabase, CallError, at_database, failed, is_transient};
+use super::connection::CONNECT_TIMEOUT;
+use super::error::{AtDatabase, CallError, at_database, failed, is_transient, late};
 use crate::engine::BoxFuture;
 
 /// How long the server has for all statements of one attempt.
-const ATTEMPT_TIMEOUT: Duration = Duration::from_secs(60);
+const ATTEMPT_TIMEOUT: Duration = Duration::from_mins(1);
 /// The pauses between attempts.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
@@ -38,7 +39,7 @@ pub(super) struct Call<A, T> {
 }
 
 /// How long a call waits for a server that went away: longer than a restart takes.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// The same for events of runs in progress, which their writer appends again.
 const EVENT_PATIENCE: Duration = Duration::from_secs(2);
 
@@ -221,11 +222,8 @@ impl Shared {
         let mut connection = self.acquire(call.name).await?;
         let commits = AtomicBool::new(false);
         let done = transact(&mut connection, call, arguments, may_be_done, &commits);
-        let late = |_| {
-            let error = std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer");
-            Err(CallError::Sql(call.name, sqlx::Error::Io(error)))
-        };
-        let result = tokio::time::timeout(ATTEMPT_TIMEOUT, done).await.unwrap_or_else(late);
+        let no_answer = |_| Err(CallError::Sql(call.name, sqlx::Error::Io(late())));
+        let result = tokio::time::timeout(ATTEMPT_TIMEOUT, done).await.unwrap_or_else(no_answer);
         result.map_err(|error| {
             if let CallError::Sql(_, error) = &error
                 && is_transient(error)
@@ -240,16 +238,25 @@ impl Shared {
     async fn acquire(&self, operation: &'static str) -> Result<PoolConnection<Postgres>, Failure> {
         let error = match self.pool.acquire().await {
             Ok(connection) => return Ok(connection),
-            Err(sqlx::Error::PoolTimedOut) => match PgConnection::connect_with(&self.options).await {
-                Ok(connection) => {
-                    let _ = connection.close().await;
-                    sqlx::Error::PoolTimedOut
-                }
-                Err(error) => error,
-            },
+            Err(sqlx::Error::PoolTimedOut) => self.why_none().await,
             Err(error) => error,
         };
         Err(Failure { error: CallError::Sql(operation, error), at_commit: false })
+    }
+}
+
+impl Shared {
+    /// The reason for a pool without a connection: that of another connection that fails, or that all are in use.
+    async fn why_none(&self) -> sqlx::Error {
+        match tokio::time::timeout(CONNECT_TIMEOUT, PgConnection::connect_with(&self.options)).await {
+            Ok(Ok(connection)) => {
+                // It is closed either way.
+                let _ = connection.close().await;
+                sqlx::Error::PoolTimedOut
+            }
+            Ok(Err(error)) => error,
+            Err(_) => sqlx::Error::Io(late()),
+        }
     }
 }
 

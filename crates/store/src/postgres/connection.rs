@@ -6,7 +6,7 @@ use herma_core::store::{StoreError, StoreErrorKind};
 use sqlx::postgres::{PgConnectOptions, PgConnection, PgPool, PgPoolOptions, PgSslMode};
 use sqlx::{ConnectOptions as _, Connection as _, Row as _};
 
-use super::error::{AtDatabase, at_database};
+use super::error::{AtDatabase, at_database, late};
 use crate::location::{PostgresHost, PostgresLocation};
 
 /// The oldest server whose behaviour the suite has seen, as `server_version_num`.
@@ -18,7 +18,7 @@ const MAX_CONNECTIONS: u32 = 4;
 /// How long a call waits for a connection until it looks why there is none.
 const ACQUIRE_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long the server has for one new connection.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The first number of the advisory locks by which processes that use the same store see each other.
 pub(super) const PRESENCE: i32 = 0x6865_726D;
@@ -68,9 +68,11 @@ pub(super) async fn connect(
     const OPERATION: &str = "open";
     let failed = |error| at_database(place, OPERATION, error);
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options));
-    let late =
-        |_| sqlx::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer"));
-    let mut connection = connecting.await.map_err(late).and_then(|connected| connected).map_err(failed)?;
+    let mut connection = connecting
+        .await
+        .map_err(|_| sqlx::Error::Io(late()))
+        .and_then(|connected| connected)
+        .map_err(failed)?;
     let row = sqlx::query(
         "SELECT current_setting('server_version_num')::int, current_setting('server_version'), \
          current_setting('server_encoding'), pg_is_in_recovery()",

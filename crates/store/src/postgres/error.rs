@@ -88,6 +88,11 @@ pub(super) fn is_transient(error: &sqlx::Error) -> bool {
     }
 }
 
+/// The error of a server that does not answer in time.
+pub(super) fn late() -> std::io::Error {
+    std::io::Error::new(std::io::ErrorKind::TimedOut, "the server does not answer")
+}
+
 /// Whether the connection was made, and its encryption failed: rustls reports that as invalid data.
 fn is_tls(error: &std::io::Error) -> bool {
     error.kind() == std::io::ErrorKind::InvalidData

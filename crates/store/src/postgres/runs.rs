@@ -61,7 +61,7 @@ pub(super) async fn list(caller: &Caller, query: &RunQuery) -> Result<Vec<RunSum
             );
             let select = sqlx::query(AssertSqlSafe(sql))
                 .bind(query.before.map(|run| run.to_string()))
-                .bind(query.status.map(|status| status.as_str()))
+                .bind(query.status.map(herma_core::Status::as_str))
                 .bind(i64::from(query.limit));
             let rows = select.fetch_all(connection).await.map_err(failed("list the runs"))?;
             Ok(rows.iter().map(summary).collect::<Result<_, _>>()?)

@@ -25,7 +25,6 @@ struct Used {
 pub(super) async fn record(caller: &Caller, report: &Report, used: &UsageByModel) -> Result<(), StoreError> {
     let rows = used
         .rows()
-        .into_iter()
         .map(|(day, model, usage)| (day.to_string(), model.to_owned(), counts(&usage).map(number)));
     let used =
         Used { run: report.run_id.to_string(), engine: report.engine.to_string(), rows: rows.collect() };

@@ -1,7 +1,12 @@
 //! The interface of the store on every engine, also from several processes. A new engine is one more row in
 //! `backend.rs`.
 
-#![allow(clippy::unwrap_used, reason = "the helpers of tests are tests too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of tests are tests too"
+)]
 
 mod approvals;
 mod backend;

@@ -101,7 +101,7 @@ fn a_consumption_that_was_reported_survives_crashes_of_the_server() {
     let store = BlockingStore::open(&server.database().parse().unwrap()).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        let consumer = scope.spawn(|| {
+        let using = scope.spawn(|| {
             let mut done = Vec::new();
             for n in 1.. {
                 if stop.load(Ordering::SeqCst) {
@@ -124,7 +124,7 @@ fn a_consumption_that_was_reported_survives_crashes_of_the_server() {
             server.resume();
         }
         stop.store(true, Ordering::SeqCst);
-        let done = consumer.join().unwrap();
+        let done = using.join().unwrap();
         assert!(done.len() > 5, "it was no race: {done:?}");
         let consumed = store.call(|store| store.approvals(None, u32::MAX)).unwrap();
         let consumed = consumed.iter().filter(|approval| approval.consumed_by.is_some()).count();

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// How long a server may take to start.
-const START: Duration = Duration::from_secs(60);
+const START: Duration = Duration::from_mins(1);
 
 /// The role of every test, and its password where a test uses TCP.
 pub(crate) const USER: &str = "herma";

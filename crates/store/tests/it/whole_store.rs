@@ -38,16 +38,16 @@ fn all() -> RunQuery {
 }
 
 /// Everything that the interface shows.
-async fn contents(store: &Store) -> String {
-    let mut text = String::new();
-    text += &format!("{:?}", store.runs(&all()).await.unwrap());
+async fn contents(store: &Store) -> Vec<String> {
+    let mut texts = vec![format!("{:?}", store.runs(&all()).await.unwrap())];
     for n in 1..=3 {
-        text += &format!("{:?}", store.events_after(run(n), None, u32::MAX).await.unwrap());
-        text += &format!("{:?}", store.artifacts(run(n)).await.unwrap());
+        texts.push(format!("{:?}", store.events_after(run(n), None, u32::MAX).await.unwrap()));
+        texts.push(format!("{:?}", store.artifacts(run(n)).await.unwrap()));
     }
-    text += &format!("{:?}", store.approvals(None, 99).await.unwrap());
-    text += &format!("{:?}", store.usage(UsageBy::Run).await.unwrap());
-    text + &format!("{:?}", store.taken(&scope()).await.unwrap())
+    texts.push(format!("{:?}", store.approvals(None, 99).await.unwrap()));
+    texts.push(format!("{:?}", store.usage(UsageBy::Run).await.unwrap()));
+    texts.push(format!("{:?}", store.taken(&scope()).await.unwrap()));
+    texts
 }
 
 #[test]
