@@ -27,6 +27,7 @@ mod router_probe;
 mod run_calls;
 mod run_lookup;
 mod run_tree;
+mod store;
 mod transcript;
 
 pub use admissions::{AdmissionRef, admission_output, admission_rows};
@@ -53,4 +54,7 @@ pub use router_probe::{RouterProbeError, probe_model};
 pub use run_calls::{RunCalls, run_calls};
 pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, has_bundle, run_rows};
 pub use run_tree::run_tree;
+pub use store::{
+    StoreCommandError, StoreTarget, check_store, migrate_store, rebuild_store, set_corrupt_store_aside,
+};
 pub use transcript::{denial, read_transcript};

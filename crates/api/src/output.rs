@@ -16,6 +16,7 @@ mod policy;
 mod retention;
 mod router;
 mod router_probe;
+mod store;
 mod tree;
 mod trust;
 
@@ -55,6 +56,10 @@ pub use self::retention::{
 };
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
+pub use self::store::{
+    RefusedBundle, StoreCheckOutput, StoreDisagreement, StoreDisagreementKind, StoreMigrateOutput,
+    StoreRebuildOutput,
+};
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;
 

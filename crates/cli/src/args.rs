@@ -14,6 +14,7 @@ mod outcome;
 mod policy;
 mod retention;
 mod router;
+mod store;
 mod trust;
 mod usage;
 
@@ -41,6 +42,7 @@ pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
 pub use self::retention::{Discard, Export, Gc};
 pub use self::router::{ApiArg, Router, RouterCommand};
+pub use self::store::{Store, StoreMigrate};
 pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
 
@@ -139,6 +141,9 @@ pub enum Command {
     /// Verify the trust chain, or start it for an older home
     #[command(subcommand)]
     Trust(Trust),
+    /// Check, rebuild and move the store
+    #[command(subcommand)]
+    Store(Store),
     /// Build, list and remove environments: the tools and packages that a project's tests need
     #[command(subcommand)]
     Env(Env),

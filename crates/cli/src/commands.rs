@@ -35,6 +35,7 @@ mod run;
 mod runs;
 mod schema;
 mod show;
+mod store;
 mod trust;
 mod usage;
 mod verify;
@@ -90,6 +91,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Trust(command) => trust::trust(command, environment, screen),
+        Command::Store(command) => store::store(command, environment, screen),
         Command::Env(command) => env::env(command, environment, screen),
         Command::Egress(command) => egress::egress(command, environment, screen),
         Command::Policy(command) => policy::policy(command, environment, screen),

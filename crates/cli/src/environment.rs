@@ -13,7 +13,7 @@ use herma_core::secret::Secret;
 use herma_destination::RUN_VARIABLE;
 use herma_engines::{env, fake};
 use herma_environments::tools::CLIENT_VARIABLES;
-use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, WORKSPACE_VARIABLE};
+use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, StoreVariables, WORKSPACE_VARIABLE};
 use herma_home::{HomeError, HomePlace};
 
 use self::lookup::EnvironmentLookup;
@@ -61,6 +61,19 @@ pub const VARIABLES: &[Variable] = &[
                and never passes it on; set it where no agent runs",
     },
     Variable {
+        name: "HERMA_STORE",
+        what: "the [store](store.md): `sqlite:PATH` or `postgres://USER@HOST:PORT/DATABASE`, without a password; `store.url` in \
+               `settings.yaml` or the file `store.db` in the home otherwise",
+    },
+    Variable {
+        name: "HERMA_STORE_PASSWORD_FILE",
+        what: "the file with the password of the store that HERMA_STORE names; only its owner may read it",
+    },
+    Variable {
+        name: "HERMA_STORE_PASSWORD",
+        what: "the password itself, where there is no file for it. herma never prints it and never passes it on",
+    },
+    Variable {
         name: env::SOCKET_VARIABLE,
         what: "where the run's router listens. herma sets it for the agent of a run whose contract names a model, and \
                `fake` reads it",
@@ -92,7 +105,7 @@ pub const VARIABLES: &[Variable] = &[
     Variable {
         name: "HERMA_LOG",
         what: "log records on stderr, if no `-v` is given: a level (`error`, `warn`, `info`, `debug`, `trace`, `off`) for all \
-               crates that log, `CRATE=LEVEL` for `harness` or `router`, or several of them separated by commas",
+               crates that log, `CRATE=LEVEL` for `harness`, `router` or `store`, or several of them separated by commas",
     },
     Variable {
         name: "HERMA_LOG_FORMAT",
@@ -184,6 +197,11 @@ impl Environment {
                 secrets,
                 docker_host,
                 client_variables,
+                store: StoreVariables {
+                    url: text("HERMA_STORE").map(Secret::new),
+                    password: text("HERMA_STORE_PASSWORD").map(Secret::new),
+                    password_file: set("HERMA_STORE_PASSWORD_FILE").map(PathBuf::from),
+                },
             },
             color,
             user,

@@ -6,7 +6,7 @@ use herma_api::{
     ApprovalLookupError, ContractError, DestinationError, DirectoryError, EngineRequestError, QuestionError,
     ReportError, RouterError, RouterProbeError, RunLookupError, SheetError,
 };
-use herma_core::store::StoreError;
+use herma_core::store::{StoreError, StoreErrorKind};
 use herma_engines::EngineError;
 use herma_harness::{ChoiceError, OpenError, OrderError};
 use herma_home::HomeError;
@@ -64,7 +64,11 @@ impl From<OpenError> for Failure {
                 return Self::bad_input(error).hint("fix the file, or remove it for the defaults");
             }
             OpenError::Home(home) => return home.into(),
-            OpenError::Store(_) => "the bundles under runs/ are the evidence; the store is only their index",
+            OpenError::StorePlace(place) => {
+                let next_step = place.next_step();
+                return Self::bad_input(error).hint(next_step);
+            }
+            OpenError::Store(error) => store_hint(error),
             OpenError::Key(_) => "restore the key, or move it away to start with a new one",
             OpenError::Git(_) => "install git, for example with `apt install git`",
         };
@@ -150,7 +154,19 @@ impl From<DestinationError> for Failure {
 
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
-        Self::internal(error).hint("the bundles under runs/ are the evidence; the store is only their index")
+        let hint = store_hint(&error);
+        Self::internal(error).hint(hint)
+    }
+}
+
+fn store_hint(error: &StoreError) -> &'static str {
+    match error.kind() {
+        StoreErrorKind::Unavailable => {
+            "make the store available again; bundles under runs/ are the evidence, and the next herma command records what \
+             the store missed"
+        }
+        StoreErrorKind::Corrupt => "`herma store rebuild` makes it anew from the bundles under runs/",
+        _ => "the bundles under runs/ are the evidence; the store is only their index",
     }
 }
 

@@ -13,7 +13,8 @@ use crate::failure::Failure;
 use crate::screen::LogLine;
 
 /// The crates that log.
-const CRATES: [(&str, &str); 2] = [("harness", "herma_harness"), ("router", "herma_router")];
+const CRATES: [(&str, &str); 3] =
+    [("harness", "herma_harness"), ("router", "herma_router"), ("store", "herma_store")];
 
 const LEVELS: [(&str, LevelFilter); 6] = [
     ("off", LevelFilter::OFF),

@@ -77,6 +77,17 @@ pub const SCHEMAS: &[Published] = &[
         what: "`router probe`",
         make: || schema_for!(output::RouterProbeOutput),
     },
+    Published { name: "store-check", what: "`store check`", make: || schema_for!(output::StoreCheckOutput) },
+    Published {
+        name: "store-rebuild",
+        what: "`store rebuild`",
+        make: || schema_for!(output::StoreRebuildOutput),
+    },
+    Published {
+        name: "store-migrate",
+        what: "`store migrate`",
+        make: || schema_for!(output::StoreMigrateOutput),
+    },
     Published { name: "egress", what: "`egress show`", make: || schema_for!(output::EgressOutput) },
     Published { name: "egress-test", what: "`egress test`", make: || schema_for!(output::EgressTestOutput) },
     Published {

@@ -81,6 +81,49 @@ impl EventRow {
     }
 }
 
+/// The database that holds a store.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreDescription {
+    /// `sqlite` or `postgresql`.
+    pub engine: String,
+    /// The version of the engine.
+    pub version: String,
+    /// The number of the last migration of its tables.
+    pub schema_version: u64,
+    /// Where it is, as a URL without a password.
+    pub location: String,
+    /// How many other processes are connected to it, as far as the engine knows; SQLite does not.
+    pub other_processes: u64,
+}
+
+/// The numbers of rows in a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StoreCounts {
+    /// Runs.
+    pub runs: u64,
+    /// Events of runs.
+    pub events: u64,
+    /// Artifacts of runs.
+    pub artifacts: u64,
+    /// Approvals in every state.
+    pub approvals: u64,
+    /// Rows of the usage of models.
+    pub usage: u64,
+    /// Holders of budget leases.
+    pub leases: u64,
+}
+
+/// The digest of one artifact of a run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ArtifactRow {
+    /// The file in the bundle.
+    pub path: String,
+    /// The digest of its content.
+    pub sha256: Digest,
+}
+
 /// The key by which usage is summed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -21,6 +21,7 @@ use herma_trust::{
 use crate::operator_settings::{OperatorSettings, SettingsError};
 use crate::policy_files::{PolicyError, policies};
 use crate::secret_source::SecretSource;
+use crate::store_place::{StorePlace, StorePlaceError, StoreVariables, store_location, target_location};
 
 /// The settings of an installation; all of them are passed in as values.
 #[derive(Clone, Debug)]
@@ -39,6 +40,36 @@ pub struct Settings {
     pub docker_host: Option<String>,
     /// Variables of package managers and version managers, such as `GOPROXY` and `JAVA_HOME`.
     pub client_variables: BTreeMap<String, String>,
+    /// The store that the environment names.
+    pub store: StoreVariables,
+}
+
+impl Settings {
+    /// The store: that of the environment, else that of the operator's settings, else the file in the home.
+    pub fn store_location(
+        &self,
+        home: &Home,
+        operator: &OperatorSettings,
+    ) -> Result<StoreLocation, StorePlaceError> {
+        store_location(&StorePlace {
+            home_file: home.store(),
+            variables: &self.store,
+            settings: &operator.store,
+            secrets: &self.secrets,
+            search_path: &self.search_path,
+            user_home: &self.user_home,
+        })
+    }
+
+    /// Another store, with its password in a file. Without a file, that of the environment is taken where the environment
+    /// names no store.
+    pub fn other_store_location(
+        &self,
+        url: &str,
+        password_file: Option<&Path>,
+    ) -> Result<StoreLocation, StorePlaceError> {
+        target_location(url, password_file, &self.store)
+    }
 }
 
 /// Everything that runs share on this machine.
@@ -80,6 +111,9 @@ pub enum OpenError {
     /// The operator's settings cannot be read.
     #[error(transparent)]
     Settings(#[from] SettingsError),
+    /// The store cannot be located, or its password cannot be had.
+    #[error(transparent)]
+    StorePlace(#[from] StorePlaceError),
 }
 
 impl Installation {
@@ -91,7 +125,7 @@ impl Installation {
         let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
         let operator = OperatorSettings::read(&home.settings())?;
         let own_digest = Some(home.own_digest());
-        let store = BlockingStore::open(&StoreLocation::file(home.store()))?;
+        let store = BlockingStore::open(&settings.store_location(&home, &operator)?)?;
         Ok(Self {
             event_writer: Arc::new(EventWriter::new(store.clone())),
             store,

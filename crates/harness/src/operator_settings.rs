@@ -16,6 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::file_reading::read_regular;
+use crate::store_place::StoreSettings;
 
 /// The largest file of settings that is read.
 const MAX_BYTES: u64 = 64 << 10;
@@ -42,6 +43,8 @@ pub struct OperatorSettings {
     pub registries: BTreeMap<Registry, RegistrySettings>,
     /// Tools of the operator's own, which the `tools` of an environment can name.
     pub tools: BTreeMap<String, ToolSettings>,
+    /// The store and the source of its password, where it is not the file in herma's home.
+    pub store: StoreSettings,
     /// The approver whose signature the list of hosts for all runs must carry, where it must carry one.
     pub egress_signed_by: Option<ApproverName>,
 }
@@ -58,6 +61,7 @@ impl Default for OperatorSettings {
             outcome_within: Span(7 * 24 * HOUR),
             registries: BTreeMap::new(),
             tools: BTreeMap::new(),
+            store: StoreSettings::default(),
             egress_signed_by: None,
         }
     }

@@ -150,6 +150,15 @@ fn close_planned(
     Ok(report)
 }
 
+/// Puts a closed run into the store, from its bundle. The caller has verified the bundle.
+pub fn record_bundle(installation: &Installation, run_id: RunId) -> Result<Report, OrderError> {
+    let dirs = installation.home.run(run_id);
+    let (report, events) = finished(&dirs)?;
+    run_router::index(&installation.store, &dirs.bundle(), &report)?;
+    installation.store.call(|store| store.finish_run(&report, &events))?;
+    Ok(report)
+}
+
 fn finished(dirs: &RunDirs) -> Result<(Report, Vec<herma_core::Event>), OrderError> {
     let read = |name| read_regular(&dirs.bundle().join(name), MAX_RECORD_BYTES).map_err(OrderError::home);
     let report = report::parse(&read(layout::REPORT)?).map_err(OrderError::internal)?;

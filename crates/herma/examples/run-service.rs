@@ -40,6 +40,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         secrets: SecretSource::default(),
         docker_host: None,
         client_variables: BTreeMap::new(),
+        store: herma_harness::StoreVariables::default(),
     };
     let installation = Arc::new(Installation::open(settings, Arc::new(SystemClock))?);
     recover(&installation)?;

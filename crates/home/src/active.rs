@@ -79,6 +79,16 @@ impl Home {
         Ok(orphans)
     }
 
+    /// The runs that are marked as active, by whatever process.
+    pub fn active_runs(&self) -> io::Result<Vec<RunId>> {
+        let mut runs = Vec::new();
+        for entry in fs::read_dir(self.active())? {
+            runs.extend(entry?.file_name().to_str().and_then(|name| name.parse::<RunId>().ok()));
+        }
+        runs.sort_unstable();
+        Ok(runs)
+    }
+
     fn active(&self) -> PathBuf {
         self.root().join("active")
     }

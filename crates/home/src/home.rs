@@ -124,6 +124,16 @@ impl Home {
         RunDirs::at(self.root.join("runs").join(id.to_string()))
     }
 
+    /// The runs that have a directory, oldest first.
+    pub fn run_ids(&self) -> io::Result<Vec<RunId>> {
+        let mut runs = Vec::new();
+        for entry in fs::read_dir(self.root.join("runs"))? {
+            runs.extend(entry?.file_name().to_str().and_then(|name| name.parse::<RunId>().ok()));
+        }
+        runs.sort_unstable();
+        Ok(runs)
+    }
+
     /// Frees the reserved space, so that a run can still close itself on a full disk.
     pub fn release_reserve(&self) {
         let _ = fs::remove_file(self.root.join("reserve"));

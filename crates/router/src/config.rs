@@ -30,6 +30,7 @@ pub use budgets::BudgetsConfig;
 pub use clients::ClientConfig;
 pub use limits::RequestLimits;
 pub use models::ModelConfig;
+pub use private_file::read_secret;
 pub use problem::{BadConfig, Problem};
 pub use reload::CannotReload;
 pub use secrets::{Lookup, Secrets};

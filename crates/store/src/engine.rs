@@ -8,9 +8,14 @@ use herma_core::contract::ContractId;
 use herma_core::event::Event;
 use herma_core::report::Report;
 use herma_core::signed::Signed;
-use herma_core::store::{EventRow, RunQuery, RunSummary, StoreError, UsageBy, UsageRow};
+use herma_core::store::{
+    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, UsageBy, UsageRow,
+};
 use herma_core::usage::UsageByModel;
 use herma_core::{RunId, Timestamp};
+
+use crate::copy::CopyReceiver;
+use crate::tables::{Table, TableRow};
 
 /// A future that any task can wait for.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -78,4 +83,28 @@ pub trait Engine: Leases {
 
     /// The usage of all runs, summed by this key.
     fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>>;
+
+    /// The database that holds the store.
+    fn describe(&self) -> StoreFuture<'_, StoreDescription>;
+
+    /// The numbers of its rows.
+    fn counts(&self) -> StoreFuture<'_, StoreCounts>;
+
+    /// The artifacts of a run, by path.
+    fn artifacts(&self, run: RunId) -> StoreFuture<'_, Vec<ArtifactRow>>;
+
+    /// Forgets all runs with their events, artifacts and usage, and moves every approval that is not final to `expired`.
+    /// Returns how many those were. Consumed approvals and budget leases stay.
+    fn clear_index(&self) -> StoreFuture<'_, u64>;
+
+    /// The rows of a table after the one with this key, in the order of their keys, at most `limit`.
+    fn read_table<'a>(
+        &'a self,
+        table: Table,
+        after: Option<&'a TableRow>,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<TableRow>>;
+
+    /// Inserts all rows of a copy in one transaction. Without its end nothing is inserted.
+    fn import(&self, rows: CopyReceiver) -> StoreFuture<'_, ()>;
 }

@@ -8,6 +8,7 @@ use herma_core::store::StoreError;
 
 use crate::engine::Engine;
 use crate::location::StoreLocation;
+use crate::postgres::PostgresEngine;
 use crate::sqlite::SqliteEngine;
 
 /// A store that is open. Clones are cheap and share it; its operations are the methods of [`Engine`].
@@ -21,6 +22,7 @@ impl Store {
     pub async fn open(location: &StoreLocation) -> Result<Self, StoreError> {
         match location {
             StoreLocation::Sqlite(file) => Ok(Self::over(SqliteEngine::open(file).await?)),
+            StoreLocation::Postgres(location) => Ok(Self::over(PostgresEngine::open(location).await?)),
         }
     }
 

@@ -1,5 +1,6 @@
 //! The engine on one SQLite file. SQL that only SQLite understands stays in the modules below this one.
 
+mod admin;
 mod approvals;
 mod connection;
 mod error;
@@ -17,14 +18,18 @@ use herma_core::contract::ContractId;
 use herma_core::event::Event;
 use herma_core::report::Report;
 use herma_core::signed::Signed;
-use herma_core::store::{EventRow, RunQuery, RunSummary, StoreError, UsageBy, UsageRow};
+use herma_core::store::{
+    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, UsageBy, UsageRow,
+};
 use herma_core::usage::UsageByModel;
 use herma_core::{RunId, Timestamp};
 use sqlx::migrate::Migrator;
 use sqlx::sqlite::SqliteConnection;
 use tokio::sync::{Mutex, MutexGuard, OnceCell};
 
+use crate::copy::CopyReceiver;
 use crate::engine::{Engine, StoreFuture};
+use crate::tables::{Table, TableRow};
 use connection::{Durability, connect};
 
 /// The store on one SQLite file, in write-ahead log mode.
@@ -148,6 +153,35 @@ impl Engine for SqliteEngine {
 
     fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
         Box::pin(usage::sum(self, by))
+    }
+
+    fn describe(&self) -> StoreFuture<'_, StoreDescription> {
+        Box::pin(admin::describe(self))
+    }
+
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
+        Box::pin(admin::counts(self))
+    }
+
+    fn artifacts(&self, run: RunId) -> StoreFuture<'_, Vec<ArtifactRow>> {
+        Box::pin(admin::artifacts(self, run))
+    }
+
+    fn clear_index(&self) -> StoreFuture<'_, u64> {
+        Box::pin(admin::clear_index(self))
+    }
+
+    fn read_table<'a>(
+        &'a self,
+        table: Table,
+        after: Option<&'a TableRow>,
+        limit: u32,
+    ) -> StoreFuture<'a, Vec<TableRow>> {
+        Box::pin(admin::read_table(self, table, after, limit))
+    }
+
+    fn import(&self, rows: CopyReceiver) -> StoreFuture<'_, ()> {
+        Box::pin(admin::import(self, rows))
     }
 }
 

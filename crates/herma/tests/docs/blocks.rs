@@ -45,7 +45,7 @@ fn check(block: &Block) -> Result<(), String> {
         "yaml" if block.text.starts_with("tools:") => {
             herma_environments::definition::parse(block.text.as_bytes(), &[]).map(drop).map_err(|e| shown(&e))
         }
-        "yaml" if ["acp:", "registries:"].iter().any(|key| block.text.starts_with(key)) => {
+        "yaml" if ["acp:", "registries:", "store:"].iter().any(|key| block.text.starts_with(key)) => {
             OperatorSettings::parse(&block.text).map(drop).map_err(|e| e.to_string())
         }
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),

@@ -31,6 +31,7 @@ fn installation(herma: &Herma) -> Installation {
         secrets: herma_harness::SecretSource::default(),
         docker_host: None,
         client_variables: std::collections::BTreeMap::new(),
+        store: herma_harness::StoreVariables::default(),
     };
     Installation::open(settings, Arc::new(SystemClock)).unwrap()
 }

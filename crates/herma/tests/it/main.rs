@@ -60,10 +60,13 @@ mod output;
 mod paths;
 mod permissions;
 mod policy;
+#[path = "../../../store/tests/it/postgres_server.rs"]
+mod postgres_server;
 mod race;
 mod recursion;
 mod router;
 mod service;
+mod store;
 mod store_events;
 mod submodules;
 mod tamper;

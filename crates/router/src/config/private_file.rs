@@ -35,7 +35,7 @@ pub(super) fn too_large(most: u64) -> Problem {
 }
 
 /// The content of a secret's file. Links are followed, because secrets are often mounted by one; the target is checked.
-pub(super) fn read_secret(path: &Path) -> Result<String, &'static str> {
+pub fn read_secret(path: &Path) -> Result<String, &'static str> {
     let file = open(path).map_err(|error| in_words(&error))?;
     let metadata = file.metadata().map_err(|error| in_words(&error))?;
     if metadata.mode() & 0o077 != 0 {
@@ -43,7 +43,7 @@ pub(super) fn read_secret(path: &Path) -> Result<String, &'static str> {
     }
     let me = rustix::process::geteuid().as_raw();
     if metadata.uid() != me && metadata.uid() != 0 {
-        return Err("belongs to another user: it must belong to the user that runs the router");
+        return Err("belongs to another user: it must belong to the user that runs herma");
     }
     let bytes = read_up_to(file, MOST_SECRET_BYTES).map_err(|error| in_words(&error))?;
     String::from_utf8(bytes.ok_or("is larger than any key")?).map_err(|_| "does not hold a text")

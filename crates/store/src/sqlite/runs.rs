@@ -10,6 +10,7 @@ use super::connection::begin as begin_transaction;
 use super::error::{failed, unwritable};
 use super::rows::{RUN_COLUMNS, number, summary, text};
 use super::{SqliteEngine, events};
+use crate::summary_of::summary_of;
 
 /// How many rows one statement writes: each statement is a message to the connection's thread and back.
 pub(super) const ROWS_PER_STATEMENT: usize = 256;
@@ -106,19 +107,4 @@ async fn insert_artifacts(connection: &mut SqliteConnection, report: &Report) ->
             .map_err(failed("record the artifacts"))?;
     }
     Ok(())
-}
-
-fn summary_of(report: &Report) -> RunSummary {
-    RunSummary {
-        run_id: report.run_id,
-        contract_id: report.contract_id.clone(),
-        contract_digest: report.contract_digest,
-        engine: report.engine.clone(),
-        destination: report.destination,
-        stage: report.stage,
-        started_at: report.run_started_at,
-        finished_at: Some(report.run_finished_at),
-        status: Some(report.status),
-        blockers: report.blockers.iter().map(|b| b.blocker).collect(),
-    }
 }

@@ -8,18 +8,24 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use herma_store::{BlockingStore, Store};
 use tempfile::TempDir;
 
+use crate::postgres_server;
+
 /// An empty store of its own on one engine.
 pub(crate) struct Backend {
     pub(crate) url: String,
-    _dir: TempDir,
+    _dir: Option<TempDir>,
 }
 
 /// The engines.
-const ENGINES: [fn() -> Backend; 1] = [sqlite];
+pub(crate) const ENGINES: [fn() -> Backend; 2] = [sqlite, postgres];
 
 fn sqlite() -> Backend {
     let dir = TempDir::new().unwrap();
-    Backend { url: format!("sqlite:{}", dir.path().join("store.db").display()), _dir: dir }
+    Backend { url: format!("sqlite:{}", dir.path().join("store.db").display()), _dir: Some(dir) }
+}
+
+pub(crate) fn postgres() -> Backend {
+    Backend { url: postgres_server::shared().database(), _dir: None }
 }
 
 /// Runs a test on every engine. The test gets a function that makes an empty store.

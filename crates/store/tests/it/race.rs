@@ -39,6 +39,34 @@ fn race(backend: &Backend) {
     assert!(!tally.won.contains(&0) && tally.kills > 0, "it was no race: {tally:?}, seed {seed}");
 }
 
+#[test]
+fn of_a_thousand_attempts_by_eight_processes_exactly_one_consumes() {
+    const PROCESSES: u32 = 8;
+    const ATTEMPTS: u32 = 1_000 / PROCESSES;
+    on_every_engine(|new| {
+        let backend = new();
+        let store = backend.open_blocking();
+        let request = request(1);
+        let ruling = ruling(&request, Answer::Granted);
+        store.call(|store| store.request_approval(&request, None)).unwrap();
+        assert_eq!(store.call(|store| store.rule_on_approval(&ruling, at(10))).unwrap(), Moved::Done);
+        let mut racers: Vec<_> = (0..PROCESSES).map(|_| Racer::start(&backend)).collect();
+        for attempt in 0..ATTEMPTS {
+            for (racer, n) in racers.iter_mut().zip(0..) {
+                racer.consume(request.id, run(1 + n * ATTEMPTS + attempt), 0);
+            }
+        }
+        let answers: Vec<_> = racers
+            .iter_mut()
+            .flat_map(|racer| (0..ATTEMPTS).map(|_| racer.answer().unwrap()).collect::<Vec<_>>())
+            .collect();
+        let done = answers.iter().filter(|answer| *answer == "Done").count();
+        let stood = answers.iter().filter(|answer| *answer == "Stood(Consumed)").count();
+        assert_eq!((done, stood), (1, 999), "{}", backend.url);
+        assert_eq!(store.call(|store| store.granted_approvals()).unwrap(), []);
+    });
+}
+
 /// Counts of the results.
 #[derive(Debug, Default)]
 struct Tally {

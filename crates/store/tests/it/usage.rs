@@ -11,7 +11,7 @@ use crate::backend::on_every_store;
 use crate::sample::{report, run};
 
 /// One answered call of a model with so many tokens, at two micro-dollars each.
-fn call(day: u32, model: &str, tokens: u64) -> ModelCall {
+pub(crate) fn call(day: u32, model: &str, tokens: u64) -> ModelCall {
     let mut call: ModelCall = serde_json::from_str(include_str!("model_call.json")).unwrap();
     call.charged = Amount { micro_usd: 2 * tokens, requests: 1, tokens };
     call.attempts[0].charged = call.charged;
@@ -21,7 +21,7 @@ fn call(day: u32, model: &str, tokens: u64) -> ModelCall {
     call
 }
 
-fn used(calls: &[ModelCall]) -> UsageByModel {
+pub(crate) fn used(calls: &[ModelCall]) -> UsageByModel {
     let mut used = UsageByModel::default();
     for call in calls {
         used.add(call);

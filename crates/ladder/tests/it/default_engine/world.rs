@@ -340,6 +340,7 @@ pub(super) fn open(temp: &TempDir) -> Option<Installation> {
         secrets: herma_harness::SecretSource::default(),
         docker_host: None,
         client_variables: std::collections::BTreeMap::new(),
+        store: herma_harness::StoreVariables::default(),
     };
     Installation::open(settings, Arc::new(SystemClock)).ok()
 }
