@@ -6,6 +6,7 @@ mod parse;
 mod reference;
 mod template;
 
+pub(crate) use fields::number_or_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

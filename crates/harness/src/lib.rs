@@ -46,6 +46,7 @@ mod proof_run;
 mod pump;
 mod recover;
 mod report;
+mod repository_defaults;
 mod results;
 mod resume;
 mod run_router;
@@ -86,6 +87,7 @@ pub use policy_files::{POLICY_DIR, PolicyError, read_policies, read_policy, read
 pub use progress::{Progress, Unwatched};
 pub use proof_run::run_proof;
 pub use recover::{Recovered, recover, settle_used};
+pub use repository_defaults::DefaultsError;
 pub use resume::{ResumeError, resume};
 pub use run_router::{ROUTER_FILE, router_config};
 pub use run_service::{RunHandle, RunService};

@@ -209,7 +209,7 @@ impl Limits {
 }
 
 /// People write `tokens: 5000` and `usd: 2.50` without quotes, which YAML reads as numbers.
-fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr,
