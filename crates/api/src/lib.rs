@@ -1,6 +1,7 @@
 //! The use cases of herma without a terminal, and the types that they take and return. The CLI parses arguments, prints
 //! these types and prompts; a server would send them.
 
+mod ad_hoc;
 mod admissions;
 mod approval_sheet;
 mod approvals;
@@ -18,6 +19,7 @@ mod machine_checks;
 mod models;
 mod outcomes;
 pub mod output;
+mod patch_stat;
 mod policies;
 mod reports;
 mod router_probe;
@@ -26,6 +28,7 @@ mod run_lookup;
 mod run_tree;
 mod transcript;
 
+pub use ad_hoc::{AdHoc, AdHocError, AdHocTask, DEFAULTS_FILE, ad_hoc};
 pub use admissions::{AdmissionRef, admission_output, admission_rows};
 pub use approval_sheet::{ApprovalSheet, SheetError};
 pub use approvals::{ApprovalLookupError, approval_rows, find_approval, open_request};
@@ -41,6 +44,7 @@ pub use environments::{LayersError, environment_layer, environments, prune_envir
 pub use machine_checks::{check_engine, check_installation, check_toolchains, trust_chain_help};
 pub use models::model_rows;
 pub use outcomes::{OutcomeSubject, SubjectError, given_word, outcome_row};
+pub use patch_stat::{FileStat, patch_stat};
 pub use policies::{PolicyQuestion, QuestionError, decide_case, decision_item, rule_item};
 pub use reports::{ReportError, read_report};
 pub use router_probe::{RouterProbeError, probe_model};

@@ -5,6 +5,7 @@ mod approvals;
 mod approver;
 mod compare;
 mod destination;
+mod do_task;
 mod egress;
 mod engines;
 mod env;
@@ -29,6 +30,7 @@ pub use self::admit::{Admissions, Admit, AdmitEngine, AdmitModel, AdmitSign, Adm
 pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval, ShowApproval};
 pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
+pub use self::do_task::Do;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
@@ -76,6 +78,8 @@ pub enum Command {
     Init(Init),
     /// Run a contract
     Run(Run),
+    /// Have an agent change a repository: a contract from flags and defaults
+    Do(Do),
     /// Continue an earlier run with the agent's session
     Resume(Resume),
     /// List runs, newest first

@@ -11,6 +11,7 @@ mod contract;
 mod demo;
 mod destinations;
 mod diff;
+mod do_task;
 mod doctor;
 mod dry_run;
 mod egress;
@@ -60,6 +61,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Demo(args) => demo::demo(args, environment, screen),
         Command::Init(args) => init::init(args, screen),
         Command::Run(args) => run::run(args, environment, screen),
+        Command::Do(args) => do_task::do_task(args, environment, screen),
         Command::Resume(args) => resume::resume(args, environment, screen),
         Command::Runs(args) => runs::runs(args, environment, screen),
         Command::Show(args) => show::show(args, environment, screen),

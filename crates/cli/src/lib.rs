@@ -3,6 +3,7 @@
 pub mod args;
 mod commands;
 mod confirm;
+mod diff_view;
 pub mod environment;
 mod failure;
 mod interrupt;

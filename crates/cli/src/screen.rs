@@ -35,6 +35,7 @@ pub(crate) enum Tone {
     Warn,
     Dim,
     Bold,
+    Note,
 }
 
 impl Screen {
@@ -59,6 +60,11 @@ impl Screen {
     #[cfg(test)]
     pub(crate) fn with_columns(self, columns: Option<usize>) -> Self {
         Self { columns, ..self }
+    }
+
+    /// Whether standard output is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        self.columns.is_some()
     }
 
     /// Whether the output is for a program.
@@ -159,6 +165,7 @@ impl Screen {
             Tone::Warn => "33",
             Tone::Dim => "2",
             Tone::Bold => "1",
+            Tone::Note => "36",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }

@@ -152,10 +152,9 @@ blockers! {
         "The run took longer than the total limit."
         "Raise limits.total, or make the task smaller.";
     DirtyStartingTree "dirty_starting_tree" Blocked
-        "The target has uncommitted or untracked files, so its state could not be proven afterwards."
-        "Commit, stash or ignore what `git status` lists in the target. herma reads no global configuration of git: ignore rules \
-         belong into .gitignore or .git/info/exclude, and filters (`git lfs install --local`) and settings as core.autocrlf into \
-         the repository's own configuration.";
+        "Tracked files of the target have uncommitted changes, which a run from the base commit would leave out."
+        "Commit or stash the changes. If your own `git status` lists none: herma reads no global configuration of git, so settings \
+         such as core.autocrlf and filters (`git lfs install --local`) belong into the repository's own.";
     ProviderUnavailable "provider_unavailable" Blocked
         "The model's provider is not configured or does not answer."
         "Remove `model` from the contract for an engine that needs none, or configure the provider.";

@@ -160,7 +160,7 @@ impl RunResults {
             source_before.zip(source_after).into_iter().chain(made_before.zip(made_after)).collect();
         let differences: Vec<_> = seen.iter().flat_map(|(before, after)| before.differences(after)).collect();
         (!seen.is_empty()).then(|| SourceFacts {
-            clean_end: seen.iter().all(|(_, after)| after.clean),
+            clean_end: seen.iter().all(|(before, after)| after.clean_since(before)),
             mutated: !differences.is_empty(),
             what: differences.join(", "),
         })

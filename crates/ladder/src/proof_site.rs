@@ -79,7 +79,7 @@ impl<'a> ProofSite<'a> {
             site.admit(&format!("{ADMITTED_AS}{name}"), world, people)?;
         }
         match world {
-            World::DirtyBefore => fs::write(site.repository().join("left-over"), "not committed\n"),
+            World::DirtyBefore => fs::write(site.repository().join("README.md"), "not committed\n"),
             World::Unowned => give_away(&site.repository()),
             _ => Ok(()),
         }

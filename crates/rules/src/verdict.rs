@@ -62,7 +62,7 @@ pub struct RunFacts<'a> {
 /// The observation of the target after the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFacts {
-    /// Whether it has no uncommitted or untracked files.
+    /// Whether it is as clean at the end as at the start.
     pub clean_end: bool,
     /// Whether HEAD, refs, index or work tree differ from before.
     pub mutated: bool,

@@ -41,6 +41,12 @@ checked_text!(
 );
 
 impl RepoRef {
+    /// The contract's own directory.
+    #[must_use]
+    pub fn here() -> Self {
+        Self(".".to_owned())
+    }
+
     /// Whether it is a path; else it is the name of a target admission.
     #[must_use]
     pub fn is_path(&self) -> bool {

@@ -39,6 +39,22 @@ pub struct Narrowing {
     pub limits: PartialLimits,
 }
 
+impl Narrowing {
+    /// The values for which there is no flag.
+    fn not_replaced_by(&self, flags: &WorkDefaults) -> Self {
+        let values = self.clone();
+        Self {
+            allowed_paths: values.allowed_paths.filter(|_| flags.allowed_paths.is_none()),
+            verify: if flags.verify.is_none() { values.verify } else { Vec::new() },
+            environment: values.environment.filter(|_| flags.environment.is_none()),
+            engine: values.engine.filter(|_| flags.engine.is_none()),
+            model: values.model.filter(|_| flags.model.is_none()),
+            limits: values.limits.without(&flags.limits),
+            ..values
+        }
+    }
+}
+
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Positions {
@@ -98,54 +114,51 @@ impl PlacedNarrowing {
         Ok(Self { values, positions })
     }
 
-    /// The person's defaults, narrowed. `lower` is what holds where the person says nothing: the settings and what was detected.
-    /// `within` decides whether every path of the second pattern is one of the first.
+    /// The flags over the person's defaults, narrowed by this file. `own` are the person's defaults for the repository, `lower` is
+    /// what holds where they say nothing. A value of this file that a flag replaces is not looked at. `within` decides whether
+    /// every path of the second pattern is one of the first.
     pub fn apply(
         &self,
+        flags: WorkDefaults,
         own: WorkDefaults,
         lower: WorkDefaults,
         within: impl Fn(&Pattern, &Pattern) -> bool,
     ) -> Result<WorkDefaults, BadYaml> {
-        let Narrowing { allowed_paths, verify, environment, engine, model, limits, .. } = self.values.clone();
+        let values = self.values.not_replaced_by(&flags);
         let without = own.clone().over(lower.clone());
-        for (at, path) in allowed_paths.iter().flatten().enumerate() {
-            if !without.allowed_paths.iter().flatten().any(|outer| within(outer, path)) {
+        let known: Vec<&Pattern> = without.allowed_paths.iter().flatten().collect();
+        for (at, path) in values.allowed_paths.iter().flatten().enumerate() {
+            if !known.iter().any(|outer| within(outer, path)) {
                 let place = self.positions.allowed_paths.get(at);
-                let known = without.allowed_paths.iter().flatten().map(Pattern::as_str).collect::<Vec<_>>();
-                return Err(widens(
-                    place,
-                    &format!("`{path}` is not within the allowed paths: {}", listed(&known)),
-                ));
+                return Err(widens(place, &format!("`{path}` is not within the allowed paths: {}", listed(&known))));
             }
         }
-        if let Some((name, value, most)) = limits.first_above(&without.limits.clone().complete()) {
+        if let Some((name, value, most)) = values.limits.first_above(&without.limits.clone().complete()) {
             let place = self.positions.limits.named(name);
             return Err(widens(place, &format!("`limits.{name}` is {value}, and the limit is {most}")));
         }
-        for (at, registry) in environment.iter().flat_map(|found| &found.registries).enumerate() {
+        for (at, registry) in values.environment.iter().flat_map(|found| &found.registries).enumerate() {
             if !without.environment.iter().any(|known| known.registries.contains(registry)) {
                 let place = self.positions.environment.registries.get(at);
                 return Err(widens(place, &format!("the registry `{registry}` adds hosts")));
             }
         }
-        let narrowed = WorkDefaults {
-            environment: own.environment.clone().or(environment),
-            engine: own.engine.clone().or(engine),
-            model: own.model.clone().or(model),
-            limits: limits.over(own.limits.clone()),
+        let chosen = WorkDefaults {
+            environment: own.environment.clone().or(values.environment),
+            engine: own.engine.clone().or(values.engine),
+            model: own.model.clone().or(values.model),
+            limits: values.limits.over(own.limits.clone()),
             ..own
         };
-        let mut result = narrowed.over(lower);
-        if let Some(paths) = allowed_paths {
-            result.allowed_paths = Some(paths);
-        }
-        let commands = result.verify.get_or_insert_default();
-        for command in verify {
+        let mut narrowed = chosen.over(lower);
+        narrowed.allowed_paths = values.allowed_paths.or(narrowed.allowed_paths);
+        let commands = narrowed.verify.get_or_insert_default();
+        for command in values.verify {
             if !commands.contains(&command) {
                 commands.push(command);
             }
         }
-        Ok(result)
+        Ok(flags.over(narrowed))
     }
 
     /// The error for an engine that may not be chosen here.
@@ -174,7 +187,7 @@ impl LimitPositions {
     }
 }
 
-fn listed(names: &[&str]) -> String {
+fn listed(names: &[&Pattern]) -> String {
     match names {
         [] => "there are none".to_owned(),
         names => names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),

@@ -55,6 +55,19 @@ impl PartialLimits {
         }
     }
 
+    /// These without those that `upper` has.
+    #[must_use]
+    pub(super) fn without(self, upper: &Self) -> Self {
+        Self {
+            total: self.total.filter(|_| upper.total.is_none()),
+            startup: self.startup.filter(|_| upper.startup.is_none()),
+            idle: self.idle.filter(|_| upper.idle.is_none()),
+            memory: self.memory.filter(|_| upper.memory.is_none()),
+            tokens: self.tokens.filter(|_| upper.tokens.is_none()),
+            usd: self.usd.filter(|_| upper.usd.is_none()),
+        }
+    }
+
     /// All limits of a contract: these, and a contract's defaults where these have none.
     #[must_use]
     pub fn complete(self) -> Limits {

@@ -33,7 +33,7 @@ fn apply(text: &str) -> Result<WorkDefaults, String> {
     let mut result = Err(String::new());
     rules(|rules| {
         result = PlacedNarrowing::parse(text.as_bytes(), rules)
-            .and_then(|file| file.apply(own(), detected(), |outer, inner| outer == inner))
+            .and_then(|file| file.apply(WorkDefaults::default(), own(), detected(), |outer, inner| outer == inner))
             .map_err(|bad| bad.to_string());
     });
     result
@@ -83,10 +83,10 @@ fn a_persons_choice_for_a_repository_wins_over_the_repositorys_own() {
         let file = PlacedNarrowing::parse(b"engine: codex\nmodel: a/b\n", rules).unwrap();
         let settings = WorkDefaults { engine: Some("pi".parse().unwrap()), ..WorkDefaults::default() };
         let same = |outer: &Pattern, inner: &Pattern| outer == inner;
-        let of_repository = file.apply(own(), settings.clone(), same).unwrap();
+        let of_repository = file.apply(WorkDefaults::default(), own(), settings.clone(), same).unwrap();
         assert_eq!(of_repository.engine.unwrap().as_str(), "codex");
         let chosen = WorkDefaults { engine: Some("claude".parse().unwrap()), ..own() };
-        let of_person = file.apply(chosen, settings, same).unwrap();
+        let of_person = file.apply(WorkDefaults::default(), chosen, settings, same).unwrap();
         assert_eq!(of_person.engine.unwrap().as_str(), "claude");
         assert_eq!(of_person.model.unwrap().to_string(), "a/b");
     });
@@ -101,5 +101,23 @@ fn kept_defaults_survive_writing_and_reading() {
         let bad = RepositoryDefaults::parse(b"repository: /r\ndefaults:\n  modle: a/b\n", rules).unwrap_err();
         assert_eq!((bad.line, bad.column), (Some(3), Some(3)));
         assert!(bad.to_string().contains("did you mean `model`?"), "{bad}");
+    });
+}
+
+#[test]
+fn a_flag_replaces_what_the_repository_says() {
+    rules(|rules| {
+        let text = b"allowed_paths: [docs/**]\nverify: [npm run lint]\nlimits: { usd: 9, tokens: 5k }\n";
+        let file = PlacedNarrowing::parse(text, rules).unwrap();
+        let flags = WorkDefaults {
+            allowed_paths: paths(&["lib/**"]),
+            verify: Some(vec!["true".to_owned()]),
+            limits: "usd=5.00".parse().unwrap(),
+            ..WorkDefaults::default()
+        };
+        let all = file.apply(flags.clone(), own(), detected(), |_, _| false).unwrap();
+        assert_eq!((all.allowed_paths, all.verify), (flags.allowed_paths, flags.verify));
+        let limits = (all.limits.usd.unwrap().to_string(), all.limits.tokens.unwrap().to_string());
+        assert_eq!(limits, ("5.00".to_owned(), "5k".to_owned()));
     });
 }

@@ -66,7 +66,7 @@ pub(super) fn clean(contract: &Contract, target: &FoundTarget) -> Judged {
     }
 }
 
-/// The unclean paths, for a person whose own `git status` may list less. Anybody can have named these files.
+/// The changed paths. Anybody can have named these files.
 fn dirty(repo: &str, listed: &StatusSummary) -> String {
     let redactor = Redactor::default();
     let show = |path: &RepoPath| shortened(&redactor.redact(&path.to_string()));
@@ -76,7 +76,7 @@ fn dirty(repo: &str, listed: &StatusSummary) -> String {
         more => format!(" and {more} more"),
     };
     format!(
-        "`git status` in `{repo}` lists uncommitted or untracked files, without the user's global configuration: {}{more}",
+        "tracked files of `{repo}` have uncommitted changes: {}{more}",
         shown.join(", ")
     )
 }

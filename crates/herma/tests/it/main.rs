@@ -21,6 +21,7 @@ mod compare;
 mod crash;
 mod crash_landing;
 mod destinations;
+mod do_task;
 mod docker;
 mod dry_run;
 mod egress;
