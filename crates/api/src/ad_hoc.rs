@@ -4,13 +4,13 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use herma_core::admission::AdmissionId;
-use herma_core::contract::{AdHocContract, RepoRef, ad_hoc_contract};
+use herma_core::Stage;
+use herma_core::admission::{AdmissionId, ModelRef};
+use herma_core::contract::{AdHocContract, ModelChoice, RepoRef, ad_hoc_contract};
 use herma_core::defaults::{MAX_BYTES, Narrowing, PlacedNarrowing, WorkDefaults};
 use herma_core::engine::{DestinationKind, EngineName};
 use herma_core::environment::{BadEnvironment, EnvironmentDefinition};
 use herma_core::report::Admission;
-use herma_core::Stage;
 use herma_environments::definition::{REPOSITORY_FILE, parse as parse_environment, with_rules};
 use herma_environments::detect::{Proposal, RepositoryFiles, detect};
 use herma_git::{GitError, SourceRepo};
@@ -46,7 +46,7 @@ pub struct AdHoc {
     pub engine: EngineName,
     /// The destination, if it is not the default.
     pub destination: Option<DestinationKind>,
-    /// What was detected and used, in sentences.
+    /// The detected facts that were used, in sentences.
     pub reasons: Vec<String>,
 }
 
@@ -173,7 +173,7 @@ pub fn ad_hoc(installation: &Installation, task: &AdHocTask<'_>) -> Result<AdHoc
         forbidden_actions,
         verify: &verify,
         environment: all.environment.as_ref(),
-        model: model.as_ref(),
+        model: model.as_ref().map(choice).as_ref(),
         limits: &all.limits.complete(),
     });
     let read = contract_of_text("the contract of this task", text, dir, installation.settings())?;
@@ -185,6 +185,11 @@ pub fn ad_hoc(installation: &Installation, task: &AdHocTask<'_>) -> Result<AdHoc
         reasons = proposal.reasons;
     }
     Ok(AdHoc { read, engine: name, destination, reasons })
+}
+
+fn choice(model: &ModelRef) -> ModelChoice {
+    let (provider, model) = (model.provider.to_string(), model.model.to_string());
+    ModelChoice { provider, model, fallback: Vec::new(), auxiliary: Vec::new() }
 }
 
 /// The top of the repository around a directory.
@@ -283,7 +288,7 @@ fn check_choices(
 }
 
 /// The admitted models, by name.
-fn admitted_models(installation: &Installation) -> Vec<String> {
+pub(crate) fn admitted_models(installation: &Installation) -> Vec<String> {
     let context = installation.admission_context();
     let listed = installation.admissions().list().unwrap_or_default();
     let models = listed.into_iter().filter_map(|listed| match listed.id {

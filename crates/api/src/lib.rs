@@ -24,9 +24,12 @@ mod policies;
 mod reports;
 mod router_probe;
 mod run_calls;
+mod run_filter;
 mod run_lookup;
+mod run_overview;
 mod run_tree;
 mod transcript;
+mod usage_so_far;
 
 pub use ad_hoc::{AdHoc, AdHocError, AdHocTask, DEFAULTS_FILE, ad_hoc};
 pub use admissions::{AdmissionRef, admission_output, admission_rows};
@@ -49,6 +52,9 @@ pub use policies::{PolicyQuestion, QuestionError, decide_case, decision_item, ru
 pub use reports::{ReportError, read_report};
 pub use router_probe::{RouterProbeError, probe_model};
 pub use run_calls::{RunCalls, run_calls};
-pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, run_rows};
+pub use run_filter::{FoundRuns, RunFilter, find_runs, target_name};
+pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, run_row};
+pub use run_overview::{ModelUse, PhaseTime, RunOverview, run_overview};
 pub use run_tree::run_tree;
 pub use transcript::{denial, read_transcript};
+pub use usage_so_far::UsageSoFar;

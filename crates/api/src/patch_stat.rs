@@ -87,7 +87,11 @@ mod tests {
         let stat = |path: &str, added, removed| FileStat { path: path.to_owned(), added, removed };
         assert_eq!(
             patch_stat(patch),
-            [stat("src/a b.rs", Some(1), Some(1)), stat("new", Some(1), Some(0)), stat("\\303\\244", None, None)]
+            [
+                stat("src/a b.rs", Some(1), Some(1)),
+                stat("new", Some(1), Some(0)),
+                stat("\\303\\244", None, None)
+            ]
         );
         assert_eq!(patch_stat(""), []);
     }

@@ -86,10 +86,10 @@ pub fn expected_run(run: &RunSummary) -> ExpectedRun {
     ExpectedRun { run_id: run.run_id, contract_digest: Some(run.contract_digest) }
 }
 
-/// Lists runs with their outcomes, newest first.
-pub fn run_rows(installation: &Installation, query: &RunQuery) -> Result<Vec<RunRow>, StoreError> {
-    let runs = installation.store.call(|store| store.runs(query))?.into_iter();
-    Ok(runs.map(|run| RunRow { outcome: outcome_of(installation, &run), run }).collect())
+/// A run with its outcome.
+#[must_use]
+pub fn run_row(installation: &Installation, run: RunSummary) -> RunRow {
+    RunRow { outcome: outcome_of(installation, &run), run }
 }
 
 /// The outcome of a run that landed. A bundle that cannot be read has none here: `herma verify` reports it.

@@ -18,7 +18,7 @@ use crate::engine::{DestinationKind, EngineName};
 use crate::environment::{BadEnvironment, DefinitionPositions, DefinitionRules, EnvironmentDefinition};
 use crate::yaml::{self, BadYaml, Page};
 
-/// What `herma do` uses if nothing more specific is given. It is no default for `herma run`.
+/// The values that `herma do` uses if nothing more specific is given. They are no defaults for `herma run`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DoSettings {

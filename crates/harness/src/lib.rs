@@ -89,7 +89,7 @@ pub use proof_run::run_proof;
 pub use recover::{Recovered, recover, settle_used};
 pub use repository_defaults::DefaultsError;
 pub use resume::{ResumeError, resume};
-pub use run_router::{ROUTER_FILE, router_config};
+pub use run_router::{ROUTER_FILE, engine_started, is_probe, router_config};
 pub use run_service::{RunHandle, RunService};
 pub use secret_source::SecretSource;
 pub use submission::Finished;

@@ -35,8 +35,8 @@ pub struct OperatorSettings {
     pub docker_image: Option<ImagePin>,
     /// The runtime that Docker uses, such as `runsc`, where none was chosen for the repository; Docker's default otherwise.
     pub docker_runtime: Option<String>,
-    /// What `herma do` uses if neither a flag nor the defaults of the repository say it: engine, model, destination and limits.
-    /// No other command reads it.
+    /// Engine, model, destination and limits of `herma do`, if neither a flag nor the defaults of the repository set them.
+    /// No other command reads this.
     #[serde(rename = "do")]
     pub do_: DoSettings,
     /// How long an approval can be granted and used after it was requested.

@@ -146,8 +146,8 @@ impl Engine for SqliteEngine {
         Box::pin(usage::record(self, report, used))
     }
 
-    fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
-        Box::pin(usage::sum(self, by))
+    fn usage<'a>(&'a self, by: UsageBy, runs: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>> {
+        Box::pin(usage::sum(self, by, runs))
     }
 }
 

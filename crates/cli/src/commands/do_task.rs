@@ -21,6 +21,9 @@ use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::{Screen, Tone, safe, safe_line};
 
+/// The columns of a terminal that has room for a command and what it does.
+const MIN_EXPLAINED: usize = 76;
+
 pub(crate) fn do_task(args: &args::Do, environment: &Environment, screen: &Screen) -> Ended {
     Policies::compile_ahead();
     let installation = Arc::new(open(environment, screen)?);
@@ -80,7 +83,7 @@ fn new_order(
 
 fn flags(args: &args::Do) -> WorkDefaults {
     // The last of two equal limits counts.
-    let limits = args.limit.iter().fold(PartialLimits::default(), |all, next| next.clone().over(all));
+    let limits = args.limit.iter().fold(PartialLimits::default(), |all, next| next.over(all));
     WorkDefaults {
         allowed_paths: (!args.allow.is_empty()).then(|| args.allow.clone()),
         verify: (!args.verify.is_empty()).then(|| args.verify.clone()),
@@ -107,7 +110,12 @@ fn show_result(finished: &Finished, installation: &Installation, screen: &Screen
     }
     screen.line("");
     for (command, what) in ways(report, installation) {
-        screen.line(format_args!("  {command:44} {}", screen.paint(Tone::Dim, what)));
+        // A narrow terminal has room for the commands alone.
+        if screen.columns().is_some_and(|columns| columns < MIN_EXPLAINED) {
+            screen.line(format_args!("  {command}"));
+        } else {
+            screen.line(format_args!("  {command:34} {}", screen.paint(Tone::Dim, what)));
+        }
     }
 }
 

@@ -2,10 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::fields::{Limits, RepoRef};
+use super::fields::{Limits, ModelChoice, RepoRef};
 use super::template::{environment, list, quoted};
 use super::{Action, Pattern};
-use crate::admission::ModelRef;
 use crate::environment::EnvironmentDefinition;
 
 /// The longest title.
@@ -31,7 +30,7 @@ pub struct AdHocContract<'a> {
     /// The environment.
     pub environment: Option<&'a EnvironmentDefinition>,
     /// The model.
-    pub model: Option<&'a ModelRef>,
+    pub model: Option<&'a ModelChoice>,
     /// The limits.
     pub limits: &'a Limits,
 }
@@ -53,14 +52,14 @@ pub fn ad_hoc_contract(parts: &AdHocContract<'_>) -> String {
         let _ = writeln!(text, "forbidden_paths: {}", list(&texts(parts.forbidden_paths)));
     }
     if !parts.forbidden_actions.is_empty() {
-        let actions: Vec<String> = 
+        let actions: Vec<String> =
             parts.forbidden_actions.iter().map(|action| action.as_str().to_owned()).collect();
         let _ = writeln!(text, "forbidden_actions: {}", list(&actions));
     }
     let _ = writeln!(text, "verify: {}", list(verify));
     text.push_str(&parts.environment.map(environment).unwrap_or_default());
-    if let Some(ModelRef { provider, model }) = parts.model {
-        let (provider, model) = (quoted(provider.as_str()), quoted(model.as_str()));
+    if let Some(ModelChoice { provider, model, .. }) = parts.model {
+        let (provider, model) = (quoted(provider), quoted(model));
         let _ = writeln!(text, "model: {{ provider: {provider}, model: {model} }}");
     }
     let Limits { total, startup, idle, memory, tokens, usd } = limits;
@@ -111,9 +110,12 @@ mod tests {
             ("supercalifragilisticexpialidocious-words", "do"),
             ("# no comment: [1, 2] {a} \"q\"", "do-no-comment-1-2-a-q"),
         ] {
-            let environment: EnvironmentDefinition =
-                serde_json::from_str(r#"{"tools":["node"],"fetch":["npm ci"],"registries":["npm"],"rebuild":true}"#)
-                    .unwrap();
+            let environment: EnvironmentDefinition = serde_json::from_str(
+                r#"{"tools":["node"],"fetch":["npm ci"],"registries":["npm"],"rebuild":true}"#,
+            )
+            .unwrap();
+            let [provider, model] = ["anthropic", "claude"].map(str::to_owned);
+            let model = ModelChoice { provider, model, fallback: Vec::new(), auxiliary: Vec::new() };
             let parts = AdHocContract {
                 task,
                 repo: &"./my repo".parse().unwrap(),
@@ -122,7 +124,7 @@ mod tests {
                 forbidden_actions: &[],
                 verify: &["npm test -- 'a b'".to_owned()],
                 environment: Some(&environment),
-                model: Some(&"anthropic/claude".parse().unwrap()),
+                model: Some(&model),
                 limits: &Limits { usd: Some("2.50".parse().unwrap()), ..Limits::default() },
             };
             let contract = Contract::parse(ad_hoc_contract(&parts).as_bytes()).unwrap();

@@ -130,10 +130,13 @@ impl PlacedNarrowing {
         for (at, path) in values.allowed_paths.iter().flatten().enumerate() {
             if !known.iter().any(|outer| within(outer, path)) {
                 let place = self.positions.allowed_paths.get(at);
-                return Err(widens(place, &format!("`{path}` is not within the allowed paths: {}", listed(&known))));
+                return Err(widens(
+                    place,
+                    &format!("`{path}` is not within the allowed paths: {}", listed(&known)),
+                ));
             }
         }
-        if let Some((name, value, most)) = values.limits.first_above(&without.limits.clone().complete()) {
+        if let Some((name, value, most)) = values.limits.first_above(&without.limits.complete()) {
             let place = self.positions.limits.named(name);
             return Err(widens(place, &format!("`limits.{name}` is {value}, and the limit is {most}")));
         }
@@ -147,7 +150,7 @@ impl PlacedNarrowing {
             environment: own.environment.clone().or(values.environment),
             engine: own.engine.clone().or(values.engine),
             model: own.model.clone().or(values.model),
-            limits: values.limits.over(own.limits.clone()),
+            limits: values.limits.over(own.limits),
             ..own
         };
         let mut narrowed = chosen.over(lower);

@@ -9,7 +9,7 @@ use crate::contract::{Limits, number_or_text};
 use crate::units::{Bytes, Span, Tokens, Usd};
 
 /// Limits of a run, each as in a contract and each optional.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct PartialLimits {
     /// From start to end of the engine, and again for verification.

@@ -33,7 +33,9 @@ fn apply(text: &str) -> Result<WorkDefaults, String> {
     let mut result = Err(String::new());
     rules(|rules| {
         result = PlacedNarrowing::parse(text.as_bytes(), rules)
-            .and_then(|file| file.apply(WorkDefaults::default(), own(), detected(), |outer, inner| outer == inner))
+            .and_then(|file| {
+                file.apply(WorkDefaults::default(), own(), detected(), |outer, inner| outer == inner)
+            })
             .map_err(|bad| bad.to_string());
     });
     result

@@ -75,10 +75,7 @@ fn dirty(repo: &str, listed: &StatusSummary) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "tracked files of `{repo}` have uncommitted changes: {}{more}",
-        shown.join(", ")
-    )
+    format!("tracked files of `{repo}` have uncommitted changes: {}{more}", shown.join(", "))
 }
 
 fn shortened(path: &str) -> String {

@@ -27,14 +27,15 @@ fn untracked_files_and_hermas_own_directory_do_not_make_a_target_dirty() {
     fs::write(own.join("contract.md"), "new\n").unwrap();
     fs::write(repository.dir.join("notes.swp"), "").unwrap();
     let before = repository.picture();
-    let run = herma.play(&fix_and(&["- shell: test ! -e notes.swp && grep -q one .herma/notes.md"]), &ON_REPOSITORY);
+    let run = herma
+        .play(&fix_and(&["- shell: test ! -e notes.swp && grep -q one .herma/notes.md"]), &ON_REPOSITORY);
     run.assert_pass();
     assert_eq!((run.report.target_clean_start, run.report.target_clean_end), (Some(true), Some(true)));
     assert_eq!(repository.picture(), before);
 
     fs::write(repository.dir.join("slugify.sh"), "changed\n").unwrap();
     let (detail, next_step) = blocked(&herma);
-    assert_eq!(detail, "tracked files of `../repo` have uncommitted changes: slugify.sh");
+    assert_eq!(detail, "gate target_clean: tracked files of `../repo` have uncommitted changes: slugify.sh");
     assert!(next_step.starts_with("Commit or stash the changes."), "{next_step}");
     repository.git(&["checkout", "-q", "slugify.sh"]);
     // A file that git is to track is no untracked one.

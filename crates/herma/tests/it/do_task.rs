@@ -19,11 +19,13 @@ fn repository(herma: &Herma) -> Repository {
 }
 
 /// The flags that the fixture needs.
-const FLAGS: [&str; 6] = ["--engine", "fake", "--allow", "slugify.sh", "--verify", "sh tests/slugify_test.sh"];
+const FLAGS: [&str; 6] =
+    ["--engine", "fake", "--allow", "slugify.sh", "--verify", "sh tests/slugify_test.sh"];
 
 fn do_it(herma: &Herma, more: &[&str]) -> Finished {
     let (repo, script) = (herma.at("repo"), herma.script(&fix_and(&[])));
-    let given = ["do", TASK, "--json", "--repo", repo.to_str().unwrap(), "--script", script.to_str().unwrap()];
+    let given =
+        ["do", TASK, "--json", "--repo", repo.to_str().unwrap(), "--script", script.to_str().unwrap()];
     herma.finished(&[&given[..], more].concat())
 }
 
@@ -139,7 +141,7 @@ fn a_repository_narrows_at_its_base_and_widens_nothing() {
     let repository = repository(&herma);
     let file = repository.dir.join(".herma/defaults.yaml");
     fs::write(&file, "allowed_paths: [\"**\"]\n").unwrap();
-    // What is not committed is not read.
+    // Only the committed file is read.
     do_it(&herma, &FLAGS).assert_pass();
     fs::remove_dir_all(herma.home().join("runs")).unwrap();
 
