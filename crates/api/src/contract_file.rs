@@ -144,6 +144,16 @@ pub fn read_contract(named: &str, settings: &Settings) -> Result<ReadContract, C
     parse(path, text, dir, settings)
 }
 
+/// Reads a contract that no file has. `named` stands for the file in messages.
+pub(crate) fn contract_of_text(
+    named: &str,
+    text: String,
+    dir: PathBuf,
+    settings: &Settings,
+) -> Result<ReadContract, ContractError> {
+    parse(Path::new(named), text, dir, settings)
+}
+
 /// A built-in fixture by name.
 pub fn find_fixture(name: &str) -> Result<&'static Fixture, ContractError> {
     herma_fixtures::find(name).ok_or_else(|| ContractError::UnknownFixture(name.to_owned()))

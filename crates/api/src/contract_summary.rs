@@ -1,13 +1,20 @@
 //! A contract's digest, and what would block a run of it.
 
-use herma_core::contract::{Risk, Target};
+use herma_core::contract::{ModelChoice, Risk, Target};
+use herma_core::report::Admission;
 use herma_core::{Contract, Stage};
+
+use herma_harness::{Installation, router_config};
 
 use crate::contract_file::ReadContract;
 use crate::output::ContractOutput;
 
-/// Summarizes a contract. `file` is its name in messages.
-pub fn contract_summary(read: &ReadContract, file: &str) -> Result<ContractOutput, serde_json::Error> {
+/// Summarizes a contract. `file` is its name in messages; with an installation it says what would block here.
+pub fn contract_summary(
+    read: &ReadContract,
+    file: &str,
+    installation: Option<&Installation>,
+) -> Result<ContractOutput, serde_json::Error> {
     let Contract { terms, .. } = &read.contract;
     Ok(ContractOutput {
         schema: "herma.contract-check/v1",
@@ -15,11 +22,11 @@ pub fn contract_summary(read: &ReadContract, file: &str) -> Result<ContractOutpu
         contract_digest: read.contract.digest()?,
         title: terms.title.clone(),
         stage: terms.stage.into(),
-        warnings: warnings(&read.contract, file),
+        warnings: warnings(&read.contract, file, installation),
     })
 }
 
-fn warnings(contract: &Contract, file: &str) -> Vec<String> {
+fn warnings(contract: &Contract, file: &str, installation: Option<&Installation>) -> Vec<String> {
     let terms = &contract.terms;
     let mut warnings = Vec::new();
     if terms.verify.is_empty() {
@@ -53,11 +60,36 @@ fn warnings(contract: &Contract, file: &str) -> Vec<String> {
     for need in &terms.needs {
         warnings.push(format!("engine_not_admitted: unless the engine has `{need}`; see `herma engines`"));
     }
-    if let Some(choice) = &terms.model {
-        let name = format!("{}/{}", choice.provider, choice.model);
-        warnings.push(format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"));
-        warnings
-            .push("provider_unavailable: unless its provider is configured; see `herma models`".to_owned());
+    match &terms.model {
+        Some(choice) => warnings.extend(model_warnings(choice, installation)),
+        None => warnings.push(
+            "provider_unavailable: with any engine that asks a model: the contract names none under `model`"
+                .to_owned(),
+        ),
+    }
+    warnings
+}
+
+/// The blockers that the model would lead to: known with an installation, and possible without.
+fn model_warnings(choice: &ModelChoice, installation: Option<&Installation>) -> Vec<String> {
+    let name = format!("{}/{}", choice.provider, choice.model);
+    let Some(installation) = installation else {
+        return vec![
+            format!("model_not_admitted: unless `{name}` is admitted; see `herma admissions`"),
+            "provider_unavailable: unless its provider is configured; see `herma models`".to_owned(),
+        ];
+    };
+    let mut warnings = Vec::new();
+    let found = installation.admissions().find_model(choice, &installation.admission_context());
+    if found.status != Admission::Admitted {
+        warnings.push(format!("model_not_admitted: {}; `herma admit model {name}`", found.detail));
+    }
+    let config = router_config(installation.home.root());
+    if !matches!(&config, Ok(Some(config)) if config.upstreams.contains_key(choice.provider.as_str())) {
+        let provider = &choice.provider;
+        warnings.push(format!(
+            "provider_unavailable: router.toml has no upstream `{provider}`; see `herma models`"
+        ));
     }
     warnings
 }

@@ -1,6 +1,7 @@
 //! The use cases of herma without a terminal, and the types that they take and return. The CLI parses arguments, prints
 //! these types and prompts; a server would send them.
 
+mod ad_hoc;
 mod admissions;
 mod approval_sheet;
 mod approvals;
@@ -21,15 +22,20 @@ mod machine_checks;
 mod models;
 mod outcomes;
 pub mod output;
+mod patch_stat;
 mod policies;
 mod reports;
 mod router_probe;
 mod run_calls;
+mod run_filter;
 mod run_lookup;
+mod run_overview;
 mod run_tree;
 mod store;
 mod transcript;
+mod usage_so_far;
 
+pub use ad_hoc::{AdHoc, AdHocError, AdHocTask, DEFAULTS_FILE, ad_hoc};
 pub use admissions::{AdmissionRef, admission_output, admission_rows};
 pub use approval_sheet::{ApprovalSheet, SheetError};
 pub use approvals::{ApprovalLookupError, approval_rows, find_approval, open_request};
@@ -48,13 +54,17 @@ pub use gc::{Age, BadAge, GcError, GcLimits, collect_garbage, plan_gc};
 pub use machine_checks::{check_engine, check_installation, check_toolchains, trust_chain_help};
 pub use models::model_rows;
 pub use outcomes::{OutcomeSubject, SubjectError, given_word, outcome_row};
+pub use patch_stat::{FileStat, patch_stat};
 pub use policies::{PolicyQuestion, QuestionError, decide_case, decision_item, rule_item};
 pub use reports::{ReportError, read_report};
 pub use router_probe::{RouterProbeError, probe_model};
 pub use run_calls::{RunCalls, run_calls};
-pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, has_bundle, run_rows};
+pub use run_filter::{FoundRuns, RunFilter, find_runs, target_name};
+pub use run_lookup::{RunLookupError, expected_run, find_finished_run, find_run, has_bundle, run_row};
+pub use run_overview::{ModelUse, PhaseTime, RunOverview, run_overview};
 pub use run_tree::run_tree;
 pub use store::{
     StoreCommandError, StoreTarget, check_store, migrate_store, rebuild_store, set_corrupt_store_aside,
 };
 pub use transcript::{denial, read_transcript};
+pub use usage_so_far::UsageSoFar;

@@ -13,6 +13,7 @@ use herma_harness::Installation;
 use herma_router::endpoint::path_of;
 use herma_trust::TrustError;
 
+use crate::ad_hoc::admitted_models;
 use crate::engines::engine_row;
 use crate::output::DoctorItem;
 
@@ -163,7 +164,7 @@ pub fn check_engine(installation: &Installation, engine: &dyn Engine) -> Vec<Doc
     items
 }
 
-/// Whether the router has an upstream with the API of the engine.
+/// Whether the router has an upstream with the API of the engine, and a model of it is admitted.
 fn model(installation: &Installation, endpoint: Endpoint) -> DoctorItem {
     let config = herma_harness::router_config(installation.home.root());
     let upstreams: Vec<String> = match &config {
@@ -174,21 +175,29 @@ fn model(installation: &Installation, endpoint: Endpoint) -> DoctorItem {
         }
         _ => Vec::new(),
     };
-    let ok = !upstreams.is_empty();
-    DoctorItem {
-        name: "model".to_owned(),
-        ok,
-        required: true,
-        detail: if ok {
-            format!("{} answers at {}", upstreams.join(", "), path_of(endpoint))
-        } else {
-            format!("no upstream answers at {}", path_of(endpoint))
-        },
-        next_step: (!ok).then(|| {
-            "write the upstream into router.toml in herma's home, then herma admit model PROVIDER/MODEL"
-                .to_owned()
-        }),
-    }
+    let admitted: Vec<String> = admitted_models(installation)
+        .into_iter()
+        .filter(|model| upstreams.iter().any(|upstream| model.split('/').next() == Some(upstream)))
+        .collect();
+    let (detail, next_step) = match (&upstreams[..], &admitted[..]) {
+        ([], _) => (
+            format!("no upstream answers at {}", path_of(endpoint)),
+            Some(
+                "write the upstream into router.toml in herma's home, then herma admit model PROVIDER/MODEL",
+            ),
+        ),
+        (upstreams, []) => (
+            format!(
+                "{} answers at {}, and no model of it is admitted",
+                upstreams.join(", "),
+                path_of(endpoint)
+            ),
+            Some("herma admit model PROVIDER/MODEL, then herma admit sign model PROVIDER/MODEL"),
+        ),
+        (_, admitted) => (format!("admitted: {}", admitted.join(", ")), None),
+    };
+    let next_step = next_step.map(str::to_owned);
+    DoctorItem { name: "model".to_owned(), ok: next_step.is_none(), required: true, detail, next_step }
 }
 
 /// Checks which toolchains of contracts are installed.

@@ -46,7 +46,7 @@ pub use self::environments::{
     EnvironmentBuiltOutput, EnvironmentLayerOutput, EnvironmentsOutput, EnvironmentsPrunedOutput, LayerRow,
 };
 pub use self::ladder::{LadderOutput, ProofsOutput};
-pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageOutput};
+pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageItem, UsageOutput, UsageShown};
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,

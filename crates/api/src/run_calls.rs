@@ -1,11 +1,14 @@
 //! The calls of an engine: tools, models, hosts and child runs, read from the events of its run.
 
+use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 
 use herma_core::{Event, EventType, Report};
 use herma_evidence::layout;
 use herma_files::open_regular;
+use herma_harness::{engine_started, is_probe};
+use herma_router::audit;
 use serde_json::Value;
 
 /// The maximum number of lines.
@@ -31,13 +34,14 @@ pub fn run_calls(bundle: &Path, report: &Report) -> RunCalls {
     // An agent whose hook asked about every tool call reports each of them a second time.
     let all_asked = report.tools.as_ref().is_some_and(|tools| tools.asked > 0 && tools.unasked == 0);
     let mut calls = RunCalls::default();
+    let probes = probe_calls(bundle, report);
     let Ok(file) = open_regular(&bundle.join(layout::EVENTS)) else { return calls };
     for line in BufReader::new(file).lines().map_while(Result::ok) {
         let Ok(event) = serde_json::from_str::<Event>(&line) else { continue };
         if all_asked && is_repeated(&event) {
             continue;
         }
-        let Some(line) = describe(&event) else { continue };
+        let Some(line) = describe(&event, &probes) else { continue };
         if calls.lines.len() < MAX_LINES {
             calls.lines.push(line);
         } else {
@@ -47,7 +51,22 @@ pub fn run_calls(bundle: &Path, report: &Report) -> RunCalls {
     calls
 }
 
-fn describe(event: &Event) -> Option<String> {
+/// The numbers of the model calls that herma made itself.
+fn probe_calls(bundle: &Path, report: &Report) -> HashSet<u64> {
+    let mut probes = HashSet::new();
+    let Ok(file) = open_regular(&bundle.join(layout::MODEL_CALLS)) else { return probes };
+    let started = engine_started(bundle);
+    let read = audit::read(BufReader::new(file), &report.run_id.to_string(), |call| {
+        if is_probe(call, started) {
+            probes.insert(call.seq);
+        }
+    });
+    // `herma verify` reports calls that cannot be read.
+    drop(read);
+    probes
+}
+
+fn describe(event: &Event, probes: &HashSet<u64>) -> Option<String> {
     let text = |key: &str| event.data.get(key).and_then(Value::as_str).unwrap_or_default();
     let number = |key: &str| event.data.get(key).and_then(Value::as_u64).unwrap_or_default();
     match event.kind {
@@ -66,8 +85,16 @@ fn describe(event: &Event) -> Option<String> {
             let (tokens, cost) = (charged("tokens")?, charged("micro_usd")?);
             let reason = text("reason");
             let reason = if reason.is_empty() { String::new() } else { format!("  {reason}") };
-            let cost = format!("${}.{:06}", cost / 1_000_000, cost % 1_000_000);
-            Some(format!("model   {}  {}  {tokens} tokens  {cost}{reason}", text("asked"), number("status")))
+            let cost = match (tokens, cost) {
+                (1.., 0) => "cost unknown".to_owned(),
+                _ => format!("${}.{:06}", cost / 1_000_000, cost % 1_000_000),
+            };
+            let by = if probes.contains(&number("seq")) { "  (herma's own probe)" } else { "" };
+            Some(format!(
+                "model   {}  {}  {tokens} tokens  {cost}{reason}{by}",
+                text("asked"),
+                number("status")
+            ))
         }
         EventType::ChildEnded => {
             let (child, status) = (text("child"), text("status"));

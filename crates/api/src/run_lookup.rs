@@ -101,15 +101,15 @@ pub fn expected_run(run: &RunSummary) -> ExpectedRun {
     ExpectedRun { run_id: run.run_id, contract_digest: Some(run.contract_digest) }
 }
 
-/// Lists runs with their outcomes, newest first.
-pub fn run_rows(installation: &Installation, query: &RunQuery) -> Result<Vec<RunRow>, StoreError> {
-    let runs = installation.store.call(|store| store.runs(query))?.into_iter();
-    let row = |run: RunSummary| RunRow {
+/// A run with its outcome.
+#[must_use]
+pub fn run_row(installation: &Installation, run: RunSummary) -> RunRow {
+    let removed = installation.home.removed_bundle(run.run_id);
+    RunRow {
         outcome: outcome_of(installation, &run),
-        bundle_removed_at: installation.home.removed_bundle(run.run_id).map(|removed| removed.removed_at),
+        bundle_removed_at: removed.map(|removed| removed.removed_at),
         run,
-    };
-    Ok(runs.map(row).collect())
+    }
 }
 
 /// The outcome of a run that landed. A bundle that cannot be read has none here: `herma verify` reports it.

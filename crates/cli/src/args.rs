@@ -6,6 +6,7 @@ mod approvals;
 mod approver;
 mod compare;
 mod destination;
+mod do_task;
 mod egress;
 mod engines;
 mod env;
@@ -14,6 +15,7 @@ mod outcome;
 mod policy;
 mod retention;
 mod router;
+mod runs;
 mod store;
 mod trust;
 mod usage;
@@ -22,7 +24,6 @@ use std::path::PathBuf;
 
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
-use herma_core::Status;
 use herma_core::admission::ModelRef;
 use herma_core::contract::{ContractId, FixtureName, RepoRef};
 use herma_core::egress::EgressMode;
@@ -34,6 +35,7 @@ pub use self::approvals::{Approvals, Deny, Grant, ListApprovals, RequestApproval
 pub use self::approver::{Approver, ApproverInit};
 pub use self::compare::Compare;
 pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
+pub use self::do_task::Do;
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
 pub use self::env::{Env, EnvBuild, EnvShell};
@@ -42,6 +44,7 @@ pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
 pub use self::retention::{Discard, Export, Gc};
 pub use self::router::{ApiArg, Router, RouterCommand};
+pub use self::runs::{Diff, Runs, Selection, Show, StatusArg};
 pub use self::store::{Store, StoreMigrate};
 pub use self::trust::Trust;
 pub use self::usage::{Usage, UsageByArg};
@@ -59,6 +62,9 @@ pub struct Cli {
     /// The format of log records
     #[arg(long, global = true, value_enum, value_name = "FORMAT")]
     pub log_format: Option<LogFormat>,
+    /// Never page long output
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// The command.
     #[command(subcommand)]
     pub command: Command,
@@ -82,6 +88,8 @@ pub enum Command {
     Init(Init),
     /// Run a contract
     Run(Run),
+    /// Have an agent change a repository: a contract from flags and defaults
+    Do(Do),
     /// Continue an earlier run with the agent's session
     Resume(Resume),
     /// Delete the kept workspace and session of a run; its evidence stays
@@ -90,12 +98,12 @@ pub enum Command {
     Gc(Gc),
     /// Write the bundles of runs into one archive
     Export(Export),
-    /// List runs, newest first
+    /// List your runs, newest first
     Runs(Runs),
-    /// Show a run's report
+    /// Show a run on one screen
     Show(Show),
     /// Show the patch of a run
-    Diff(OneRun),
+    Diff(Diff),
     /// Show the output of the engine and of the verification commands
     Logs(Logs),
     /// Follow runs of any process, event by event, until they are closed
@@ -285,60 +293,6 @@ impl From<DestinationArg> for DestinationKind {
             DestinationArg::Docker => Self::Docker,
         }
     }
-}
-
-/// Arguments of `herma runs`.
-#[derive(Debug, Args)]
-pub struct Runs {
-    /// Maximum number
-    #[arg(long, default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
-    pub limit: u32,
-    /// Only runs before this one: its id, a prefix of it, its last eight digits, or `last`
-    #[arg(long, value_name = "RUN")]
-    pub before: Option<String>,
-    /// Only runs with this verdict
-    #[arg(long, value_enum)]
-    pub status: Option<StatusArg>,
-}
-
-/// A verdict.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub enum StatusArg {
-    /// Every gate held and every check passed
-    Pass,
-    /// A check failed
-    Fail,
-    /// Something could not be started or checked
-    Blocked,
-}
-
-impl From<StatusArg> for Status {
-    fn from(arg: StatusArg) -> Self {
-        match arg {
-            StatusArg::Pass => Self::Pass,
-            StatusArg::Fail => Self::Fail,
-            StatusArg::Blocked => Self::Blocked,
-        }
-    }
-}
-
-/// Arguments of `herma show`.
-#[derive(Debug, Args)]
-pub struct Show {
-    /// The run: its id, a prefix of it, its last eight digits, or `last`
-    #[arg(default_value = "last")]
-    pub run: String,
-    /// Only the tree of its parent and child runs
-    #[arg(long)]
-    pub tree: bool,
-}
-
-/// A command about one run.
-#[derive(Debug, Args)]
-pub struct OneRun {
-    /// The run: its id, a prefix of it, its last eight digits, or `last`
-    #[arg(default_value = "last")]
-    pub run: String,
 }
 
 /// Arguments of `herma logs`.

@@ -13,6 +13,7 @@ mod demo;
 mod destinations;
 mod diff;
 mod discard;
+mod do_task;
 mod doctor;
 mod dry_run;
 mod egress;
@@ -65,6 +66,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Demo(args) => demo::demo(args, environment, screen),
         Command::Init(args) => init::init(args, screen),
         Command::Run(args) => run::run(args, environment, screen),
+        Command::Do(args) => do_task::do_task(args, environment, screen),
         Command::Resume(args) => resume::resume(args, environment, screen),
         Command::Discard(args) => discard::discard(args, environment, screen),
         Command::Gc(args) => gc::gc(args, environment, screen),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use herma_core::Fault;
 use herma_core::secret::Secret;
-use herma_destination::RUN_VARIABLE;
+use herma_destination::{Pager, RUN_VARIABLE};
 use herma_engines::{env, fake};
 use herma_environments::tools::CLIENT_VARIABLES;
 use herma_harness::{SOCKET_VARIABLE, SecretSource, Settings, StoreVariables, WORKSPACE_VARIABLE};
@@ -113,6 +113,13 @@ pub const VARIABLES: &[Variable] = &[
     },
     Variable { name: "NO_COLOR", what: "if set and not empty, output has no colour" },
     Variable {
+        name: "PAGER",
+        what: "the command that long output of `show`, `logs` and `diff` goes through on a terminal; `less` if it is not set, and \
+               none if it is `cat`. `--no-pager` prints directly",
+    },
+    Variable { name: "LESS", what: "options of `less`; herma sets `FRX` if it is not set" },
+    Variable { name: "TERM", what: "with the value `dumb`, no pager is started" },
+    Variable {
         name: "HERMA_FAULT",
         what: "a fault that `herma run` and `herma demo` meet, for tests: `kill:STEP`, `kill-after:approval-mark`, \
                `drop-event:EVENT`, `fail-write:FILE`, `backdate:FILE` or `dirty-copy`. It can only make a run worse",
@@ -126,6 +133,8 @@ pub struct Environment {
     pub settings: Settings,
     /// Whether to colour.
     pub color: bool,
+    /// The pager; none if output is no terminal, or none is wanted.
+    pub pager: Option<Pager>,
     /// The user who runs herma, by an unverified name.
     pub user: String,
     /// The log filter.
@@ -188,6 +197,12 @@ impl Environment {
         let client_variables =
             CLIENT_VARIABLES.iter().filter_map(|name| Some(((*name).to_owned(), text(name)?))).collect();
         let color = set("NO_COLOR").is_none() && std::io::stdout().is_terminal();
+        let is_smart = std::io::stdout().is_terminal() && text("TERM").is_none_or(|term| term != "dumb");
+        let pager = Pager {
+            command: text("PAGER").unwrap_or_else(|| "less".to_owned()),
+            has_less_options: set("LESS").is_some(),
+        };
+        let pager = Some(pager).filter(|pager| is_smart && pager.command.trim() != "cat");
         Ok(Self {
             settings: Settings {
                 home,
@@ -204,6 +219,7 @@ impl Environment {
                 },
             },
             color,
+            pager,
             user,
             log: text("HERMA_LOG"),
             log_format: text("HERMA_LOG_FORMAT"),

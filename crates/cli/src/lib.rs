@@ -1,16 +1,20 @@
 //! The herma command: reads arguments and environment once, calls the libraries, and prints the results.
 
 pub mod args;
+mod cells;
 mod commands;
 mod confirm;
+mod diff_view;
 pub mod environment;
 mod failure;
 mod interrupt;
+mod live_status;
 mod logging;
 pub mod output;
 mod progress;
 pub mod schemas;
 mod screen;
+mod selection;
 mod timed_notes;
 mod transcript_view;
 mod unlock;
@@ -47,6 +51,8 @@ pub fn main() -> ExitCode {
         }
     };
     let screen = Screen::new(cli.json, environment.color);
+    let pager = environment.pager.clone().filter(|_| !cli.no_pager && !cli.json);
+    let screen = screen.with_pager(pager, environment.settings.search_path.clone());
     let logs = match logging::start(&cli, &environment) {
         Ok(logs) => logs,
         Err(failure) => return screen.end(screen.fail(&failure)),

@@ -1,12 +1,20 @@
-//! A run while it is under way: a live line on a terminal, plain lines otherwise.
+//! A run while it is under way: a status on a terminal, plain lines otherwise.
 
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use herma_api::UsageSoFar;
 use herma_core::{EventType, RunId, Step};
-use herma_harness::Progress;
-use indicatif::{ProgressBar, ProgressStyle};
+use herma_harness::{Installation, Progress};
+use indicatif::{ProgressBar, ProgressState, ProgressStyle};
 
+use crate::cells::cut;
+use crate::live_status::LiveStatus;
 use crate::screen::{Screen, safe};
+
+/// The longest tool call of a plain line.
+const MAX_CALL_CHARS: usize = 100;
 
 /// The name of a step in progress lines.
 fn phase(step: Step) -> &'static str {
@@ -27,75 +35,120 @@ fn phase(step: Step) -> &'static str {
     }
 }
 
-/// A moving line, for a person.
-pub(crate) struct Live {
+/// A status that is updated in place, for a person.
+pub(crate) struct Live<'a> {
     bar: ProgressBar,
+    status: Arc<Mutex<LiveStatus>>,
+    installation: Option<&'a Installation>,
 }
 
 /// Plain lines, for a log.
 pub(crate) struct Plain<'a> {
     screen: &'a Screen,
     started: Instant,
+    status: Mutex<LiveStatus>,
+    installation: Option<&'a Installation>,
 }
 
-/// The watcher that fits the screen.
-pub(crate) fn watcher(screen: &Screen) -> Box<dyn Progress + '_> {
-    if screen.is_live() { Box::new(Live::new()) } else { Box::new(Plain { screen, started: Instant::now() }) }
+/// The watcher that fits the screen; with an installation it shows the usage of models too.
+pub(crate) fn watcher<'a>(
+    screen: &'a Screen,
+    installation: Option<&'a Installation>,
+) -> Box<dyn Progress + 'a> {
+    if screen.is_live() {
+        return Box::new(Live::new(installation));
+    }
+    let status = Mutex::new(LiveStatus::new());
+    Box::new(Plain { screen, started: Instant::now(), status, installation })
 }
 
-impl Live {
-    fn new() -> Self {
+fn locked(status: &Mutex<LiveStatus>) -> MutexGuard<'_, LiveStatus> {
+    status.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One visible line of a text that an agent may have written.
+fn one_line(text: &str) -> String {
+    safe(text).chars().map(|c| if c == '\n' { ' ' } else { c }).collect()
+}
+
+impl<'a> Live<'a> {
+    fn new(installation: Option<&'a Installation>) -> Self {
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed:>4} {prefix} {msg}") {
-            bar.set_style(style);
+        let status = Arc::new(Mutex::new(LiveStatus::new()));
+        let drawn = Arc::clone(&status);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {status}") {
+            bar.set_style(style.with_key("status", move |_: &ProgressState, out: &mut dyn fmt::Write| {
+                // Writing to the line of a bar cannot fail.
+                _ = out.write_str(&locked(&drawn).text());
+            }));
         }
         bar.enable_steady_tick(Duration::from_millis(100));
-        Self { bar }
+        Self { bar, status, installation }
     }
 }
 
-impl Progress for Live {
+impl Progress for Live<'_> {
+    fn started(&self, run_id: RunId) {
+        locked(&self.status).calls = self.installation.map(|home| UsageSoFar::of(home, run_id));
+    }
+
     fn step(&self, step: Step) {
-        self.bar.set_prefix(phase(step));
-        self.bar.set_message("");
+        let mut status = locked(&self.status);
+        status.phase = phase(step);
+        status.last = String::new();
     }
 
     fn note(&self, text: &str) {
-        self.bar.set_message(safe(text).chars().filter(|c| *c != '\n').collect::<String>());
+        locked(&self.status).last = one_line(text);
     }
 
     fn event(&self, kind: EventType, note: &str) {
         if matches!(kind, EventType::EngineMessage | EventType::ToolEvaluated) {
-            let line: String = safe(note).chars().filter(|c| *c != '\n').take(60).collect();
-            self.bar.set_message(line);
+            locked(&self.status).last = one_line(note);
         }
     }
 }
 
-impl Drop for Live {
+impl Drop for Live<'_> {
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }
 
+impl Plain<'_> {
+    fn line(&self, indent: &str, text: &str) {
+        if !self.screen.is_json() {
+            let elapsed = self.started.elapsed().as_secs_f32();
+            self.screen.note(format_args!("{elapsed:6.2}s  {indent}{text}"));
+        }
+    }
+}
+
 impl Progress for Plain<'_> {
     fn started(&self, run_id: RunId) {
+        locked(&self.status).calls = self.installation.map(|home| UsageSoFar::of(home, run_id));
         if !self.screen.is_json() {
             self.screen.note(format_args!("run {run_id}"));
         }
     }
 
     fn step(&self, step: Step) {
-        if !self.screen.is_json() {
-            let elapsed = self.started.elapsed().as_secs_f32();
-            self.screen.note(format_args!("{elapsed:6.2}s  {}", phase(step)));
+        // The engine's step has just ended.
+        if step == Step::Collect
+            && let Some(usage) = locked(&self.status).usage()
+        {
+            self.line("  ", &usage);
         }
+        self.line("", phase(step));
     }
 
     fn note(&self, text: &str) {
-        if !self.screen.is_json() {
-            let elapsed = self.started.elapsed().as_secs_f32();
-            self.screen.note(format_args!("{elapsed:6.2}s    {}", safe(text)));
+        self.line("  ", &one_line(text));
+    }
+
+    fn event(&self, kind: EventType, note: &str) {
+        if kind == EventType::ToolEvaluated {
+            self.line("  ", &cut(&one_line(note), MAX_CALL_CHARS));
         }
     }
 }

@@ -1,15 +1,17 @@
 //! Output for people and programs: the only place that writes to the terminal.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 use std::process::ExitCode;
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use herma_core::Status;
 /// Text that an agent may have written, made safe for a terminal. It may have several lines.
 pub(crate) use herma_core::visible::visible as safe;
 /// The same within one line of output: the text cannot forge another line.
 pub(crate) use herma_core::visible::visible_line as safe_line;
+use herma_destination::Pager;
 use serde::Serialize;
 
 use crate::failure::Failure;
@@ -21,10 +23,14 @@ pub(crate) struct Screen {
     color: bool,
     /// Whether log records are written to standard error too.
     logs: bool,
-    /// The columns of the terminal on standard output; none where it is none.
+    /// The columns of the terminal on standard output; none where it is none or has no size.
     columns: Option<usize>,
     /// The error that lost a part of the output.
     lost: OnceLock<io::Error>,
+    /// The pager, and where it is found.
+    pager: Option<(Pager, OsString)>,
+    /// The output so far, if it is for the pager.
+    paged: Mutex<Option<Vec<u8>>>,
 }
 
 /// How a text is shown.
@@ -35,6 +41,7 @@ pub(crate) enum Tone {
     Warn,
     Dim,
     Bold,
+    Note,
 }
 
 impl Screen {
@@ -42,7 +49,36 @@ impl Screen {
         let size =
             io::stdout().is_terminal().then(|| rustix::termios::tcgetwinsize(io::stdout()).ok()).flatten();
         let columns = size.map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-        Self { json, color, logs: false, columns, lost: OnceLock::new() }
+        let (lost, paged) = (OnceLock::new(), Mutex::new(None));
+        Self { json, color, logs: false, columns, lost, pager: None, paged }
+    }
+
+    /// The same with a pager for long output.
+    pub(crate) fn with_pager(self, pager: Option<Pager>, search_path: OsString) -> Self {
+        Self { pager: pager.map(|pager| (pager, search_path)), ..self }
+    }
+
+    /// From now on output is for the pager, if it is longer than the terminal.
+    pub(crate) fn page(&self) {
+        if self.pager.is_some() {
+            self.paged.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+        }
+    }
+
+    /// Shows the output that was kept for the pager. Without one that starts it goes to the terminal.
+    fn end_paging(&self) {
+        let Some(text) = self.paged.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+        let rows = rustix::termios::tcgetwinsize(io::stdout()).map_or(24, |size| usize::from(size.ws_row));
+        let is_long = text.split(|byte| *byte == b'\n').count() > rows.max(2);
+        if let Some((pager, search_path)) = self.pager.as_ref().filter(|_| is_long) {
+            match pager.show(&text, search_path) {
+                Ok(()) => return,
+                Err(error) => {
+                    self.note(format_args!("the pager failed: {error}; `--no-pager` does without it"));
+                }
+            }
+        }
+        self.keep(io::stdout().lock().write_all(&text));
     }
 
     /// The same where log records are written: a line that moves would be torn by them.
@@ -61,6 +97,11 @@ impl Screen {
         Self { columns, ..self }
     }
 
+    /// Whether standard output is a terminal.
+    pub(crate) fn is_terminal(&self) -> bool {
+        !self.json && io::stdout().is_terminal()
+    }
+
     /// Whether the output is for a program.
     pub(crate) fn is_json(&self) -> bool {
         self.json
@@ -73,6 +114,11 @@ impl Screen {
 
     /// A line on standard output.
     pub(crate) fn line(&self, text: impl fmt::Display) {
+        if let Some(paged) = &mut *self.paged.lock().unwrap_or_else(PoisonError::into_inner) {
+            // Writing to a vector cannot fail.
+            _ = writeln!(paged, "{text}");
+            return;
+        }
         self.keep(writeln!(io::stdout().lock(), "{text}"));
     }
 
@@ -100,6 +146,7 @@ impl Screen {
     /// The exit code of a command that has written everything. A reader of partial output must not mistake it for
     /// the whole.
     pub(crate) fn end(&self, code: ExitCode) -> ExitCode {
+        self.end_paging();
         self.keep(io::stdout().lock().flush());
         let Some(error) = self.lost.get() else { return code };
         self.note(format_args!(
@@ -159,6 +206,7 @@ impl Screen {
             Tone::Warn => "33",
             Tone::Dim => "2",
             Tone::Bold => "1",
+            Tone::Note => "36",
         };
         format!("\u{1b}[{code}m{text}\u{1b}[0m")
     }

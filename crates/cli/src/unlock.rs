@@ -30,6 +30,18 @@ pub struct UnlockArgs {
     pub passphrase_file: Option<PathBuf>,
 }
 
+/// Checks that somebody can sign, before a person reads a record and types its code.
+pub(crate) fn require_approver(
+    args: &UnlockArgs,
+    installation: &Installation,
+    environment: &Environment,
+) -> Result<(), Failure> {
+    if args.approver.is_some() || environment.approver_token.is_some() {
+        return Ok(());
+    }
+    only_one(&installation.approvers()).map(drop)
+}
+
 /// Opens the key of the approver who signs.
 pub(crate) fn unlock(
     args: &UnlockArgs,

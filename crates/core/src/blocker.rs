@@ -152,13 +152,12 @@ blockers! {
         "The run took longer than the total limit."
         "Raise limits.total, or make the task smaller.";
     DirtyStartingTree "dirty_starting_tree" Blocked
-        "The target has uncommitted or untracked files, so its state could not be proven afterwards."
-        "Commit, stash or ignore what `git status` lists in the target. herma reads no global configuration of git: ignore rules \
-         belong into .gitignore or .git/info/exclude, and filters (`git lfs install --local`) and settings as core.autocrlf into \
-         the repository's own configuration.";
+        "Tracked files of the target have uncommitted changes, which a run from the base commit would leave out."
+        "Commit or stash the changes. If your own `git status` lists none: herma reads no global configuration of git, so settings \
+         such as core.autocrlf and filters (`git lfs install --local`) belong into the repository's own.";
     ProviderUnavailable "provider_unavailable" Blocked
         "The model's provider is not configured or does not answer."
-        "Remove `model` from the contract for an engine that needs none, or configure the provider.";
+        "Check the provider in router.toml: `herma router check` reads it, `herma router probe PROVIDER/MODEL` asks the model.";
     ProviderReasoningOnly "provider_reasoning_only" Blocked
         "The model answered with reasoning and no content."
         "Choose a model that answers with content.";
@@ -213,7 +212,7 @@ blockers! {
         "Run `herma probe` to see which probe got through; the bundle of a run has them in confinement.json.";
     BudgetExhausted "budget_exhausted" Blocked
         "The run would have cost more than its limits allow."
-        "Raise limits.tokens or limits.usd.";
+        "Raise limits.tokens or limits.usd: each call reserves the most that it can use, and an agent makes several.";
     Interrupted "interrupted" Blocked
         "The run was cancelled; or herma was killed and the next command closed the run; or the destination failed during the run."
         "Run the contract again.";

@@ -1,16 +1,19 @@
 //! The contract: the task an agent is given. A Markdown file with YAML front matter; the body is the brief.
 
 mod action;
+mod ad_hoc;
 mod fields;
 mod parse;
 mod reference;
 mod template;
 
+pub(crate) use fields::number_or_text;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use crate::checked_text::Pattern;
 pub use action::Action;
+pub use ad_hoc::{AdHocContract, ad_hoc_contract};
 pub use fields::{ContractId, FixtureName, Limits, ModelChoice, Patterns, RepoRef, Risk, Target, Toolchain};
 pub use parse::{BadContract, MAX_BYTES};
 pub use reference::{EnvironmentReference, PlacedReference};

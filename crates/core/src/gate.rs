@@ -29,7 +29,7 @@ pub enum Gate {
     DestinationReady,
     /// The target is there and may be worked on.
     TargetAdmitted,
-    /// The target has no uncommitted or untracked files.
+    /// No tracked file of the target has an uncommitted change. Untracked files and `.herma/` are not looked at.
     TargetClean,
     /// A person has approved exactly this run.
     ApprovalPresent,

@@ -17,6 +17,7 @@ pub mod comparison;
 pub mod content;
 pub mod contract;
 pub mod decision;
+pub mod defaults;
 pub mod digest;
 pub mod egress;
 mod egress_use;

@@ -144,6 +144,10 @@ pub enum UsageBy {
 pub struct UsageRow {
     /// The run, engine, model or day.
     pub key: String,
-    /// The sum.
+    /// The sum of the agents' calls.
     pub usage: Usage,
+    /// The sum of herma's own calls, by which it asks before a run how the model answers.
+    pub probes: Usage,
+    /// How many of all these calls were charged tokens and no money: the cost of them is unknown.
+    pub unpriced: u64,
 }

@@ -40,6 +40,14 @@ impl Usage {
         Amount { micro_usd: self.usd.0, requests: self.requests, tokens: self.charged_tokens }
     }
 
+    /// Its cost, if it is known: tokens that cost nothing are those of a model without a price. A price of 0 is no other.
+    #[must_use]
+    pub fn cost(&self) -> Option<Usd> {
+        let is_unpriced =
+            self.usd.0 == 0 && (self.charged_tokens > 0 || self.input_tokens > 0 || self.output_tokens > 0);
+        (!is_unpriced).then_some(self.usd)
+    }
+
     /// This and what something else used.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
@@ -73,11 +81,23 @@ impl From<&Sums> for Usage {
     }
 }
 
+/// The prefix of the models of herma's own calls, in rows of the store. No upstream has a colon in its name.
+pub const PROBE_PREFIX: &str = "probe:";
+
 /// The usage of a run's calls, by day and by model.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UsageByModel(BTreeMap<(Day, String), Usage>);
 
 impl UsageByModel {
+    /// Adds a call that herma made itself, before the engine started. It is kept apart from those of the engine.
+    pub fn add_probe(&mut self, call: &ModelCall) {
+        let mut own = Self::default();
+        own.add(call);
+        for ((day, model), usage) in own.0 {
+            self.count(day, format!("{PROBE_PREFIX}{model}"), usage);
+        }
+    }
+
     /// Adds a call. Each attempt counts for the model that it was made at; what no attempt is charged at, as with a call
     /// that the router did not survive, counts for the model that was asked for.
     pub fn add(&mut self, call: &ModelCall) {

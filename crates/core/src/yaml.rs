@@ -28,7 +28,9 @@ pub struct BadYaml {
 }
 
 impl BadYaml {
-    pub(crate) fn new(problem: impl Into<String>, expected: impl Into<String>) -> Self {
+    /// A problem without a place, and the expected content.
+    #[must_use]
+    pub fn new(problem: impl Into<String>, expected: impl Into<String>) -> Self {
         Self { line: None, column: None, problem: problem.into(), expected: expected.into() }
     }
 

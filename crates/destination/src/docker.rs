@@ -192,7 +192,7 @@ impl Docker {
             "no network but an empty loopback".to_owned(),
             "no variable and no open file of the caller, and no variable of the image".to_owned(),
             "ends with herma, and is removed then".to_owned(),
-            format!("herma's filter of system calls{own}; a foreign architecture kills"),
+            format!("herma's filter of system calls{own}; 32-bit and x32 system calls kill the process"),
             second,
             format!("limits: {limits}; the rest by rlimits"),
         ]

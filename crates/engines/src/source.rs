@@ -1,7 +1,7 @@
 //! The source of an agent's installation: a package that herma knows, or one that the operator names.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use herma_files::{MAX_RECORD_BYTES, read_regular};
 use serde::Deserialize;
@@ -73,6 +73,20 @@ impl Source<'_> {
         let plain = |b: u8| b.is_ascii_alphanumeric() || b" .+-()".contains(&b);
         let sound = (1..=MAX_LICENSE_BYTES).contains(&said.len()) && said.bytes().all(plain);
         (sound && said.trim() == said).then_some(said)
+    }
+
+    /// The file of an installed tree that a person reads the license in, if the package has one.
+    #[must_use]
+    pub fn license_file(&self, tree: &Path) -> Option<PathBuf> {
+        const NAMES: [&str; 7] =
+            ["LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "LICENCE.md", "COPYING", "README.md"];
+        match self.origin {
+            Origin::Npm => {
+                let package = tree.join("node_modules").join(self.name);
+                NAMES.iter().map(|name| package.join(name)).find(|file| file.is_file())
+            }
+            Origin::PyPi { .. } => None,
+        }
     }
 
     /// The identity of this version's program, if known.

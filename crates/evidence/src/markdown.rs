@@ -8,20 +8,36 @@ use herma_core::blocker::Blocker;
 use herma_core::capability::{Capability, Support};
 use herma_core::content::{MissingContent, MissingList};
 use herma_core::report::{
-    BaseResult, ChangedFile, ChildrenUse, EgressUse, EnvironmentUse, ModelToolCalls, ToolUse, Usage,
-    Verification, VerificationStatus,
+    BaseResult, ChangedFile, ChildrenUse, EgressUse, EnvironmentUse, ModelToolCalls, PermissionProtocol,
+    ToolUse, Usage, Verification, VerificationStatus,
 };
+
+/// The wording of a cell, which bundles of earlier versions have otherwise.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wording {
+    Current,
+    Earlier,
+}
 
 /// The report as Markdown: verdict, blockers with what to do next, changes, verification, files.
 #[must_use]
 pub fn render_markdown(report: &Report) -> String {
+    rendered(report, Wording::Current)
+}
+
+/// The same as earlier versions wrote it, whose bundles still verify.
+pub(crate) fn render_earlier_markdown(report: &Report) -> String {
+    rendered(report, Wording::Earlier)
+}
+
+fn rendered(report: &Report, wording: Wording) -> String {
     let mut text = String::new();
     // Writing to a String cannot fail.
-    let _ = render(report, &mut text);
+    let _ = render(report, wording, &mut text);
     text
 }
 
-fn render(report: &Report, out: &mut String) -> std::fmt::Result {
+fn render(report: &Report, wording: Wording, out: &mut String) -> std::fmt::Result {
     writeln!(out, "# {}: {}\n", report.contract_id, report.status.as_str())?;
     writeln!(out, "| | |\n| --- | --- |")?;
     writeln!(out, "| run | {} |", report.run_id)?;
@@ -39,7 +55,7 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
     writeln!(out, "| stage | {} |", report.stage)?;
     if let (Some(provider), Some(model)) = (&report.model_provider, &report.model) {
         writeln!(out, "| model | {}/{} |", cell(provider), cell(model))?;
-        writeln!(out, "| model calls | {} |", usage(&report.usage))?;
+        writeln!(out, "| model calls | {} |", usage(&report.usage, wording))?;
     }
     if let Some(used) = &report.children {
         writeln!(out, "| child runs | {} |", children(used))?;
@@ -48,7 +64,7 @@ fn render(report: &Report, out: &mut String) -> std::fmt::Result {
         writeln!(out, "| egress | {} |", egress(used))?;
     }
     if let Some(used) = &report.tools {
-        writeln!(out, "| tool calls | {} |", tools(used))?;
+        writeln!(out, "| tool calls | {} |", tools(used, wording))?;
     }
     if let Some(used) = &report.environment {
         writeln!(out, "| environment | {} |", environment(used))?;
@@ -107,14 +123,21 @@ fn needs(needs: &BTreeMap<Capability, Support>) -> String {
     each.collect::<Vec<_>>().join("; ")
 }
 
-fn usage(usage: &Usage) -> String {
+fn usage(usage: &Usage, wording: Wording) -> String {
     let Usage { requests, input_tokens, output_tokens, usd, charged_tokens, unsettled } = usage;
-    let unsettled = match unsettled {
-        0 => String::new(),
-        calls => format!(", {calls} of them unsettled and charged at the most"),
+    let cost = match usage.cost() {
+        None if wording == Wording::Current => "cost unknown".to_owned(),
+        _ => format!("${usd}"),
+    };
+    let unsettled = match (unsettled, wording) {
+        (0, _) => String::new(),
+        (calls, Wording::Earlier) => format!(", {calls} of them unsettled and charged at the most"),
+        (calls, Wording::Current) => {
+            format!(", {calls} of them with unknown usage, counted at their maximum")
+        }
     };
     format!(
-        "{requests}{unsettled}; {input_tokens} tokens in, {output_tokens} out, {charged_tokens} charged; ${usd}"
+        "{requests}{unsettled}; {input_tokens} tokens in, {output_tokens} out, {charged_tokens} charged; {cost}"
     )
 }
 
@@ -149,14 +172,33 @@ fn egress(used: &EgressUse) -> String {
     )
 }
 
-fn tools(used: &ToolUse) -> String {
+fn tools(used: &ToolUse, wording: Wording) -> String {
     let ToolUse { asking, asked, denied, unasked, model_calls, .. } = used;
+    if wording == Wording::Current {
+        let made = asked.saturating_add(*unasked);
+        let requested = model_calls.as_ref().map(requested);
+        let PermissionProtocol::Courtesy = asking;
+        return format!(
+            "{made} made, {asked} checked by hook (advisory), {denied} denied{}",
+            requested.unwrap_or_default()
+        );
+    }
     let unasked = match unasked {
         0 => String::new(),
         calls => format!("; {calls} made without asking"),
     };
     let asked_for = model_calls.as_ref().map(asked_for).unwrap_or_default();
     format!("{}: {asked} asked about, {denied} denied{unasked}{asked_for}", asking.as_str())
+}
+
+fn requested(calls: &ModelToolCalls) -> String {
+    let ModelToolCalls { asked_for, unreconciled, .. } = calls;
+    let difference = match (unreconciled, unreconciled.unsigned_abs()) {
+        (0, _) => String::new(),
+        (1.., more) => format!(", {more} more than were made"),
+        (_, fewer) => format!(", {fewer} fewer than were made"),
+    };
+    format!("; the model requested {asked_for}{difference}")
 }
 
 fn asked_for(calls: &ModelToolCalls) -> String {

@@ -57,9 +57,10 @@ pub struct SourceState {
     pub status: Digest,
     /// Digest over kind, mode and content of every file that git does not ignore.
     pub work_tree: Digest,
-    /// Whether `git status` lists nothing.
+    /// Whether no tracked file outside of `.herma/` has an uncommitted change. A run starts from a commit, so that untracked files
+    /// and herma's own directory are no part of it.
     pub clean: bool,
-    /// Its entries.
+    /// The entries of `git status` that say otherwise.
     #[serde(default)]
     pub listed: StatusSummary,
 }
@@ -80,16 +81,28 @@ const NO_LFS_FILTER: [&str; 4] =
 /// The number of paths that are kept.
 const FIRST: usize = 5;
 
+/// How `git status --porcelain=v1` begins the line of an untracked file.
+const UNTRACKED: &[u8] = b"?? ";
+/// herma's own directory in a repository.
+const OWN_DIRECTORY: &[u8] = b".herma/";
+
 impl StatusSummary {
     /// Parses `git status --porcelain=v1 -z --no-renames`: two letters, a space and a path.
     fn of(status: &[u8]) -> Self {
+        let lines = || status.split(|b| *b == 0).filter(|line| !line.starts_with(UNTRACKED));
         let paths =
-            || status.split(|b| *b == 0).filter(|line| !line.is_empty()).filter_map(|line| line.get(3..));
+            || lines().filter_map(|line| line.get(3..)).filter(|path| !path.starts_with(OWN_DIRECTORY));
         Self { first: paths().filter_map(RepoPath::new).take(FIRST).collect(), count: paths().count() }
     }
 }
 
 impl SourceState {
+    /// Whether it is clean and `git status` lists the same as before: what was untracked may stay, and nothing may be added.
+    #[must_use]
+    pub fn clean_since(&self, before: &Self) -> bool {
+        self.clean && self.status == before.status
+    }
+
     /// The differences, in words.
     #[must_use]
     pub fn differences(&self, after: &Self) -> Vec<&'static str> {
@@ -226,14 +239,15 @@ impl SourceRepo {
             for name in ["packed-refs", "refs", "reftable"] {
                 digest_files(&self.common_dir.join(name), &mut refs)?;
             }
+            let listed = StatusSummary::of(&status);
             Ok(SourceState {
                 head: digest_of_file(&self.git_dir.join("HEAD"))?,
                 refs: Digest::from_bytes(refs.finalize().into()),
                 index: digest_of_file(&self.git_dir.join("index"))?,
                 status: Digest::of(&status),
                 work_tree: work_tree?,
-                clean: status.is_empty(),
-                listed: StatusSummary::of(&status),
+                clean: listed.count == 0,
+                listed,
             })
         })
     }

@@ -47,6 +47,7 @@ mod proof_run;
 mod pump;
 mod recover;
 mod report;
+mod repository_defaults;
 mod results;
 mod resume;
 mod run_router;
@@ -89,8 +90,9 @@ pub use policy_files::{POLICY_DIR, PolicyError, read_policies, read_policy, read
 pub use progress::{Progress, Unwatched};
 pub use proof_run::run_proof;
 pub use recover::{Recovered, record_bundle, recover, settle_used};
+pub use repository_defaults::DefaultsError;
 pub use resume::{ResumeError, ResumeFrom, ResumeOptions, kept_workspace, resume};
-pub use run_router::{ROUTER_FILE, router_config};
+pub use run_router::{ROUTER_FILE, engine_started, is_probe, router_config};
 pub use run_service::{RunHandle, RunService};
 pub use secret_source::SecretSource;
 pub use store_place::{KeyringItem, PasswordSource, StorePlaceError, StoreSettings, StoreVariables};

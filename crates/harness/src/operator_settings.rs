@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use herma_core::approver::ApproverName;
+use herma_core::defaults::DoSettings;
 use herma_core::engine::EngineName;
 use herma_core::environment::Registry;
 use herma_core::units::Span;
@@ -35,6 +36,10 @@ pub struct OperatorSettings {
     pub docker_image: Option<ImagePin>,
     /// The runtime that Docker uses, such as `runsc`, where none was chosen for the repository; Docker's default otherwise.
     pub docker_runtime: Option<String>,
+    /// Engine, model, destination and limits of `herma do`, if neither a flag nor the defaults of the repository set them.
+    /// No other command reads this.
+    #[serde(rename = "do")]
+    pub do_: DoSettings,
     /// How long an approval can be granted and used after it was requested.
     pub approval_valid_for: Span,
     /// How long an operator has to accept or reject what landed.
@@ -57,6 +62,7 @@ impl Default for OperatorSettings {
             separation_of_duties: false,
             docker_image: None,
             docker_runtime: None,
+            do_: DoSettings::default(),
             approval_valid_for: Span(24 * HOUR),
             outcome_within: Span(7 * 24 * HOUR),
             registries: BTreeMap::new(),

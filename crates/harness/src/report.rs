@@ -91,7 +91,7 @@ pub(crate) fn assemble(input: &ReportInput<'_>, verdict: &Verdict) -> Report {
             .map(|verified| verified.with_baseline_tests.clone())
             .unwrap_or_default(),
         target_clean_start: source_before.map(|source| source.clean),
-        target_clean_end: source_after.map(|source| source.clean),
+        target_clean_end: source_before.zip(source_after).map(|(before, after)| after.clean_since(before)),
         source_mutated: source_before.zip(source_after).map(|(before, after)| before != after),
         landing: landing(input),
         outcome: if outcome_due.is_some() { OutcomeState::Pending } else { OutcomeState::NotRequired },

@@ -1,6 +1,6 @@
 //! The results of all steps, and the verdict that follows from them.
 
-use herma_core::blocker::BlockerRecord;
+use herma_core::blocker::{Blocker, BlockerRecord};
 use herma_core::contract::Action;
 use herma_core::event::{EndSummary, first_missing, required};
 use herma_core::tool::{ModelToolCalls, ToolUse};
@@ -164,7 +164,7 @@ impl RunResults {
             source_before.zip(source_after).into_iter().chain(made_before.zip(made_after)).collect();
         let differences: Vec<_> = seen.iter().flat_map(|(before, after)| before.differences(after)).collect();
         (!seen.is_empty()).then(|| SourceFacts {
-            clean_end: seen.iter().all(|(_, after)| after.clean),
+            clean_end: seen.iter().all(|(before, after)| after.clean_since(before)),
             mutated: !differences.is_empty(),
             what: differences.join(", "),
         })
@@ -179,7 +179,7 @@ impl RunResults {
             (Some(checked), Some(collected)) => checked.secret(collected).cloned(),
             (_, collected) => collected.and_then(|collected| collected.secret.clone()),
         };
-        herma_rules::verdict::judge(&RunFacts {
+        let verdict = herma_rules::verdict::judge(&RunFacts {
             gates_only: !contract.terms.stage.starts_engine(),
             require_diff: contract.terms.require_diff,
             engine_exit: engine.and_then(|engine| engine.exit.clone()),
@@ -205,7 +205,11 @@ impl RunResults {
             gate_blockers: self.gate_blockers().cloned().collect(),
             interrupted: self.end.interrupted.clone(),
             interrupted_next_step: self.end.resume_with.clone(),
-        })
+        });
+        match self.models.as_ref().and_then(|models| models.provider_failure.as_deref()) {
+            None => verdict,
+            Some(failure) => explained(&verdict, failure),
+        }
     }
 
     /// The first event before the last one that a run with this status must have left and has not.
@@ -227,6 +231,22 @@ impl RunResults {
         self.missing_event(contract, Status::Pass, events).is_none()
             && self.judge(contract).status() == Status::Pass
     }
+}
+
+/// The verdict on an engine whose provider failed: it could not do its work, and its own output says less.
+fn explained(verdict: &Verdict, failure: &str) -> Verdict {
+    use Blocker as B;
+    let records = verdict.blockers().iter().cloned().map(|record| match record.blocker {
+        B::EngineFailed | B::AgentProtocolError | B::TimeoutIdle | B::TimeoutTotal => BlockerRecord {
+            detail: format!("{}; {failure}", record.detail),
+            next_step: "The provider failed, not the engine: run the contract again later. `herma router probe PROVIDER/MODEL` asks \
+                        the model."
+                .to_owned(),
+            ..record
+        },
+        _ => record,
+    });
+    Verdict::new(records.collect())
 }
 
 #[cfg(test)]

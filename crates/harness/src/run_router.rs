@@ -11,6 +11,7 @@ pub(crate) use calls::{ModelResults, recover};
 pub(crate) use plan::{ModelLink, RouterPlan};
 pub(crate) use router::{RunRouter, end, start};
 pub(crate) use rows::index;
+pub use rows::{engine_started, is_probe};
 pub(crate) use shape::response_shape;
 
 use std::io;

@@ -112,6 +112,12 @@ impl Home {
         self.root.join("settings.yaml")
     }
 
+    /// A person's defaults for repositories.
+    #[must_use]
+    pub fn repository_defaults(&self) -> PathBuf {
+        self.root.join("defaults")
+    }
+
     /// The cached digest of herma's own program.
     #[must_use]
     pub fn own_digest(&self) -> PathBuf {

@@ -45,6 +45,8 @@ pub struct InstalledTree {
     pub tree: PathBuf,
     /// The draft of its admission.
     pub draft: PathBuf,
+    /// The file with its license, if the package has one.
+    pub license_file: Option<PathBuf>,
     /// The fields that a person must fill in.
     pub lacks: Option<Incomplete>,
 }
@@ -104,11 +106,13 @@ impl Installer<'_> {
         let digest = engine.digest_over(digest);
         let draft = draft(order, &package, version, &tree, digest)?;
         let lacks = draft.lacks();
+        let license_file = package.license_file(&tree);
         let file = self.admissions.write_draft(&draft).map_err(InstallError::Admission)?;
         Ok(InstalledTree {
             engine: order.engine.clone(),
             version: version.to_owned(),
             digest,
+            license_file,
             tree,
             draft: file,
             lacks,

@@ -79,7 +79,7 @@ impl<'a> ProofSite<'a> {
             site.admit(&format!("{ADMITTED_AS}{name}"), world, people)?;
         }
         match world {
-            World::DirtyBefore => fs::write(site.repository().join("left-over"), "not committed\n"),
+            World::DirtyBefore => fs::write(site.repository().join("README.md"), "not committed\n"),
             World::Unowned => give_away(&site.repository()),
             _ => Ok(()),
         }
@@ -139,7 +139,7 @@ impl<'a> ProofSite<'a> {
     fn rehearse(&self, fixture: &herma_fixtures::Fixture, script: &str) -> Result<ModelChoice, ProveError> {
         let failed = |e: io::Error| ProveError::new("rehearse the model", e);
         let script = fixture.model(script).ok_or_else(|| {
-            ProveError::new("rehearse the model", format!("no model has the script `{script}`"))
+            ProveError::new("rehearse the model", format!("herma has no model script `{script}` for this case; this is a bug in herma, please report it"))
         })?;
         let mut files = vec![(SCRIPT_FILE.to_owned(), script.to_owned())];
         // herma's own requests before the engine starts are not for the case's script, which may never answer. They are

@@ -64,7 +64,7 @@ pub struct RunFacts<'a> {
 /// The observation of the target after the run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SourceFacts {
-    /// Whether it has no uncommitted or untracked files.
+    /// Whether it is as clean at the end as at the start.
     pub clean_end: bool,
     /// Whether HEAD, refs, index or work tree differ from before.
     pub mutated: bool,
@@ -165,12 +165,13 @@ fn judge_engine(facts: &RunFacts<'_>, ending: EngineEnding, blockers: &mut Vec<B
             blockers.extend(protocol_error(facts, exit));
         }
         EngineEnding::StoppedAfterPatch(limit) => {
-            let detail = format!("the engine left a patch that holds and was stopped by {}", limit.name());
+            let detail =
+                format!("timed out: {}; the patch that it left passes verification", limit.exceeded());
             blockers.push(Blocker::LifecycleTimeout.because(detail));
             blockers.extend(facts.protocol_error.iter().map(|e| Blocker::AgentProtocolError.because(e)));
         }
         EngineEnding::Stopped(limit) => {
-            blockers.push(limit.blocker().because(format!("the engine was stopped by {}", limit.name())));
+            blockers.push(limit.blocker().because(format!("timed out: {}", limit.exceeded())));
         }
         // Its reaction, and its messages until then, tell nothing about its work.
         EngineEnding::Interrupted => {
@@ -387,11 +388,11 @@ fn judge_evidence(facts: &RunFacts<'_>, blockers: &mut Vec<BlockerRecord>) {
 }
 
 impl Limit {
-    fn name(self) -> &'static str {
+    fn exceeded(self) -> &'static str {
         match self {
-            Self::Startup => "the startup limit",
-            Self::Idle => "the idle limit",
-            Self::Total => "the total limit",
+            Self::Startup => "the engine printed nothing within `limits.startup`",
+            Self::Idle => "the engine printed nothing for as long as `limits.idle`",
+            Self::Total => "the engine worked longer than `limits.total`",
         }
     }
 

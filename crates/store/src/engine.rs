@@ -81,8 +81,8 @@ pub trait Engine: Leases {
     /// Records the usage of a run by day and model. A second call replaces the first.
     fn record_usage<'a>(&'a self, report: &'a Report, used: &'a UsageByModel) -> StoreFuture<'a, ()>;
 
-    /// The usage of all runs, summed by this key.
-    fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>>;
+    /// The usage of these runs, or of all, summed by this key.
+    fn usage<'a>(&'a self, by: UsageBy, runs: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>>;
 
     /// The database that holds the store.
     fn describe(&self) -> StoreFuture<'_, StoreDescription>;

@@ -165,8 +165,8 @@ impl Engine for PostgresEngine {
         Box::pin(usage::record(&self.caller, report, used))
     }
 
-    fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
-        Box::pin(usage::sum(&self.caller, by))
+    fn usage<'a>(&'a self, by: UsageBy, runs: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>> {
+        Box::pin(usage::sum(&self.caller, by, runs))
     }
 
     fn describe(&self) -> StoreFuture<'_, StoreDescription> {

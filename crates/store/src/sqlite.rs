@@ -151,8 +151,8 @@ impl Engine for SqliteEngine {
         Box::pin(usage::record(self, report, used))
     }
 
-    fn usage(&self, by: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
-        Box::pin(usage::sum(self, by))
+    fn usage<'a>(&'a self, by: UsageBy, runs: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>> {
+        Box::pin(usage::sum(self, by, runs))
     }
 
     fn describe(&self) -> StoreFuture<'_, StoreDescription> {

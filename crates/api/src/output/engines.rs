@@ -56,6 +56,8 @@ pub struct InstalledOutput {
     pub tree: String,
     /// The draft of its admission.
     pub draft: String,
+    /// The file with its license; none if the package has none that herma finds.
+    pub license_file: Option<String>,
     /// The fields that the draft lacks; none if complete.
     pub lacks: Option<String>,
     /// The next step.

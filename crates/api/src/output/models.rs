@@ -1,7 +1,8 @@
 //! Output of `herma models --json` and `herma usage --json`.
 
-use herma_core::report::{Admission, Usage};
-use herma_core::store::{UsageBy, UsageRow};
+use herma_core::contract::ContractId;
+use herma_core::report::Admission;
+use herma_core::store::UsageBy;
 use herma_core::units::Usd;
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -56,7 +57,38 @@ pub struct UsageOutput {
     /// The grouping.
     pub by: UsageBy,
     /// The usage of each group.
-    pub rows: Vec<UsageRow>,
+    pub rows: Vec<UsageItem>,
     /// The usage of all groups.
-    pub total: Usage,
+    pub total: UsageItem,
+}
+
+/// The usage of a group.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UsageItem {
+    /// The run, engine, model or day; `total` for all.
+    pub key: String,
+    /// The contract, if the group is a run that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub contract_id: Option<ContractId>,
+    /// The agents' calls.
+    pub usage: UsageShown,
+    /// herma's own calls, by which it asks before a run how the model answers.
+    pub probes: UsageShown,
+}
+
+/// The usage of models.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct UsageShown {
+    /// Calls that reached a model, or may have.
+    pub requests: u64,
+    /// Tokens sent.
+    pub input_tokens: u64,
+    /// Tokens received.
+    pub output_tokens: u64,
+    /// Tokens that are charged.
+    pub charged_tokens: u64,
+    /// The cost in US dollars; null if it is unknown, as for a model without a price.
+    pub usd: Option<Usd>,
+    /// Calls with unknown usage, counted at their maximum.
+    pub unsettled: u64,
 }

@@ -3,12 +3,17 @@
 use clap::{Args, ValueEnum};
 use herma_core::store::UsageBy;
 
+use super::Selection;
+
 /// Arguments of `herma usage`.
 #[derive(Debug, Args)]
 pub struct Usage {
     /// Group by
     #[arg(long, value_enum, default_value = "run")]
     pub by: UsageByArg,
+    /// Which runs.
+    #[command(flatten)]
+    pub selection: Selection,
 }
 
 /// The grouping of usage.

@@ -21,7 +21,7 @@ use crate::confirm::{code_for, confirm};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::{Screen, Tone, safe_line};
-use crate::unlock::unlock;
+use crate::unlock::{require_approver, unlock};
 
 pub(crate) fn admit(command: &Admit, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
@@ -222,6 +222,7 @@ fn sign(args: &AdmitSign, installation: &Installation, environment: &Environment
         return Err(Failure::bad_input(error)
             .hint(format!("fill it in with an editor or with `herma admit {}`", read.id.kind())));
     }
+    require_approver(&args.unlock, installation, environment)?;
     let code = code_for(&read.digest());
     if !screen.is_json() {
         screen.line(format_args!("You are about to admit {}:", read.id));

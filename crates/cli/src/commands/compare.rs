@@ -87,7 +87,7 @@ struct Shown<'a>(&'a Screen);
 
 impl Turns for Shown<'_> {
     fn begins(&self, _: &EngineName, _: &ContractId) -> Box<dyn Progress + '_> {
-        if self.0.is_live() { watcher(self.0) } else { Box::new(Unwatched) }
+        if self.0.is_live() { watcher(self.0, None) } else { Box::new(Unwatched) }
     }
 
     fn ended(&self, engine: &EngineName, run: &LaneRun) {

@@ -4,10 +4,12 @@ use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use herma_api::{contract_summary, read_contract};
 use herma_core::contract::{RepoRef, Target, template};
-use herma_harness::Settings;
+use herma_harness::{Installation, Settings, SystemClock};
+use herma_home::MARKER;
 
 use crate::args;
 use crate::commands::Ended;
@@ -29,13 +31,9 @@ pub(crate) fn contract(command: &args::Contract, settings: &Settings, screen: &S
             };
             let file = output.clone().unwrap_or_else(|| PathBuf::from(format!("{id}.md")));
             write_new(&file, &template(id, &target), "choose another name with --output FILE")?;
-            let commit = match target {
-                Target::Repo { .. } => "commit it if it is in its target, which has to be clean, ",
-                Target::Fixture(_) => "",
-            };
             let shown = file.display();
             let next_step = format!(
-                "fill it in, check it with `herma contract check {shown}`, {commit}then `herma run {shown} --engine NAME`; `herma engines` lists the engines"
+                "fill it in, check it with `herma contract check {shown}`, then `herma run {shown} --engine NAME`; `herma engines` lists the engines"
             );
             written(&file, next_step, screen)
         }
@@ -107,5 +105,9 @@ fn digest(file: &Path, settings: &Settings, screen: &Screen) -> Ended {
 
 fn summary(file: &Path, settings: &Settings) -> Result<ContractOutput, Failure> {
     let named = file.to_string_lossy();
-    contract_summary(&read_contract(&named, settings)?, &named).map_err(Failure::internal)
+    let read = read_contract(&named, settings)?;
+    // A home that is not there yet is not made for a check.
+    let home = settings.home.as_ref().filter(|home| home.path().join(MARKER).is_file());
+    let installation = home.and_then(|_| Installation::open(settings.clone(), Arc::new(SystemClock)).ok());
+    contract_summary(&read, &named, installation.as_ref()).map_err(Failure::internal)
 }

@@ -83,7 +83,7 @@ fn explain(installation: &Installation, finished: &Finished, screen: &Screen) {
     screen.line("");
     screen.line(screen.paint(Tone::Bold, "Try next"));
     for (command, what) in [
-        (format!("herma show {run}"), "the whole report"),
+        (format!("herma show {run}"), "the run on one screen"),
         (format!("herma diff {run}"), "the patch"),
         (format!("herma verify {run}"), "the checks above, again"),
         ("herma demo --script disallowed-file".to_owned(), "an engine that oversteps"),

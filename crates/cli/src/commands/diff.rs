@@ -9,12 +9,13 @@ use herma_evidence::layout;
 use crate::args;
 use crate::commands::show::warn_if_touched;
 use crate::commands::{Ended, find_finished_run, open};
+use crate::diff_view::{show_patch, show_stat};
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::output::DiffOutput;
-use crate::screen::{Screen, safe, safe_line};
+use crate::screen::{Screen, safe_line};
 
-pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Screen) -> Ended {
+pub(crate) fn diff(args: &args::Diff, environment: &Environment, screen: &Screen) -> Ended {
     let installation = open(environment, screen)?;
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
@@ -36,9 +37,11 @@ pub(crate) fn diff(args: &args::OneRun, environment: &Environment, screen: &Scre
         return Ok(code);
     }
     match (patch, reason) {
+        (Some(patch), _) if args.stat => show_stat(&patch, screen),
         // On a terminal the agent's bytes are made safe; into a file or `git apply` they go as they are.
-        (Some(patch), _) if std::io::IsTerminal::is_terminal(&std::io::stdout()) => {
-            screen.line(safe(&String::from_utf8_lossy(&patch)).trim_end());
+        (Some(patch), _) if screen.is_terminal() => {
+            screen.page();
+            show_patch(&patch, screen);
         }
         (Some(patch), _) => screen.bytes(&patch),
         (None, reason) => {

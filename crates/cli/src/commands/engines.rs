@@ -55,8 +55,9 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         }
     })?;
     let name = &installed.engine;
+    let license_file = installed.license_file.as_ref().map(|file| file.display().to_string());
     let next_step = match &installed.lacks {
-        Some(lacks) => complete(name, lacks),
+        Some(lacks) => complete(name, lacks, license_file.as_deref()),
         None => format!("have an approver sign it: `herma admit sign engine {name}`"),
     };
     let output = InstalledOutput {
@@ -66,6 +67,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         digest: installed.digest,
         tree: installed.tree.display().to_string(),
         draft: installed.draft.display().to_string(),
+        license_file,
         lacks: installed.lacks.map(|lacks| lacks.to_string()),
         next_step,
     };
@@ -76,6 +78,9 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         screen.line(format_args!("  digest  {}", output.digest));
         screen.line(format_args!("  tree    {}", output.tree));
         screen.line(format_args!("  draft   {}", output.draft));
+        if let Some(file) = &output.license_file {
+            screen.line(format_args!("  license {}", safe_line(file)));
+        }
         if let Some(lacks) = &output.lacks {
             screen.line(format_args!("          {}", safe_line(lacks)));
         }
@@ -86,7 +91,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
 
 /// How the draft of an admission is completed: with what a person has to judge, and with what only they can say of an agent
 /// that herma does not know.
-fn complete(name: &EngineName, lacks: &Incomplete) -> String {
+fn complete(name: &EngineName, lacks: &Incomplete, license_file: Option<&str>) -> String {
     let options = [
         ("license", " --license TEXT"),
         ("identity", " --identity 'WHAT IT SAYS OF ITSELF'"),
@@ -94,7 +99,8 @@ fn complete(name: &EngineName, lacks: &Incomplete) -> String {
     ];
     let missing = options.iter().filter(|(field, _)| lacks.missing.contains(field));
     let options: String = missing.map(|(_, option)| *option).collect();
-    format!("read its license, then `herma admit engine {name}{options}`")
+    let at = license_file.map(|file| format!(" in {}", safe_line(file))).unwrap_or_default();
+    format!("read its license{at}, then `herma admit engine {name}{options}`")
 }
 
 fn list(rows: &[EngineRow], screen: &Screen) {

@@ -61,11 +61,12 @@ pub(crate) fn init(args: &args::Init, screen: &Screen) -> Ended {
     }
     let shown = file.display();
     let fill_in = match (&args.title, &args.brief) {
-        (Some(_), Some(_)) => "read it and commit it",
-        _ => "write the title and the task into it, and commit it",
+        (Some(_), Some(_)) => "read it",
+        _ => "write the title and the task into it",
     };
     let next_step = format!(
-        "{fill_in}: a run needs a clean tree. `herma run {shown} --dry-run` then builds the environment and runs the tests on the base"
+        "{fill_in}. `herma run {shown} --dry-run` then builds the environment and runs the tests on the base; `herma run {shown} \
+         --engine NAME` starts an agent, which needs `model` in the contract"
     );
     written(&file, next_step, screen)
 }

@@ -181,7 +181,10 @@ pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen
     let (run, dirs) = find_run(&installation, &args.run)?;
     has_bundle(&installation, &run)?;
     match (args.raw || args.only.is_some(), args.follow) {
-        (false, false) => show_transcript(&installation, &run, &dirs, args.full, screen),
+        (false, false) => {
+            screen.page();
+            show_transcript(&installation, &run, &dirs, args.full, screen)
+        }
         (false, true) => follow_transcript(&installation, &run, args.full, screen),
         (true, follows) => {
             // The events are many and for programs: they are shown when asked for.
@@ -191,6 +194,7 @@ pub(crate) fn logs(args: &args::Logs, environment: &Environment, screen: &Screen
             if follows {
                 return follow(&installation, run.run_id, &names, screen);
             }
+            screen.page();
             show_logs(&installation, &run, &dirs, &names, screen)
         }
     }

@@ -26,6 +26,16 @@ pub(crate) fn models(environment: &Environment, screen: &Screen) -> Ended {
     if config.is_none() {
         screen.line(format_args!("there is no {ROUTER_FILE} in herma's home: no model can be asked"));
     }
+    if let Some(config) = config.as_ref().filter(|_| rows.is_empty()) {
+        let upstreams: Vec<&str> = config.upstreams.keys().map(|name| &**name).collect();
+        screen.line(match &upstreams[..] {
+            [] => format!("{ROUTER_FILE} has no upstream and no model"),
+            upstreams => {
+                format!("no model is admitted; {ROUTER_FILE} has the upstreams: {}", upstreams.join(", "))
+            }
+        });
+        screen.line("next: `herma admit model UPSTREAM/MODEL`, then `herma admit sign model UPSTREAM/MODEL`");
+    }
     for row in &rows {
         show(row, screen);
     }

@@ -102,7 +102,7 @@ pub(crate) fn govern(
     screen: &Screen,
 ) -> Result<Finished, Failure> {
     listen(&installation.cancellation, screen)?;
-    let watch = watcher(screen);
+    let watch = watcher(screen, Some(installation));
     let run = RunService::new(Arc::clone(installation)).submit(order)?;
     for (at, update) in run.updates().enumerate() {
         if at == 0 {

@@ -1,5 +1,6 @@
-//! `herma show`: a run's report, and what its engine called.
+//! `herma show`: a run on one screen, or its report and what its engine called.
 
+mod overview;
 mod tree;
 
 use std::process::ExitCode;
@@ -29,7 +30,12 @@ pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen
     }
     if screen.is_json() {
         screen.value(&report)?;
+    } else if !args.full {
+        screen.page();
+        let outcome = outcome_row(&installation, &report)?;
+        overview::show(&installation, &dirs.bundle(), &report, outcome.as_ref(), screen);
     } else {
+        screen.page();
         screen.line(safe(&herma_evidence::render_markdown(&report)).trim_end());
         let called = run_calls(&dirs.bundle(), &report);
         if !called.lines.is_empty() {

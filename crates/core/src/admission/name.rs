@@ -40,7 +40,9 @@ checked_text!(
 );
 
 /// A model by its provider and its exact name, written `provider/model`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(try_from = "String", into = "String")]
+#[schemars(with = "String")]
 pub struct ModelRef {
     /// The provider that serves it.
     pub provider: ProviderName,
@@ -55,6 +57,20 @@ impl FromStr for ModelRef {
         let (provider, model) =
             text.split_once('/').ok_or("a model is named PROVIDER/MODEL, like `openai/gpt-5`")?;
         Ok(Self { provider: provider.parse()?, model: model.parse()? })
+    }
+}
+
+impl TryFrom<String> for ModelRef {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<ModelRef> for String {
+    fn from(model: ModelRef) -> Self {
+        model.to_string()
     }
 }
 

@@ -41,6 +41,12 @@ checked_text!(
 );
 
 impl RepoRef {
+    /// The contract's own directory.
+    #[must_use]
+    pub fn here() -> Self {
+        Self(".".to_owned())
+    }
+
     /// Whether it is a path; else it is the name of a target admission.
     #[must_use]
     pub fn is_path(&self) -> bool {
@@ -209,7 +215,7 @@ impl Limits {
 }
 
 /// People write `tokens: 5000` and `usd: 2.50` without quotes, which YAML reads as numbers.
-fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
+pub(crate) fn number_or_text<'de, D, T>(deserializer: D) -> Result<Option<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: FromStr,

@@ -78,7 +78,7 @@ pub fn first_contract(id: &ContractId, target: &Target, found: &FirstContract<'_
 }
 
 /// The keys of an environment that are not their defaults.
-fn environment(definition: &EnvironmentDefinition) -> String {
+pub(super) fn environment(definition: &EnvironmentDefinition) -> String {
     let mut text = String::from(
         "environment:                     # tools and packages for the tests (docs/environments.md)\n",
     );
@@ -102,6 +102,9 @@ fn environment(definition: &EnvironmentDefinition) -> String {
     if definition.setup_on == SetupOn::Inputs {
         text.push_str("  setup_on: inputs\n");
     }
+    if definition.rebuild {
+        text.push_str("  rebuild: true\n");
+    }
     if let History::Depth(commits) = definition.history {
         let _ = writeln!(text, "  history: {commits}");
     } else if definition.history == History::Full {
@@ -123,12 +126,12 @@ fn block(values: &[String]) -> String {
     lines.concat()
 }
 
-fn list(values: &[String]) -> String {
+pub(super) fn list(values: &[String]) -> String {
     let each: Vec<String> = values.iter().map(|value| quoted(value)).collect();
     format!("[{}]", each.join(", "))
 }
 
 /// A text in double quotes: JSON's escapes are those of YAML too.
-fn quoted(text: &str) -> String {
+pub(super) fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

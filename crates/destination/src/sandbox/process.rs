@@ -94,7 +94,7 @@ impl SandboxProcess {
                 booting.bwrap.end();
                 return Err(gave_up(&mut booting.bwrap));
             }
-            Err(error) => return Err(StartError::io("cannot hear from bubblewrap")(error)),
+            Err(error) => return Err(StartError::io("bubblewrap did not report its start")(error)),
         };
         let BootingSandbox { bwrap, pipes, group } = booting;
         Ok(Some(Self {

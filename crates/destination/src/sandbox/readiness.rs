@@ -24,7 +24,7 @@ const LAYERS: [&str; 7] = [
     "no network but an empty loopback",
     "no variable and no open file of the caller",
     "own session; dies with herma",
-    "a filter of system calls; a foreign architecture kills",
+    "a filter of system calls; 32-bit and x32 system calls kill the process",
 ];
 
 pub(super) fn not_installed() -> Unready {

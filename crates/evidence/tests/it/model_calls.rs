@@ -167,11 +167,10 @@ fn the_page_says_whether_the_tool_calls_reconcile() {
         let page = herma_evidence::render_markdown(&Report { tools, ..sample.report });
         page.lines().find(|line| line.starts_with("| tool calls")).unwrap().to_owned()
     };
-    let start =
-        "| tool calls | courtesy: 2 asked about, 1 denied; 1 made without asking; the model asked for 5";
+    let start = "| tool calls | 3 made, 2 checked by hook (advisory), 1 denied; the model requested 5";
     assert_eq!(shown(0), format!("{start} |"));
-    assert_eq!(shown(2), format!("{start}, 2 more than the engine asked about or told of |"));
-    assert_eq!(shown(-1), format!("{start}, 1 fewer than the engine asked about or told of |"));
+    assert_eq!(shown(2), format!("{start}, 2 more than were made |"));
+    assert_eq!(shown(-1), format!("{start}, 1 fewer than were made |"));
 }
 
 #[test]

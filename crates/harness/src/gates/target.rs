@@ -66,7 +66,7 @@ pub(super) fn clean(contract: &Contract, target: &FoundTarget) -> Judged {
     }
 }
 
-/// The unclean paths, for a person whose own `git status` may list less. Anybody can have named these files.
+/// The changed paths. Anybody can have named these files.
 fn dirty(repo: &str, listed: &StatusSummary) -> String {
     let redactor = Redactor::default();
     let show = |path: &RepoPath| shortened(&redactor.redact(&path.to_string()));
@@ -75,10 +75,7 @@ fn dirty(repo: &str, listed: &StatusSummary) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    format!(
-        "`git status` in `{repo}` lists uncommitted or untracked files, without the user's global configuration: {}{more}",
-        shown.join(", ")
-    )
+    format!("tracked files of `{repo}` have uncommitted changes: {}{more}", shown.join(", "))
 }
 
 fn shortened(path: &str) -> String {

@@ -45,6 +45,7 @@ struct Seen {
     mismatched: Vec<String>,
     exhausted: u64,
     answered_by: Option<String>,
+    provider_failure: Option<String>,
 }
 
 /// The run's usage of models, by its router's own record.
@@ -57,6 +58,9 @@ pub(crate) struct ModelResults {
     pub(crate) at_gates: u64,
     /// The upstream that answered last.
     pub(crate) answered_by: Option<String>,
+    /// How the provider failed the engine's last call, in words.
+    #[serde(default)]
+    pub(crate) provider_failure: Option<String>,
     pub(crate) refusals: Vec<BlockerRecord>,
     pub(crate) write_failures: Vec<String>,
 }
@@ -159,6 +163,9 @@ impl Seen {
         // They are counted as they begin, and what never began was not answered.
         let of_whom = if call.call < Some(self.own_calls) { &mut self.at_gates } else { &mut self.asked_for };
         *of_whom = of_whom.saturating_add(call.tool_calls);
+        if call.call >= Some(self.own_calls) {
+            self.provider_failure = provider_failure(call);
+        }
         if call.answered.is_some() {
             self.answered_by = call.attempts.last().map(|attempt| attempt.upstream.clone());
         }
@@ -167,6 +174,18 @@ impl Seen {
         } else {
             self.left_out += 1;
         }
+    }
+}
+
+/// How the provider failed this call, if it did.
+fn provider_failure(call: &ModelCall) -> Option<String> {
+    let attempt = call.attempts.last()?;
+    match attempt.status {
+        Some(status @ 500..) => Some(format!(
+            "the provider `{}` answered the last model call with status {status}",
+            attempt.upstream
+        )),
+        _ => None,
     }
 }
 
@@ -191,6 +210,7 @@ impl ModelResults {
             asked_for: seen.asked_for,
             at_gates: seen.at_gates,
             answered_by: seen.answered_by.clone(),
+            provider_failure: seen.provider_failure.clone(),
             refusals: blockers(seen, refusals),
             write_failures: Vec::new(),
         }

@@ -168,9 +168,8 @@ fn an_unreported_call_of_the_model_is_in_the_report_and_blocks_nothing() {
     let finished = played(&herma, &turns, PATIENT);
     finished.assert_pass();
     assert_eq!(tool_calls(&finished), ((1, 0, 1), (3, 1, 1)));
-    let shown = herma.run(&["show"]).stdout;
-    let line = "courtesy: 1 asked about, 0 denied; 1 made without asking; the model asked for 3, 1 more than the engine \
-                asked about or told of";
+    let shown = herma.run(&["show", "--full"]).stdout;
+    let line = "2 made, 1 checked by hook (advisory), 0 denied; the model requested 3, 1 more than were made";
     assert!(shown.contains(line), "{shown}");
 }
 
@@ -188,9 +187,13 @@ fn an_agent_continues_its_session_where_the_settings_say_where_it_is() {
     let first = played(&herma, &format!("{HALVES}{FIX}"), PATIENT);
     first.assert_only(Blocker::VerificationFailed);
     let run = first.report.run_id.to_string();
-    let resume = ["resume", &run, "--message", "the words of a person", "--json"];
+    // It is `herma resume RUN --message TEXT` in the words of `herma do`.
+    let resume = ["do", "--continue", &run, "the words of a person", "--json"];
     let second = herma.finished_by(|| herma.run_patiently(&resume));
     second.assert_pass();
+    let prepared = data_of(&second, EventType::WorkspacePrepared);
+    let message = prepared[0]["resumed"]["message"].as_str().unwrap();
+    assert!(message.contains("the words of a person"), "{message}");
     assert_eq!(second.report.parent_run, Some(first.report.run_id));
     let said = data_of(&second, EventType::EngineMessage);
     let texts: Vec<&str> = said.iter().filter_map(|said| said["text"].as_str()).collect();

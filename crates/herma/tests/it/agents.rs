@@ -213,7 +213,7 @@ fn a_project_brings_nothing_that_is_run(herma: &Herma, engine: &str) {
     governing::reconcile(&finished, engine);
     assert!(finished.bundle.has_event(EventType::EngineMessage));
     // Its calls are shown: the tool with which it wrote, and its model.
-    let shown = herma.run(&["show"]).stdout;
+    let shown = herma.run(&["show", "--full"]).stdout;
     for called in ["    tool    ", "slugify.sh", "    model   m  200  "] {
         assert!(shown.contains(called), "{shown}");
     }

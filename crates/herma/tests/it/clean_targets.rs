@@ -16,17 +16,48 @@ fn blocked(herma: &Herma) -> (String, String) {
 }
 
 #[test]
-fn files_that_only_a_global_ignore_file_covers_are_named_with_a_next_step() {
+fn untracked_files_and_hermas_own_directory_do_not_make_a_target_dirty() {
     let herma = Herma::new();
     let repository = Repository::of_fixture(&herma, "string-slugify");
-    fs::create_dir_all(herma.at("user/.config/git")).unwrap();
-    fs::write(herma.at("user/.config/git/ignore"), "*.swp\n").unwrap();
+    let own = repository.dir.join(".herma");
+    fs::create_dir(&own).unwrap();
+    fs::write(own.join("notes.md"), "one\n").unwrap();
+    repository.commit("notes");
+    fs::write(own.join("notes.md"), "two\n").unwrap();
+    fs::write(own.join("contract.md"), "new\n").unwrap();
     fs::write(repository.dir.join("notes.swp"), "").unwrap();
+    let before = repository.picture();
+    let run = herma
+        .play(&fix_and(&["- shell: test ! -e notes.swp && grep -q one .herma/notes.md"]), &ON_REPOSITORY);
+    run.assert_pass();
+    assert_eq!((run.report.target_clean_start, run.report.target_clean_end), (Some(true), Some(true)));
+    assert_eq!(repository.picture(), before);
+
+    fs::write(repository.dir.join("slugify.sh"), "changed\n").unwrap();
     let (detail, next_step) = blocked(&herma);
-    assert!(detail.ends_with("without the user's global configuration: notes.swp"), "{detail}");
-    assert!(next_step.contains(".git/info/exclude"), "{next_step}");
-    fs::write(repository.dir.join(".git/info/exclude"), "*.swp\n").unwrap();
-    herma.play(&fix_and(&[]), &ON_REPOSITORY).assert_pass();
+    assert_eq!(detail, "gate target_clean: tracked files of `../repo` have uncommitted changes: slugify.sh");
+    assert!(next_step.starts_with("Commit or stash the changes."), "{next_step}");
+    repository.git(&["checkout", "-q", "slugify.sh"]);
+    // A file that git is to track is no untracked one.
+    repository.git(&["add", "notes.swp"]);
+    assert!(blocked(&herma).0.ends_with(": notes.swp"));
+}
+
+#[test]
+fn an_untracked_file_that_appears_during_a_run_still_fails_it() {
+    let herma = Herma::new();
+    let repository = Repository::of_fixture(&herma, "string-slugify");
+    fs::write(repository.dir.join("notes.swp"), "").unwrap();
+    for path in ["more.swp", "notes.swp", ".herma-notes"] {
+        let appears = format!("- shell: echo x >> '{}'", repository.dir.join(path).display());
+        let terms = [ON_REPOSITORY[0], ON_REPOSITORY[1], ("destination", "host")];
+        let run = herma.play(&fix_and(&[&appears]), &terms);
+        let blockers: Vec<Blocker> = run.report.blockers.iter().map(|record| record.blocker).collect();
+        assert!(blockers.contains(&Blocker::SourceMutated), "{path}: {blockers:?}");
+        // A file that was there keeps its line in `git status`.
+        assert_eq!(blockers.contains(&Blocker::DirtyEndingTree), path != "notes.swp", "{path}: {blockers:?}");
+        assert_eq!(run.report.target_clean_end, Some(path == "notes.swp"));
+    }
 }
 
 #[test]
@@ -40,6 +71,7 @@ fn names_are_few_short_harmless_and_without_secrets() {
     for number in 2..10 {
         fs::write(repository.dir.join(format!("{number}-plain")), "").unwrap();
     }
+    repository.git(&["add", "-A"]);
     let (detail, _) = blocked(&herma);
     assert!(detail.ends_with("3-plain and 6 more"), "{detail}");
     assert!(detail.contains("longlo…, ") && !detail.contains(&secret), "{detail}");

@@ -93,7 +93,7 @@ fn runs_are_listed_newest_first_and_page_by_page() {
     let mut paged = Vec::new();
     let mut before: Option<String> = None;
     for _ in 0..4 {
-        let mut args = vec!["runs", "--json", "--limit", "2"];
+        let mut args = vec!["runs", "--all", "--json", "--limit", "2"];
         args.extend(before.iter().flat_map(|before| ["--before", before.as_str()]));
         let page = herma.json(&args);
         let runs = page["runs"].as_array().unwrap().clone();
@@ -106,13 +106,13 @@ fn runs_are_listed_newest_first_and_page_by_page() {
     assert_eq!(paged, newest_first);
     assert_eq!(before, None, "the last page names no next one");
     for (status, count) in [("pass", 3), ("fail", 1), ("blocked", 1)] {
-        let listed = herma.json(&["runs", "--json", "--status", status]);
+        let listed = herma.json(&["runs", "--all", "--json", "--status", status]);
         let runs = listed["runs"].as_array().unwrap();
         assert_eq!(runs.len(), count, "{status}");
         assert!(runs.iter().all(|run| run["status"] == status), "{listed:#}");
     }
-    assert_eq!(herma.run(&["runs"]).stdout.lines().count(), 5);
-    assert_eq!(herma.run(&["runs", "--before", "last"]).stdout.lines().count(), 4);
+    assert_eq!(herma.run(&["runs", "--all"]).stdout.lines().count(), 5);
+    assert_eq!(herma.run(&["runs", "--all", "--before", "last"]).stdout.lines().count(), 4);
     let unknown = herma.run(&["runs", "--before", "yesterday"]);
     assert_eq!(unknown.code, Some(2));
     insta::assert_snapshot!(unknown.stderr.trim_end(), @r"
@@ -468,7 +468,7 @@ fn the_calls_of_an_engine_are_shown_with_the_forbidden_ones() {
         "- connect: { to: \"example.org:443\" }",
     ];
     herma.play(&crate::kit::fix_and(&steps), &[]);
-    let shown = herma.run(&["show"]).stdout;
+    let shown = herma.run(&["show", "--full"]).stdout;
     for line in [
         "    tool    shell  git push origin main  FORBIDDEN: push",
         "    tool    shell  echo one …",

@@ -1,5 +1,6 @@
 //! The comparisons of this installation, and whether each is still valid.
 
+use std::collections::HashSet;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use herma_core::comparison::{Comparison, ComparisonId, Lane, LaneRun};
 use herma_core::engine::EngineName;
 use herma_core::signed::Signed;
-use herma_core::{Digest, VERSION};
+use herma_core::{Digest, RunId, VERSION};
 use herma_evidence::{layout, signed};
 use herma_files::{MAX_RECORD_BYTES, read_regular};
 use herma_harness::Installation;
@@ -64,6 +65,17 @@ impl<'a> Comparisons<'a> {
             }
         }
         Ok(None)
+    }
+
+    /// The runs that any comparison made. A comparison that cannot be read names none.
+    #[must_use]
+    pub fn compared_runs(&self) -> HashSet<RunId> {
+        let ids = self.newest_first().unwrap_or_default();
+        let comparisons = ids.into_iter().filter_map(|id| self.signed(id).ok());
+        comparisons
+            .flat_map(|kept| kept.record.lanes.into_iter().flat_map(|lane| lane.runs))
+            .map(|run| run.run_id)
+            .collect()
     }
 
     fn dir(&self) -> PathBuf {

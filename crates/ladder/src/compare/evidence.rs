@@ -57,7 +57,8 @@ pub(crate) struct Told {
     pub(crate) verified: Option<bool>,
     pub(crate) duration_ms: u64,
     pub(crate) tokens: u64,
-    pub(crate) cost: Usd,
+    /// None if it is unknown.
+    pub(crate) cost: Option<Usd>,
     pub(crate) shape: Shape,
 }
 
@@ -121,7 +122,7 @@ impl Told {
             }),
             duration_ms: u64::try_from(duration).unwrap_or(0),
             tokens: report.usage.input_tokens.saturating_add(report.usage.output_tokens),
-            cost: report.usage.usd,
+            cost: report.usage.cost(),
             shape: Shape::of(report),
         }
     }

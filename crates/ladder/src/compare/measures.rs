@@ -27,7 +27,12 @@ pub(super) fn measure(lane: &[Evidence]) -> Vec<Measure> {
 pub(super) fn compare_lanes(ours: &[Evidence], theirs: &[Evidence]) -> Vec<Compared> {
     let mut table = compare_deciding(ours, theirs);
     for criterion in Criterion::ALL.into_iter().filter(|c| !Criterion::DECIDING.contains(c)) {
-        let (standing, detail) = judge(value(criterion, ours), value(criterion, theirs));
+        let (standing, detail) = match criterion {
+            Criterion::Cost if [ours, theirs].into_iter().any(has_unknown_cost) => {
+                (Standing::Blocked, "not compared: the cost is unknown".to_owned())
+            }
+            _ => judge(value(criterion, ours), value(criterion, theirs)),
+        };
         table.push(Compared { criterion, standing, detail });
     }
     table
@@ -42,12 +47,19 @@ fn value(criterion: Criterion, lane: &[Evidence]) -> Option<Measured> {
             Some(Measured::Tokens(told().map(|run| run.tokens).fold(0, u64::saturating_add)))
         }
         Criterion::Cost => {
-            Some(Measured::Usd(Usd(told().map(|run| run.cost.0).fold(0, u64::saturating_add))))
+            let costs: Option<Vec<Usd>> = told().map(|run| run.cost).collect();
+            costs
+                .map(|costs| Measured::Usd(Usd(costs.iter().map(|cost| cost.0).fold(0, u64::saturating_add))))
         }
         Criterion::Repeatability => repeated(told()).map(Measured::Share),
         deciding => Some(Measured::Share(share(deciding, lane))),
     }
     .filter(|_| !lane.is_empty())
+}
+
+/// Whether a run of the lane used a model whose price is unknown.
+fn has_unknown_cost(lane: &[Evidence]) -> bool {
+    lane.iter().filter_map(|run| run.told.as_ref().ok()).any(|run| run.cost.is_none())
 }
 
 /// In how many runs the verification passed; none where no run had anything to verify.
@@ -195,11 +207,18 @@ mod tests {
                 report.usage.usd = Usd(usd);
             })
         };
-        let (less, more) = ([using(9, 100), using(9, 0)], [using(20, 100), using(0, 1)]);
+        let (less, more) = ([using(9, 100), using(9, 1)], [using(20, 100), using(0, 2)]);
         assert_eq!(of(Criterion::Tokens, &less), Some(Measured::Tokens(20)));
-        assert_eq!(of(Criterion::Cost, &more), Some(Measured::Usd(Usd(101))));
+        assert_eq!(of(Criterion::Cost, &more), Some(Measured::Usd(Usd(102))));
         assert_better(Criterion::Tokens, &less, &more);
         assert_better(Criterion::Cost, &less, &more);
+        // Nothing is equal to what is unknown, not even another unknown.
+        let unknown = [using(9, 100), using(9, 0)];
+        assert_eq!(of(Criterion::Cost, &unknown), None);
+        for other in [&less, &unknown] {
+            assert_eq!(stands(Criterion::Cost, &unknown, other), Standing::Blocked);
+            assert_eq!(stands(Criterion::Cost, other, &unknown), Standing::Blocked);
+        }
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub enum ProbeFailed {
     #[error("the router could not be asked: {0}")]
     Router(String),
     /// The router did not let the question through.
-    #[error("the router refused to ask the model, with status {status}: {message}")]
+    #[error("{}", refused(*status, message))]
     Refused {
         /// Its status: 401 for the token, 403 for the model, 429 for a budget.
         status: u16,
@@ -94,6 +94,14 @@ impl ProbeFailed {
             }
             Self::NoDoor | Self::GivenUp | Self::Refused { .. } | Self::TooLittleOutput { .. } => record,
         }
+    }
+}
+
+/// A budget is the contract's own; anything else is about the router.
+fn refused(status: u16, message: &str) -> String {
+    match status {
+        429 => message.to_owned(),
+        _ => format!("the router refused to ask the model, with status {status}: {message}"),
     }
 }
 

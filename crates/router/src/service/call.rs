@@ -121,7 +121,7 @@ async fn governed(
         Ok(reserved) => reserved,
         Err(exhausted) => {
             in_flight.run.note_budget(&exhausted.to_string());
-            return Err(Refused::budget(&exhausted, &in_flight.run.name));
+            return Err(Refused::budget(&exhausted, &in_flight.run.name, &ask));
         }
     };
     in_flight.open(reserved.reservation)?;

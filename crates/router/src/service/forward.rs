@@ -155,7 +155,7 @@ async fn charge_and_reserve(
             Ok(next.output)
         }
         Err(exhausted) => {
-            let refused = Refused::budget(&exhausted, &in_flight.run.name);
+            let refused = Refused::budget(&exhausted, &in_flight.run.name, &request.ask);
             in_flight.run.note_budget(&exhausted.to_string());
             in_flight.attempt_ended(outcome, status);
             in_flight.unknown(&refused);

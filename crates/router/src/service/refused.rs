@@ -3,12 +3,13 @@
 use std::time::Duration;
 
 use bytes::Bytes;
+use herma_core::units::Usd;
 use herma_dialect::{ApiError, Dialect, Refusal};
 use http::header::{CONTENT_TYPE, RETRY_AFTER};
 use http::{HeaderName, HeaderValue, Method, Response, StatusCode};
 
 use super::reason::{Reason, UpstreamFailure};
-use crate::budget::{Exhausted, Lack, Scope};
+use crate::budget::{Ask, Exhausted, Lack, Scope};
 use crate::upstream::Ambiguous;
 
 /// Tells a client's library whether to retry by itself.
@@ -43,9 +44,9 @@ pub(super) enum Refused {
     )]
     ModelNotAdmitted { shown: String },
     #[error(
-        "the budget of {owner} does not allow this call: {lack}. Ask for less, or have the budget raised; in-flight calls may still return some of it"
+        "the budget of {owner} is too small for this call: it needs at least {needs}. Ask for less, or have the budget raised; in-flight calls may still return some of it"
     )]
-    BudgetExhausted { owner: &'static str, lack: Lack },
+    BudgetExhausted { owner: &'static str, needs: String },
     #[error(
         "the budget of {owner} cannot be kept, so the call is not made: {why}; the operator has to look at it"
     )]
@@ -74,6 +75,16 @@ pub(super) enum Refused {
     UpstreamStatus { upstream: String, status: u16, failure: UpstreamFailure },
 }
 
+/// The least that the call needs of a budget, in words.
+fn needs(lack: Lack, ask: &Ask) -> String {
+    let least = ask.most(ask.least_output.min(ask.output));
+    match lack {
+        Lack::Tokens => format!("{} tokens", least.tokens),
+        Lack::Usd => format!("${}", Usd(least.micro_usd)),
+        _ => "one more request".to_owned(),
+    }
+}
+
 impl Refused {
     /// A model that the run may not use.
     pub(super) fn model(name: &str) -> Self {
@@ -82,7 +93,7 @@ impl Refused {
     }
 
     /// A budget does not allow a call of this run.
-    pub(super) fn budget(exhausted: &Exhausted, run: &str) -> Self {
+    pub(super) fn budget(exhausted: &Exhausted, run: &str, ask: &Ask) -> Self {
         let owner = match &exhausted.scope {
             Scope::Run(name) if **name != *run => "a parent run of this one",
             Scope::Run(_) => "this run",
@@ -91,7 +102,7 @@ impl Refused {
         };
         let why = match exhausted.what {
             lack @ (Lack::Requests | Lack::Tokens | Lack::Usd) => {
-                return Self::BudgetExhausted { owner, lack };
+                return Self::BudgetExhausted { owner, needs: needs(lack, ask) };
             }
             Lack::Price => "it is a budget in dollars, and the configuration has no price of this model",
             Lack::Budget => "it is not open",

@@ -1,7 +1,7 @@
 //! The compiled patterns against the simple ones, over random patterns and trees.
 
 use herma_core::report::PathRule;
-use herma_rules::PathRules;
+use herma_rules::{PathRules, pattern_within};
 use proptest::prelude::*;
 
 use crate::facts::{Tree, terms};
@@ -74,6 +74,24 @@ proptest! {
             patterns.iter().any(|p| reference::covers(&p.to_lowercase(), &path.to_lowercase()))
         });
         prop_assert_eq!(with(PathRule::Forbidden, &edited(&paths), &terms(&["**"], &patterns, &[])), forbidden);
+    }
+
+    #[test]
+    fn a_pattern_within_another_allows_no_path_more(
+        outer in pattern().prop_filter("usable", |p| usable(p)),
+        below in pattern().prop_filter("usable", |p| usable(p)),
+        paths in prop::collection::vec(a_path(), 1..12),
+    ) {
+        let directory = outer.trim_end_matches("/**").trim_end_matches('/');
+        for inner in [below.clone(), format!("{directory}/{}", below.trim_start_matches('/')), format!("{directory}/**")] {
+            for outer in [outer.clone(), format!("{directory}/**")].iter().filter(|p| usable(p)) {
+                let (Ok(wide), Ok(narrow)) = (outer.parse(), inner.parse()) else { continue };
+                if usable(&inner) && pattern_within(&wide, &narrow) {
+                    let more = those(&paths, |path| reference::covers(&inner, path) && !reference::covers(outer, path));
+                    prop_assert_eq!(more, Vec::<String>::new(), "{} {}", outer, inner);
+                }
+            }
+        }
     }
 
     #[test]

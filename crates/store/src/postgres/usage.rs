@@ -1,9 +1,10 @@
 //! The usage of models by runs.
 
+use herma_core::RunId;
 use herma_core::report::{Report, Usage};
 use herma_core::store::{StoreError, UsageBy, UsageRow};
 use herma_core::units::Usd;
-use herma_core::usage::UsageByModel;
+use herma_core::usage::{PROBE_PREFIX, UsageByModel};
 use sqlx::AssertSqlSafe;
 use sqlx::postgres::PgRow;
 
@@ -51,28 +52,59 @@ pub(super) async fn record(caller: &Caller, report: &Report, used: &UsageByModel
     caller.call(call, used).await
 }
 
-pub(super) async fn sum(caller: &Caller, by: UsageBy) -> Result<Vec<UsageRow>, StoreError> {
-    let call = Call::read("sum the usage of runs", |by: &UsageBy, connection, _| {
+/// What is summed: of these runs, or of all.
+struct Asked {
+    by: UsageBy,
+    runs: Option<Vec<String>>,
+}
+
+pub(super) async fn sum(
+    caller: &Caller,
+    by: UsageBy,
+    runs: Option<&[RunId]>,
+) -> Result<Vec<UsageRow>, StoreError> {
+    let asked = Asked { by, runs: runs.map(|runs| runs.iter().map(ToString::to_string).collect()) };
+    let call = Call::read("sum the usage of runs", |asked: &Asked, connection, _| {
         Box::pin(async move {
-            let key = match by {
-                UsageBy::Run => "run_id",
-                UsageBy::Engine => "engine",
-                UsageBy::Model => "model",
-                UsageBy::Day => "day",
-            };
-            // Names of runs and days sort by time; the newest come first.
-            let order = match by {
-                UsageBy::Run | UsageBy::Day => "DESC",
-                UsageBy::Engine | UsageBy::Model => "ASC",
-            };
-            let sums = COUNTS.map(|count| format!("SUM({count})::BIGINT AS {count}")).join(", ");
-            let sql = format!("SELECT {key} AS key, {sums} FROM usage GROUP BY {key} ORDER BY {key} {order}");
-            let rows = sqlx::query(AssertSqlSafe(sql)).fetch_all(connection).await;
-            let rows = rows.map_err(failed("sum the usage of runs"))?;
-            Ok(rows.iter().map(usage).collect::<Result<_, _>>()?)
+            let sql = statement(asked.by, asked.runs.is_some());
+            let mut select = sqlx::query(AssertSqlSafe(sql));
+            if let Some(runs) = &asked.runs {
+                select = select.bind(runs);
+            }
+            let rows = select.fetch_all(connection).await.map_err(failed("sum the usage of runs"))?;
+            Ok(rows.iter().map(usage_row).collect::<Result<_, _>>()?)
         })
     });
-    caller.call(call, by).await
+    caller.call(call, asked).await
+}
+
+fn statement(by: UsageBy, of_some: bool) -> String {
+    let is_probe = format!("model LIKE '{PROBE_PREFIX}%'");
+    let key = match by {
+        UsageBy::Run => "run_id".to_owned(),
+        UsageBy::Engine => "engine".to_owned(),
+        UsageBy::Model => {
+            format!("CASE WHEN {is_probe} THEN substr(model, {}) ELSE model END", PROBE_PREFIX.len() + 1)
+        }
+        UsageBy::Day => "day".to_owned(),
+    };
+    // Names of runs and days sort by time; the newest come first.
+    let order = match by {
+        UsageBy::Run | UsageBy::Day => "DESC",
+        UsageBy::Engine | UsageBy::Model => "ASC",
+    };
+    let own =
+        COUNTS.map(|count| format!("SUM(CASE WHEN {is_probe} THEN 0 ELSE {count} END)::BIGINT AS {count}"));
+    let probes = COUNTS
+        .map(|count| format!("SUM(CASE WHEN {is_probe} THEN {count} ELSE 0 END)::BIGINT AS probe_{count}"));
+    let unpriced =
+        "SUM(CASE WHEN charged_tokens > 0 AND micro_usd = 0 THEN requests ELSE 0 END)::BIGINT AS unpriced";
+    let filter = if of_some { "WHERE run_id = ANY($1)" } else { "" };
+    format!(
+        "SELECT {key} AS key, {}, {}, {unpriced} FROM usage {filter} GROUP BY 1 ORDER BY 1 {order}",
+        own.join(", "),
+        probes.join(", ")
+    )
 }
 
 fn counts(usage: &Usage) -> [u64; 6] {
@@ -86,16 +118,18 @@ fn counts(usage: &Usage) -> [u64; 6] {
     ]
 }
 
-fn usage(row: &PgRow) -> Result<UsageRow, StoreError> {
-    Ok(UsageRow {
-        key: column(row, "key")?,
-        usage: Usage {
-            requests: count(row, "requests")?,
-            input_tokens: count(row, "input_tokens")?,
-            output_tokens: count(row, "output_tokens")?,
-            charged_tokens: count(row, "charged_tokens")?,
-            usd: Usd(count(row, "micro_usd")?),
-            unsettled: count(row, "unsettled")?,
-        },
-    })
+fn usage_row(row: &PgRow) -> Result<UsageRow, StoreError> {
+    let usage = |prefix: &str| -> Result<Usage, StoreError> {
+        let column = |name: &str| count(row, &format!("{prefix}{name}"));
+        Ok(Usage {
+            requests: column("requests")?,
+            input_tokens: column("input_tokens")?,
+            output_tokens: column("output_tokens")?,
+            charged_tokens: column("charged_tokens")?,
+            usd: Usd(column("micro_usd")?),
+            unsettled: column("unsettled")?,
+        })
+    };
+    let unpriced = count(row, "unpriced")?;
+    Ok(UsageRow { key: column(row, "key")?, usage: usage("")?, probes: usage("probe_")?, unpriced })
 }

@@ -83,7 +83,7 @@ fn a_store_of_an_older_version_gets_every_later_table() {
             let old = SqliteEngine::open_old(&file, version).await;
             old.insert_without_order(&run(1)).await;
             assert_eq!(old.approvals(None, 1).await.is_err(), version < 5, "{version}");
-            assert_eq!(old.usage(UsageBy::Run).await.is_err(), version < 4, "{version}");
+            assert_eq!(old.usage(UsageBy::Run, None).await.is_err(), version < 4, "{version}");
             assert!(old.events_after(run(1).run_id, None, 1).await.is_err(), "{version}");
             drop(old);
             let store = SqliteEngine::open(&file).await.unwrap();
@@ -91,7 +91,7 @@ fn a_store_of_an_older_version_gets_every_later_table() {
             assert!(store.approvals(None, 1).await.unwrap().is_empty(), "{version}");
             assert!(store.events_after(run(1).run_id, None, 1).await.unwrap().is_empty(), "{version}");
             for by in [UsageBy::Run, UsageBy::Engine, UsageBy::Model, UsageBy::Day] {
-                assert!(store.usage(by).await.unwrap().is_empty(), "{version}");
+                assert!(store.usage(by, None).await.unwrap().is_empty(), "{version}");
             }
         });
     }

@@ -128,7 +128,10 @@ impl Admissions {
                 status,
                 blocker: Some(blocker.unwrap_or_else(|| usual_blocker(id.kind(), status))),
                 digest: file_digest,
-                detail: format!("the admission of {id} does not hold: {why}"),
+                detail: match status {
+                    Admission::MissingAdmission => format!("{id} has not been admitted"),
+                    _ => format!("the admission of {id} is not valid: {why}"),
+                },
                 record: None,
             },
         }

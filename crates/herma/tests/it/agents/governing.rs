@@ -71,8 +71,8 @@ pub(super) fn a_denied_call_is_not_made_and_the_model_gets_the_denial(herma: &He
         if engine == "codex" { &[] } else { &["shell    rm -f /herma/governance.sock", "tried"] };
     let rest = ["DENIED", "touch ran", "marks are not made here", "slugify.sh", "agent    It is done."];
     transcribing::it_reads(herma, &[first, &rest].concat());
-    let shown = herma.run(&["show"]).stdout;
-    for text in ["courtesy", "DENIED", "touch ran"] {
+    let shown = herma.run(&["show", "--full"]).stdout;
+    for text in ["checked by hook (advisory)", "DENIED", "touch ran"] {
         assert!(shown.contains(text), "{shown}");
     }
     fs::remove_dir_all(policy).unwrap();

@@ -1,6 +1,6 @@
 //! `herma models` and `herma usage`.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::kit::{ANSWERS, Herma, MODEL, ROUTER, fix_and};
 
@@ -55,9 +55,21 @@ fn usage_adds_up_by_run_engine_model_and_day() {
     let expected: Vec<_> = reports
         .iter()
         .rev()
-        .map(|report| json!({ "key": report.run_id, "usage": serde_json::to_value(report.usage).unwrap() }))
+        .map(|report| (report.run_id.to_string(), report.usage.requests, report.usage.charged_tokens))
         .collect();
-    assert_eq!(runs["rows"], json!(expected), "what the store says is what the reports say");
+    let sum = |row: &Value, what: &str| {
+        row["usage"][what].as_u64().unwrap() + row["probes"][what].as_u64().unwrap()
+    };
+    let rows = runs["rows"].as_array().unwrap().iter();
+    let found: Vec<_> = rows
+        .clone()
+        .map(|row| {
+            (row["key"].as_str().unwrap().to_owned(), sum(row, "requests"), sum(row, "charged_tokens"))
+        })
+        .collect();
+    assert_eq!(found, expected, "what the store says is what the reports say");
+    // The engine asked once and twice; everything else was herma itself.
+    assert_eq!(rows.map(|row| row["usage"]["requests"].as_u64().unwrap()).collect::<Vec<_>>(), [2, 1]);
     for (what, key) in [
         ("engine", "fake".to_owned()),
         ("model", "rehearsal/m".to_owned()),
@@ -66,11 +78,36 @@ fn usage_adds_up_by_run_engine_model_and_day() {
         let value = by(what);
         assert_eq!((&value["schema"], &value["by"]), (&json!("herma.usage/v1"), &json!(what)));
         assert_eq!(value["rows"][0]["key"], key, "{value:#}");
-        assert_eq!(value["total"]["requests"], requests, "{value:#}");
+        assert_eq!(sum(&value["total"], "requests"), requests, "{value:#}");
     }
     let shown = herma.run(&["usage", "--by", "model"]).stdout;
-    assert!(
-        shown.starts_with("rehearsal/m ") && shown.lines().last().unwrap().starts_with("total "),
-        "{shown}"
-    );
+    let lines: Vec<&str> = shown.lines().collect();
+    assert!(lines[0].ends_with("calls      in     out      cost"), "{shown}");
+    for (line, start) in lines[1..].iter().zip(["rehearsal/m ", "  herma's own ", "total ", "  herma's own "])
+    {
+        assert!(line.starts_with(start), "{shown}");
+    }
+}
+
+#[test]
+fn an_unknown_cost_is_never_zero() {
+    let herma = Herma::with_model(ANSWERS);
+    herma.configure(ROUTER.split("[prices]").next().unwrap(), ANSWERS);
+    herma.play(&fix_and(&["- ask: { prompt: hi, must: true }"]), &[MODEL]).assert_pass();
+    let usage = herma.json(&["usage", "--json"]);
+    for part in ["usage", "probes"] {
+        assert!(
+            usage["rows"][0][part]["usd"].is_null() && usage["total"][part]["usd"].is_null(),
+            "{usage:#}"
+        );
+    }
+    for args in [&["usage"][..], &["show"], &["show", "--full"]] {
+        let shown = herma.run(args).stdout;
+        assert!(shown.contains("unknown") && !shown.contains("$0.00"), "{shown}");
+    }
+    // A price makes the next one known, and the sum is at least that.
+    herma.configure(ROUTER, ANSWERS);
+    herma.play(&fix_and(&["- ask: { prompt: hi, must: true }"]), &[MODEL]).assert_pass();
+    let shown = herma.run(&["usage", "--by", "engine"]).stdout;
+    assert!(shown.contains(">=$0.0"), "{shown}");
 }

@@ -104,7 +104,7 @@ impl Engine for FixedStore {
         unreachable!()
     }
 
-    fn usage(&self, _: UsageBy) -> StoreFuture<'_, Vec<UsageRow>> {
+    fn usage<'a>(&'a self, _: UsageBy, _: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>> {
         unreachable!()
     }
 }
