@@ -46,5 +46,5 @@ pub use limits::{Held, HeldBy, LimitName, Limits};
 pub use overlay::Overlay;
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
-pub use tool::{Tool, ToolError};
+pub use tool::{Tool, ToolError, ToolOutput};
 pub use variable_names::{ROUTER_URL_VARIABLE, RUN_VARIABLE};
