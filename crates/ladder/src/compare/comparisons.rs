@@ -66,6 +66,11 @@ impl<'a> Comparisons<'a> {
         Ok(None)
     }
 
+    /// The newest comparison, checked; none where there is none. One that was made before a broken one does not replace it.
+    pub fn latest(&self) -> Result<Option<Signed<Comparison>>, ComparisonError> {
+        self.newest_first()?.first().map(|id| self.read(*id)).transpose()
+    }
+
     fn dir(&self) -> PathBuf {
         self.installation.home.root().join("comparisons")
     }
