@@ -12,8 +12,10 @@ mod ladder;
 mod models;
 mod outcome;
 mod policy;
+mod reference;
 mod router;
 mod router_probe;
+mod summary;
 mod tree;
 mod trust;
 
@@ -47,8 +49,16 @@ pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
 };
+pub use self::reference::{ReferenceOutput, ReferenceSchema};
 pub use self::router::{RouterCheckOutput, RouterModel, RouterOutput};
 pub use self::router_probe::RouterProbeOutput;
+pub use self::summary::{
+    Absent, AbsentStatus, ApprovalPacket, ApprovalSummary, BlockedLane, CandidateDefault, ExecutionScope,
+    Field, GovernedExecution, HealthNow, HealthSummary, Held, LadderRow, LadderStatus, LandedBranch,
+    LandedOutcome, NextAction, NotExecutable, NotPromoted, PacketStatus, Refresh, Repeatability,
+    RepeatabilityStatus, Replay, SummaryCheckOutput, SummaryCheckSchema, SummaryError, SummaryOutput,
+    SummarySchema, TargetReadOnly,
+};
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;
 
