@@ -8,6 +8,7 @@ mod destination;
 mod egress;
 mod engines;
 mod env;
+mod health;
 mod ladder;
 mod outcome;
 mod policy;
@@ -33,6 +34,7 @@ pub use self::destination::{Destination, OfRepository, Probe, SetDestination};
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
 pub use self::env::{Env, EnvBuild, EnvShell};
+pub use self::health::{Health, Matrix, Summary, SummaryCheck, SummaryCommand};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
@@ -121,6 +123,12 @@ pub enum Command {
     Prove(Prove),
     /// Show the proven stages of every engine, and what the next one needs
     Ladder(Ladder),
+    /// Print the control summary: what is proven, blocked, approved and next
+    Summary(Summary),
+    /// Check the health of this installation from its evidence
+    Health(Health),
+    /// Bring every row of the failure matrix about on `fake`, in throw-away homes
+    Matrix(Matrix),
     /// Create, list and revoke approvers
     #[command(subcommand)]
     Approver(Approver),
@@ -299,7 +307,7 @@ impl From<StatusArg> for Status {
 /// Arguments of `herma show`.
 #[derive(Debug, Args)]
 pub struct Show {
-    /// The run: its id, a prefix of it, its last eight digits, or `last`
+    /// The run: its id, a prefix of it, its last eight digits, or `last`. Or a reference: `bundle:RUN/FILE`, `record:KIND/ID`
     #[arg(default_value = "last")]
     pub run: String,
     /// Only the tree of its parent and child runs

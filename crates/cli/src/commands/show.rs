@@ -1,5 +1,6 @@
 //! `herma show`: a run's report, and what its engine called.
 
+mod reference;
 mod tree;
 
 use std::process::ExitCode;
@@ -19,6 +20,9 @@ use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
 use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
+    if let Some(ended) = reference::shown(&args.run, environment, screen) {
+        return ended;
+    }
     let installation = open(environment, screen)?;
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;
