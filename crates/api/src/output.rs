@@ -13,10 +13,12 @@ mod ladder;
 mod models;
 mod outcome;
 mod policy;
+mod reference;
 mod retention;
 mod router;
 mod router_probe;
 mod store;
+mod summary;
 mod tree;
 mod trust;
 
@@ -51,6 +53,7 @@ pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
 };
+pub use self::reference::{ReferenceOutput, ReferenceSchema};
 pub use self::retention::{
     DiscardOutput, ExportOutput, GcBundle, GcEnvironment, GcKept, GcOutput, GcWorkspace,
 };
@@ -59,6 +62,13 @@ pub use self::router_probe::RouterProbeOutput;
 pub use self::store::{
     RefusedBundle, StoreCheckOutput, StoreDisagreement, StoreDisagreementKind, StoreMigrateOutput,
     StoreRebuildOutput,
+};
+pub use self::summary::{
+    Absent, AbsentStatus, ApprovalPacket, ApprovalSummary, BlockedLane, CandidateDefault, ExecutionScope,
+    Field, GovernedExecution, HealthNow, HealthSummary, Held, LadderRow, LadderStatus, LandedBranch,
+    LandedOutcome, NextAction, NotExecutable, NotPromoted, PacketStatus, Refresh, Repeatability,
+    RepeatabilityStatus, Replay, SummaryCheckOutput, SummaryCheckSchema, SummaryError, SummaryOutput,
+    SummarySchema, TargetReadOnly,
 };
 pub use self::tree::{TreeNode, TreeOutput};
 pub use self::trust::TrustOutput;

@@ -10,6 +10,7 @@ mod do_task;
 mod egress;
 mod engines;
 mod env;
+mod health;
 mod ladder;
 mod outcome;
 mod policy;
@@ -39,6 +40,7 @@ pub use self::do_task::Do;
 pub use self::egress::{Egress, EgressAdopt, EgressGrant, EgressTest};
 pub use self::engines::{Engines, EnginesArgs, InstallEngine};
 pub use self::env::{Env, EnvBuild, EnvShell};
+pub use self::health::{Health, Matrix, Summary, SummaryCheck, SummaryCommand};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
@@ -143,6 +145,12 @@ pub enum Command {
     Prove(Prove),
     /// Show the proven stages of every engine, and what the next one needs
     Ladder(Ladder),
+    /// Print the control summary: what is proven, blocked, approved and next
+    Summary(Summary),
+    /// Check the health of this installation from its evidence
+    Health(Health),
+    /// Bring every row of the failure matrix about on `fake`, in throw-away homes
+    Matrix(Matrix),
     /// Create, list and revoke approvers
     #[command(subcommand)]
     Approver(Approver),

@@ -21,10 +21,12 @@ mod engines;
 mod env;
 mod export;
 mod gc;
+mod health;
 mod init;
 pub(crate) mod inside;
 mod ladder;
 mod logs;
+mod matrix;
 mod models;
 mod outcome;
 mod policy;
@@ -37,6 +39,7 @@ mod runs;
 mod schema;
 mod show;
 mod store;
+mod summary;
 mod trust;
 mod usage;
 mod verify;
@@ -46,7 +49,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use herma_core::store::RunSummary;
-use herma_harness::{Installation, SystemClock, recover};
+use herma_harness::{Installation, OpenError, SystemClock, recover};
 use herma_home::RunDirs;
 
 use crate::args::Command;
@@ -91,6 +94,9 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
         Command::Admissions(command) => admissions::admissions(command, environment, screen),
         Command::Prove(args) => prove::prove(args, environment, screen),
         Command::Ladder(args) => ladder::ladder(args, environment, screen),
+        Command::Summary(args) => summary::summary(args, environment, screen),
+        Command::Health(args) => health::health(args, environment, screen),
+        Command::Matrix(args) => matrix::matrix(args, environment, screen),
         Command::Approver(command) => approver::approver(command, environment, screen),
         Command::Trust(command) => trust::trust(command, environment, screen),
         Command::Store(command) => store::store(command, environment, screen),
@@ -121,6 +127,16 @@ pub(crate) fn open(environment: &Environment, screen: &Screen) -> Result<Install
         }
     }
     Ok(installation)
+}
+
+/// Opens an installation that exists, to read its records. Nothing in the home is made or changed.
+pub(crate) fn open_to_read(environment: &Environment) -> Result<Installation, Failure> {
+    Ok(try_open_to_read(environment)?)
+}
+
+/// The same, with the reason where that is not possible.
+pub(crate) fn try_open_to_read(environment: &Environment) -> Result<Installation, OpenError> {
+    Installation::open_to_read(environment.settings.clone(), Arc::new(SystemClock))
 }
 
 /// Finds a run by its id, the start or the last digits of it, or `last`.

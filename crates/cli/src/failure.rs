@@ -81,6 +81,7 @@ impl From<&HomeError> for Failure {
         let failure = match error {
             HomeError::Io { .. } => Self::internal(error),
             HomeError::Nowhere
+            | HomeError::Missing { .. }
             | HomeError::NotADirectory { .. }
             | HomeError::NotOwn { .. }
             | HomeError::Foreign { .. }

@@ -5,6 +5,8 @@ use herma_core::approver::ApproverRecord;
 use herma_core::comparison::Comparison;
 use herma_core::contract::Terms;
 use herma_core::environment::EnvironmentRecord;
+use herma_core::health::HealthReport;
+use herma_core::matrix::MatrixReport;
 use herma_core::outcome::Outcome;
 use herma_core::signed::Signed;
 use herma_core::step::TraceLine;
@@ -117,6 +119,19 @@ pub const SCHEMAS: &[Published] = &[
         make: || schema_for!(output::PolicyExplainOutput),
     },
     Published { name: "comparison", what: "`compare`", make: || schema_for!(Comparison) },
+    Published { name: "summary", what: "`summary`", make: || schema_for!(output::SummaryOutput) },
+    Published {
+        name: "summary-check",
+        what: "`summary check`",
+        make: || schema_for!(output::SummaryCheckOutput),
+    },
+    Published { name: "health", what: "`health`", make: || schema_for!(HealthReport) },
+    Published {
+        name: "reference",
+        what: "`show` of a file of a bundle or a record",
+        make: || schema_for!(output::ReferenceOutput),
+    },
+    Published { name: "matrix", what: "`matrix`", make: || schema_for!(MatrixReport) },
     Published { name: "runs", what: "`runs`", make: || schema_for!(output::RunsOutput) },
     Published { name: "apply", what: "`apply`", make: || schema_for!(output::ApplyOutput) },
     Published { name: "discard", what: "`discard`", make: || schema_for!(output::DiscardOutput) },

@@ -48,5 +48,5 @@ pub use overlay::Overlay;
 pub use pager::Pager;
 pub use probe::Confinement;
 pub use sandbox::{INSIDE_MARKER, Sandbox, inside_a_run};
-pub use tool::{Tool, ToolError};
+pub use tool::{Tool, ToolError, ToolOutput};
 pub use variable_names::{ROUTER_URL_VARIABLE, RUN_VARIABLE};

@@ -119,6 +119,11 @@ impl InstallationKey {
         Ok(key)
     }
 
+    /// Loads the key that is in `dir`, and makes none.
+    pub fn existing(dir: &Path) -> Result<Self, KeyError> {
+        Self::load(&dir.join(KEY_FILE))
+    }
+
     fn load(path: &Path) -> Result<Self, KeyError> {
         let failed = |source| io_error(path, "read", source);
         let file = open_named(path).map_err(failed)?;

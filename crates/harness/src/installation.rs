@@ -141,6 +141,31 @@ impl Installation {
         })
     }
 
+    /// Opens an installation that exists, to read its records. Nothing in the home is made or changed: no key, no table, no
+    /// cache. Runs that a dead process left stay as they are.
+    pub fn open_to_read(settings: Settings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let home = Home::existing(settings.home.as_ref().ok_or(HomeError::Nowhere)?)?;
+        let key = Arc::new(InstallationKey::existing(&home.keys())?);
+        // Without the private key no list of checked runs is written.
+        let trust_log = TrustLog::open(home.root(), key.public(), None);
+        let programs = Admissions::open(home.admissions(), trust_log.clone()).programs();
+        let operator = OperatorSettings::read(&home.settings())?;
+        let store = BlockingStore::open_to_read(&settings.store_location(&home, &operator)?)?;
+        Ok(Self {
+            event_writer: Arc::new(EventWriter::new(store.clone())),
+            store,
+            key,
+            trust_log,
+            git: Git::find(&settings.search_path)?,
+            engines: Registry::new(settings.herma.clone(), None, programs, &operator.acp),
+            operator,
+            cancellation: CancellationToken::default(),
+            home,
+            clock,
+            settings,
+        })
+    }
+
     /// The approvers.
     #[must_use]
     pub fn approvers(&self) -> Approvers {

@@ -48,13 +48,6 @@ impl Home {
         Ok(ActiveRun { file, _lock: lock })
     }
 
-    /// The runs that are marked as active, whatever became of their processes.
-    pub fn active_runs(&self) -> io::Result<Vec<RunId>> {
-        let names = fs::read_dir(self.active())?.map(|entry| entry.map(|entry| entry.file_name()));
-        let names: Vec<_> = names.collect::<io::Result<_>>()?;
-        Ok(names.iter().filter_map(|name| name.to_str()?.parse().ok()).collect())
-    }
-
     /// The runs whose process has exited, each locked for this process.
     pub fn orphans(&self) -> io::Result<Vec<(RunId, ActiveRun)>> {
         let mut orphans = Vec::new();

@@ -27,6 +27,12 @@ pub enum HomeError {
         /// Which home.
         home: PathBuf,
     },
+    /// There is none yet, and the command only reads.
+    #[error("there is no herma home at {}", home.display())]
+    Missing {
+        /// Which home.
+        home: PathBuf,
+    },
     /// It belongs to another user.
     #[error(
         "herma's home {} belongs to user {owner}, and herma runs as user {user}: the keys in it may be somebody else's",
@@ -91,6 +97,7 @@ impl HomeError {
         let another = "set HERMA_HOME to another directory";
         match self {
             Self::Nowhere => "set HERMA_HOME to a directory of your own".to_owned(),
+            Self::Missing { .. } => format!("`herma demo` makes it with a first run, or {another}"),
             Self::NotADirectory { .. } => another.to_owned(),
             Self::Io { .. } => format!("free space there, make it writable, or {another}"),
             Self::NotOwn { home, user, .. } => {

@@ -30,6 +30,15 @@ impl Home {
         Self::make(root).map_err(|source| HomeError::Io { home: root.to_owned(), source })
     }
 
+    /// Opens a home that exists, to read it: nothing is made and nothing is changed.
+    pub fn existing(place: &HomePlace) -> Result<Self, HomeError> {
+        place.check()?;
+        let root = place.path();
+        let canonical = root.canonicalize();
+        let root = canonical.map_err(|source| HomeError::Io { home: root.to_owned(), source })?;
+        Ok(Self { root })
+    }
+
     fn make(root: &Path) -> io::Result<Self> {
         for dir in ["keys", "runs", "active"] {
             let dir = root.join(dir);

@@ -61,6 +61,23 @@ impl HomePlace {
         if is_marked { Ok(()) } else { mark(home).map_err(failed) }
     }
 
+    /// Checks that the directory is a herma home and private to its owner, and changes nothing.
+    pub(crate) fn check(&self) -> Result<(), HomeError> {
+        let home = &self.path;
+        match fs::metadata(home) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {
+                return Err(HomeError::Missing { home: home.clone() });
+            }
+            Err(source) => return Err(HomeError::Io { home: home.clone(), source }),
+            Ok(there) if !there.is_dir() => return Err(HomeError::NotADirectory { home: home.clone() }),
+            Ok(_) => {}
+        }
+        if !is_marked(home)? && !is_earlier_home(home) {
+            return Err(self.foreign());
+        }
+        check_private(home)
+    }
+
     fn foreign(&self) -> HomeError {
         HomeError::Foreign { home: self.path.clone() }
     }

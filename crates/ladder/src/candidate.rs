@@ -24,7 +24,7 @@ use crate::error::ProveError;
 use crate::record::blank;
 
 /// How many accepted runs of different contracts a candidate needs.
-const ACCEPTED: usize = 2;
+pub const ACCEPTED: usize = 2;
 /// How many runs are looked at at once.
 const PAGE: u32 = 500;
 
@@ -96,7 +96,7 @@ pub(crate) fn judge(
 
 /// The newest accepted stage 5 run of each contract, by this very engine, whose evidence holds. Runs of a proof do not
 /// count: they did no requested work.
-fn accepted_runs(
+pub fn accepted_runs(
     installation: &Installation,
     engine: &EngineName,
     digest: Digest,

@@ -26,6 +26,13 @@ impl BlockingStore {
         Ok(Self { store, runtime: Arc::new(runtime) })
     }
 
+    /// Opens the store at this location to read it, and changes nothing there.
+    pub fn open_to_read(location: &StoreLocation) -> Result<Self, StoreError> {
+        let runtime = runtime()?;
+        let store = runtime.block_on(Store::open_to_read(location))?;
+        Ok(Self { store, runtime: Arc::new(runtime) })
+    }
+
     /// Wraps a store that is open.
     pub fn over(store: Store) -> Result<Self, StoreError> {
         Ok(Self { store, runtime: Arc::new(runtime()?) })

@@ -26,6 +26,16 @@ impl Store {
         }
     }
 
+    /// Opens the store at this location to read it. It must exist, with the tables of this version; nothing is changed.
+    pub async fn open_to_read(location: &StoreLocation) -> Result<Self, StoreError> {
+        match location {
+            StoreLocation::Sqlite(file) => Ok(Self::over(SqliteEngine::open_to_read(file).await?)),
+            StoreLocation::Postgres(location) => {
+                Ok(Self::over(PostgresEngine::open_to_read(location).await?))
+            }
+        }
+    }
+
     /// A store on this engine.
     #[must_use]
     pub fn over(engine: impl Engine + 'static) -> Self {

@@ -36,7 +36,7 @@ use crate::engine::{Engine, StoreFuture};
 use crate::location::PostgresLocation;
 use crate::tables::{Table, TableRow};
 use call::Caller;
-use connection::Server;
+use connection::{Access, Server};
 
 /// The store in a database of a PostgreSQL server.
 pub(crate) struct PostgresEngine {
@@ -72,20 +72,29 @@ impl Drop for OwnRuntime {
 impl PostgresEngine {
     /// Connects, and creates the tables or brings them up to date.
     pub(crate) async fn open(location: &PostgresLocation) -> Result<Self, StoreError> {
-        Self::open_with(location, migrations::migrator()).await
+        Self::open_with(location, Some(migrations::migrator())).await
     }
 
-    async fn open_with(location: &PostgresLocation, migrator: Migrator) -> Result<Self, StoreError> {
+    /// Connects to read. The tables must be there, and none is changed.
+    pub(crate) async fn open_to_read(location: &PostgresLocation) -> Result<Self, StoreError> {
+        Self::open_with(location, None).await
+    }
+
+    /// With no migrations, only to read.
+    async fn open_with(location: &PostgresLocation, migrator: Option<Migrator>) -> Result<Self, StoreError> {
+        let access = if migrator.is_some() { Access::Change } else { Access::Read };
         let (options, place, instance) = (connection::options(location), location.to_string(), instance());
         let (runtime, handle) = OwnRuntime::start()?;
         let opening = {
             let (options, place) = (options.clone(), place.clone());
             handle.spawn(async move {
                 let (mut connection, server) = connection::connect(&options, &place).await?;
-                migrations::migrate(&mut connection, &migrator, &place).await?;
+                if let Some(migrator) = migrator {
+                    migrations::migrate(&mut connection, &migrator, &place).await?;
+                }
                 // It is closed either way.
                 let _ = connection.close().await;
-                Ok((connection::pool(options, instance), server))
+                Ok((connection::pool(options, instance, access), server))
             })
         };
         let panicked = |error| StoreError::new(StoreErrorKind::Internal, "open", error);

@@ -30,7 +30,7 @@ use tokio::sync::{Mutex, MutexGuard, OnceCell};
 use crate::copy::CopyReceiver;
 use crate::engine::{Engine, StoreFuture};
 use crate::tables::{Table, TableRow};
-use connection::{Durability, connect};
+use connection::{Durability, connect, connect_to_read};
 
 /// The store on one SQLite file, in write-ahead log mode.
 pub(crate) struct SqliteEngine {
@@ -47,6 +47,17 @@ impl SqliteEngine {
     /// Opens the store, and creates the file and its tables where they are missing.
     pub(crate) async fn open(file: &Path) -> Result<Self, StoreError> {
         Self::open_with(file, &migrations::migrator()).await
+    }
+
+    /// Opens the file to read it. No connection of it writes, not even when it is closed.
+    pub(crate) async fn open_to_read(file: &Path) -> Result<Self, StoreError> {
+        let only = || async { connect_to_read(file).await.map(Mutex::new) };
+        Ok(Self {
+            file: file.to_owned(),
+            writer: only().await?,
+            events: OnceCell::new_with(Some(only().await?)),
+            reader: OnceCell::new_with(Some(only().await?)),
+        })
     }
 
     async fn open_with(file: &Path, migrator: &Migrator) -> Result<Self, StoreError> {

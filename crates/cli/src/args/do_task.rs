@@ -42,6 +42,12 @@ pub struct Do {
     /// Continue this run with the agent's session: its id, a prefix of it, its last eight digits, or `last`
     #[arg(long = "continue", value_name = "RUN")]
     pub continue_run: Option<String>,
+    /// Continue in the workspace in which that run was interrupted
+    #[arg(long, requires = "continue_run", conflicts_with = "from_base")]
+    pub from_workspace: bool,
+    /// Continue from that run's patch, or its base, and leave a kept workspace aside
+    #[arg(long, requires = "continue_run")]
+    pub from_base: bool,
     /// Evaluate the gates, build the environment and run the verification commands on the base; start no engine and call no model
     #[arg(long, conflicts_with = "continue_run")]
     pub dry_run: bool,

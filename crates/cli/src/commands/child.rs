@@ -45,14 +45,18 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
             }),
             None => Err(only_said_to_be()),
         }),
-        Command::Demo(_) | Command::Do(_) | Command::Resume(_) | Command::Prove(_) | Command::Compare(_) => {
-            Some(Err(if inside_a_run() {
-                Failure::blocked("this herma is inside a run, where none is started")
-                    .hint("start it from outside; inside, `herma run CONTRACT` asks for a child run")
-            } else {
-                only_said_to_be()
-            }))
-        }
+        Command::Demo(_)
+        | Command::Do(_)
+        | Command::Resume(_)
+        | Command::Prove(_)
+        | Command::Compare(_)
+        | Command::Health(_)
+        | Command::Matrix(_) => Some(Err(if inside_a_run() {
+            Failure::blocked("this herma is inside a run, where none is started")
+                .hint("start it from outside; inside, `herma run CONTRACT` asks for a child run")
+        } else {
+            only_said_to_be()
+        })),
         Command::Apply(_) => Some(Err(for_people("apply"))),
         Command::Discard(_) => Some(Err(for_people("discard"))),
         Command::Gc(_) => Some(Err(for_people("gc"))),

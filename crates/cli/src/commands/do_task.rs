@@ -9,11 +9,12 @@ use herma_core::egress::EgressMode;
 use herma_core::{Report, Status};
 use herma_evidence::layout;
 use herma_files::read_regular;
-use herma_harness::{Finished, Installation, Order, resume};
+use herma_harness::{Finished, Installation, Order, ResumeOptions, resume};
 use herma_policy::Policies;
 
 use crate::args;
 use crate::commands::dry_run::dry_run;
+use crate::commands::resume::start;
 use crate::commands::run::{exit_code, govern, tell};
 use crate::commands::{Ended, find_finished_run, open};
 use crate::diff_view::{show_patch, show_stat};
@@ -30,7 +31,10 @@ pub(crate) fn do_task(args: &args::Do, environment: &Environment, screen: &Scree
     let order = match &args.continue_run {
         Some(run) => {
             let (parent, _) = find_finished_run(&installation, run)?;
-            let order = resume(&installation, parent.run_id, Some(&args.task))?;
+            let flags = (args.from_workspace, args.from_base);
+            let from = start(flags, &installation, parent.run_id, screen)?;
+            let options = ResumeOptions { message: Some(&args.task), from, script: None };
+            let order = resume(&installation, parent.run_id, options)?;
             Order { fault: environment.fault.clone(), ..order }
         }
         None => new_order(args, environment, &installation, screen)?,

@@ -29,7 +29,8 @@ pub(crate) fn resume(args: &args::Resume, environment: &Environment, screen: &Sc
     let script = script.transpose()?;
     let installation = Arc::new(open(environment, screen)?);
     let (parent, _) = find_finished_run(&installation, &args.run)?;
-    let from = start(args, &installation, parent.run_id, screen)?;
+    let flags = (args.from_workspace, args.from_base);
+    let from = start(flags, &installation, parent.run_id, screen)?;
     let options = ResumeOptions { message: args.message.as_deref(), from, script };
     let mut order = resume_order(&installation, parent.run_id, options)?;
     order.keep_workspace = args.keep_workspace;
@@ -40,16 +41,16 @@ pub(crate) fn resume(args: &args::Resume, environment: &Environment, screen: &Sc
 }
 
 /// The files to start from. With a kept workspace a person decides: by a flag, or at the terminal.
-fn start(
-    args: &args::Resume,
+pub(crate) fn start(
+    (from_workspace, from_base): (bool, bool),
     installation: &Installation,
     run: RunId,
     screen: &Screen,
 ) -> Result<ResumeFrom, Failure> {
-    if args.from_workspace {
+    if from_workspace {
         return Ok(ResumeFrom::Workspace);
     }
-    if args.from_base || !kept_workspace(installation, run) {
+    if from_base || !kept_workspace(installation, run) {
         return Ok(ResumeFrom::Patch);
     }
     if !stdin().is_terminal() || screen.is_json() {

@@ -1,6 +1,7 @@
 //! `herma show`: a run on one screen, or its report and what its engine called.
 
 mod overview;
+mod reference;
 mod tree;
 
 use std::process::ExitCode;
@@ -20,6 +21,9 @@ use crate::output::{OutcomeWordNow, TreeNode, TreeOutput};
 use crate::screen::{Screen, Tone, safe, safe_line};
 
 pub(crate) fn show(args: &args::Show, environment: &Environment, screen: &Screen) -> Ended {
+    if let Some(ended) = reference::shown(&args.run, environment, screen) {
+        return ended;
+    }
     let installation = open(environment, screen)?;
     let (run, dirs) = find_finished_run(&installation, &args.run)?;
     let report = read_report(&dirs.bundle())?;

@@ -34,7 +34,7 @@ pub(crate) fn exit_codes() -> String {
         "pass: every gate held and every check passed",
         "success; `verify`: the bundle is valid; `doctor`: nothing required is missing; `admissions check`: everything \
          is admitted; `prove`: the stage is proven; `compare`: every lane ran and none is worse on a criterion that \
-         decides; `watch`: every run passed",
+         decides; `watch`: every run passed; `matrix`: every row held; `health`: green; `summary check`: the summary holds",
     ]);
     text += &row(&[
         &status(Status::Fail),
@@ -42,7 +42,7 @@ pub(crate) fn exit_codes() -> String {
         "`verify`: a check failed or could not be made; `diff`: the patch differs from what was signed; `doctor`: \
          something required is missing; `admissions check`: something is not admitted; `prove`: a case did not end as \
          required; `compare`: a lane is worse, or could not run; `policy test`: a case is decided differently than expected; \
-         `watch`: a run failed",
+         `watch`: a run failed; `matrix`: a row did not hold; `health`: red; `summary check`: the summary does not hold",
     ]);
     text += &row(&[
         "`2`",
@@ -54,7 +54,7 @@ pub(crate) fn exit_codes() -> String {
         "blocked: something could not be started or checked, or the run was cancelled",
         "`prove`: the stage could not be tried; `compare`: no lane could run; both: cancelled; `probe`: a probe was not \
          denied, or the destination is not ready; `approvals`, `accept` and `reject`: not possible in the current state, \
-         and nothing was done; `watch`: a run was blocked",
+         and nothing was done; `watch`: a run was blocked; `matrix` and `health`: cancelled; `health`: not every check was made",
     ]);
     text += &row(&[
         "`4`",

@@ -78,6 +78,11 @@ impl<'a> Comparisons<'a> {
             .collect()
     }
 
+    /// The newest comparison, checked; none where there is none. One that was made before a broken one does not replace it.
+    pub fn latest(&self) -> Result<Option<Signed<Comparison>>, ComparisonError> {
+        self.newest_first()?.first().map(|id| self.read(*id)).transpose()
+    }
+
     fn dir(&self) -> PathBuf {
         self.installation.home.root().join("comparisons")
     }

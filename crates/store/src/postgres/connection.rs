@@ -23,9 +23,28 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first number of the advisory locks by which processes that use the same store see each other.
 pub(super) const PRESENCE: i32 = 0x6865_726D;
 
+/// What the transactions of a session may do.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Access {
+    Change,
+    Read,
+}
+
+impl Access {
+    fn statement(self) -> &'static str {
+        match self {
+            Self::Change => {
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE"
+            }
+            Self::Read => {
+                "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ ONLY"
+            }
+        }
+    }
+}
+
 /// The session: durable commits, and no lock that outlives a client whose machine is gone.
-const SESSION: [&str; 5] = [
-    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED READ WRITE",
+const SESSION: [&str; 4] = [
     "SELECT set_config('synchronous_commit', 'on', false) WHERE current_setting('synchronous_commit') = 'off'",
     "SET lock_timeout = '30s'",
     "SET statement_timeout = '50s'",
@@ -108,7 +127,7 @@ pub(super) async fn connect(
 }
 
 /// A pool for one process. `instance` tells its sessions from those of other processes.
-pub(super) fn pool(options: PgConnectOptions, instance: i32) -> PgPool {
+pub(super) fn pool(options: PgConnectOptions, instance: i32, access: Access) -> PgPool {
     PgPoolOptions::new()
         .max_connections(MAX_CONNECTIONS)
         .acquire_timeout(ACQUIRE_TIMEOUT)
@@ -118,7 +137,7 @@ pub(super) fn pool(options: PgConnectOptions, instance: i32) -> PgPool {
         .test_before_acquire(false)
         .after_connect(move |connection, _| {
             Box::pin(async move {
-                for statement in SESSION {
+                for statement in [access.statement()].into_iter().chain(SESSION) {
                     sqlx::query(statement).execute(&mut *connection).await?;
                 }
                 let lock =

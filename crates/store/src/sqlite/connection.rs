@@ -40,6 +40,13 @@ impl Durability {
     }
 }
 
+/// Opens a connection that cannot write.
+pub(super) async fn connect_to_read(file: &Path) -> Result<SqliteConnection, StoreError> {
+    let (_, busy_timeout) = Durability::Commit.settings();
+    let options = SqliteConnectOptions::new().filename(file).read_only(true).busy_timeout(busy_timeout);
+    SqliteConnection::connect_with(&options).await.map_err(failed("open"))
+}
+
 /// Opens a connection, and creates the file where it is missing.
 pub(super) async fn connect(file: &Path, durability: Durability) -> Result<SqliteConnection, StoreError> {
     create_private(file)?;

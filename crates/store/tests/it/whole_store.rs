@@ -45,7 +45,7 @@ async fn contents(store: &Store) -> Vec<String> {
         texts.push(format!("{:?}", store.artifacts(run(n)).await.unwrap()));
     }
     texts.push(format!("{:?}", store.approvals(None, 99).await.unwrap()));
-    texts.push(format!("{:?}", store.usage(UsageBy::Run).await.unwrap()));
+    texts.push(format!("{:?}", store.usage(UsageBy::Run, None).await.unwrap()));
     texts.push(format!("{:?}", store.taken(&scope()).await.unwrap()));
     texts
 }

@@ -6,10 +6,12 @@ use herma_core::approval::{Approval, ApprovalId, ApprovalRequest, Moved, Ruling}
 use herma_core::budget::{Amount, Later, LeaseError, Leases, Limits, Scope};
 use herma_core::contract::ContractId;
 use herma_core::signed::Signed;
-use herma_core::store::{EventRow, RunQuery, RunSummary, StoreError, UsageBy, UsageRow};
+use herma_core::store::{
+    ArtifactRow, EventRow, RunQuery, RunSummary, StoreCounts, StoreDescription, StoreError, UsageBy, UsageRow,
+};
 use herma_core::usage::UsageByModel;
 use herma_core::{Event, Report, RunId, Timestamp};
-use herma_store::{BlockingStore, Engine, Store, StoreFuture};
+use herma_store::{BlockingStore, CopyReceiver, Engine, Store, StoreFuture, Table, TableRow};
 
 /// The approvals, newest first.
 #[derive(Clone, Default)]
@@ -105,6 +107,30 @@ impl Engine for FixedStore {
     }
 
     fn usage<'a>(&'a self, _: UsageBy, _: Option<&'a [RunId]>) -> StoreFuture<'a, Vec<UsageRow>> {
+        unreachable!()
+    }
+
+    fn describe(&self) -> StoreFuture<'_, StoreDescription> {
+        unreachable!()
+    }
+
+    fn counts(&self) -> StoreFuture<'_, StoreCounts> {
+        unreachable!()
+    }
+
+    fn artifacts(&self, _: RunId) -> StoreFuture<'_, Vec<ArtifactRow>> {
+        unreachable!()
+    }
+
+    fn clear_index(&self) -> StoreFuture<'_, u64> {
+        unreachable!()
+    }
+
+    fn read_table<'a>(&'a self, _: Table, _: Option<&'a TableRow>, _: u32) -> StoreFuture<'a, Vec<TableRow>> {
+        unreachable!()
+    }
+
+    fn import(&self, _: CopyReceiver) -> StoreFuture<'_, ()> {
         unreachable!()
     }
 }
