@@ -105,7 +105,16 @@ pub fn probe_model(
     api: Option<Endpoint>,
     secrets: &dyn Lookup,
 ) -> Result<RouterProbeOutput, RouterProbeError> {
-    let config = Config::read(file)?;
+    probe_configured(&Config::read(file)?, named, api, secrets)
+}
+
+/// The same for a configuration that may not be in a file yet.
+pub fn probe_configured(
+    config: &Config,
+    named: &str,
+    api: Option<Endpoint>,
+    secrets: &dyn Lookup,
+) -> Result<RouterProbeOutput, RouterProbeError> {
     let (name, model) = named
         .split_once('/')
         .filter(|(_, model)| !model.is_empty())
@@ -115,7 +124,7 @@ pub fn probe_model(
         known: config.upstreams.keys().cloned().collect(),
     })?;
     let endpoints = endpoints(name, upstream, api)?;
-    let (capabilities, blocker) = match ask(&config, name, model, &endpoints, secrets)? {
+    let (capabilities, blocker) = match ask(config, name, model, &endpoints, secrets)? {
         Probed::Answered(found) => {
             let blocker = found.blocker().map(|(blocker, why)| blocker.because(why));
             (Some(*found), blocker)

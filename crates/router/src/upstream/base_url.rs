@@ -69,7 +69,15 @@ impl BaseUrl {
 /// The path of an API behind `base`. `/v1` is omitted where `base` names a version: people write their URLs with it and
 /// without.
 pub(super) fn versioned(base: &str, endpoint: Endpoint) -> String {
-    let path = path_of(endpoint);
+    behind(base, path_of(endpoint))
+}
+
+/// The path of the list of models behind `base`.
+pub(super) fn models(base: &str) -> String {
+    behind(base, "/v1/models")
+}
+
+fn behind(base: &str, path: &str) -> String {
     let path = if base.split('/').any(is_version) { path.trim_start_matches("/v1") } else { path };
     format!("{base}{path}")
 }

@@ -72,8 +72,23 @@ impl HttpClient {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Incoming>, SendError> {
+        self.send(Method::POST, uri, headers, body).await
+    }
+
+    /// Gets, and waits for the head of the response.
+    pub(super) async fn get(&self, uri: &Uri, headers: HeaderMap) -> Result<Response<Incoming>, SendError> {
+        self.send(Method::GET, uri, headers, Bytes::new()).await
+    }
+
+    async fn send(
+        &self,
+        method: Method,
+        uri: &Uri,
+        headers: HeaderMap,
+        body: Bytes,
+    ) -> Result<Response<Incoming>, SendError> {
         let mut request = Request::new(Full::new(body));
-        *request.method_mut() = Method::POST;
+        *request.method_mut() = method;
         *request.uri_mut() = uri.clone();
         *request.headers_mut() = headers;
         let captured = capture_connection(&mut request);

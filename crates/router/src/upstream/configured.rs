@@ -167,6 +167,14 @@ impl Upstream {
         }
     }
 
+    /// Asks a provider over HTTP for its list of models; none for scripts.
+    pub(super) async fn ask_for_models(&self) -> Option<Result<Response<UpstreamBody>, SendError>> {
+        match &self.transport {
+            Transport::Remote(remote) => Some(remote.list_models().await),
+            Transport::Scripted(_) => None,
+        }
+    }
+
     /// The body without the key and the URL of this upstream; `None` if it has neither.
     #[must_use]
     pub fn scrub(&self, body: &[u8]) -> Option<Vec<u8>> {

@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use herma_dialect::endpoint::{ENDPOINTS, Endpoint};
-use http::{Response, Uri};
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, Response, Uri};
+use hyper::body::Incoming;
 
-use super::base_url::BaseUrl;
+use super::base_url::{self, BaseUrl};
 use super::body::{Source, UpstreamBody};
 use super::client::HttpClient;
 use super::configured::Outgoing;
@@ -18,6 +20,7 @@ pub(super) struct Remote {
     provider: Box<dyn OverHttp>,
     client: HttpClient,
     endpoints: Vec<ApiUris>,
+    models: Uri,
     idle: Duration,
 }
 
@@ -43,7 +46,8 @@ impl Remote {
             let beta = base_url.at(&format!("{path}?beta=true"))?;
             endpoints.push(ApiUris { endpoint: *endpoint, uri: base_url.at(&path)?, beta });
         }
-        Some(Self { provider, client, endpoints, idle })
+        let models = base_url.at(&base_url::models(base_url.base()))?;
+        Some(Self { provider, client, endpoints, models, idle })
     }
 
     pub(super) fn provider(&self) -> &dyn Provider {
@@ -58,9 +62,22 @@ impl Remote {
         let mut headers = outgoing.headers;
         headers::set(&mut headers);
         self.provider.authorize(&mut headers);
-        let (mut parts, body) = self.client.post(uri, headers, outgoing.body).await?.into_parts();
-        // They hold the address of the upstream.
+        Ok(self.without_address(self.client.post(uri, headers, outgoing.body).await?))
+    }
+
+    /// Asks for the list of models.
+    pub(super) async fn list_models(&self) -> Result<Response<UpstreamBody>, SendError> {
+        let mut headers = HeaderMap::new();
+        headers::set(&mut headers);
+        headers.remove(CONTENT_TYPE);
+        self.provider.authorize(&mut headers);
+        Ok(self.without_address(self.client.get(&self.models, headers).await?))
+    }
+
+    /// The extensions of a response hold the address of the upstream.
+    fn without_address(&self, response: Response<Incoming>) -> Response<UpstreamBody> {
+        let (mut parts, body) = response.into_parts();
         parts.extensions.clear();
-        Ok(Response::from_parts(parts, UpstreamBody::new(Source::Http(body), self.idle)))
+        Response::from_parts(parts, UpstreamBody::new(Source::Http(body), self.idle))
     }
 }
