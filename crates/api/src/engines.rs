@@ -104,6 +104,7 @@ pub fn install_engine(
         sandbox: &*sandbox,
         host: HostTools { search_path: settings.search_path.clone(), user_home: settings.user_home.clone() },
         clock: Arc::clone(installation.clock()),
+        cancellation: installation.cancellation.clone(),
     };
     installer.install(order)
 }

@@ -41,6 +41,6 @@ pub use package::{Build, Package};
 pub use prompt::prompt;
 pub use registry::Registry;
 pub use session::{BadSessionId, Resume, SessionId};
-pub use source::Source;
+pub use source::{Source, license_in};
 pub use transcript::TranscriptReader;
 pub use tree::tree_digest;

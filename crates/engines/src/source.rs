@@ -75,18 +75,14 @@ impl Source<'_> {
         (sound && said.trim() == said).then_some(said)
     }
 
-    /// The file of an installed tree that a person reads the license in, if the package has one.
+    /// The file with the text of its license in this tree, if the package has one.
     #[must_use]
     pub fn license_file(&self, tree: &Path) -> Option<PathBuf> {
-        const NAMES: [&str; 7] =
-            ["LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "LICENCE.md", "COPYING", "README.md"];
-        match self.origin {
-            Origin::Npm => {
-                let package = tree.join("node_modules").join(self.name);
-                NAMES.iter().map(|name| package.join(name)).find(|file| file.is_file())
-            }
-            Origin::PyPi { .. } => None,
-        }
+        let dir = match self.origin {
+            Origin::Npm => tree.join("node_modules").join(self.name),
+            Origin::PyPi { .. } => self.description_of_python(tree)?,
+        };
+        license_in(&dir).or_else(|| license_in(&dir.join("licenses")))
     }
 
     /// The identity of this version's program, if known.
@@ -103,15 +99,37 @@ impl Source<'_> {
     /// The metadata header of a Python package. Its directory is named after name and version, so it is searched
     /// for.
     fn described_by_python(&self, tree: &Path) -> Option<String> {
-        let own = fs::read_dir(tree.join(PYTHON_PACKAGES)).ok()?.flatten().find_map(|entry| {
-            let name = entry.file_name().into_string().ok()?;
-            let (name, _) = name.strip_suffix(".dist-info")?.rsplit_once('-')?;
-            (same_name(name) == same_name(self.name)).then(|| entry.path())
-        })?;
+        let own = self.description_of_python(tree)?;
         let text = String::from_utf8(read_regular(&own.join("METADATA"), MAX_RECORD_BYTES).ok()?).ok()?;
         // After the first empty line comes prose.
         Some(text.split("\n\n").next().unwrap_or_default().to_owned())
     }
+
+    fn description_of_python(&self, tree: &Path) -> Option<PathBuf> {
+        fs::read_dir(tree.join(PYTHON_PACKAGES)).ok()?.flatten().find_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let (name, _) = name.strip_suffix(".dist-info")?.rsplit_once('-')?;
+            (same_name(name) == same_name(self.name)).then(|| entry.path())
+        })
+    }
+}
+
+/// The first file of a directory whose name says that it is a license.
+#[must_use]
+pub fn license_in(dir: &Path) -> Option<PathBuf> {
+    let is_license = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        ["license", "licence", "copying"].iter().any(|start| name.starts_with(start))
+    };
+    let mut files: Vec<PathBuf> = fs::read_dir(dir)
+        .ok()?
+        .flatten()
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_license))
+        .map(|entry| entry.path())
+        .collect();
+    files.sort();
+    files.into_iter().next()
 }
 
 /// The value of a header field.
@@ -171,6 +189,19 @@ mod tests {
         }
         let other = tree("site/some_agent_more-1.2.3.dist-info/METADATA", head);
         assert_eq!(pypi.installed(other.path()), None);
+    }
+
+    #[test]
+    fn a_license_is_found_in_the_package_and_not_beside_it() {
+        let npm = source(Origin::Npm, "@some/agent");
+        let found = tree("node_modules/@some/agent/LICENSE.md", "text");
+        let expected = found.path().join("node_modules/@some/agent/LICENSE.md");
+        assert_eq!(npm.license_file(found.path()), Some(expected));
+        assert_eq!(npm.license_file(tree("node_modules/@some/LICENSE", "text").path()), None);
+        let pypi = source(Origin::PyPi { pythons: &[] }, "some-agent");
+        let file = "site/some_agent-1.2.3.dist-info/licenses/COPYING";
+        let found = tree(file, "text");
+        assert_eq!(pypi.license_file(found.path()), Some(found.path().join(file)));
     }
 
     #[test]

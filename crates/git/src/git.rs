@@ -84,6 +84,12 @@ impl Git {
         Ok(Self { tool: Tool::find("git", path)? })
     }
 
+    /// The program.
+    #[must_use]
+    pub fn program(&self) -> &Path {
+        self.tool.path()
+    }
+
     /// The git directory that a repository shares with all of its worktrees, if `inside` is in one of them.
     pub fn common_dir(&self, inside: &Path) -> Result<PathBuf, GitError> {
         let none = |reason: String| GitError::NotARepository { name: "the directory".to_owned(), reason };

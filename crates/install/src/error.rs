@@ -63,6 +63,9 @@ pub enum InstallError {
         /// The reason.
         why: String,
     },
+    /// It was cancelled.
+    #[error("the installation was cancelled; nothing of it is left")]
+    Cancelled,
     /// The fetched package is not the requested one.
     #[error(
         "what was fetched is not `{package}` {version}, or holds no program `{program}` for this machine"
@@ -124,6 +127,7 @@ impl InstallError {
             Self::Admission(AdmissionError::IsSigned(_)) => {
                 "revoke its admission first with `herma admissions revoke engine NAME --reason TEXT`"
             }
+            Self::Cancelled => "run the command again",
             Self::Start(_) | Self::Way(_) | Self::Admission(_) | Self::Io { .. } => {
                 "see what `herma doctor` says, and whether herma's home can be written"
             }

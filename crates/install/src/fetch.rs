@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use herma_core::{Clock, RunId};
-use herma_destination::{Destination, Exit, Job, JobPaths};
+use herma_core::{CancellationToken, Clock, RunId};
+use herma_destination::{Destination, Exit, Job, JobPaths, wait_unless};
 use herma_egress::Allowlist;
 use herma_egress::proxy::{Handle, Listen, Options, Service};
 use herma_engines::Source;
@@ -29,9 +29,16 @@ const LAST_LINES: usize = 6;
 /// The socket's name in the job's directory of the proxy.
 const SOCKET: &str = "egress.sock";
 
+/// Where a package is fetched.
+pub(crate) struct FetchSite<'a> {
+    pub(crate) sandbox: &'a dyn Destination,
+    pub(crate) clock: &'a Arc<dyn Clock>,
+    pub(crate) cancellation: &'a CancellationToken,
+}
+
 /// Fetches a version of a package into the job's workspace.
 pub(crate) fn fetch(
-    (sandbox, clock): (&dyn Destination, &Arc<dyn Clock>),
+    site: &FetchSite<'_>,
     dirs: &RunDirs,
     job: RunId,
     fetcher: &dyn Fetcher,
@@ -48,6 +55,7 @@ pub(crate) fn fetch(
         .lay_out(&dirs.workspace())
         .map_err(|e| InstallError::io("the interpreter that is put beside the package", e))?;
     let name = fetcher.name();
+    let FetchSite { sandbox, clock, cancellation } = *site;
     let denials = Arc::new(Denials::default());
     let proxy = start_proxy(clock, fetcher, &dirs.egress(), own_network, &denials)?;
     let paths = JobPaths::new(dirs.workspace())
@@ -60,7 +68,7 @@ pub(crate) fn fetch(
         .with_mounts(fetcher.mounts().to_vec());
     let mut process = sandbox.start(&job)?;
     let said = [process.take_stdout(), process.take_stderr()].map(read_tail);
-    let ended = process.wait(FETCH_TIMEOUT);
+    let ended = wait_unless(process.as_mut(), FETCH_TIMEOUT, || cancellation.is_cancelled());
     process.kill_all().map_err(|e| InstallError::io("what fetches could not be ended", e))?;
     drop(proxy);
     let said: Vec<String> = said.into_iter().filter_map(|heard| heard.join().ok()).collect();
@@ -68,6 +76,7 @@ pub(crate) fn fetch(
         Err(InstallError::NotFetched { package: package.name.to_owned(), origin: package.origin, why })
     };
     match ended.map_err(|e| InstallError::io("what fetches was lost from sight", e))? {
+        None if cancellation.is_cancelled() => Err(InstallError::Cancelled),
         Some(exit) if exit.success() => Ok(()),
         Some(exit) => not_fetched(why(name, exit, &said.concat(), &denials.summary())),
         None => not_fetched(format!("{name} did not end within {} minutes", FETCH_TIMEOUT.as_secs() / 60)),

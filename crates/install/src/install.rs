@@ -8,14 +8,14 @@ use std::sync::Arc;
 
 use herma_core::admission::{AdmissionDraft, AdmissionId, EngineDraft, Incomplete, ReviewTrigger};
 use herma_core::engine::EngineName;
-use herma_core::{Clock, Digest, RunId};
+use herma_core::{CancellationToken, Clock, Digest, RunId};
 use herma_destination::Destination;
 use herma_engines::{Engine, Origin, Registry, Source, tree_digest};
 use herma_home::{Home, remove_tree};
 use herma_trust::{AdmissionError, Admissions};
 
 use crate::error::InstallError;
-use crate::fetch::fetch;
+use crate::fetch::{FetchSite, fetch};
 use crate::fetcher::Fetcher;
 use crate::host_tools::HostTools;
 use crate::npm::Npm;
@@ -65,6 +65,8 @@ pub struct Installer<'a> {
     pub host: HostTools,
     /// The clock.
     pub clock: Arc<dyn Clock>,
+    /// Ends the fetching.
+    pub cancellation: CancellationToken,
 }
 
 impl Installer<'_> {
@@ -97,9 +99,9 @@ impl Installer<'_> {
         let active = self.home.activate(job).map_err(|e| InstallError::io("herma's home", e))?;
         let dirs = self.home.run(job);
         dirs.create().map_err(|e| InstallError::io("herma's home", e))?;
-        let fetched =
-            fetch((self.sandbox, &self.clock), &dirs, job, &*by, (&package, version), order.own_network)
-                .and_then(|()| keep(self.home, &dirs.workspace(), &package, version));
+        let site = FetchSite { sandbox: self.sandbox, clock: &self.clock, cancellation: &self.cancellation };
+        let fetched = fetch(&site, &dirs, job, &*by, (&package, version), order.own_network)
+            .and_then(|()| keep(self.home, &dirs.workspace(), &package, version));
         remove_tree(dirs.root()).map_err(|e| InstallError::io("what was left of fetching", e))?;
         active.done().map_err(|e| InstallError::io("herma's home", e))?;
         let (tree, digest) = fetched?;
