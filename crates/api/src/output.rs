@@ -13,6 +13,7 @@ mod ladder;
 mod models;
 mod outcome;
 mod policy;
+mod quickstart;
 mod reference;
 mod retention;
 mod router;
@@ -52,6 +53,10 @@ pub use self::models::{ModelRow, ModelsOutput, PriceShown, UsageItem, UsageOutpu
 pub use self::outcome::{OutcomeOutput, OutcomeRow, OutcomeWordNow};
 pub use self::policy::{
     CaseItem, DecisionItem, PolicyCheckOutput, PolicyExplainOutput, PolicyTestOutput, RuleItem,
+};
+pub use self::quickstart::{
+    QuickstartFinding, QuickstartOutput, QuickstartPage, QuickstartRecord, QuickstartState, QuickstartStep,
+    QuickstartStepName,
 };
 pub use self::reference::{ReferenceOutput, ReferenceSchema};
 pub use self::retention::{

@@ -14,6 +14,7 @@ mod health;
 mod ladder;
 mod outcome;
 mod policy;
+mod quickstart;
 mod retention;
 mod router;
 mod runs;
@@ -44,6 +45,7 @@ pub use self::health::{Health, Matrix, Summary, SummaryCheck, SummaryCommand};
 pub use self::ladder::{Ladder, Prove};
 pub use self::outcome::{Accept, Reject};
 pub use self::policy::{Policy, PolicyCheck, PolicyExplain, PolicyTest};
+pub use self::quickstart::{ProviderArg, Quickstart};
 pub use self::retention::{Discard, Export, Gc};
 pub use self::router::{ApiArg, Router, RouterCommand};
 pub use self::runs::{Diff, Runs, Selection, Show, StatusArg};
@@ -86,6 +88,8 @@ pub enum LogFormat {
 pub enum Command {
     /// Run a built-in contract and verify its evidence
     Demo(Demo),
+    /// Set up an agent, a model and this repository, step by step
+    Quickstart(Box<Quickstart>),
     /// Write a first contract for a repository
     Init(Init),
     /// Run a contract

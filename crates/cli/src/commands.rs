@@ -32,6 +32,7 @@ mod outcome;
 mod policy;
 mod probe;
 mod prove;
+mod quickstart;
 mod resume;
 mod router;
 mod run;
@@ -67,6 +68,7 @@ pub(crate) fn dispatch(command: &Command, environment: &Environment, screen: &Sc
     }
     match command {
         Command::Demo(args) => demo::demo(args, environment, screen),
+        Command::Quickstart(args) => quickstart::quickstart(args, environment, screen),
         Command::Init(args) => init::init(args, screen),
         Command::Run(args) => run::run(args, environment, screen),
         Command::Do(args) => do_task::do_task(args, environment, screen),

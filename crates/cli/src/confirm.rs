@@ -6,6 +6,7 @@ use herma_core::Digest;
 
 use crate::failure::Failure;
 use crate::screen::Screen;
+use crate::typed;
 
 /// The code for exactly what has this digest.
 pub(crate) fn code_for(digest: &Digest) -> String {
@@ -28,17 +29,13 @@ pub(crate) fn at_terminal(code: &str, screen: &Screen) -> Result<(), Failure> {
 
 fn typed_code(code: &str, screen: &Screen) -> Result<String, Failure> {
     screen.note(format_args!("Type the code {code} to continue, anything else to stop:"));
-    let mut line = String::new();
-    stdin().read_line(&mut line).map_err(Failure::internal)?;
-    Ok(line)
+    typed::line()
 }
 
 /// Whether a person types `yes`.
 pub(crate) fn agrees(question: &str, screen: &Screen) -> Result<bool, Failure> {
     screen.note(question);
-    let mut line = String::new();
-    stdin().read_line(&mut line).map_err(Failure::internal)?;
-    Ok(line.trim().eq_ignore_ascii_case("yes"))
+    Ok(typed::line()?.trim().eq_ignore_ascii_case("yes"))
 }
 
 /// The same for a code that can be typed in more than one way.

@@ -1,6 +1,7 @@
 //! Termination signals: the first cancels the runs under way, a second one ends herma at once.
 
 use std::io;
+use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -17,12 +18,21 @@ use crate::screen::Screen;
 /// Signals within this time count as one: a closing terminal and `timeout` send two.
 const SAME_SIGNAL: Duration = Duration::from_millis(500);
 
+/// The token that a signal cancels.
+static LISTENING: OnceLock<CancellationToken> = OnceLock::new();
+
+/// Whether a signal came that only cancels: who waits at a terminal stops waiting.
+pub(crate) fn is_cancelled() -> bool {
+    LISTENING.get().is_some_and(CancellationToken::is_cancelled)
+}
+
 /// From here on a termination signal cancels the runs instead of ending herma. Programs that are started from now on are
 /// not affected: `exec` resets caught signals.
 pub(crate) fn listen(cancellation: &CancellationToken, screen: &Screen) -> Result<(), Failure> {
     let cannot = |error: io::Error| Failure::internal(format!("signals cannot be listened to: {error}"));
     let listener = Listener::new().map_err(cannot)?;
     tool::use_own_process_group();
+    let _ = LISTENING.set(cancellation.clone());
     let (cancellation, say) = (cancellation.clone(), screen.interjection());
     let listening = move || listener.listen(&cancellation, &say);
     thread::Builder::new().name("signals".to_owned()).spawn(listening).map_err(cannot)?;

@@ -17,6 +17,7 @@ mod screen;
 mod selection;
 mod timed_notes;
 mod transcript_view;
+mod typed;
 mod unlock;
 
 use std::ffi::OsString;

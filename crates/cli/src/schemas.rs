@@ -68,6 +68,7 @@ pub const SCHEMAS: &[Published] = &[
         what: "`env prune`",
         make: || schema_for!(output::EnvironmentsPrunedOutput),
     },
+    Published { name: "quickstart", what: "`quickstart`", make: || schema_for!(output::QuickstartOutput) },
     Published { name: "router", what: "`router`", make: || schema_for!(output::RouterOutput) },
     Published {
         name: "router-check",

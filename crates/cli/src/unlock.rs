@@ -10,11 +10,11 @@ use herma_core::approver::{ApproverName, Custody};
 use herma_core::secret::Secret;
 use herma_harness::Installation;
 use herma_trust::{Approver, ApproverError, Approvers};
-use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 
 use crate::environment::Environment;
 use crate::failure::Failure;
 use crate::screen::Screen;
+use crate::typed;
 
 /// The longest passphrase that is read.
 const MAX_PASSPHRASE_BYTES: u64 = 4 << 10;
@@ -143,40 +143,13 @@ fn ask(prompt: &str, screen: &Screen) -> Result<Secret<String>, Failure> {
         ));
     }
     screen.note(prompt);
-    let hidden = Hidden::start().map_err(Failure::internal)?;
-    let mut line = String::new();
-    let typed = stdin().read_line(&mut line);
-    drop(hidden);
-    typed.map_err(Failure::internal)?;
-    first_line(&line)
+    first_line(&typed::hidden_line()?)
 }
 
 fn first_line(text: &str) -> Result<Secret<String>, Failure> {
     match text.lines().next().unwrap_or_default() {
         "" => Err(Failure::bad_input("the passphrase is empty; nothing was done")),
         line => Ok(Secret::new(line.to_owned())),
-    }
-}
-
-/// The terminal does not show what is typed, until this is dropped.
-struct Hidden {
-    before: Termios,
-}
-
-impl Hidden {
-    fn start() -> io::Result<Self> {
-        let before = tcgetattr(stdin())?;
-        let mut quiet = before.clone();
-        quiet.local_modes.remove(LocalModes::ECHO);
-        // Text typed before this was echoed: discard it.
-        tcsetattr(stdin(), OptionalActions::Flush, &quiet)?;
-        Ok(Self { before })
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        let _ = tcsetattr(stdin(), OptionalActions::Now, &self.before);
     }
 }
 

@@ -47,6 +47,7 @@ pub(crate) fn in_place_of(command: &Command, environment: &Environment, screen: 
         }),
         Command::Demo(_)
         | Command::Do(_)
+        | Command::Quickstart(_)
         | Command::Resume(_)
         | Command::Prove(_)
         | Command::Compare(_)

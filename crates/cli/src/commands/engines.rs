@@ -44,16 +44,7 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
     find_engine(installation, &args.name)?;
     let order =
         InstallOrder { engine: args.name.clone(), version: args.pin.clone(), own_network: args.own_network };
-    let installed = install_engine(installation, &order).map_err(|error| {
-        let hint = error.next_step();
-        match error {
-            InstallError::NoPackage { .. } | InstallError::NotExact(_) | InstallError::Registry { .. } => {
-                Failure::bad_input(error).hint(hint)
-            }
-            InstallError::Admission(_) => Failure::blocked(error).hint(hint),
-            error => Failure::internal(error).hint(hint),
-        }
-    })?;
+    let installed = install_engine(installation, &order)?;
     let name = &installed.engine;
     let license_file = installed.license_file.as_ref().map(|file| file.display().to_string());
     let next_step = match &installed.lacks {
@@ -87,6 +78,19 @@ fn install(installation: &Installation, args: &args::InstallEngine, screen: &Scr
         screen.line(format_args!("{} {}", screen.paint(Tone::Bold, "next:"), output.next_step));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+impl From<InstallError> for Failure {
+    fn from(error: InstallError) -> Self {
+        let hint = error.next_step();
+        match error {
+            InstallError::NoPackage { .. } | InstallError::NotExact(_) | InstallError::Registry { .. } => {
+                Self::bad_input(error).hint(hint)
+            }
+            InstallError::Admission(_) | InstallError::Cancelled => Self::blocked(error).hint(hint),
+            error => Self::internal(error).hint(hint),
+        }
+    }
 }
 
 /// How the draft of an admission is completed: with what a person has to judge, and with what only they can say of an agent

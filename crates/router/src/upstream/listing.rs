@@ -147,7 +147,9 @@ mod tests {
     #[test]
     fn a_name_that_is_no_plain_text_is_left_out_and_other_bodies_are_refused() {
         let long = "x".repeat(MAX_NAME + 1);
-        let text = format!(r#"{{"data":[{{"id":"a b"}},{{"id":"\u001b[2J"}},{{"id":""}},{{"id":"{long}"}},{{"id":"m"}}]}}"#);
+        let text = format!(
+            r#"{{"data":[{{"id":"a b"}},{{"id":"\u001b[2J"}},{{"id":""}},{{"id":"{long}"}},{{"id":"m"}}]}}"#
+        );
         assert_eq!(parse(text.as_bytes()).unwrap(), [ListedModel { name: "m".to_owned(), created: None }]);
         for body in ["", "[]", "<html>", r#"{"data":{}}"#, r#"{"data":[{"name":"m"}]}"#] {
             assert_eq!(parse(body.as_bytes()), Err(ListingError::Malformed), "{body}");
