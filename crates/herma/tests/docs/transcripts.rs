@@ -9,7 +9,7 @@ use crate::filters::Filters;
 use crate::pages::{self, Page};
 
 /// The pages whose commands need a real agent and the registries: the tests of the real agents run them.
-const WITH_REAL_AGENT: &str = "docs/ecosystems/";
+const WITH_REAL_AGENT: [&str; 2] = ["docs/ecosystems/", "docs/start.md"];
 
 #[test]
 fn every_command_prints_what_its_page_shows() {
@@ -43,7 +43,8 @@ fn the_readme_shows_both_commands_and_a_whole_run() {
 /// The problem of the page's first command whose output differs from the page; its later ones build on it.
 fn check_page(page: &Page, programs: &Programs) -> Option<String> {
     let blocks = page.blocks();
-    if page.path.starts_with(WITH_REAL_AGENT) || blocks.iter().all(|block| block.language != "console") {
+    let needs_agent = WITH_REAL_AGENT.iter().any(|start| page.path.starts_with(start));
+    if needs_agent || blocks.iter().all(|block| block.language != "console") {
         return None;
     }
     if blocks.iter().any(|block| block.text.contains("herma-stub")) && !programs.has_stub {

@@ -5,6 +5,8 @@ mod acp;
 mod adding;
 mod climbing;
 mod comparing;
+mod first_page;
+mod first_run;
 mod gone;
 mod governing;
 mod home;

@@ -8,11 +8,13 @@ mod owned;
 mod people;
 mod process;
 mod proven;
+mod provider;
 mod random;
 mod repository;
 mod service;
 pub(crate) mod stage_rows;
 mod stub;
+mod terminal;
 
 use std::ffi::{OsStr, OsString};
 use std::fs::DirBuilder;
@@ -32,6 +34,7 @@ pub(crate) use owned::{
 };
 pub(crate) use people::as_approver;
 pub(crate) use process::{Ended, Started, environment, on_path, processes_of, run_tool, until};
+pub(crate) use provider::{KEY, Provider};
 pub(crate) use random::{Random, rounds};
 pub(crate) use repository::{ON_REPOSITORY, Repository, everything_below};
 pub(crate) use service::Service;

@@ -66,6 +66,7 @@ mod permissions;
 mod policy;
 #[path = "../../../store/tests/it/postgres_server.rs"]
 mod postgres_server;
+mod quickstart;
 mod race;
 mod recursion;
 mod router;

@@ -14,7 +14,7 @@ use herma_core::environment::{BaseResult, EnvironmentRecord};
 use herma_engines::claude;
 use regex::Regex;
 
-use self::source::person;
+pub(super) use self::source::person;
 use self::table::{PROJECTS, Project};
 use crate::console::run_command;
 use crate::kit::{Finished, Herma};

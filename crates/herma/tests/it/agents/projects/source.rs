@@ -57,7 +57,7 @@ impl Source {
 }
 
 /// The environment of the person who runs the tests, in which apt also knows source packages, and herma has this home.
-pub(super) fn person(herma: &Herma) -> BTreeMap<OsString, OsString> {
+pub(in super::super) fn person(herma: &Herma) -> BTreeMap<OsString, OsString> {
     #[allow(
         clippy::disallowed_methods,
         reason = "registries and tools are those of the person who runs the tests"
