@@ -144,7 +144,7 @@ fn append(file: &Path) {
 /// Removes the row of a run from the store, as a lost write would.
 fn lose_row(herma: &Herma, run: RunId) {
     let script = format!(
-        "import sqlite3; c = sqlite3.connect('{}'); c.execute('PRAGMA foreign_keys = ON'); \
+        "import sqlite3; c = sqlite3.connect('{}'); \
          c.execute(\"DELETE FROM runs WHERE run_id = '{run}'\"); c.commit(); assert c.total_changes",
         herma.home().join("store.db").display()
     );
