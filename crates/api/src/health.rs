@@ -24,7 +24,7 @@ use crate::records::Records;
 use crate::summary::{digest, summary_of};
 use crate::summary_check::check_summary_of;
 
-/// What to check.
+/// The checks to make.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HealthOrder {
     /// Stop at the first check that fails.

@@ -159,7 +159,7 @@ impl<'a> Records<'a> {
                 match installation.proofs().status(adapter, *stage) {
                     herma_trust::ProofStatus::Proven(_) => Ok(()),
                     herma_trust::ProofStatus::Stale(why) | herma_trust::ProofStatus::Broken(why) => {
-                        Err(visible_line(&why).to_string())
+                        Err(visible_line(&why))
                     }
                     _ => Err("there is no such proof".to_owned()),
                 }

@@ -12,7 +12,7 @@ use crate::health_records::HealthRecords;
 use crate::output::{ReferenceOutput, ReferenceSchema};
 use crate::records::Records;
 
-/// What a reference names cannot be opened.
+/// The record or file of a reference cannot be opened.
 #[derive(Debug, thiserror::Error)]
 #[error("{reference} cannot be opened: {why}")]
 pub struct ReferenceOpenError {

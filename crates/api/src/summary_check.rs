@@ -139,7 +139,7 @@ fn check_approval(claimed: &SummaryOutput, now: &SummaryOutput, errors: &mut Err
     }
 }
 
-/// What it says of stages, health, the target and runs is what the records say now, or less.
+/// Its claims on stages, health, the target and runs are at most those of the records now.
 fn check_claims(records: &Records<'_>, claimed: &SummaryOutput, now: &SummaryOutput, errors: &mut Errors) {
     let name = "claims";
     let state = |rows: &[LadderRow], wanted: &LadderRow| {

@@ -97,7 +97,7 @@ impl FromStr for Reference {
                 .and_then(|rest| rest.split_once('/'))
                 .and_then(|(kind, id)| record(kind, id))
         };
-        // What is not spelled as herma spells it is another name for the same, which nothing has to accept.
+        // Only herma's own spelling is accepted: another would be a second name for the same.
         parsed.filter(|parsed| parsed.to_string() == text).ok_or_else(bad)
     }
 }

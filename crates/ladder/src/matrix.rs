@@ -30,7 +30,7 @@ const WORKERS: usize = 2;
 /// The matrix could not be run as a whole. A single row that cannot be brought about is one that does not hold.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
-    /// herma was interrupted. What was not completed is no record.
+    /// herma was interrupted. An incomplete run leaves no record.
     #[error("the failure matrix was not run to its end: herma was interrupted by {0}")]
     Interrupted(EndSignal),
     /// herma's own program has no digest.

@@ -210,7 +210,7 @@ pub(crate) fn keep(
     Ok(AdmissionFile { id: id.clone(), draft, bytes })
 }
 
-/// What a person wants to know of the program before it runs.
+/// Facts about the program that a person reads before it runs.
 fn describe(engine: &dyn Engine, draft: &EngineDraft) -> Vec<String> {
     let text = |line: &Option<Line>| line.as_ref().map_or_else(|| "unknown".to_owned(), ToString::to_string);
     let mut lines = vec![format!("{}, {}", text(&draft.source), text(&draft.pin))];

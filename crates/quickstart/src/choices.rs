@@ -1,4 +1,4 @@
-//! What a person has chosen by flags. Everything else is found or asked.
+//! Choices that a person made by flags. Everything else is found or asked.
 
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub struct Choices {
     pub dry_run: bool,
 }
 
-/// What a person says about a repository in which engines may land branches.
+/// Statements of a person about a repository in which engines may land branches.
 #[derive(Clone, Debug)]
 pub struct Landing {
     /// Its name in contracts.
@@ -123,7 +123,7 @@ pub enum Credential {
         /// The user.
         user: String,
     },
-    /// What a person types, kept in a file of herma's home.
+    /// Typed by a person, kept in a file of herma's home.
     Typed,
     /// None: the server asks for none.
     None,

@@ -1,4 +1,4 @@
-//! What `herma do` uses from now on: engine and model for the person, environment and tests for the repository.
+//! Defaults for `herma do`: engine and model for the person, environment and tests for the repository.
 
 use std::fs;
 use std::io;

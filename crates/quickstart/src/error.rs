@@ -13,7 +13,7 @@ use herma_trust::{AdmissionError, ApproverError};
 
 use crate::person::Unanswered;
 
-/// A set-up stopped. What was done stays; the same command continues.
+/// A set-up stopped. Finished steps stay; the same command continues.
 #[derive(Debug, thiserror::Error)]
 pub enum QuickstartError {
     /// The installation cannot be opened.

@@ -1,4 +1,4 @@
-//! What is there and what is missing, before anything is done.
+//! Lists existing and missing parts before anything is done.
 
 use herma_api::output::QuickstartFinding;
 use herma_core::Stage;

@@ -8,7 +8,7 @@ use crate::page::Page;
 
 /// Receives the progress.
 pub trait Watch: ClimbWatch + Sync {
-    /// What was found and what is missing.
+    /// Existing and missing parts.
     fn inspected(&self, engine: &EngineName, findings: &[QuickstartFinding]);
 
     /// A step begins that takes time.

@@ -88,7 +88,7 @@ pub(super) fn approvers(records: &Records<'_>, list: &mut Checklist<'_>) {
     list.judged(name, &problems, format!("{count} of {} are trusted", all.len()));
 }
 
-/// What this approver signed and nobody signed again: admissions, unused grants, outcomes.
+/// Records of this approver without a later signature: admissions, unused grants, outcomes.
 fn depends_on(records: &Records<'_>, name: &ApproverName) -> Vec<String> {
     let installation = records.installation;
     let admissions = installation.admissions();

@@ -34,7 +34,7 @@ pub struct QuickstartFinding {
     pub found: bool,
     /// Which, or what is missing.
     pub detail: String,
-    /// What the command does about it; none where nothing has to be done.
+    /// The command's action; none where nothing has to be done.
     pub plan: Option<String>,
 }
 
@@ -105,7 +105,7 @@ pub struct QuickstartStep {
     pub step: QuickstartStepName,
     /// Its result.
     pub state: QuickstartState,
-    /// What was done or found, line by line.
+    /// Actions and findings, line by line.
     pub detail: Vec<String>,
     /// The command that does this step alone; none where nothing has to be done.
     pub command: Option<String>,

@@ -36,7 +36,7 @@ pub struct SummaryOutput {
     pub target_read_only: Field<TargetReadOnly>,
     /// Engines that cannot run work now.
     pub blocked_lanes: Vec<BlockedLane>,
-    /// What can be looked at again.
+    /// Records to look at again.
     pub replay: Replay,
     /// The newest open request for an approval, else the newest approval that a run used.
     pub approval: ApprovalSummary,
@@ -277,7 +277,7 @@ pub struct ApprovalSummary {
     pub approval_granted: bool,
     /// Whether a run may use it now.
     pub execution_allowed: bool,
-    /// What may be executed; none where nothing may.
+    /// The permitted execution; none where nothing may be executed.
     pub execution_scope: Option<ExecutionScope>,
     /// Whether a run used it.
     pub approval_consumed: bool,
@@ -289,7 +289,7 @@ pub struct ApprovalSummary {
     pub blocked_next_actions: Vec<NextAction>,
 }
 
-/// What an approval permits.
+/// The rights that an approval gives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum ExecutionScope {
     /// One run of exactly the approved contract.

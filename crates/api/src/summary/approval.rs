@@ -28,7 +28,7 @@ const STEPS: [NextAction; 6] = [
     NextAction::Reject,
 ];
 
-/// What is known of an approval.
+/// The known facts of an approval.
 struct Known {
     granted: bool,
     allowed: bool,
@@ -155,7 +155,7 @@ fn used(records: &Records<'_>, approval: &Approval, run: RunId) -> Known {
     }
 }
 
-/// What is not as it was approved; none where everything is.
+/// The first difference from the approved terms; none where there is none.
 fn changed(records: &Records<'_>, approval: &Approval) -> Option<String> {
     let binding = &approval.request.binding;
     let shown = Contract::parse(approval.request.contract_text.as_bytes()).ok();

@@ -40,7 +40,7 @@ pub struct Summary {
     pub command: Option<SummaryCommand>,
 }
 
-/// What else can be done with a summary.
+/// Other operations on a summary.
 #[derive(Debug, Subcommand)]
 pub enum SummaryCommand {
     /// Check a control summary against the records of this installation

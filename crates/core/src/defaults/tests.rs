@@ -7,13 +7,13 @@ fn rules(check: impl FnOnce(DefinitionRules<'_>)) {
     check(DefinitionRules { tools: &["node", "npm"], secret_rule: &secret_rule });
 }
 
-fn paths(all: &[&str]) -> Option<Vec<Pattern>> {
-    Some(all.iter().map(|path| path.parse().unwrap()).collect())
+fn paths(all: &[&str]) -> Vec<Pattern> {
+    all.iter().map(|path| path.parse().unwrap()).collect()
 }
 
 fn own() -> WorkDefaults {
     WorkDefaults {
-        allowed_paths: paths(&["src/**", "tests/**"]),
+        allowed_paths: Some(paths(&["src/**", "tests/**"])),
         limits: "usd=2.00".parse().unwrap(),
         ..WorkDefaults::default()
     }
@@ -22,7 +22,7 @@ fn own() -> WorkDefaults {
 fn detected() -> WorkDefaults {
     let environment: EnvironmentDefinition = serde_json::from_str(r#"{"registries":["npm"]}"#).unwrap();
     WorkDefaults {
-        allowed_paths: paths(&["**"]),
+        allowed_paths: Some(paths(&["**"])),
         verify: Some(vec!["npm test".to_owned()]),
         environment: Some(environment),
         ..WorkDefaults::default()
@@ -56,7 +56,7 @@ fn a_repository_narrows() {
         "allowed_paths: [src/**]\nverify: [npm run lint, npm test]\nlimits: { usd: 1.50, tokens: 5k }\n",
     );
     let all = all.unwrap();
-    assert_eq!(all.allowed_paths, paths(&["src/**"]));
+    assert_eq!(all.allowed_paths, Some(paths(&["src/**"])));
     assert_eq!(all.verify.unwrap(), ["npm test", "npm run lint"]);
     assert_eq!(all.limits.usd.unwrap().to_string(), "1.50");
     assert_eq!(all.limits.tokens.unwrap().to_string(), "5k");
@@ -112,7 +112,7 @@ fn a_flag_replaces_what_the_repository_says() {
         let text = b"allowed_paths: [docs/**]\nverify: [npm run lint]\nlimits: { usd: 9, tokens: 5k }\n";
         let file = PlacedNarrowing::parse(text, rules).unwrap();
         let flags = WorkDefaults {
-            allowed_paths: paths(&["lib/**"]),
+            allowed_paths: Some(paths(&["lib/**"])),
             verify: Some(vec!["true".to_owned()]),
             limits: "usd=5.00".parse().unwrap(),
             ..WorkDefaults::default()

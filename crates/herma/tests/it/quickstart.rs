@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::kit::{Ended, Herma, KEY, Provider, Repository, everything_below};
 
-/// What the model of the stand-in does with the task.
+/// The model's script for the task, with the stand-in.
 const SCRIPT: &str = r#"
 name: task
 models: [m]

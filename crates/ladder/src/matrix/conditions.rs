@@ -45,7 +45,7 @@ const SHORT_SECONDS: [u64; 4] = [1, 4, 8, 16];
 const REASONING: &str = "name: reasoning\nmodels: [m]\nrepeat: true\nturns: [{ think: I wonder. }]\n";
 
 /// An order that people approve.
-pub(super) struct Asked<'a> {
+pub(super) struct RunArguments<'a> {
     pub(super) contract_text: &'a str,
     pub(super) contract_dir: &'a Path,
     pub(super) script: &'a str,
@@ -95,7 +95,7 @@ pub(super) fn prepare(site: &mut Site, world: World) -> Result<Vec<(&'static str
 }
 
 /// Has people act on the order.
-pub(super) fn act(site: &mut Site, world: World, asked: &Asked<'_>) -> Result<(), String> {
+pub(super) fn act(site: &mut Site, world: World, asked: &RunArguments<'_>) -> Result<(), String> {
     match world {
         World::Denied => answer(site, asked, Answer::Denied, Span(10 * 60_000)).map(drop),
         World::UsedApproval | World::NoOutcome => {
@@ -107,7 +107,7 @@ pub(super) fn act(site: &mut Site, world: World, asked: &Asked<'_>) -> Result<()
 }
 
 /// Asks for an approval of the order and answers.
-fn answer(site: &mut Site, asked: &Asked<'_>, answer: Answer, valid_for: Span) -> Result<(), String> {
+fn answer(site: &mut Site, asked: &RunArguments<'_>, answer: Answer, valid_for: Span) -> Result<(), String> {
     let installation = site.open()?;
     let approver = site.approver(&installation)?;
     let order = Order {
@@ -131,7 +131,7 @@ fn answer(site: &mut Site, asked: &Asked<'_>, answer: Answer, valid_for: Span) -
 }
 
 /// Has the order granted, and waits until the approval has expired.
-fn expired(site: &mut Site, asked: &Asked<'_>) -> Result<(), String> {
+fn expired(site: &mut Site, asked: &RunArguments<'_>) -> Result<(), String> {
     let mut last = String::new();
     for seconds in SHORT_SECONDS {
         match answer(site, asked, Answer::Granted, Span(seconds * 1_000)) {

@@ -96,11 +96,11 @@ fn check_row(installation: &Installation, row: &Row, report: &Report, problems: 
         }
     }
     let kinds = event_types(installation, report.run_id);
-    if !kinds.contains(&row.event.as_str().to_owned()) {
+    if !kinds.contains(row.event.as_str()) {
         problems.push(format!("the event `{}` is missing", row.event));
     }
     let started = [EventType::EngineStarted, EventType::WorkspacePrepared];
-    let is_started = started.iter().any(|kind| kinds.contains(&kind.as_str().to_owned()));
+    let is_started = started.iter().any(|kind| kinds.contains(kind.as_str()));
     if row.event == EventType::EngineGateBlocked && (report.engine_started || is_started) {
         problems.push("something was started behind a gate that blocks".to_owned());
     }

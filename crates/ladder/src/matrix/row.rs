@@ -6,7 +6,7 @@ use std::path::Path;
 use herma_core::matrix::{MatrixCase, MatrixCaseName, MatrixRow};
 use herma_core::{Blocker, Status};
 
-use super::conditions::{Asked, act, model, prepare};
+use super::conditions::{RunArguments, act, model, prepare};
 use super::evidence::{Expected, Seen, check};
 use super::picture::picture;
 use super::site::{Site, because};
@@ -103,7 +103,11 @@ fn bring_about(
     let (contract, contract_text) = site.contract(&terms)?;
     let (script, script_text) = site.script(setup.script)?;
     let contract_dir = contract.parent().unwrap_or(Path::new("/"));
-    act(site, setup.world, &Asked { contract_text: &contract_text, contract_dir, script: &script_text })?;
+    act(
+        site,
+        setup.world,
+        &RunArguments { contract_text: &contract_text, contract_dir, script: &script_text },
+    )?;
     let args: [OsString; 7] = [
         "run".into(),
         contract.into_os_string(),

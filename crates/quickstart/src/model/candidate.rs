@@ -112,7 +112,7 @@ impl Candidate {
         self.config.upstreams.get(&self.upstream)
     }
 
-    /// What to do about a provider that does not answer as it should.
+    /// The next step for a provider that does not answer as it should.
     pub(crate) fn advice(&self, session: &Session<'_>) -> String {
         let engine = &session.engine;
         match &self.credential {

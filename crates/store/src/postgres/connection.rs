@@ -23,7 +23,7 @@ pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The first number of the advisory locks by which processes that use the same store see each other.
 pub(super) const PRESENCE: i32 = 0x6865_726D;
 
-/// What the transactions of a session may do.
+/// The rights of the transactions of a session.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Access {
     Change,

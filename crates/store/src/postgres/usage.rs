@@ -52,8 +52,8 @@ pub(super) async fn record(caller: &Caller, report: &Report, used: &UsageByModel
     caller.call(call, used).await
 }
 
-/// What is summed: of these runs, or of all.
-struct Asked {
+/// The sum to make: of these runs, or of all.
+struct UsageQuery {
     by: UsageBy,
     runs: Option<Vec<String>>,
 }
@@ -63,8 +63,8 @@ pub(super) async fn sum(
     by: UsageBy,
     runs: Option<&[RunId]>,
 ) -> Result<Vec<UsageRow>, StoreError> {
-    let asked = Asked { by, runs: runs.map(|runs| runs.iter().map(ToString::to_string).collect()) };
-    let call = Call::read("sum the usage of runs", |asked: &Asked, connection, _| {
+    let asked = UsageQuery { by, runs: runs.map(|runs| runs.iter().map(ToString::to_string).collect()) };
+    let call = Call::read("sum the usage of runs", |asked: &UsageQuery, connection, _| {
         Box::pin(async move {
             let sql = statement(asked.by, asked.runs.is_some());
             let mut select = sqlx::query(AssertSqlSafe(sql));

@@ -114,7 +114,7 @@ impl Watch for Shown<'_> {
         };
         let (name, state) = (format!("{:10}", step.step.as_str()), format!("{:7}", step.state.as_str()));
         let (name, state) = (screen.paint(Tone::Bold, name), screen.paint(tone, state));
-        // What was there needs one line.
+        // A part that was there needs one line.
         let (first, rest) = match (step.state, &step.detail[..]) {
             (QuickstartState::Current, [first, ..]) => (first.as_str(), &[][..]),
             (_, [only]) => (only.as_str(), &[][..]),

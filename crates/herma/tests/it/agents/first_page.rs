@@ -17,7 +17,7 @@ use crate::pages;
 const PAGE: &str = "docs/start.md";
 const EXAMPLE: &str = "make-example";
 
-/// What the model does with the task of the page.
+/// The model's script for the task of the page.
 const SCRIPT: &str = r#"
 name: task
 models: [claude-sonnet-4-5]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::home::{installed, make_removable};
 use crate::kit::{Herma, KEY, Provider, Repository, environment};
 
-/// What the model does with the task.
+/// The model's script for the task.
 const SCRIPT: &str = r#"
 name: task
 models: [m]

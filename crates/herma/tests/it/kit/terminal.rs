@@ -51,7 +51,7 @@ impl Herma {
 }
 
 impl AtTerminal {
-    /// What the terminal has shown so far.
+    /// The output of the terminal so far.
     pub(crate) fn shown(&self) -> String {
         String::from_utf8_lossy(&self.screen.lock().unwrap()).replace("\r\n", "\n")
     }
@@ -68,7 +68,7 @@ impl AtTerminal {
         until(text, || {
             let is_alive = self.started.is_alive();
             if !is_alive {
-                // What it wrote last is on its way.
+                // Its last output may still arrive.
                 thread::sleep(Duration::from_millis(200));
             }
             let shown = self.shown();

@@ -1,4 +1,4 @@
-//! What can go wrong on the way: each message says what happened and what to do, and the same command continues.
+//! Failures on the way: each message says what happened and what to do, and the same command continues.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -9,7 +9,7 @@ use crate::kit::{Ended, on_path};
 
 const AGAIN: &str = "run the same command again: it continues where it stopped";
 
-/// What a person reads: the error and the next step, without the paths and ports of this test.
+/// The error and the next step as printed, without the paths and ports of this test.
 fn said(world: &World, ended: &Ended) -> String {
     let home = world.herma.home().display().to_string();
     let root = world.herma.at("").display().to_string();
@@ -142,7 +142,7 @@ fn with_tests_that_cannot_run() {
     let world = World::new();
     let text = fails(&world, 3, &["--verify", "no-such-program --check"]);
     assert!(text.contains("no-such-program") && text.ends_with("; AGAIN"), "{text}");
-    // What was found to be wrong is not kept.
+    // A wrong value is not kept.
     assert!(!world.herma.home().join("defaults").exists());
     world.set_up(&[]);
 }
