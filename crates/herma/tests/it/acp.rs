@@ -242,7 +242,7 @@ fn project_files_that_an_agent_would_run_are_hidden_and_not_reported_missing() {
 fn prove(herma: &Herma, stages: &[&str]) {
     for stage in stages {
         let proven = herma.run_patiently(&["prove", "--engine", ENGINE, "--stage", stage, "--json"]);
-        assert_eq!(proven.code, Some(0), "{}", how_they_ended(herma));
+        assert_eq!(proven.code, Some(0), "{}\n{}", proven.stdout, how_they_ended(herma));
     }
 }
 

@@ -7,7 +7,7 @@ use herma_core::{Digest, RunId};
 use serde_json::Value;
 
 use crate::kit::{
-    Herma, ON_REPOSITORY, Repository, as_approver, contract_text, everything_below, fix_and, names,
+    Herma, ON_REPOSITORY, ON_TARGET, Repository, as_approver, contract_text, everything_below, fix_and, names,
 };
 
 /// Every bundle that is old enough and stays, with the reasons.
@@ -121,6 +121,7 @@ fn a_bundle_that_a_record_names_stays_and_one_that_nothing_names_goes() {
     let chain =
         doctor["items"].as_array().unwrap().iter().find(|item| item["name"] == "trust chain").unwrap();
     assert_eq!(chain["ok"], true, "{chain:#}");
+    herma.contract(&ON_TARGET);
     let again = herma.approve_and_play(&fix_and(&[]));
     again.assert_pass();
     assert_eq!(removed(&gc(&herma, "--dry-run")), []);

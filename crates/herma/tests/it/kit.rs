@@ -22,7 +22,8 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use herma_core::RunId;
+use herma_core::blocker::BlockerRecord;
+use herma_core::{Blocker, RunId};
 use herma_home::{MARKER, MARKER_TEXT};
 use tempfile::TempDir;
 
@@ -214,11 +215,18 @@ impl Herma {
         assert!(ended.stdout.ends_with("The bundle holds.\n"), "{ended:#?}");
     }
 
-    /// The run's directory holds its bundle, the session of an agent that has one, and no workspace or anything else.
+    /// The run's directory holds its bundle, the session of an agent that has one, and nothing else. An interrupted run whose report
+    /// says so has its workspace too.
     pub(crate) fn assert_only_the_bundle_is_left(&self, run: RunId) {
         let mut left = names(&self.home.join("runs").join(run.to_string()));
         left.retain(|name| name != "session");
-        assert_eq!(left, ["bundle"]);
+        let report = self.bundle(run).report();
+        let keeps = |record: &BlockerRecord| {
+            record.blocker == Blocker::Interrupted && record.next_step.starts_with("Its workspace is kept: ")
+        };
+        let expected: &[&str] =
+            if report.blockers.iter().any(keeps) { &["bundle", "workspace"] } else { &["bundle"] };
+        assert_eq!(left, expected);
     }
 
     /// Nothing was created: no run, not even a directory for one.
