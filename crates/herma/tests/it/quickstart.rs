@@ -5,6 +5,7 @@ mod interrupted;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
 use herma_core::Digest;
@@ -260,7 +261,6 @@ fn a_typed_key_is_kept_in_a_file_of_its_owner_and_shown_nowhere() {
     assert!(!ended.stdout.contains(KEY), "{}", ended.stdout);
     let file = world.herma.home().join("compatible.key");
     assert_eq!(fs::read_to_string(&file).unwrap(), format!("{KEY}\n"));
-    use std::os::unix::fs::PermissionsExt as _;
     assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     for (path, (_, bytes)) in everything_below(world.herma.home()) {
         let holds = String::from_utf8_lossy(&bytes).contains(KEY);

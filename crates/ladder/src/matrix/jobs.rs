@@ -25,7 +25,8 @@ pub(super) enum Done {
 /// The jobs, those that take longest first.
 pub(super) fn jobs(only: &[Blocker]) -> Vec<Job> {
     let chosen = |row: &&Row| only.is_empty() || only.contains(&row.blocker);
-    let (proven, single): (Vec<&Row>, Vec<&Row>) = FAILURE_MATRIX.iter().filter(chosen).partition(|row| shares(row));
+    let (proven, single): (Vec<&Row>, Vec<&Row>) =
+        FAILURE_MATRIX.iter().filter(chosen).partition(|row| shares(row));
     let mut jobs = Vec::new();
     if !proven.is_empty() {
         jobs.push(Job::Rows(proven));

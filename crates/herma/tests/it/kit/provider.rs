@@ -1,5 +1,7 @@
 //! A stand-in for a provider of models: herma's own router on loopback, which asks for a key and answers by scripts.
 
+use std::fmt::Write as _;
+
 use rustix::process::Signal;
 
 use super::{Herma, Started, until};
@@ -28,9 +30,9 @@ impl Provider {
             [upstreams.rehearsal]\nprovider = \"scripted\"\nscripts = [\"script.yaml\", \"present.yaml\"]\n"
             .to_owned();
         for model in models {
-            text.push_str(&format!("[models.\"{model}\"]\nchain = [\"rehearsal/m\"]\n"));
+            writeln!(text, "[models.\"{model}\"]\nchain = [\"rehearsal/m\"]").unwrap();
         }
-        text.push_str(&format!("[clients.you]\ntoken = {{ env = \"STAND_IN_KEY\" }}\nmodels = {models:?}\n"));
+        writeln!(text, "[clients.you]\ntoken = {{ env = \"STAND_IN_KEY\" }}\nmodels = {models:?}").unwrap();
         let config = herma.file("router.toml", text);
         let started = herma.start(&["router", "--config", config.to_str().unwrap(), "--json"]);
         until("the provider listens", || started.stdout_so_far().ends_with('\n'));
