@@ -78,7 +78,7 @@ pub(crate) fn close(
             session::keep(&ctx.dirs, engine, &ctx.plan, session, keeps_work);
         }
         let kept = ctx.plan.keep_workspace && was_used(&ctx.events.events());
-        let cleared = ctx.dirs.clear(kept || keeps_work);
+        let cleared = ctx.dirs.clear(kept || keeps_work, kept);
         joined(stored)??;
         cleared.and_then(|()| ctx.dirs.forget_plan()).map_err(OrderError::home)
     })?;

@@ -144,7 +144,7 @@ fn close_planned(
     run_router::index(&installation.store, &dirs.bundle(), &report)?;
     installation.store.call(|store| store.finish_run(&report, &events))?;
     let kept = plan.keep_workspace && was_used(&events);
-    dirs.clear(kept || session::keeps_workspace(dirs))
+    dirs.clear(kept || session::keeps_workspace(dirs), kept)
         .and_then(|()| dirs.forget_plan())
         .map_err(OrderError::home)?;
     Ok(report)

@@ -158,14 +158,15 @@ impl RunDirs {
         self.root.join("session")
     }
 
-    /// Removes everything but the bundle, the session and the plan, and the workspace too unless it is kept. Until the
-    /// plan is removed the run can be closed again.
-    pub fn clear(&self, keep_workspace: bool) -> io::Result<()> {
+    /// Removes everything but the bundle, the session and the plan, and of workspace and disposable repository those that are not
+    /// kept. Until the plan is removed the run can be closed again.
+    pub fn clear(&self, keep_workspace: bool, keep_disposable: bool) -> io::Result<()> {
         for entry in fs::read_dir(&self.root)? {
             let path = entry?.path();
             let kept = path == self.bundle()
                 || path == self.session()
-                || (keep_workspace && (path == self.workspace() || path == self.disposable()));
+                || (keep_workspace && path == self.workspace())
+                || (keep_disposable && path == self.disposable());
             if !kept && path != self.plan() {
                 remove_any(&path)?;
             }
