@@ -40,7 +40,7 @@ pub(crate) fn admit(session: &mut Session<'_>, page: Option<&Page>) -> Result<()
         session.done(STEP, QuickstartState::Planned, detail, command);
         return Ok(());
     }
-    // The key is opened first: nobody types a code for nothing.
+    // The key is opened first: a code is typed only if it can be used.
     if session.approver.is_none() {
         let approvers = session.installation.approvers();
         session.approver = Some(session.person.unlock(&approvers, session.choices.approver.as_ref())?);

@@ -112,6 +112,12 @@ fn given(session: &Session<'_>, program: &Path) -> Result<EngineDraft, Quickstar
     if let Some(dir) = SYSTEM_TEMP_DIRS.iter().find(|dir| is_temporary(dir)) {
         return Err(bad(format!("{shown} is below {dir}, which does not last: install it elsewhere")));
     }
+    if real.is_dir() && !real.starts_with(session.installation.home.installed()) {
+        return Err(QuickstartError::bad(
+            format!("{shown} is a directory, and a directory runs only where herma installed it"),
+            "leave --program out to install the agent, or name its program file",
+        ));
+    }
     let path: AbsolutePath = real.to_string_lossy().parse().map_err(|e| bad(format!("{shown}: {e}")))?;
     let package = session.adapter()?.source();
     let in_tree = package.as_ref().and_then(|package| package.installed(&real));

@@ -231,6 +231,11 @@ fn record(
         Found::Kept { .. } | Found::Later(_) => CredentialSource::File,
         _ => upstream.map_or(CredentialSource::None, credential_source),
     });
+    // An upstream whose name is not its provider's serves the model for another.
+    let provider = upstream.map(|found| found.provider.name());
+    let provider = provider.filter(|name| *name != candidate.upstream).map(str::parse).transpose();
+    draft.runtime_provider = provider
+        .map_err(|why: String| QuickstartError::bad(why, "choose another name with --upstream NAME"))?;
     draft.network = Some(upstream.map_or(NetworkClass::Public, network));
     draft.review_trigger = Some(ReviewTrigger::HermaVersion(release()));
     keep(session, &id, AdmissionDraft::Model(draft)).map(Some)

@@ -47,7 +47,7 @@ pub struct Quickstart {
     /// The upstream's name in router.toml (default: the provider)
     #[arg(long, value_name = "NAME")]
     pub upstream: Option<String>,
-    /// The agent's program, or the tree of its package (default: install it from its registry)
+    /// The agent's program file, at a permanent path (default: install it from its registry)
     #[arg(long, value_name = "PATH")]
     pub program: Option<PathBuf>,
     /// The exact version of the agent (default: the tested one)
