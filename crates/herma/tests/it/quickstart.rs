@@ -273,10 +273,11 @@ fn a_configuration_keeps_its_comments_and_a_command_gives_the_key() {
     let world = World::new();
     let before = "# mine\n[upstreams.other] # at home\nprovider = \"anthropic\"\nkey = { env = \"OTHER\" }\n";
     world.herma.file("home/router.toml", before);
-    world.set_up(&["!--key-env", "--key-command", &format!("echo {KEY}")]);
+    let command = format!("echo {KEY}");
+    world.set_up(&["!--key-env", "--key-command", &command, "--upstream", "local"]);
     let text = fs::read_to_string(world.herma.home().join("router.toml")).unwrap();
     assert!(text.starts_with(before), "{text}");
-    assert!(text.contains("key = { file = \"compatible.key\" }"), "{text}");
+    assert!(text.contains("key = { file = \"local.key\" }"), "{text}");
     world.change();
 }
 

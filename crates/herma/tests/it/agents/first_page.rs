@@ -30,6 +30,7 @@ turns:
         path: src/slug.js
         text: |
           export const slug = (title) => title.trim().toLowerCase().replaceAll(" ", "-");
+  - call: { read: test/slug.test.js }
   - call:
       write:
         path: test/slug.test.js

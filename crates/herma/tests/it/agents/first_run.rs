@@ -5,7 +5,7 @@ use std::fs;
 use herma_engines::{Package, claude, codex};
 use serde_json::Value;
 
-use super::home::{installed, make_removable};
+use super::home::{installed, link, make_removable};
 use crate::kit::{Herma, KEY, Provider, Repository, environment};
 
 /// The model's script for the task.
@@ -98,11 +98,13 @@ fn at_a_terminal(engine: &str, package: &Package, model: &str) {
     herma.set("USER", "alice");
     let repository = Repository::of_fixture(&herma, "string-slugify");
     let tree = installed(engine, package);
+    let place = herma.marked_home().join("installed").join(tree.file_name().unwrap());
+    link(&tree, &place);
     let args = [
         "quickstart",
         engine,
         "--program",
-        tree.to_str().unwrap(),
+        place.to_str().unwrap(),
         "--url",
         &provider.url,
         "--model",
@@ -120,7 +122,7 @@ fn at_a_terminal(engine: &str, package: &Package, model: &str) {
     at.answer(" to continue", &code);
     let ended = at.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stdout);
-    assert!(ended.stdout.contains("next: herma do"), "{}", ended.stdout);
+    assert!(ended.stdout.contains("herma do 'say what to change'"), "{}", ended.stdout);
     changes(&herma, engine, repository.dir.to_str().unwrap());
 }
 

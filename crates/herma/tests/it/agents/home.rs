@@ -107,7 +107,7 @@ pub(super) fn installed(engine: &str, package: &Package) -> PathBuf {
 }
 
 /// Links a tree file by file, or copies it from another disk.
-fn link(tree: &Path, place: &Path) {
+pub(super) fn link(tree: &Path, place: &Path) {
     fs::create_dir_all(place.parent().unwrap()).unwrap();
     let [tree, to] = [tree.as_os_str(), place.as_os_str()];
     let same_disk = {

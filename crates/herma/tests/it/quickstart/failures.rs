@@ -166,6 +166,20 @@ fn with_a_mistyped_engine_or_without_a_program() {
     assert_eq!(ended.code, Some(2), "{ended:#?}");
 }
 
+#[test]
+fn with_a_directory_for_a_program() {
+    let world = World::new();
+    let dir = world.herma.at("home/programs");
+    let ended = world.run(&["--yes", "--program", path(&dir)]);
+    assert_eq!(ended.code, Some(2), "{ended:#?}");
+    assert_eq!(
+        said(&world, &ended),
+        "error: HOME/programs is a directory, and a directory runs only where herma installed it\n\
+         next: leave --program out to install the agent, or name its program file; AGAIN"
+    );
+    gets_to_the_code(&world, &[]);
+}
+
 fn path(path: &Path) -> &str {
     path.to_str().unwrap()
 }

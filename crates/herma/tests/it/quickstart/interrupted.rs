@@ -31,7 +31,7 @@ fn a_set_up_that_is_interrupted_anywhere_continues() {
         cut += 1;
     }
     assert!(cut > 2, "it was interrupted {cut} times only");
-    let trust = world.herma.run(&["trust", "verify"]);
+    let trust = world.herma.run(&["trust", "check"]);
     assert_eq!(trust.code, Some(0), "{trust:#?}");
     world.change();
 }
