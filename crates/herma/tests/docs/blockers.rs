@@ -170,8 +170,8 @@ fn transcript(blocker: Blocker, example: &Example) -> String {
     text += &format!("$ {}\n...\n", example.command);
     let status = blocker.status();
     if blocker == Blocker::Interrupted {
-        text += "[exit 137]\n$ herma runs\n...\n";
-        text += "[SHORT]  blocked  trim-slug                fake     [TIME]  interrupted\n```\n";
+        text += "[exit 137]\n$ herma runs --all\n...\n";
+        text += "[SHORT]  blocked  trim-slug                fake     [TIME] ...  interrupted\n```\n";
         return text;
     }
     // The next step can depend on the finding, so only the name is the same each time.

@@ -3,6 +3,8 @@
 use std::path::Path;
 
 use herma_core::Contract;
+use herma_core::defaults::PlacedNarrowing;
+use herma_core::environment::DefinitionRules;
 use herma_core::policy_case::PolicyCases;
 use herma_engines::fake::Script;
 use herma_harness::OperatorSettings;
@@ -45,13 +47,18 @@ fn check(block: &Block) -> Result<(), String> {
         "yaml" if block.text.starts_with("tools:") => {
             herma_environments::definition::parse(block.text.as_bytes(), &[]).map(drop).map_err(|e| shown(&e))
         }
-        "yaml" if ["acp:", "registries:", "store:"].iter().any(|key| block.text.starts_with(key)) => {
+        "yaml" if ["acp:", "do:", "registries:", "store:"].iter().any(|key| block.text.starts_with(key)) => {
             OperatorSettings::parse(&block.text).map(drop).map_err(|e| e.to_string())
+        }
+        "yaml" if block.text.starts_with("allowed_paths:") => {
+            let rules = DefinitionRules { tools: &[], secret_rule: &|_| None };
+            PlacedNarrowing::parse(block.text.as_bytes(), rules).map(drop).map_err(|e| shown(&e))
         }
         "yaml" => Script::parse(block.text.as_bytes()).map(drop).map_err(|e| shown(&e)),
         "toml" => Config::parse(&block.text, Path::new("router.toml")).map(drop).map_err(|e| shown(&e)),
-        // One that a page tells to write is run by a `console` block of it.
-        "sh" if block.file.is_some() => check_shell(&block.text),
+        // One that a page tells to write is run by a `console` block of it. Others need an agent and a key:
+        // `tests/it/agents/first_page.rs` does what they show.
+        "sh" => check_shell(&block.text),
         "json" => serde_json::from_str::<serde_json::Value>(&block.text).map(drop).map_err(|e| shown(&e)),
         "text" => match block.text.lines().find(|line| is_command(line)) {
             Some(line) => Err(format!("`{line}` is a command: put it into a `console` block, which is run")),

@@ -90,7 +90,7 @@ test('budget exhausted', async (used) => {
   // Each of these is one call: the libraries do not try again.
   let error = await thrown(OpenAI.RateLimitError, chat({}, poor));
   same([error.status, error.code], [429, 'budget_exhausted']);
-  has(error.message, 'the budget of this run does not allow this call');
+  has(error.message, 'the budget of this run is too small for this call');
   error = await thrown(OpenAI.RateLimitError, responses({ stream: true }, poor));
   same(error.code, 'budget_exhausted');
   error = await thrown(Anthropic.RateLimitError, messages({}, byAnthropic('POOR')));

@@ -97,7 +97,7 @@ def budget_exhausted(used):
     # Each of these is one call: the libraries do not try again.
     error = raised(openai.RateLimitError, lambda: client.chat.completions.create(model="talk", messages=said("Hi.")))
     same((error.status_code, error.code), (429, "budget_exhausted"))
-    has(error.message, "the budget of this run does not allow this call")
+    has(error.message, "the budget of this run is too small for this call")
     error = raised(openai.RateLimitError, lambda: client.responses.create(model="talk", input="Hi.", stream=True))
     same(error.code, "budget_exhausted")
     client = by_anthropic("POOR")
