@@ -143,9 +143,9 @@ fn a_removed_bundle_is_shown_as_removed_and_not_as_broken() {
         let words = format!("the bundle of run {id} was removed by gc on 2");
         assert!(ended.stderr.contains(&words), "{command}: {ended:#?}");
     }
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     assert!(listed["runs"][0]["bundle_removed_at"].as_str().is_some(), "{listed:#}");
-    assert!(herma.run(&["runs"]).stdout.contains("bundle removed by gc on 2"));
+    assert!(herma.run(&["runs", "--all"]).stdout.contains("bundle removed by gc on 2"));
     // Another bundle in its place is no bundle of that run.
     assert_eq!(herma.run(&["doctor"]).code, Some(0));
     herma.demo(&[]);
