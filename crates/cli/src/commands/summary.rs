@@ -41,7 +41,8 @@ fn check(args: &args::SummaryCheck, environment: &Environment, screen: &Screen) 
                 result.errors.iter().filter(|e| e.check == *name).map(|e| e.detail.as_str()).collect();
             let (tone, mark) = if errors.is_empty() { (Tone::Good, "ok") } else { (Tone::Bad, "BROKEN") };
             let mark = screen.paint(tone, mark);
-            screen.line(format_args!("  {name:20} {mark}  {}", safe_line(&errors.join("; "))));
+            let line = format!("  {name:20} {mark}  {}", safe_line(&errors.join("; ")));
+            screen.line(line.trim_end());
         }
         screen.line(if result.ok { "The summary holds." } else { "The summary does NOT hold." });
     }

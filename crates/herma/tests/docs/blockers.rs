@@ -171,7 +171,7 @@ fn transcript(blocker: Blocker, example: &Example) -> String {
     let status = blocker.status();
     if blocker == Blocker::Interrupted {
         text += "[exit 137]\n$ herma runs --all\n...\n";
-        text += "[SHORT]  blocked  trim-slug                fake     [TIME] ...  interrupted\n```\n";
+        text += "[SHORT]  blocked  trim-slug                fake     [TIME] ...\n```\n";
         return text;
     }
     // The next step can depend on the finding, so only the name is the same each time.

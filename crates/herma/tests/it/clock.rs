@@ -81,10 +81,10 @@ fn a_run_from_a_clock_ahead_does_not_stay_the_last() {
     assert!(newest < ahead, "the names sort by the clock");
     let shown = herma.json(&["show", "last", "--json"]);
     assert!(shown.to_string().contains(&newest.to_string()), "{shown:#}");
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     let listed: Vec<_> = listed["runs"].as_array().unwrap().iter().map(|run| run["run_id"].clone()).collect();
     assert_eq!(listed, [newest.to_string(), ahead.to_string()]);
-    let earlier = herma.json(&["runs", "--json", "--before", &newest.to_string()]);
+    let earlier = herma.json(&["runs", "--all", "--json", "--before", &newest.to_string()]);
     assert_eq!(earlier["runs"][0]["run_id"], ahead.to_string(), "{earlier:#}");
 }
 

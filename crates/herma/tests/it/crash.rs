@@ -68,7 +68,7 @@ fn kill_at(scene: Scene, step: Step, keep: bool) {
     assert!(ended.was_killed(), "{scene:?} {step}: {ended:#?}");
     assert_eq!(herma.active().len(), 1, "{scene:?} {step}");
 
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     let [run] = herma.runs()[..] else { panic!("{scene:?} {step}: {:?}", herma.runs()) };
     assert_closed(&herma, run, step);
     assert_eq!(listed["runs"].as_array().map(Vec::len), Some(1));
@@ -86,7 +86,7 @@ fn kill_at(scene: Scene, step: Step, keep: bool) {
     assert_eq!(repository.as_ref().map(Repository::picture), before, "{scene:?} {step}: the target changed");
 
     let closed = everything_below(&dir);
-    assert_eq!(herma.json(&["runs", "--json"]), listed, "{scene:?} {step}");
+    assert_eq!(herma.json(&["runs", "--all", "--json"]), listed, "{scene:?} {step}");
     assert_eq!(everything_below(&dir), closed, "{scene:?} {step}: a second command changed something");
 }
 
@@ -161,7 +161,7 @@ fn a_run_under_way_is_not_touched_by_another_command() {
         herma.start(&["run".as_ref(), contract.as_os_str(), "--script".as_ref(), script.as_os_str()]);
     until("the engine works", || herma.runs().iter().any(|run| herma.said(*run, "engine.started")));
     let run = herma.runs()[0];
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     assert_eq!(listed["runs"][0]["status"], serde_json::Value::Null);
     assert_eq!(herma.active(), [run.to_string()]);
     for command in [&["verify", "last"][..], &["show", "last"]] {

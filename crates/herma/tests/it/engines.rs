@@ -262,7 +262,7 @@ fn a_report_says_how_what_the_contract_needs_is_supported() {
     assert_eq!((run.ended.code, why), (Some(0), None), "{:#?}", run.ended);
     let report: Value = serde_json::from_str(&run.bundle.text("report.json")).unwrap();
     assert_eq!(report["needs"], serde_json::json!({ "structured_events": "native" }));
-    assert!(herma.run(&["show"]).stdout.contains("| needs | `structured_events`: native |"));
+    assert!(herma.run(&["show", "--full"]).stdout.contains("| needs | `structured_events`: native |"));
     assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
 
     // Other gates are missing; this one holds, and the translation is reported all the same.
@@ -272,7 +272,7 @@ fn a_report_says_how_what_the_contract_needs_is_supported() {
     assert_eq!(report["needs"], serde_json::json!({ "resume": "native", "tool_hooks": "translated" }));
     let words = "`tool_hooks`: translated, by a program of herma's";
     assert!(run.bundle.text("report.md").contains(words), "{}", run.bundle.text("report.md"));
-    assert!(herma.run(&["show"]).stdout.contains(words));
+    assert!(herma.run(&["show", "--full"]).stdout.contains(words));
     assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
     assert!(herma.demo(&["--destination", "host"]).report.needs.is_empty());
 }

@@ -222,7 +222,7 @@ fn an_environment_is_built_without_a_run() {
     let contract = contract.to_str().unwrap();
     let built = herma.json(&["env", "build", contract, "--json"]);
     assert_eq!(built["layers"].as_array().unwrap().len(), 2, "{built:#}");
-    assert_eq!(herma.json(&["runs", "--json"])["runs"].as_array().unwrap().len(), 0);
+    assert_eq!(herma.json(&["runs", "--all", "--json"])["runs"].as_array().unwrap().len(), 0);
     let run = herma.play(&fix_and(&[]), &TERMS);
     run.assert_pass();
     assert!(record(&run).layers.iter().all(|layer| layer.reused));

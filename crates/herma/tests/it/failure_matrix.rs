@@ -118,7 +118,7 @@ fn check_evidence(row: &Row, setup: &Setup, scene: &Scene) {
         assert!(!bundle.has_event(EventType::WorkspacePrepared));
         assert!(!bundle.has_event(EventType::EngineStarted));
     }
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     assert_eq!(listed["runs"][0]["status"], report.status.as_str(), "the store says something else");
 }
 
@@ -126,7 +126,7 @@ fn check_evidence(row: &Row, setup: &Setup, scene: &Scene) {
 fn check_missing_outcome(herma: &Herma, report: &Report) {
     let run = report.run_id.to_string();
     assert_eq!((report.status, report.outcome), (Status::Pass, OutcomeState::Pending), "{report:#?}");
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     assert_eq!(listed["runs"][0]["outcome"]["state"], Blocker::MissingOutcome.as_str(), "{listed:#}");
     let accepted = herma.run_as("alice", &["accept", &run]);
     assert_eq!(accepted.code, Some(i32::from(Blocker::MissingOutcome.status().exit_code())), "{accepted:#?}");

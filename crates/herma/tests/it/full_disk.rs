@@ -52,7 +52,7 @@ fn herma_on(disk: &SmallDisk, herma: &mut Herma) {
 /// The state after a run on a full disk: closed, verifying, and no false pass.
 fn assert_all_closed(herma: &Herma, fresh: &Path, spare: u64) {
     let _ = std::fs::remove_file(fresh);
-    let listed = herma.run(&["runs", "--json"]);
+    let listed = herma.run(&["runs", "--all", "--json"]);
     assert_eq!(listed.code, Some(0), "{spare} bytes: {listed:#?}");
     assert_eq!(herma.active(), [""; 0], "{spare} bytes");
     for run in herma.runs() {

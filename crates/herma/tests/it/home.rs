@@ -63,7 +63,7 @@ fn a_home_of_an_earlier_version_still_works() {
     let herma = Herma::new();
     herma.demo(&["--destination", "host"]);
     fs::remove_file(herma.home().join("herma-home")).unwrap();
-    assert_eq!(herma.json(&["runs", "--json"])["runs"].as_array().unwrap().len(), 1);
+    assert_eq!(herma.json(&["runs", "--all", "--json"])["runs"].as_array().unwrap().len(), 1);
     assert!(herma.home().join("herma-home").is_file());
 }
 

@@ -73,7 +73,7 @@ fn an_engine_at_work_is_ended_and_its_run_is_closed_at_once() {
         started.signal(signal);
         let finished = assert_interrupted(&herma, run, started.end(), name, Step::Engine);
         assert_eq!(finished.report.engine_exit.unwrap().ended_by, EndedBy::Interrupted);
-        let listed = herma.json(&["runs", "--json"]);
+        let listed = herma.json(&["runs", "--all", "--json"]);
         assert_eq!(listed["runs"][0]["status"], "blocked");
     }
 }

@@ -65,7 +65,7 @@ fn reject(herma: &Herma, run: &str) -> Ended {
 
 /// The run as the list has it.
 fn listed(herma: &Herma, run: RunId) -> Value {
-    let runs = herma.json(&["runs", "--json"]);
+    let runs = herma.json(&["runs", "--all", "--json"]);
     let runs = runs["runs"].as_array().unwrap();
     runs.iter().find(|row| row["run_id"] == run.to_string()).unwrap().clone()
 }
@@ -84,7 +84,7 @@ fn a_run_that_landed_nowhere_asks_for_no_outcome() {
     let unsaid = herma.run_as("alice", &["reject", "last"]);
     assert_eq!(unsaid.code, Some(2), "{unsaid:#?}");
     assert_eq!(listed(&herma, run)["outcome"], Value::Null);
-    assert!(!herma.run(&["show"]).stdout.contains("Outcome"));
+    assert!(!herma.run(&["show", "--full"]).stdout.contains("Outcome"));
     assert!(!herma.bundle(run).dir.join("outcome.json").exists());
 }
 
@@ -93,7 +93,7 @@ fn a_run_that_landed_is_shown_as_pending() {
     let (herma, run) = landed(FUTURE);
     let row = listed(&herma, run);
     assert_eq!((&row["outcome"]["state"], &row["outcome"]["due"]), (&"pending".into(), &FUTURE.into()));
-    let shown = herma.run(&["show", &run.to_string()]).stdout;
+    let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
     assert!(shown.contains(&format!("\nOutcome: pending until {FUTURE}\nnext: `herma accept ")), "{shown}");
     let runs = herma.run(&["runs"]).stdout;
     assert!(runs.contains(&format!("outcome pending until {FUTURE}")), "{runs}");
@@ -132,7 +132,7 @@ fn after_its_time_a_run_cannot_be_accepted() {
     let json = herma.run_as("alice", &["accept", &run.to_string(), "--json"]).json();
     assert_eq!((&json["schema"], &json["exit_code"]), (&"herma.error/v1".into(), &3.into()));
     assert_eq!(listed(&herma, run)["outcome"]["state"], "missing_outcome");
-    let shown = herma.run(&["show", &run.to_string()]).stdout;
+    let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
     assert!(shown.contains(&format!("Outcome: missing_outcome: it had to be given until {PAST}")), "{shown}");
 }
 
@@ -160,7 +160,7 @@ fn an_unsigned_outcome_does_not_count() {
         });
         let forged = serde_json::to_string_pretty(&canonical(&forged)).unwrap() + "\n";
         fs::write(herma.bundle(run).dir.join("outcome.json"), forged).unwrap();
-        let shown = herma.run(&["show", &run.to_string()]).stdout;
+        let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
         assert!(shown.contains("; this does not count: ") && shown.contains(why), "{why}: {shown}");
         assert!(shown.contains("fine\\u{202e}"), "{shown}");
         let row = listed(&herma, run);
@@ -170,7 +170,11 @@ fn an_unsigned_outcome_does_not_count() {
             (&"void".into(), &"accepted".into()),
             "who reads only the state is not deceived"
         );
-        assert_matches(&herma.json(&["runs", "--json"]), &herma.json(&["schema", "runs"]), &["runs"]);
+        assert_matches(
+            &herma.json(&["runs", "--all", "--json"]),
+            &herma.json(&["schema", "runs"]),
+            &["runs"],
+        );
     }
     for ended in [accept(&herma, &run.to_string()), reject(&herma, &run.to_string())] {
         assert_eq!(ended.code, Some(3), "{ended:#?}");

@@ -21,7 +21,7 @@ fn output_that_cannot_be_written_is_no_success() {
         &["demo", "--destination", "host", "--json"][..],
         &["demo", "--destination", "host"],
         &["runs"],
-        &["runs", "--json"],
+        &["runs", "--all", "--json"],
         &["show"],
         &["diff"],
         &["logs"],

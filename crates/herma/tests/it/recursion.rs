@@ -83,7 +83,7 @@ fn a_child_works_on_the_workspace_as_it_is_and_its_work_is_taken_over() {
     assert_eq!(named.data["child"], below.run_id.to_string());
 
     for run in [above.run_id, below.run_id] {
-        let shown = herma.run(&["show", &run.to_string()]).stdout;
+        let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
         assert!(shown.contains("## The runs around it"), "{shown}");
         let tree = herma.json(&["show", &run.to_string(), "--tree", "--json"])["tree"].clone();
         assert_eq!(tree["run_id"], above.run_id.to_string());

@@ -91,7 +91,7 @@ fn another_process_follows_runs_live_and_sees_them_closed_after_a_kill() {
     let runs = service.until_submitted(2);
     let [one, other] = [runs[0].to_string(), runs[1].to_string()];
     until("both runs are in the store", || {
-        herma.json(&["runs", "--json"])["runs"].as_array().unwrap().len() == 2
+        herma.json(&["runs", "--all", "--json"])["runs"].as_array().unwrap().len() == 2
     });
     let watch = herma.start(&["watch", &one, &other, "--json"]);
     let logs = herma.start(&["logs", &one, "--only", "stdout", "--follow"]);
@@ -167,7 +167,10 @@ fn many_runs_are_submitted_cancelled_and_killed_and_each_leaves_its_evidence() {
     assert_eq!(ended.code, Some(0), "seed {}: {ended:#?}", random.seed());
     assert!(!ended.stdout.contains("error "), "seed {}: {ended:#?}", random.seed());
 
-    assert_eq!(herma.json(&["runs", "--json", "--limit", "1000"])["runs"].as_array().unwrap().len(), total);
+    assert_eq!(
+        herma.json(&["runs", "--all", "--json", "--limit", "1000"])["runs"].as_array().unwrap().len(),
+        total
+    );
     assert_eq!(herma.active(), [""; 0]);
     for run in herma.runs() {
         assert_only_evidence_is_left(&herma, run);

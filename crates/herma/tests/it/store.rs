@@ -51,7 +51,7 @@ fn runs_and_approvals_are_kept_on_postgresql() {
     let passed = new.iter().find(|run| herma.bundle(**run).report().status == Status::Pass).unwrap();
     assert_eq!(herma.approval(&approval), ("consumed".to_owned(), Some(*passed)));
 
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     let ids: Vec<_> =
         listed["runs"].as_array().unwrap().iter().map(|run| run["run_id"].as_str().unwrap()).collect();
     assert!(new.iter().all(|run| ids.contains(&run.to_string().as_str())), "{listed:#}");
@@ -71,7 +71,7 @@ fn a_store_is_moved_to_postgresql_and_back() {
     let (used, unused) = (herma.approve(), herma.approve());
     let run = herma.finished(&["run", CONTRACT, "--script", "script.yaml"]).report.run_id;
     let states = || [&used, &unused].map(|id| herma.approval(id));
-    let before = (herma.json(&["runs", "--json"]), states());
+    let before = (herma.json(&["runs", "--all", "--json"]), states());
     assert!(before.1.contains(&("consumed".to_owned(), Some(run))));
 
     let (server, secret) = (shared(), herma.file("password", format!("{PASSWORD}\n")));
@@ -85,7 +85,7 @@ fn a_store_is_moved_to_postgresql_and_back() {
     assert!(settings.contains(&url) && !settings.contains(PASSWORD), "{settings}");
 
     fs::rename(herma.home().join("store.db"), herma.at("old.db")).unwrap();
-    assert_eq!((herma.json(&["runs", "--json"]), states()), before);
+    assert_eq!((herma.json(&["runs", "--all", "--json"]), states()), before);
     assert!(!herma.home().join("store.db").exists());
     assert_eq!(herma.json(&["store", "check", "--json"])["ok"], true);
 
@@ -96,7 +96,7 @@ fn a_store_is_moved_to_postgresql_and_back() {
     assert!(refused.stderr.contains("has the key `store` already"), "{refused:#?}");
     herma.json(&["store", "migrate", "--to", &back, "--json"]);
     fs::write(herma.home().join("settings.yaml"), format!("store:\n  url: '{back}'\n")).unwrap();
-    assert_eq!((herma.json(&["runs", "--json"]), states()), before);
+    assert_eq!((herma.json(&["runs", "--all", "--json"]), states()), before);
     assert_eq!(herma.json(&["store", "check", "--json"])["store"]["engine"], "sqlite");
 }
 
@@ -152,7 +152,7 @@ fn a_run_that_dies_while_the_server_is_away_is_recorded_later() {
         assert!(refused.stderr.contains(part), "{part}: {refused:#?}");
     }
     server.resume();
-    let listed = herma.json(&["runs", "--json"]);
+    let listed = herma.json(&["runs", "--all", "--json"]);
     assert_eq!(
         (listed["runs"][0]["run_id"].as_str(), listed["runs"][0]["status"].as_str()),
         (Some(&*run.to_string()), Some("pass"))
@@ -251,7 +251,7 @@ fn a_file_that_is_no_store_is_set_aside_and_made_anew() {
     let rebuilt = herma.json(&["store", "rebuild", "--json"]);
     let aside = fs::read_to_string(rebuilt["set_aside"].as_str().unwrap()).unwrap();
     assert!(aside.starts_with("this is no database"));
-    assert_eq!(herma.json(&["runs", "--json"])["runs"][0]["run_id"], run.to_string());
+    assert_eq!(herma.json(&["runs", "--all", "--json"])["runs"][0]["run_id"], run.to_string());
 }
 
 #[test]

@@ -30,7 +30,7 @@ fn the_store_has_the_events_of_a_run_in_progress_and_after_a_kill_those_of_its_b
     assert_eq!(so_far, written()[..so_far.len()]);
 
     service.kill();
-    let runs = herma.json(&["runs", "--json"]);
+    let runs = herma.json(&["runs", "--all", "--json"]);
     assert_eq!(runs["runs"][0]["status"], "blocked", "{runs:#}");
     assert_eq!(stored(), written());
     assert!(stored().len() > so_far.len());

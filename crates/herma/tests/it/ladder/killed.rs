@@ -31,7 +31,7 @@ fn a_killed_proof_is_closed_and_removed_and_the_previous_one_stays() {
         assert!(ended.was_killed() || ended.code == Some(0), "stage {stage} after {after:?}: {ended:#?}");
 
         // The next command closes what was under way.
-        herma.json(&["runs", "--json"]);
+        herma.json(&["runs", "--all", "--json"]);
         let runs: Vec<_> = herma.runs().into_iter().filter(|run| !before.contains(run)).collect();
         assert_all_closed(&herma, &runs);
         for run in runs {

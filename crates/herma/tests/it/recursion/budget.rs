@@ -55,7 +55,7 @@ fn a_childs_spending_is_in_its_parents_report_apart_from_its_own() {
     // Each run's calls are counted once.
     let usage = herma.json(&["usage", "--json"]);
     assert_eq!(usage["total"]["requests"], parent.usage.requests + child.usage.requests, "{usage:#}");
-    let shown = herma.run(&["show", &parent.run_id.to_string()]).stdout;
+    let shown = herma.run(&["show", "--full", &parent.run_id.to_string()]).stdout;
     assert!(shown.contains(&format!("| child runs | 1; {} model calls", child.usage.requests)), "{shown}");
 }
 
