@@ -38,6 +38,9 @@ fn obstacle(
     if path.components().any(is_dot_git) {
         return Ok(Some("it is part of git's own directory".to_owned()));
     }
+    if let Some(directory) = git_directory_above(tree, path)? {
+        return Ok(Some(format!("`{}` is a directory of git itself", directory.shortened())));
+    }
     if staged.contains(path) {
         return Ok(Some("it has staged changes".to_owned()));
     }
@@ -57,6 +60,27 @@ fn obstacle(
         (None, Found::Unreachable) if is_below_removed(path, removed) => None,
         (_, other) => Some(other.in_words().to_owned()),
     })
+}
+
+/// A directory above the path that git takes for one of its own, whatever its name: a new file in it can be a hook.
+fn git_directory_above(tree: &WorkTree, path: &RepoPath) -> io::Result<Option<RepoPath>> {
+    let mut parent = path.parent();
+    while let Some(directory) = parent {
+        if is_git_directory(tree, &directory)? {
+            return Ok(Some(directory));
+        }
+        parent = directory.parent();
+    }
+    Ok(None)
+}
+
+/// Whether the directory has what git looks for in a repository.
+fn is_git_directory(tree: &WorkTree, directory: &RepoPath) -> io::Result<bool> {
+    let has = |name: &[u8]| match RepoPath::new([directory.as_bytes(), b"/", name].concat()) {
+        None => Ok(false),
+        Some(path) => tree.state(&path).map(|state| !matches!(state, Found::Nothing | Found::Unreachable)),
+    };
+    Ok(has(b"HEAD")? && ((has(b"objects")? && has(b"refs")?) || has(b"commondir")?))
 }
 
 fn is_below_removed(path: &RepoPath, removed: &BTreeSet<&RepoPath>) -> bool {

@@ -154,7 +154,8 @@ fn check(format: ObjectFormat, file: &Path, id: &str) -> Result<(), ApplyError> 
     }
 }
 
-/// A changed file keeps its permissions, but for those to execute where the patch changes these.
+/// A changed file keeps its permissions, but for those to execute where the patch changes these. It gets no setuid, setgid or sticky bit:
+/// the person gave them to the content before.
 fn keep_permissions(work: &WorkTree, files: &mut [FileChange]) -> std::io::Result<()> {
     for file in files {
         let Found::File(found) = work.state(&file.path)? else { continue };
@@ -162,9 +163,9 @@ fn keep_permissions(work: &WorkTree, files: &mut [FileChange]) -> std::io::Resul
         before.permissions = found.permissions;
         if let (Some(after), Some(permissions)) = (&mut file.after, found.permissions) {
             after.permissions = match after.mode {
-                Mode::File => Some(permissions & 0o7666),
+                Mode::File => Some(permissions & 0o666),
                 // Execution is allowed to those who may read.
-                Mode::Executable => Some(permissions | (permissions & 0o444) >> 2),
+                Mode::Executable => Some((permissions | (permissions & 0o444) >> 2) & 0o777),
                 Mode::Symlink | Mode::Submodule => None,
             };
         }

@@ -232,3 +232,17 @@ fn a_patch_that_the_person_took_back_is_no_obstacle() {
     assert_eq!(scene.repository.picture()[at], before[at]);
     scene.applied(&[]);
 }
+
+#[test]
+fn new_content_gets_no_setuid_bit_and_undo_restores_it() {
+    let scene = Scene::new();
+    let file = scene.repository.dir.join("slugify.sh");
+    let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o7777;
+    let before = mode() | 0o6000;
+    fs::set_permissions(&file, fs::Permissions::from_mode(before)).unwrap();
+    assert_eq!(mode(), before);
+    scene.applied(&[]);
+    assert_eq!(mode(), before & 0o777);
+    scene.applied(&["--undo"]);
+    assert_eq!(mode(), before);
+}

@@ -83,3 +83,20 @@ fn hooks_filters_and_monitors_do_not_run() {
     scene.repository.git(&["update-ref", "refs/heads/x", "HEAD"]);
     assert_eq!(names(&traces), ["reference-transaction"]);
 }
+
+/// `git init --separate-git-dir` and bare repositories: git's directory need not be called `.git`.
+#[test]
+fn no_hook_is_written_into_a_git_directory_with_another_name() {
+    let terms = [&ON_REPOSITORY[..], &[("allowed_paths", "[\"**\"]")]].concat();
+    let hook = "data.git/hooks/post-checkout";
+    let step = format!("- shell: mkdir -p data.git/hooks && echo exit 1 > {hook} && chmod 755 {hook}");
+    let scene = Scene::with(&fix_and(&[&step]), &terms, |_| {});
+    let at = |path: &str| scene.repository.dir.join(path);
+    fs::rename(at(".git"), at("data.git")).unwrap();
+    fs::write(at(".git"), "gitdir: data.git\n").unwrap();
+    scene.refused(&[], 3, "`data.git` is a directory of git itself");
+    assert!(!at(hook).exists());
+    // HEAD, index and work tree are not touched by a branch.
+    scene.applied(&["--branch", "b"]);
+    assert!(!at(hook).exists());
+}
