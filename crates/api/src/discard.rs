@@ -6,6 +6,7 @@ use herma_core::store::RunSummary;
 use herma_core::{RunId, Timestamp};
 use herma_harness::Installation;
 
+use crate::gc::in_use;
 use crate::output::DiscardOutput;
 
 /// Nothing was discarded.
@@ -14,6 +15,9 @@ pub enum DiscardError {
     /// The run has not ended.
     #[error("run {0} is still under way")]
     UnderWay(RunId),
+    /// Another run starts from it.
+    #[error("a run that is under way starts from run {0}")]
+    InUse(RunId),
     /// It keeps nothing.
     #[error("run {0} keeps no workspace and no session")]
     Nothing(RunId),
@@ -31,6 +35,9 @@ pub fn discard(installation: &Installation, run: &RunSummary) -> Result<DiscardO
     let active = installation.home.active_runs().map_err(|e| DiscardError::Remove(run_id, e))?;
     if run.status.is_none() || active.contains(&run_id) {
         return Err(DiscardError::UnderWay(run_id));
+    }
+    if in_use(installation).map_err(|e| DiscardError::Remove(run_id, e))?.contains(&run_id) {
+        return Err(DiscardError::InUse(run_id));
     }
     let removed =
         installation.home.discard(run_id, installation.now()).map_err(|e| DiscardError::Remove(run_id, e))?;

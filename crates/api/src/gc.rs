@@ -17,6 +17,7 @@ use herma_files::{MAX_RECORD_BYTES, read_regular};
 use herma_harness::Installation;
 
 pub use self::age::{Age, BadAge};
+pub(crate) use self::named::in_use;
 use self::named::{Named, head_of, named_by_bundle};
 use crate::output::{GcBundle, GcEnvironment, GcKept, GcOutput, GcWorkspace};
 
@@ -58,6 +59,7 @@ pub fn plan_gc(installation: &Installation, limits: &GcLimits) -> Result<GcOutpu
     let runs = all_runs(installation)?;
     let active: BTreeSet<RunId> =
         installation.home.active_runs().map_err(failed("the active runs"))?.into_iter().collect();
+    let in_use = in_use(installation).map_err(failed("the active runs"))?;
     let now = installation.now();
     let ended_before = |run: &RunSummary, limit: Option<Timestamp>| {
         let ended = run.finished_at.filter(|_| run.status.is_some() && !active.contains(&run.run_id));
@@ -65,7 +67,7 @@ pub fn plan_gc(installation: &Installation, limits: &GcLimits) -> Result<GcOutpu
     };
     let old = limits.older_than.before(now);
     let mut output = GcOutput { schema: "herma.gc/v1", ..GcOutput::default() };
-    for run in runs.iter().filter(|run| ended_before(run, old)) {
+    for run in runs.iter().filter(|run| ended_before(run, old) && !in_use.contains(&run.run_id)) {
         let dirs = installation.home.run(run.run_id);
         let kept = dirs.kept();
         if !kept.is_empty() {
@@ -78,7 +80,7 @@ pub fn plan_gc(installation: &Installation, limits: &GcLimits) -> Result<GcOutpu
     if let Some(age) = limits.bundles_older_than {
         let limit = age.before(now);
         let old: Vec<&RunSummary> = runs.iter().filter(|run| ended_before(run, limit)).collect();
-        plan_bundles(installation, &old, &mut output)?;
+        plan_bundles(installation, &old, &in_use, &mut output)?;
     }
     let bytes = [
         output.workspaces.iter().map(|workspace| workspace.bytes).sum::<u64>(),
@@ -161,6 +163,7 @@ fn environments(
 fn plan_bundles(
     installation: &Installation,
     old: &[&RunSummary],
+    in_use: &BTreeSet<RunId>,
     output: &mut GcOutput,
 ) -> Result<(), GcError> {
     let mut named = Named::read(installation);
@@ -181,6 +184,9 @@ fn plan_bundles(
         if !dirs.kept().is_empty() && !discarded.contains(&run.run_id) {
             named.add(run.run_id, "a kept workspace or session");
         }
+    }
+    for run in in_use {
+        named.add(*run, "a run under way");
     }
     keep_heads(installation, &on_disk, &mut named);
     follow(installation, &on_disk, &candidates, &mut named);

@@ -49,6 +49,11 @@ pub(crate) fn read(
     if expected_tree(base, &changes) != result.tree {
         return Ok(Err("it changed while it was read".to_owned()));
     }
+    // The record of a removal is written before the first file is removed.
+    let parent = ctx.order.resumes.as_ref().map(|resumed| resumed.run);
+    if parent.is_some_and(|run| ctx.installation.home.discarded_at(run).is_some()) {
+        return Ok(Err("it was discarded while it was read".to_owned()));
+    }
     let entries = base.git_dir.entries(&result.tree)?;
     let digest = digest(&entries);
     Ok(Ok(KeptTree { tree: result.tree, entries, digest }))

@@ -117,6 +117,23 @@ fn memchr_hyphens(text: &[u8]) -> impl Iterator<Item = usize> + '_ {
     text.iter().enumerate().filter(|(_, byte)| **byte == b'-').map(|(at, _)| at)
 }
 
+/// The runs that runs under way name, in their plans and events: those that they resume, and their children. None of them has a report.
+pub(crate) fn in_use(installation: &Installation) -> io::Result<BTreeSet<RunId>> {
+    let mut named = BTreeSet::new();
+    for run in installation.home.active_runs()? {
+        let dirs = installation.home.run(run);
+        for file in [dirs.plan(), dirs.bundle().join(layout::EVENTS)] {
+            match read_regular(&file, MAX_EVENTS_BYTES) {
+                Ok(bytes) => named.extend(ids(&bytes)),
+                // It has not begun, or was closed a moment ago.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    Ok(named)
+}
+
 /// The runs that a bundle names: its parent, its child runs, the run that it resumes.
 pub(super) fn named_by_bundle(bundle: &Path) -> io::Result<BTreeSet<RunId>> {
     let mut named = BTreeSet::new();

@@ -55,9 +55,11 @@ fn differs(records: &Records<'_>, row: &RunSummary) -> Option<String> {
     Some(format!("the store and the bundle of run {run} differ in {what}"))
 }
 
-/// Every bundle verifies, and every run that ended has one.
+/// Every bundle verifies, and every run that ended has one, or the record that `herma gc` removed it.
 pub(super) fn bundles(records: &Records<'_>, runs: &[RunSummary], list: &mut Checklist<'_>) {
+    let removed = |run: &RunId| records.installation.home.removed_bundle(*run).is_some();
     let ended = runs.iter().filter(|run| run.status.is_some()).map(|run| run.run_id);
+    let ended = ended.filter(|run| !removed(run));
     let mut all: Vec<RunId> = ended.chain(bundled(records)).collect();
     all.sort_unstable();
     all.dedup();

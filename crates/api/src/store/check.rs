@@ -32,7 +32,8 @@ pub fn check_store(installation: &Installation) -> Result<StoreCheckOutput, Stor
         let disagreement = |(kind, problem)| StoreDisagreement { run_id: *run_id, kind, problem };
         disagreements.extend(found.map(disagreement));
     }
-    for run_id in rows.keys().filter(|run| !closed(run) && !active.contains(run)) {
+    let removed = |run: &RunId| installation.home.removed_bundle(*run).is_some();
+    for run_id in rows.keys().filter(|run| !closed(run) && !active.contains(run) && !removed(run)) {
         disagreements.push(StoreDisagreement {
             run_id: *run_id,
             kind: StoreDisagreementKind::MissingBundle,

@@ -26,7 +26,9 @@ pub(crate) fn discard(args: &args::Discard, environment: &Environment, screen: &
 impl From<DiscardError> for Failure {
     fn from(error: DiscardError) -> Self {
         match error {
-            DiscardError::UnderWay(_) => Self::bad_input(error).hint("wait until it has ended"),
+            DiscardError::UnderWay(_) | DiscardError::InUse(_) => {
+                Self::bad_input(error).hint("wait until it has ended")
+            }
             DiscardError::Nothing(_) => {
                 Self::bad_input(error).hint("`herma gc --dry-run` lists what is kept")
             }

@@ -146,6 +146,17 @@ fn a_removed_bundle_is_shown_as_removed_and_not_as_broken() {
     let listed = herma.json(&["runs", "--all", "--json"]);
     assert!(listed["runs"][0]["bundle_removed_at"].as_str().is_some(), "{listed:#}");
     assert!(herma.run(&["runs", "--all"]).stdout.contains("bundle removed by gc on 2"));
+    let health = herma.run(&["health", "--json", "--skip-matrix"]).json();
+    assert_eq!(health["failing"], serde_json::json!([]), "{health:#}");
+    assert_eq!(herma.run(&["store", "check"]).code, Some(0));
+    // Without the record of its removal it is missing.
+    let record = herma.home().join("runs").join(&id).join("removed.json");
+    let kept = fs::read(&record).unwrap();
+    fs::remove_file(&record).unwrap();
+    let health = herma.run(&["health", "--json", "--skip-matrix"]).json();
+    assert_eq!(health["failing"], serde_json::json!(["bundles"]), "{health:#}");
+    assert_eq!(herma.run(&["store", "check"]).code, Some(1));
+    fs::write(&record, kept).unwrap();
     // Another bundle in its place is no bundle of that run.
     assert_eq!(herma.run(&["doctor"]).code, Some(0));
     herma.demo(&[]);

@@ -8,7 +8,7 @@ use herma_core::{Blocker, EventType, RunId};
 use rustix::process::Signal;
 use serde_json::Value;
 
-use crate::kit::{Ended, Finished, Herma, ON_REPOSITORY, Repository, fix_and, names, until};
+use crate::kit::{Ended, Finished, HOLD, Herma, ON_REPOSITORY, Repository, fix_and, names, until};
 
 /// A script that does nothing more.
 const GOES_ON: &str = "steps: [{ say: the rest was done already }]";
@@ -226,4 +226,29 @@ fn only_work_that_no_patch_has_is_kept() {
     let refused = herma.run(&["resume", &run, "--from-workspace", "--script", "goes-on.yaml"]);
     assert_eq!(refused.code, Some(2), "{refused:#?}");
     assert!(refused.stderr.contains("keeps no workspace"), "{refused:#?}");
+}
+
+#[test]
+fn what_a_run_under_way_starts_from_is_not_removed() {
+    let scene = Interrupted::by(Interruption::Signal, &[]);
+    let (herma, id) = (&scene.herma, scene.run.to_string());
+    herma.file("waits.yaml", format!("steps:\n  {HOLD}\n"));
+    let started = herma.start(&["resume", &id, "--from-workspace", "--script", "waits.yaml"]);
+    let works = |run: &RunId| *run != scene.run && herma.said(*run, "engine.started");
+    until("the engine works", || herma.runs().iter().any(works));
+    let resumed = herma.runs().into_iter().find(works).unwrap();
+    let refused = herma.run(&["discard", &id]);
+    assert_eq!(refused.code, Some(2), "{refused:#?}");
+    assert!(refused.stderr.contains("a run that is under way starts from run"), "{refused:#?}");
+    let all = ["gc", "--older-than", "0s", "--bundles-older-than", "0s", "--yes", "--json"];
+    let done = herma.json(&all);
+    assert_eq!((&done["workspaces"], &done["bundles"]), (&Value::from([0; 0]), &Value::from([0; 0])));
+    let because = done["kept_bundles"][0]["because"].as_array().unwrap();
+    assert!(because.contains(&"a run under way".into()), "{done:#}");
+    assert!(scene.dir().join("workspace").is_dir() && herma.bundle(scene.run).dir.is_dir());
+    fs::write(dir_of(herma, resumed).join("workspace/tests/go"), "").unwrap();
+    assert_eq!(started.end().code, Some(0));
+    herma.assert_verifies(&herma.bundle(resumed));
+    // Afterwards the workspace goes.
+    assert_eq!(herma.json(&all)["workspaces"].as_array().unwrap().len(), 1);
 }
