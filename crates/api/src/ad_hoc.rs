@@ -1,6 +1,7 @@
 //! The ad-hoc contract of `herma do`: flags, a person's defaults, the repository's narrowing and detection, compiled into one
 //! contract. docs/settings.md has the precedence.
 
+use std::collections::HashSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -146,6 +147,10 @@ pub fn ad_hoc(installation: &Installation, task: &AdHocTask<'_>) -> Result<AdHoc
     let (repo, dir) = named(&root);
     let source = SourceRepo::open(installation.git(), &root, repo.as_str(), None)?;
     let files = RepositoryFiles::list(&root).map_err(AdHocError::Files)?;
+    // A run starts from the base: a file that git does not know decides nothing.
+    let at_base: HashSet<Vec<u8>> =
+        source.paths_at_base()?.iter().map(|path| path.as_bytes().to_vec()).collect();
+    let files = files.only(|path| at_base.contains(path.as_bytes()));
     let proposal = detect(&files);
     let own = installation.repository_defaults(&root)?;
     let lower = WorkDefaults::from(installation.operator.do_.clone()).over(detected(&proposal));

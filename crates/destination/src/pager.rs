@@ -5,6 +5,9 @@ use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::process::{Command, Stdio};
 
+/// Variables that herma passes on to no program.
+const SECRETS: [&str; 2] = ["HERMA_APPROVER_TOKEN", "HERMA_STORE_PASSWORD"];
+
 /// A program and its arguments, as `PAGER` names them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pager {
@@ -19,6 +22,9 @@ impl Pager {
     pub fn show(&self, text: &[u8], search_path: &OsStr) -> io::Result<()> {
         let mut command = Command::new("/bin/sh");
         command.arg("-c").arg(&self.command).env("PATH", search_path).stdin(Stdio::piped());
+        for secret in SECRETS {
+            command.env_remove(secret);
+        }
         if !self.has_less_options {
             command.env("LESS", "FRX");
         }

@@ -191,6 +191,16 @@ impl SourceRepo {
             .collect()
     }
 
+    /// The paths of the files of the base.
+    pub fn paths_at_base(&self) -> Result<Vec<RepoPath>, GitError> {
+        regular::check_openable(&self.root)?;
+        let args = ["ls-tree", "-r", "-z", "--name-only", "--full-tree"];
+        let call = self.git.call(&self.git_dir, args).arg(&self.base_commit);
+        let output = call.checked().map_err(|e| self.unplaced(e.into()))?;
+        let names = output.stdout.split(|b| *b == 0).filter(|name| !name.is_empty());
+        names.map(|name| RepoPath::new(name).ok_or_else(|| GitError::unexpected("ls-tree", name))).collect()
+    }
+
     /// herma's own git directory for a run on this repository, with the base as one parentless commit. It reads
     /// this repository's objects and writes none there.
     pub fn make_git_dir(&self, dir: &Path) -> Result<(GitDir, Baseline), GitError> {

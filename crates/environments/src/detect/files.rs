@@ -47,6 +47,13 @@ impl RepositoryFiles {
         Ok(Self { root: root.to_owned(), paths })
     }
 
+    /// The same without the other files.
+    #[must_use]
+    pub fn only(mut self, is_wanted: impl Fn(&str) -> bool) -> Self {
+        self.paths.retain(|path| is_wanted(path));
+        self
+    }
+
     /// Every path, in order.
     pub fn paths(&self) -> impl Iterator<Item = &str> {
         self.paths.iter().map(String::as_str)

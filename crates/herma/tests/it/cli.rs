@@ -322,7 +322,7 @@ fn a_contract_that_would_be_blocked_says_so_when_it_is_checked() {
     ];
     assert_eq!(blockers(), all);
     // Without a model the last one is about agents alone.
-    let and_model = |expected: &[&str]| [expected, &all[4..]].concat();
+    let and_model = |expected: &[&'static str]| [expected, &all[4..]].concat();
     for (stage, expected) in [("1", &[][..]), ("3", &[]), ("4", &all[1..3]), ("6", &all[1..2])] {
         herma.contract(&[("stage", stage)]);
         assert_eq!(blockers(), and_model(expected), "stage {stage}");

@@ -181,3 +181,23 @@ fn inside_a_run_nothing_is_done() {
     assert_eq!(ended.code, Some(3), "{ended:#?}");
     herma.assert_no_run();
 }
+
+#[test]
+fn a_file_that_git_does_not_know_decides_nothing() {
+    let herma = Herma::new();
+    let repository = repository(&herma);
+    let manifest = r#"{"name":"x","scripts":{"test":"echo untracked"}}"#;
+    let contract = || {
+        let args = ["do", TASK, "--repo", "repo", "--engine", "fake", "--allow", "slugify.sh", "--dry-run"];
+        herma.run(&args)
+    };
+    let without = contract();
+    fs::write(repository.dir.join("package.json"), manifest).unwrap();
+    fs::write(repository.dir.join("package-lock.json"), r#"{"lockfileVersion":3,"packages":{}}"#).unwrap();
+    let untracked = contract();
+    assert!(!untracked.stderr.contains("npm"), "{untracked:#?}");
+    assert_eq!(untracked.code, without.code, "{untracked:#?}");
+    repository.commit("a manifest");
+    let tracked = contract();
+    assert!(tracked.stderr.contains("verify: [\"npm test\"]"), "{tracked:#?}");
+}

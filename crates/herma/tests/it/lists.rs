@@ -116,6 +116,9 @@ fn long_output_goes_through_the_pager_on_a_terminal_only() {
         let direct = on_terminal(args, variables);
         assert!(!direct.contains("PAGED") && direct.contains("slugify.sh"), "{args}: {direct}");
     }
+    let secrets = "HERMA_APPROVER_TOKEN=t-marked HERMA_STORE_PASSWORD=p-marked PAGER='cat; env'";
+    let told = on_terminal("diff", secrets);
+    assert!(told.contains("HERMA_HOME=") && !told.contains("-marked"), "{told}");
     let piped = herma.run(&["diff"]);
     assert!(!piped.stdout.contains("PAGED") && !piped.stdout.contains('\u{1b}'), "{piped:#?}");
     fs::remove_file(pager.as_path()).unwrap();

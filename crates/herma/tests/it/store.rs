@@ -300,6 +300,14 @@ fn a_store_that_cannot_be_located_or_opened_is_refused_without_its_password() {
     let command = in_settings(&format!("{{ command: [/bin/echo, {PASSWORD}] }}"));
     refused(&[("HERMA_STORE", &url)], &command, 4, "check the user, and the source");
 
+    // An option of the session could lead to the tables of another schema.
+    let mut herma = Herma::new();
+    herma.set("HERMA_STORE", &url);
+    herma.set("HERMA_STORE_PASSWORD", PASSWORD);
+    herma.set("PGOPTIONS", "-c search_path=other");
+    let ended = herma.run(&["runs"]);
+    assert!(ended.code != Some(0) && ended.stderr.contains("unset PGOPTIONS"), "{ended:#?}");
+
     let herma = Herma::new();
     herma.settings(&command);
     assert_eq!(herma.json(&["store", "check", "--json"])["store"]["engine"], "postgresql");

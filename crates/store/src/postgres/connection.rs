@@ -57,7 +57,8 @@ pub(super) struct Server {
     pub(super) version: String,
 }
 
-/// How to connect. Every value that sqlx would take from variables of the environment is replaced.
+/// How to connect. Every value that sqlx would take from variables of the environment is replaced, but for the options of the session,
+/// with which [`connect`] refuses to go on, and a client's certificate.
 pub(super) fn options(location: &PostgresLocation) -> PgConnectOptions {
     let mode = if location.is_verified { PgSslMode::VerifyFull } else { PgSslMode::Disable };
     let password = location.password.as_ref().map_or("", |password| password.expose());
@@ -86,6 +87,12 @@ pub(super) async fn connect(
 ) -> Result<(PgConnection, Server), StoreError> {
     const OPERATION: &str = "open";
     let failed = |error| at_database(place, OPERATION, error);
+    // sqlx takes it from the environment and cannot forget it. It could lead to the tables of another schema.
+    if options.get_options().is_some() {
+        let source = "the variable PGOPTIONS is set, and herma chooses the options of its sessions".into();
+        let error = AtDatabase { place: place.to_owned(), next_step: "unset PGOPTIONS", source };
+        return Err(StoreError::new(StoreErrorKind::Incompatible, OPERATION, error));
+    }
     let connecting = tokio::time::timeout(CONNECT_TIMEOUT, PgConnection::connect_with(options));
     let mut connection = connecting
         .await
