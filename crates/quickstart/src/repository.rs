@@ -9,6 +9,7 @@ use herma_api::{AdHoc, AdHocError, AdHocTask, DEFAULTS_FILE, ad_hoc};
 use herma_core::admission::ModelRef;
 use herma_core::defaults::WorkDefaults;
 use herma_core::egress::EgressMode;
+use herma_core::environment::BaseResult;
 use herma_core::gate::{Finding, Gate};
 use herma_core::visible::visible_line;
 use herma_harness::{DryRun, Order, dry_run};
@@ -77,9 +78,10 @@ pub(crate) fn repository(
     };
     let mut detail: Vec<String> = contract.reasons.iter().map(|reason| format!("found {reason}")).collect();
     let defaults = defaults(&contract);
-    try_out(session, contract)?;
+    let before = try_out(session, contract)?;
     detail
         .extend(defaults.verify.iter().flatten().map(|command| format!("verify {}", visible_line(command))));
+    detail.extend(before.iter().filter_map(failing));
     let file = session.installation.keep_repository_defaults(&root, &defaults)?;
     detail.push(format!("kept in {}", file.display()));
     if is_unwritten {
@@ -119,8 +121,22 @@ fn defaults(contract: &AdHoc) -> WorkDefaults {
     }
 }
 
+/// A command that fails on the base may be the task; a person who mistyped it finds out here, before a model is asked.
+fn failing(result: &BaseResult) -> Option<String> {
+    match result {
+        BaseResult::Failed { command, exit_code } => {
+            let code = exit_code.map_or_else(String::new, |code| format!(" with exit code {code}"));
+            Some(format!(
+                "NOTE: {} fails on the base{code}; --verify names another command",
+                visible_line(command)
+            ))
+        }
+        BaseResult::Passed { .. } | BaseResult::Unrunnable { .. } => None,
+    }
+}
+
 /// Builds the environment and runs the commands on the base.
-fn try_out(session: &Session<'_>, contract: AdHoc) -> Result<(), QuickstartError> {
+fn try_out(session: &Session<'_>, contract: AdHoc) -> Result<Vec<BaseResult>, QuickstartError> {
     let order = Order {
         contract: contract.read.contract,
         contract_text: contract.read.text,
@@ -137,7 +153,7 @@ fn try_out(session: &Session<'_>, contract: AdHoc) -> Result<(), QuickstartError
     let tried = dry_run(&session.installation, &order, &note)?;
     session.check_cancelled()?;
     match first_missing(&tried) {
-        None => Ok(()),
+        None => Ok(tried.verify_before),
         Some((what, next_step)) => Err(QuickstartError::missing(what, next_step)),
     }
 }

@@ -131,10 +131,11 @@ fn ways(report: &Report, installation: &Installation) -> Vec<(String, &'static s
         ways.push((format!("herma apply {run} --branch NAME"), "or make a branch of it"));
     }
     let engine = installation.engines().get(&report.engine);
+    // A run that started no engine kept nothing.
     if report.engine_started && engine.is_some_and(|engine| !engine.sessions().is_empty()) {
         ways.push((format!("herma do --continue {run} \"...\""), "tell the agent what to change"));
+        ways.push((format!("herma discard {run}"), "delete its workspace and session"));
     }
-    ways.push((format!("herma discard {run}"), "delete its workspace and session"));
     ways.push((format!("herma show {run}"), "the result on one screen"));
     ways
 }

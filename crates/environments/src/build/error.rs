@@ -121,7 +121,8 @@ impl std::fmt::Display for CommandFailure {
         if !self.denied.is_empty() {
             let denied = visible_line(&self.denied.join(", "));
             let advice = if self.denied.iter().all(|host| host.contains(PRIVATE_ADDRESS)) {
-                "the registry is at an address of your own network, which `own_network: true` in settings.yaml permits"
+                "the registry is at an address of your own network; permit it by registry in herma's settings.yaml, such as \
+                 `registries: { pypi: { own_network: true } }`"
             } else {
                 "add the registry to `registries`"
             };
