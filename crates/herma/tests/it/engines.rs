@@ -251,6 +251,7 @@ fn a_contract_whose_engine_lacks_a_capability_is_blocked_and_names_engines_that_
     let warnings = serde_json::json!([
         "engine_not_admitted: unless the engine has `mcp`; see `herma engines`",
         "engine_not_admitted: unless the engine has `acp`; see `herma engines`",
+        "provider_unavailable: with any engine that asks a model: the contract names none under `model`",
     ]);
     assert_eq!(checked["warnings"], warnings);
 }

@@ -95,7 +95,7 @@ fn a_run_that_landed_is_shown_as_pending() {
     assert_eq!((&row["outcome"]["state"], &row["outcome"]["due"]), (&"pending".into(), &FUTURE.into()));
     let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
     assert!(shown.contains(&format!("\nOutcome: pending until {FUTURE}\nnext: `herma accept ")), "{shown}");
-    let runs = herma.run(&["runs"]).stdout;
+    let runs = herma.run(&["runs", "--all"]).stdout;
     assert!(runs.contains(&format!("outcome pending until {FUTURE}")), "{runs}");
 }
 
@@ -184,7 +184,7 @@ fn an_unsigned_outcome_does_not_count() {
     fs::write(herma.bundle(run).dir.join("outcome.json"), "accepted\n").unwrap();
     let row = listed(&herma, run);
     assert_eq!((&row["outcome"]["state"], &row["outcome"]["claims"]), (&"void".into(), &Value::Null));
-    assert!(herma.run(&["runs"]).stdout.contains("outcome void: not an outcome: expected value"));
+    assert!(herma.run(&["runs", "--all"]).stdout.contains("outcome void: not an outcome: expected value"));
     assert_eq!(accept(&herma, &run.to_string()).code, Some(3));
 }
 
@@ -329,7 +329,7 @@ fn a_landed_branch_is_accepted_or_taken_back() {
     );
     assert_eq!(refs(&repository), format!("refs/heads/herma/{run}\nrefs/heads/main\n"));
     herma.assert_verifies(&herma.bundle(run));
-    let shown = herma.run(&["show", &run.to_string()]).stdout;
+    let shown = herma.run(&["show", "--full", &run.to_string()]).stdout;
     assert!(shown.contains("\nOutcome: accepted by alice on "), "{shown}");
     assert_eq!(reject(&herma, &run.to_string()).code, Some(3), "an outcome is final");
 
@@ -344,6 +344,6 @@ fn a_landed_branch_is_accepted_or_taken_back() {
     // The word of an operator who is revoked does not count any more.
     let revoked = herma.run(&["approver", "revoke", "alice", "--reason", "left", "--last"]);
     assert_eq!(revoked.code, Some(0), "{revoked:#?}");
-    let shown = herma.run(&["runs"]).stdout;
+    let shown = herma.run(&["runs", "--all"]).stdout;
     assert!(shown.matches("this does not count: alice was revoked").count() >= 2, "{shown}");
 }
