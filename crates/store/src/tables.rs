@@ -19,7 +19,7 @@ pub enum Table {
     Usage,
 }
 
-/// One row, in the order of [`Table::columns`].
+/// One row, in the order of `Table::columns`.
 pub type TableRow = Vec<TableValue>;
 
 /// A value of a row.

@@ -66,7 +66,7 @@ impl PartialEq for PostgresLocation {
 
 impl Eq for PostgresLocation {}
 
-/// The URL that [`parse`] reads. It contains no password.
+/// The URL that `parse` reads. It contains no password.
 impl fmt::Display for PostgresLocation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let part = |text| utf8_percent_encode(text, ENCODED_PART);

@@ -54,7 +54,9 @@ fn a_childs_spending_is_in_its_parents_report_apart_from_its_own() {
     assert_eq!(end, json!({ "child": child.run_id, "status": "pass", "charged": charged(&child) }));
     // Each run's calls are counted once.
     let usage = herma.json(&["usage", "--json"]);
-    assert_eq!(usage["total"]["requests"], parent.usage.requests + child.usage.requests, "{usage:#}");
+    let requests = |kind: &str| usage["total"][kind]["requests"].as_u64().unwrap();
+    let both = parent.usage.requests + child.usage.requests;
+    assert_eq!(requests("usage") + requests("probes"), both, "{usage:#}");
     let shown = herma.run(&["show", "--full", &parent.run_id.to_string()]).stdout;
     assert!(shown.contains(&format!("| child runs | 1; {} model calls", child.usage.requests)), "{shown}");
 }
