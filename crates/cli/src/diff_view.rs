@@ -34,6 +34,8 @@ pub(crate) fn stat_lines(stat: &[FileStat], most: usize, screen: &Screen) -> Vec
     let paths: Vec<String> = shown.iter().map(|file| shortened(&safe_line(&file.path), widest)).collect();
     let width = paths.iter().map(|path| path.chars().count()).max().unwrap_or(0);
     let largest = shown.iter().filter_map(|file| Some(file.added? + file.removed?)).max().unwrap_or(0).max(1);
+    // A blank, the path, ` | `, five digits and a blank stand before the bar.
+    let room = u64::try_from(columns.saturating_sub(width + 10)).unwrap_or(0).clamp(1, MAX_BAR);
     let mut lines: Vec<String> = shown
         .iter()
         .zip(&paths)
@@ -41,11 +43,11 @@ pub(crate) fn stat_lines(stat: &[FileStat], most: usize, screen: &Screen) -> Vec
             let pad = " ".repeat(width - path.chars().count());
             match (file.added, file.removed) {
                 (Some(added), Some(removed)) => {
-                    let bar = |count: u64, sign: &str| {
-                        let length = (count * MAX_BAR).div_ceil(largest).min(count).min(MAX_BAR);
-                        sign.repeat(usize::try_from(length).unwrap_or(0))
-                    };
-                    let (plus, minus) = (bar(added, "+"), bar(removed, "-"));
+                    let bar = |count: u64| (count * room).div_ceil(largest).min(count).min(room);
+                    let plus = bar(added);
+                    let minus = bar(removed).min(room - plus);
+                    let [plus, minus] = [(plus, "+"), (minus, "-")]
+                        .map(|(length, sign)| sign.repeat(usize::try_from(length).unwrap_or(0)));
                     let (plus, minus) = (screen.paint(Tone::Good, plus), screen.paint(Tone::Bad, minus));
                     format!(" {path}{pad} | {:>5} {plus}{minus}", added + removed).trim_end().to_owned()
                 }

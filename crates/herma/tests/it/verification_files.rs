@@ -110,7 +110,7 @@ fn a_change_that_the_work_does_not_lean_on_passes_and_is_shown() {
         ),
         "{page}"
     );
-    let shown = herma.run(&["show", "last"]);
+    let shown = herma.run(&["show", "last", "--full"]);
     assert!(shown.stdout.contains("decide what verification does:\n\n- `Makefile`"), "{shown:#?}");
     assert_eq!(herma.run(&["verify", "last"]).code, Some(0));
 }
