@@ -126,15 +126,15 @@ fn is_there(named: &str) -> Result<(), String> {
 }
 
 #[test]
-fn ci_runs_the_readmes_test_command_and_then_the_real_agents() {
-    for script in ["scripts/test", "scripts/agents", ".ci/run"] {
+fn ci_runs_the_readmes_test_command_the_real_agents_and_health() {
+    for script in ["scripts/test", "scripts/agents", "scripts/health", ".ci/run"] {
         check_script(&pages::top().join(script)).unwrap();
     }
     let ci = std::fs::read_to_string(pages::top().join(".ci/run")).unwrap();
     let is_code = |line: &&str| !line.starts_with('#') && !line.starts_with("set -") && !line.is_empty();
     let code: Vec<&str> = ci.lines().filter(is_code).collect();
     assert!(code[0].ends_with("/../scripts\""), "{code:?}");
-    assert_eq!(code[1..], ["\"$scripts/test\"", "exec \"$scripts/agents\""]);
+    assert_eq!(code[1..], ["\"$scripts/test\"", "\"$scripts/agents\"", "exec \"$scripts/health\""]);
 }
 
 #[test]
