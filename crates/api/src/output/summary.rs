@@ -261,7 +261,7 @@ pub struct Replay {
 #[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "they are the columns of the table of states")]
 pub struct ApprovalSummary {
-    /// The approval; none where nobody asked for one.
+    /// The approval; none where none was requested.
     pub approval_id: Option<ApprovalId>,
     /// Its record.
     pub approval_path: Option<Reference>,

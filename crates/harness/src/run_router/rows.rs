@@ -21,7 +21,7 @@ pub fn engine_started(bundle: &Path) -> Option<Timestamp> {
     events.into_iter().find(|event| event.kind == EventType::EngineStarted).map(|event| event.ts)
 }
 
-/// Whether herma itself made the call: before the engine started nobody else can.
+/// Whether herma itself made the call: no other process has a token before the engine starts.
 #[must_use]
 pub fn is_probe(call: &ModelCall, engine_started: Option<Timestamp>) -> bool {
     engine_started.is_none_or(|started| call.time < started)
